@@ -1,0 +1,126 @@
+//! Column types as Doris names them, and how we keep them: as Arrow types.
+
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The widest DECIMAL, in digits.
+pub const DECIMAL_PRECISION_MAX: u8 = 38;
+/// The longest CHAR, in bytes.
+pub const CHAR_BYTES_MAX: u32 = 255;
+/// The longest VARCHAR, in bytes.
+pub const VARCHAR_BYTES_MAX: u32 = 65533;
+/// Digits of a LARGEINT that we can keep (see `docs/adr`).
+pub const LARGEINT_DIGITS_MAX: u8 = 38;
+
+/// A column's type. Lengths of CHAR and VARCHAR count bytes of UTF-8, as in Doris.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DataType {
+    Boolean,
+    TinyInt,
+    SmallInt,
+    Int,
+    BigInt,
+    /// Kept as `Decimal128(38, 0)`: up to 38 digits.
+    LargeInt,
+    Float,
+    Double,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    Date,
+    /// `scale` digits of a second's fraction, 0 to 6. Has no time zone.
+    DateTime {
+        scale: u8,
+    },
+    Char {
+        bytes: u32,
+    },
+    Varchar {
+        bytes: u32,
+    },
+    String,
+    /// JSON text, checked and kept as text.
+    Json,
+}
+
+impl DataType {
+    /// The Arrow type of this column in memtables, data files and results.
+    #[must_use]
+    pub fn to_arrow(self) -> ArrowType {
+        match self {
+            Self::Boolean => ArrowType::Boolean,
+            Self::TinyInt => ArrowType::Int8,
+            Self::SmallInt => ArrowType::Int16,
+            Self::Int => ArrowType::Int32,
+            Self::BigInt => ArrowType::Int64,
+            Self::LargeInt => ArrowType::Decimal128(LARGEINT_DIGITS_MAX, 0),
+            Self::Float => ArrowType::Float32,
+            Self::Double => ArrowType::Float64,
+            Self::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
+            Self::Date => ArrowType::Date32,
+            Self::DateTime { .. } => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json => ArrowType::Utf8,
+        }
+    }
+
+    /// Whether values are text.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json)
+    }
+
+    /// The longest text in bytes, for types that have such a limit.
+    #[must_use]
+    pub const fn max_bytes(self) -> Option<u32> {
+        match self {
+            Self::Char { bytes } | Self::Varchar { bytes } => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Whether Doris lets this type be a key column.
+    #[must_use]
+    pub const fn may_be_key(self) -> bool {
+        !matches!(self, Self::Float | Self::Double | Self::String | Self::Json)
+    }
+
+    /// The type's name without arguments, in upper case, as in `information_schema` and in
+    /// reasons for rejected rows.
+    #[must_use]
+    pub const fn base_name(self) -> &'static str {
+        match self {
+            Self::Boolean => "BOOLEAN",
+            Self::TinyInt => "TINYINT",
+            Self::SmallInt => "SMALLINT",
+            Self::Int => "INT",
+            Self::BigInt => "BIGINT",
+            Self::LargeInt => "LARGEINT",
+            Self::Float => "FLOAT",
+            Self::Double => "DOUBLE",
+            Self::Decimal { .. } => "DECIMAL",
+            Self::Date => "DATE",
+            Self::DateTime { .. } => "DATETIME",
+            Self::Char { .. } => "CHAR",
+            Self::Varchar { .. } => "VARCHAR",
+            Self::String => "STRING",
+            Self::Json => "JSON",
+        }
+    }
+}
+
+/// The type as `SHOW CREATE TABLE` and `DESC` print it: lower case.
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
+            Self::DateTime { scale: 0 } => f.write_str("datetime"),
+            Self::DateTime { scale } => write!(f, "datetime({scale})"),
+            Self::Char { bytes } => write!(f, "char({bytes})"),
+            Self::Varchar { bytes } => write!(f, "varchar({bytes})"),
+            Self::String => f.write_str("text"),
+            other => f.write_str(&other.base_name().to_ascii_lowercase()),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The error that a client sees, whichever protocol it speaks.
+//!
+//! A room has its own error enum and turns it into a [`SqlError`] where the error leaves for a
+//! client. Numbers and SQLSTATEs are MySQL's; the sources are MySQL's error reference and what
+//! Doris sends.
+
+use std::fmt;
+
+/// Error numbers that clients know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    DbCreateExists,
+    DbDropNotExists,
+    DbAccessDenied,
+    AccessDenied,
+    NoDbSelected,
+    UnknownCommand,
+    ColumnCannotBeNull,
+    UnknownDatabase,
+    TableExists,
+    UnknownTable,
+    NonUnique,
+    UnknownColumn,
+    ColumnCountMismatch,
+    DuplicateColumn,
+    Syntax,
+    MultiplePrimaryKey,
+    UnknownThread,
+    WrongDbName,
+    WrongTableName,
+    WrongColumnName,
+    /// Doris's catch-all, 1105.
+    Unknown,
+    UnknownTableInDb,
+    UnknownCharset,
+    TooManyConnections,
+    PacketTooLarge,
+    TableAccessDenied,
+    NoSuchTable,
+    UnknownVariable,
+    PrivilegeDenied,
+    WrongValueForVariable,
+    WrongTypeForVariable,
+    ReadOnlyVariable,
+    NotSupported,
+    UnknownStatementHandle,
+    QueryInterrupted,
+    DataTooLong,
+    InsertFailed,
+    ExecuteTimeout,
+    MalformedPacket,
+    ServerShutdown,
+}
+
+impl ErrorCode {
+    /// MySQL's error number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.entry().0
+    }
+
+    /// MySQL's SQLSTATE.
+    #[must_use]
+    pub const fn sqlstate(self) -> &'static str {
+        self.entry().1
+    }
+
+    const fn entry(self) -> (u16, &'static str) {
+        match self {
+            Self::TooManyConnections => (1040, "08004"),
+            Self::DbCreateExists => (1007, "HY000"),
+            Self::DbDropNotExists => (1008, "HY000"),
+            Self::DbAccessDenied => (1044, "42000"),
+            Self::AccessDenied => (1045, "28000"),
+            Self::NoDbSelected => (1046, "3D000"),
+            Self::UnknownCommand => (1047, "08S01"),
+            Self::ColumnCannotBeNull => (1048, "23000"),
+            Self::UnknownDatabase => (1049, "42000"),
+            Self::TableExists => (1050, "42S01"),
+            Self::UnknownTable => (1051, "42S02"),
+            Self::NonUnique => (1052, "23000"),
+            Self::ServerShutdown => (1053, "08S01"),
+            Self::UnknownColumn => (1054, "42S22"),
+            Self::ColumnCountMismatch => (1058, "21S01"),
+            Self::DuplicateColumn => (1060, "42S21"),
+            Self::Syntax => (1064, "42000"),
+            Self::MultiplePrimaryKey => (1068, "42000"),
+            Self::UnknownThread => (1094, "HY000"),
+            Self::WrongDbName => (1102, "42000"),
+            Self::WrongTableName => (1103, "42000"),
+            Self::Unknown => (1105, "HY000"),
+            Self::UnknownTableInDb => (1109, "42S02"),
+            Self::UnknownCharset => (1115, "42000"),
+            Self::TableAccessDenied => (1142, "42000"),
+            Self::NoSuchTable => (1146, "42S02"),
+            Self::PacketTooLarge => (1153, "08S01"),
+            Self::WrongColumnName => (1166, "42000"),
+            Self::UnknownVariable => (1193, "HY000"),
+            Self::PrivilegeDenied => (1227, "42000"),
+            Self::WrongValueForVariable => (1231, "42000"),
+            Self::WrongTypeForVariable => (1232, "42000"),
+            Self::NotSupported => (1235, "42000"),
+            Self::ReadOnlyVariable => (1238, "HY000"),
+            Self::UnknownStatementHandle => (1243, "HY000"),
+            Self::QueryInterrupted => (1317, "70100"),
+            Self::DataTooLong => (1406, "22001"),
+            Self::MalformedPacket => (1835, "HY000"),
+            Self::ExecuteTimeout => (5024, "HY000"),
+            Self::InsertFailed => (5025, "HY000"),
+        }
+    }
+}
+
+/// What was wrong, in words that say what, where, the offending value and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct SqlError {
+    pub code: ErrorCode,
+    /// The text as the client gets it, including Doris's prefix where Doris has one.
+    pub message: String,
+}
+
+impl SqlError {
+    /// An error whose text is sent as it is (MySQL's own texts).
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// An error in Doris's form: `errCode = 2, detailMessage = <text>`. Clients parse the prefix.
+    #[must_use]
+    pub fn detail(code: ErrorCode, message: impl AsRef<str>) -> Self {
+        Self { code, message: format!("errCode = 2, detailMessage = {}", message.as_ref()) }
+    }
+
+    /// The text without Doris's prefix.
+    #[must_use]
+    pub fn detail_text(&self) -> &str {
+        self.message.strip_prefix("errCode = 2, detailMessage = ").unwrap_or(&self.message)
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code.number(), self.code.sqlstate(), self.message)
+    }
+}

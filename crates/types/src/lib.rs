@@ -1,0 +1,22 @@
+//! The words of the house: tables, columns, types, labels, ids and the error a client sees.
+//!
+//! Every other room speaks in these terms and this room knows none of them. Nothing here does
+//! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
+//! bare integer crosses from one room to another.
+
+pub mod data_type;
+pub mod error;
+pub mod ids;
+pub mod label;
+pub mod mode;
+pub mod table;
+
+pub use data_type::DataType;
+pub use error::{ErrorCode, SqlError};
+pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};
+pub use label::Label;
+pub use mode::GroupCommitMode;
+pub use table::{
+    ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
+    TableDef, TableProperties, TableRef, TableSchema,
+};

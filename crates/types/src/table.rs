@@ -1,0 +1,160 @@
+//! What a table is: its columns, keys, distribution and properties.
+
+use crate::data_type::DataType;
+use crate::ids::{ColumnId, DbId, SchemaVersion, TableId};
+use crate::mode::GroupCommitMode;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A group commits this long after its first load unless the table says otherwise, in ms.
+pub const GROUP_COMMIT_INTERVAL_MS_DEFAULT: u64 = 10_000;
+/// A group commits at this many bytes unless the table says otherwise (64 MB, the manual's).
+pub const GROUP_COMMIT_DATA_BYTES_DEFAULT: u64 = 64 * 1024 * 1024;
+
+/// A table by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableRef {
+    pub db: String,
+    pub table: String,
+}
+
+impl fmt::Display for TableRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.db, self.table)
+    }
+}
+
+/// A column's value where a load gives none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DefaultValue {
+    Null,
+    /// Text that is converted to the column's type like a field of a load.
+    Literal(String),
+    /// The load's time, with that many digits of a second's fraction.
+    CurrentTimestamp {
+        scale: u8,
+    },
+    /// The load's date.
+    CurrentDate,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnDef {
+    pub id: ColumnId,
+    /// The name as declared; names are compared without regard to case.
+    pub name: String,
+    /// The column's name in data files; stays when the column is renamed.
+    pub physical_name: String,
+    pub data_type: DataType,
+    pub nullable: bool,
+    pub is_key: bool,
+    /// `None`: a load that omits the column gets NULL if it is nullable, else is refused.
+    pub default: Option<DefaultValue>,
+    pub comment: String,
+}
+
+/// The columns of a table at one schema version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSchema {
+    pub version: SchemaVersion,
+    pub columns: Vec<ColumnDef>,
+    /// The id that the next added column gets.
+    pub next_column_id: ColumnId,
+}
+
+impl TableSchema {
+    /// The position of the column called `name` in any case.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The position of the column with that id.
+    #[must_use]
+    pub fn index_of_id(&self, id: ColumnId) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
+    }
+
+    /// The Arrow schema of memtable batches: declared names, nullability as declared.
+    #[must_use]
+    pub fn arrow(&self) -> SchemaRef {
+        Arc::new(Schema::new(
+            self.columns
+                .iter()
+                .map(|column| Field::new(&column.name, column.data_type.to_arrow(), column.nullable))
+                .collect::<Vec<_>>(),
+        ))
+    }
+
+    /// The positions of the key columns, in order.
+    #[must_use]
+    pub fn key_indices(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|&index| self.columns[index].is_key).collect()
+    }
+}
+
+/// `DISTRIBUTED BY`. Kept and shown; one node needs no buckets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Distribution {
+    Hash { columns: Vec<String>, buckets: Buckets },
+    Random { buckets: Buckets },
+}
+
+/// `BUCKETS n` or `BUCKETS AUTO`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Buckets {
+    Count(u32),
+    Auto,
+}
+
+/// Properties that change what the server does, and the others, kept as they were given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableProperties {
+    pub group_commit_interval_ms: u64,
+    pub group_commit_data_bytes: u64,
+    pub group_commit_mode: GroupCommitMode,
+    /// `false` makes every load its own transaction (Doris: no Group Commit for such tables).
+    pub light_schema_change: bool,
+    /// Accepted for compatibility and printed back, without effect on one node.
+    pub others: BTreeMap<String, String>,
+}
+
+impl Default for TableProperties {
+    fn default() -> Self {
+        Self {
+            group_commit_interval_ms: GROUP_COMMIT_INTERVAL_MS_DEFAULT,
+            group_commit_data_bytes: GROUP_COMMIT_DATA_BYTES_DEFAULT,
+            group_commit_mode: GroupCommitMode::Off,
+            light_schema_change: true,
+            others: BTreeMap::new(),
+        }
+    }
+}
+
+/// A table as the catalog knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDef {
+    pub id: TableId,
+    pub db_id: DbId,
+    pub db: String,
+    pub name: String,
+    pub schema: Arc<TableSchema>,
+    /// `DUPLICATE KEY(…)` was written. Without it the keys were derived, as Doris does.
+    pub has_key_clause: bool,
+    pub distribution: Distribution,
+    pub properties: TableProperties,
+    pub comment: String,
+    /// Where the Delta table is, relative to the storage root, with `/` between parts.
+    pub location: String,
+}
+
+impl TableDef {
+    #[must_use]
+    pub fn table_ref(&self) -> TableRef {
+        TableRef { db: self.db.clone(), table: self.name.clone() }
+    }
+}

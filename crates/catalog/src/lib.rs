@@ -1,1 +1,29 @@
+//! What exists: databases, tables with the schemas they ever had, users, and finished transactions
+//! with their labels.
+//!
+//! [`Catalog`] answers names from memory, without waiting, and changes them durably: a change is in
+//! the store (SQLite, `catalog.db`, synchronous) before any lookup shows it. Changes are made one
+//! after the other. Rows, files and running transactions are not its business; it knows only where
+//! a dropped table's files are, until someone has deleted them.
+//!
+//! All SQL is in one module behind a trait, so that another database can take SQLite's place.
+//!
+//! Privileges are not built yet: every user may do everything.
 
+mod catalog;
+mod changes;
+mod error;
+mod sqlite;
+mod state;
+mod store;
+mod transactions;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalog::{Catalog, is_reserved_database};
+pub use error::CatalogError;
+pub use store::{Garbage, NodeIdentity};
+pub use transactions::{TxnKind, TxnRecord, TxnStatus};
+pub use users::{PasswordHash, User};

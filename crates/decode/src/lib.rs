@@ -1,1 +1,45 @@
+//! Decode: the bytes of a load become column blocks, with a reason for each rejected row.
+//!
+//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV or as
+//! Arrow batches. Each has a module that walks its input once and puts cells into a
+//! [`BlockBuilder`]; [`Target`] says which column a cell belongs to and what fills the others.
+//! The result is a list of [`Block`]s: contiguous bytes that the write-ahead log stores as they
+//! are and that become Arrow batches when their group closes.
+//!
+//! Invariant: a block holds only values that are legal for its schema version: right type,
+//! within length, no NULL in a NOT NULL column, valid UTF-8 and JSON. A bad row leaves no trace.
+//!
+//! Not its business: groups, transactions, files, protocols, expressions.
 
+mod adapt;
+mod any;
+mod batch_block;
+mod block;
+mod builder;
+mod cell;
+mod columns;
+pub mod convert;
+pub mod csv;
+mod error;
+mod loader;
+mod params;
+mod reject;
+mod target;
+#[cfg(test)]
+mod testing;
+mod values;
+
+pub use adapt::adapt;
+pub use any::decode_batch;
+pub use batch_block::batch_to_block;
+pub use block::Block;
+pub use builder::BlockBuilder;
+pub use columns::blocks_to_batches;
+pub use convert::check_literal;
+pub use csv::{CsvDecoder, CsvOptions, CsvStrings};
+pub use error::BlockError;
+pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock};
+pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
+pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};
+pub use target::{Strictness, Target};
+pub use values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head};

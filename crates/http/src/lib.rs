@@ -1,1 +1,47 @@
+//! The HTTP front end: Stream Load, HTTP Stream, two phase commit and the small inspection APIs.
+//!
+//! It turns requests into [`StreamLoadRequest`] and [`HttpStreamRequest`] with a streamed
+//! [`LoadBody`], hands them to a [`LoadService`], and turns the [`LoadAnswer`] into the JSON that
+//! Doris's clients parse (key order, indent and types are theirs).
+//!
+//! Invariant: every request whose head was understood is answered exactly once, and a body never
+//! needs more memory than a few hundred KiB, whatever its size and however well it compresses. A
+//! handler that panics answers its own request with a failure and harms no other.
+//!
+//! Not its business: tables, rows, SQL, transactions, storage. The one thing on disk is
+//! [`ErrorLog`], the text behind `ErrorURL`.
+//!
+//! The library below is `hyper`. It decides some answers before this room sees the request:
+//! an unparsable head or `Content-Length` is answered 400 with an empty body, a head beyond
+//! [`HttpOptions::max_header_bytes`] 431. When a request carries both `Content-Length` and
+//! `Transfer-Encoding: chunked`, the chunks decide (RFC 9112, 6.3).
 
+mod answer;
+mod auth;
+mod body;
+mod columns;
+mod error_log;
+mod gzip;
+mod handler;
+mod headers;
+mod options;
+mod reply;
+mod request;
+mod route;
+mod separator;
+mod server;
+mod service;
+
+pub use answer::{ExistingJob, LoadAnswer, LoadCode, LoadStatus, LoadTimes};
+pub use body::{BodyError, BodyMeter, LoadBody};
+pub use error_log::{
+    ERROR_LOG_KEEP, ERROR_LOG_ROWS_MAX, ERROR_LOG_SOURCE_BYTES_MAX, ErrorLog, ErrorLogWriter, error_url,
+};
+pub use options::HttpOptions;
+pub use request::{
+    ColumnMapping, Compression, CsvHeader, CsvLayout, HttpStreamRequest, MergeType, StreamLoadRequest,
+    TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
+};
+pub use separator::separator;
+pub use server::serve;
+pub use service::{Backend, ErrorLogReader, LabelInfo, LoadService, WalCount};

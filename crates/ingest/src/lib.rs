@@ -1,1 +1,47 @@
+//! Loads, groups, modes, transactions and labels: when is what committed, and who is told.
+//!
+//! A load arrives as column blocks. It joins the open group of its table, or is a transaction of
+//! its own. The group closes by time, by bytes or because the log is free; its commit record makes
+//! it durable; publishing it makes it visible; then everyone who waits is answered. Nothing is
+//! answered with success on a guess: an `async` answer follows the log's fsync of the load's rows,
+//! every other answer follows the fsync of the commit record and the publication.
+//!
+//! This room knows nothing of protocols, SQL or Parquet. It reaches the log through
+//! `tributary-wal` and visible data through `tributary-table`.
+//!
+//! | file | what happens there |
+//! | --- | --- |
+//! | `route` | the one rule that says which loads may share a group |
+//! | `ingest` | the public face |
+//! | `queue` | one table's open group, closed groups and commits |
+//! | `group` | one group, as data |
+//! | `transactions` | labels and the states of transactions |
+//! | `record` | what the log's entries mean |
+//! | `recovery` | from the log back to tables and transactions |
+//! | `maintenance` | flushing tables and releasing the log |
 
+pub mod clock;
+pub mod error;
+pub mod group;
+pub mod ingest;
+pub mod load;
+pub mod maintenance;
+pub mod memory;
+pub mod metrics;
+mod queue;
+pub mod record;
+mod recovery;
+pub mod route;
+mod timer;
+pub mod transactions;
+pub mod wal_space;
+
+pub use clock::{Clock, SystemClock};
+pub use error::IngestError;
+pub use ingest::{Ingest, IngestOptions, LabelStore, SchemaHistory};
+pub use load::{Committed, LoadRows};
+pub use metrics::IngestMetrics;
+pub use recovery::RecoveryReport;
+pub use route::{Body, Fallback, LoadTraits, Route, Source, route};
+pub use transactions::{Reservation, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget};
+pub use wal_space::WalSpace;

@@ -1,1 +1,31 @@
+//! The MySQL protocol, server side: bytes of a connection ↔ statements and their answers.
+//!
+//! What it is for: handshake and passwords, framing of packets, the commands (text statements and
+//! server-side prepared statements), and result sets encoded straight from Arrow record batches.
+//!
+//! Its invariant: every command that arrives is handed to the [`Session`] exactly once, in the order
+//! of arrival, and gets exactly one answer – also when many commands arrive in one segment, or one
+//! command byte by byte. An answer is never held back while a later statement waits.
+//!
+//! Not its business: what a statement means. It knows no SQL; tables, users and transactions are
+//! behind the traits [`Session`] and [`ServerHooks`].
 
+mod auth;
+mod column;
+mod connection;
+mod encode;
+mod error;
+mod params;
+mod result;
+mod server;
+mod session;
+mod wire;
+
+pub use auth::PasswordHash;
+pub use column::Column;
+pub use error::MalformedPacket;
+pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};
+pub use params::{ParamIter, ParamType, ParamValue, Params};
+pub use result::{OkInfo, ResultWriter};
+pub use server::{ServeOptions, serve};
+pub use session::{ChangeUser, ConnectionInfo, Prepared, ServerHooks, Session, SessionStatus};

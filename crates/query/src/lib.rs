@@ -1,1 +1,32 @@
+//! The room that answers questions: SELECT, SHOW, DESC and information_schema, on DataFusion.
+//!
+//! A query's tree comes from the SQL room. It is rewritten into MySQL's meaning ([`mod@rewrite`]),
+//! planned against one snapshot of each table, run, and its result is named as MySQL would.
+//! Invariant: a statement sees each table at exactly one version. Everything of DataFusion is
+//! here and nowhere else; how rows came in, and the bytes of a protocol, are not its business.
 
+mod coercion;
+mod context;
+mod deep;
+mod engine;
+mod error;
+mod functions;
+mod info_schema;
+mod labels;
+mod load_exprs;
+mod model;
+mod namespace;
+mod operators;
+mod output;
+mod provider;
+mod rewrite;
+mod rows;
+mod show;
+mod stream_table;
+
+pub use datafusion::common::ScalarValue;
+pub use engine::QueryEngine;
+pub use error::stream_error;
+pub use load_exprs::{Projection, RowFilter};
+pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
+pub use namespace::{INFORMATION_SCHEMA, Namespace, ProcessRow, SYSTEM_DATABASES, ServerFacts};

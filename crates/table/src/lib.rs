@@ -1,1 +1,38 @@
+//! The room that keeps a table's rows: a snapshot for readers, a memtable for what is fresh, and
+//! data files in a Delta Lake table for the rest.
+//!
+//! A publication swaps the table's [`Snapshot`] and does no I/O. A flush moves the memtable into
+//! sorted Parquet files, makes them durable and commits them to the Delta log together with the
+//! last table version they hold, so that a replay of the write-ahead log after a crash repeats
+//! nothing. Invariant: at any instant the snapshot's data files and memtable together hold every
+//! published row exactly once.
+//!
+//! Not its business: how rows came in, when a group commits, what is acknowledged to a client,
+//! and SQL. Nothing here assumes that storage is a local disk.
 
+mod durable;
+mod error;
+mod evolve;
+mod file;
+mod log;
+mod memtable;
+mod options;
+mod pruning;
+mod root;
+mod schema;
+mod snapshot;
+mod store;
+mod table;
+#[cfg(test)]
+mod testing;
+
+pub use durable::DurableLocal;
+pub use error::TableError;
+pub use file::{ColumnStats, DataFile, FileStats, FileWriter};
+pub use memtable::MemPart;
+pub use options::StoreOptions;
+pub use pruning::{max_values, min_values, null_counts, row_counts};
+pub use schema::physical_arrow;
+pub use snapshot::Snapshot;
+pub use store::TableStore;
+pub use table::{CompactReport, FlushReport, Publication, SweepReport, Table};

@@ -1,1 +1,78 @@
-fn main() {}
+//! The program: command line, configuration, start and stop of a server.
+
+mod config;
+mod serve;
+
+use clap::{Args, Parser, Subcommand};
+use config::{Config, ConfigError};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Merges many small loads into large transactions of Delta Lake tables.
+#[derive(Parser)]
+#[command(name = "tributary", version, about, long_about = None)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Starts the server
+    Serve(Sources),
+    /// Prints all settings with their values, origins and meanings, as a configuration file
+    Config(Sources),
+}
+
+/// Where settings come from besides `TRIBUTARY_*` variables.
+#[derive(Args, Default)]
+struct Sources {
+    /// A TOML file with settings
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Directory of all data
+    #[arg(long, value_name = "DIR")]
+    storage_root_path: Option<String>,
+    /// Address that the ports listen on
+    #[arg(long, value_name = "ADDR")]
+    bind: Option<String>,
+    /// Port of the MySQL protocol; 0 picks a free one
+    #[arg(long, value_name = "PORT")]
+    query_port: Option<String>,
+    /// Port of HTTP loads and APIs; 0 picks a free one
+    #[arg(long, value_name = "PORT")]
+    http_port: Option<String>,
+    /// Second port of the HTTP service; 0 picks a free one
+    #[arg(long, value_name = "PORT")]
+    webserver_port: Option<String>,
+}
+
+impl Sources {
+    fn load(self) -> Result<Config, ConfigError> {
+        let pairs = [
+            ("storage_root_path", self.storage_root_path),
+            ("bind", self.bind),
+            ("query_port", self.query_port),
+            ("http_port", self.http_port),
+            ("webserver_port", self.webserver_port),
+        ];
+        let given = pairs.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        Config::load(self.config.as_deref(), std::env::vars(), given)
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(sources) => sources.load().map_err(Into::into).and_then(|config| serve::run(&config)),
+        Command::Config(sources) => {
+            sources.load().map(|config| print!("{}", config.describe())).map_err(Into::into)
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tributary: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

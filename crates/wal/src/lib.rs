@@ -1,1 +1,81 @@
+//! The write-ahead log: entries in, durable entries out, in order, each exactly once.
+//!
+//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for
+//! tests) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
+//! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (the
+//! writer thread, acknowledgements) and [`recovery`] (reading a log back before it is written again).
+//!
+//! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
+//! was acknowledged is read back after any crash, in order, with nothing missing before it. A log
+//! that cannot keep this (a failed fsync, damage before the end) stops instead of guessing.
+//!
+//! Not its business: what an entry means. Tables, transactions and tags are numbers here.
+//!
+//! # The files of a log directory
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `LOCK` | locked (`flock`) while a process has the log open |
+//! | `wal-<first LSN, 20 digits>.log` | a segment; the one with the greatest LSN is the active one |
+//! | `spare-<number, 10 digits>.wal` | a file that is to become a segment: zero-filled, or an old segment |
+//!
+//! # The format
+//!
+//! All integers are little-endian. `docs/wal-format.md` says why it is so.
+//!
+//! ```text
+//! segment    0          40  44              4096
+//!            +-----------+---+---------------+---------+---------+----
+//!            | header    |crc| zeros         | frame   | frame   | …     then zeros or stale bytes
+//!            +-----------+---+---------------+---------+---------+----
+//!
+//! header     0      magic "TRIBWAL\n"     8 bytes
+//!            8      format version (1)    u32
+//!            12     where frames begin    u32   (4096)
+//!            16     first LSN             u64
+//!            24     salt                  u64   random, new each time that a file becomes a segment
+//!            32     header value          u64   the next transaction id, see `Wal::set_header_value`
+//!            40     crc32c of bytes 0..40 u32
+//!
+//! frame      0      salt of the segment   u64
+//!            8      LSN of this byte      u64
+//!            16     payload length        u32
+//!            20     entries               u32
+//!            24     crc32c of the payload u32
+//!            28     crc32c of bytes 0..28 u32
+//!            32     payload: the entries, one after another
+//!
+//! entry      0      kind                  u8
+//!            1      table                 u64
+//!            9      transaction           u64
+//!            17     tag                   u32
+//!            21     body length           u32
+//!            25     body
+//! ```
+//!
+//! An LSN counts the bytes of frames since the log's beginning (segment headers do not count): the byte
+//! at offset `o` of a segment has LSN `first LSN + o - 4096`, and a segment's first LSN is the end of
+//! the log when the segment began. The LSN of an entry is that of its first byte.
 
+pub mod core;
+pub mod disk;
+pub mod entry;
+pub mod error;
+mod frame;
+mod inventory;
+pub mod log;
+pub mod options;
+pub mod recovery;
+mod segment;
+pub mod stats;
+#[cfg(test)]
+mod testing;
+
+pub use self::core::LogCore;
+pub use disk::{Disk, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
+pub use entry::{Appended, Entry};
+pub use error::WalError;
+pub use log::Wal;
+pub use options::{FatalHook, WalOptions};
+pub use recovery::{Recovered, RecoveryReport, TornTail};
+pub use stats::WalStats;

@@ -1,0 +1,318 @@
+//! The public face: lookups from memory, changes that run to their end.
+
+use crate::changes::{Shared, uncancelled};
+use crate::error::CatalogError;
+use crate::sqlite::SqliteStore;
+use crate::state::State;
+use crate::store::{Garbage, NodeIdentity, Store};
+use crate::transactions::TxnRecord;
+use crate::users::{FIRST_USERS, PasswordHash, User};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tributary_types::{DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId};
+
+/// Names of databases that the server makes itself.
+const RESERVED_DATABASES: [&str; 3] = ["information_schema", "mysql", "__internal_schema"];
+const NODE_ID: &str = "node_id";
+const NODE_CREATED: &str = "node_created_at_ms";
+
+/// Whether a database of that name, in any case, belongs to the server.
+#[must_use]
+pub fn is_reserved_database(name: &str) -> bool {
+    RESERVED_DATABASES.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
+
+/// What exists. Lookups take no lock and do not wait; a change is durable and shown by every later
+/// lookup when its method returns. A change that has begun goes on to its end even if the caller
+/// goes away.
+#[derive(Debug)]
+pub struct Catalog {
+    shared: Arc<Shared>,
+    node: NodeIdentity,
+}
+
+type Result<T> = std::result::Result<T, CatalogError>;
+
+impl Catalog {
+    /// Opens `<storage_root>/catalog.db`, which is created if there is none. The first start makes
+    /// the node's identity and the users `root` and `admin` without passwords.
+    ///
+    /// # Errors
+    /// [`CatalogError::NewerFormat`], [`CatalogError::Corrupt`], or the file cannot be used.
+    pub async fn open(storage_root: &Path) -> Result<Self> {
+        let store = SqliteStore::open(&storage_root.join("catalog.db")).await?;
+        Self::with_store(Box::new(store)).await
+    }
+
+    async fn with_store(store: Box<dyn Store>) -> Result<Self> {
+        if store.meta_get(NODE_ID).await?.is_none() {
+            let user = |name: &&str| User { name: (*name).into(), host: "%".into(), password_hash: None };
+            store.insert_users(&FIRST_USERS.iter().map(user).collect::<Vec<_>>()).await?;
+        }
+        let new_id = uuid::Uuid::new_v4().simple().to_string();
+        let node_id = store.meta_init(NODE_ID, &new_id).await?;
+        let created = store.meta_init(NODE_CREATED, &now_ms().to_string()).await?;
+        let created_at_ms =
+            created.parse().map_err(|error: std::num::ParseIntError| CatalogError::Corrupt {
+                what: format!("the value '{created}' of {NODE_CREATED}"),
+                reason: error.to_string(),
+            })?;
+        let state = State::new(store.load().await?);
+        let node = NodeIdentity { node_id, created_at_ms };
+        Ok(Self { shared: Arc::new(Shared::new(store, state)), node })
+    }
+
+    /// Closes the store after the changes that are being made. No change may follow.
+    pub async fn close(&self) {
+        self.shared.close().await;
+    }
+
+    #[must_use]
+    pub const fn node(&self) -> &NodeIdentity {
+        &self.node
+    }
+
+    /// A value that someone keeps here.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn meta_get(&self, key: &str) -> Result<Option<String>> {
+        self.shared.store.meta_get(key).await
+    }
+
+    /// Keeps a value. Durable on return.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn meta_set(&self, key: &str, value: &str) -> Result<()> {
+        self.shared.store.meta_set(key, value).await
+    }
+
+    // ---- databases and tables: lookups ----
+
+    /// The databases that users made, in order of their names.
+    #[must_use]
+    pub fn databases(&self) -> Vec<String> {
+        self.shared.state.load().databases.keys().cloned().collect()
+    }
+
+    /// The id of the database, with regard to case.
+    #[must_use]
+    pub fn database_id(&self, name: &str) -> Option<DbId> {
+        self.shared.state.load().databases.get(name).map(|database| database.id)
+    }
+
+    /// The tables of a database in order of their names; none if there is no such database.
+    #[must_use]
+    pub fn tables(&self, db: &str) -> Vec<Arc<TableDef>> {
+        let state = self.shared.state.load();
+        state
+            .databases
+            .get(db)
+            .map(|database| database.tables.values().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// The tables of all databases, in no order.
+    #[must_use]
+    pub fn all_tables(&self) -> Vec<Arc<TableDef>> {
+        self.shared.state.load().tables.values().cloned().collect()
+    }
+
+    #[must_use]
+    pub fn table(&self, name: &TableRef) -> Option<Arc<TableDef>> {
+        self.shared.state.load().databases.get(&name.db)?.tables.get(&name.table).cloned()
+    }
+
+    #[must_use]
+    pub fn table_by_id(&self, id: TableId) -> Option<Arc<TableDef>> {
+        self.shared.state.load().tables.get(&id).cloned()
+    }
+
+    /// A schema that a present table has or once had.
+    #[must_use]
+    pub fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>> {
+        self.shared.state.load().schemas.get(&(table, version)).cloned()
+    }
+
+    // ---- databases and tables: changes ----
+
+    /// Creates a database.
+    ///
+    /// # Errors
+    /// [`CatalogError::DatabaseExists`] (for reserved names too), or the store failed.
+    pub async fn create_database(&self, name: &str) -> Result<DbId> {
+        uncancelled(Arc::clone(&self.shared).create_database(name.to_owned())).await
+    }
+
+    /// Drops a database with its tables, which are returned. Their locations are garbage then.
+    ///
+    /// # Errors
+    /// [`CatalogError::NoDatabaseToDrop`], [`CatalogError::ReservedDatabase`], or the store failed.
+    pub async fn drop_database(&self, name: &str) -> Result<Vec<Arc<TableDef>>> {
+        uncancelled(Arc::clone(&self.shared).drop_database(name.to_owned())).await
+    }
+
+    /// An id for a new table. It is never given again, whether a table is made with it or not.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn next_table_id(&self) -> Result<TableId> {
+        self.shared.store.next_table_id().await
+    }
+
+    /// Says that files of a table that is about to be created may appear at the location: they are
+    /// garbage until [`Catalog::create_table`] succeeds.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn announce_location(&self, location: &str, table_id: TableId) -> Result<()> {
+        self.shared.store.insert_garbage(&Garbage { location: location.to_owned(), table_id }).await
+    }
+
+    /// Creates a table with an id of [`Catalog::next_table_id`].
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownDatabase`] (also if it was dropped and made again since the definition
+    /// was made), [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`], or the store
+    /// failed.
+    pub async fn create_table(&self, def: TableDef) -> Result<Arc<TableDef>> {
+        uncancelled(Arc::clone(&self.shared).create_table(def)).await
+    }
+
+    /// Drops the table, which is returned. Its location is garbage then.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownDatabase`], [`CatalogError::UnknownTable`],
+    /// [`CatalogError::ReservedDatabase`], or the store failed.
+    pub async fn drop_table(&self, name: &TableRef) -> Result<Arc<TableDef>> {
+        uncancelled(Arc::clone(&self.shared).drop_table(name.clone())).await
+    }
+
+    /// Replaces a definition by one made from it (ALTER TABLE). Only what a table's id and database
+    /// are stays; the name may change.
+    ///
+    /// # Errors
+    /// [`CatalogError::TableChanged`] if `expected` is not the present definition,
+    /// [`CatalogError::UnknownTable`], [`CatalogError::TableExists`] for a taken new name, or the
+    /// store failed.
+    pub async fn replace_table_def(&self, expected: &TableDef, new: TableDef) -> Result<Arc<TableDef>> {
+        uncancelled(Arc::clone(&self.shared).replace_table_def(expected.clone(), new)).await
+    }
+
+    /// Locations whose files can be deleted.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn list_garbage(&self) -> Result<Vec<Garbage>> {
+        self.shared.store.list_garbage().await
+    }
+
+    /// Forgets locations whose files have been deleted.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn clear_garbage(&self, locations: &[String]) -> Result<()> {
+        self.shared.store.delete_garbage(locations).await
+    }
+
+    // ---- users ----
+
+    /// All users, in no order.
+    #[must_use]
+    pub fn users(&self) -> Vec<Arc<User>> {
+        self.shared.state.load().users.clone()
+    }
+
+    /// The user that a connection from `host` (an address without port) under that name is: of
+    /// those whose host matches, the one with the most exact host.
+    #[must_use]
+    pub fn find_user(&self, name: &str, host: &str) -> Option<Arc<User>> {
+        let state = self.shared.state.load();
+        let matching = state.users.iter().filter(|user| user.name == name && user.matches_host(host));
+        matching.max_by_key(|user| user.exactness()).cloned()
+    }
+
+    /// Creates a user.
+    ///
+    /// # Errors
+    /// [`CatalogError::UserExists`], or the store failed.
+    pub async fn create_user(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
+        uncancelled(Arc::clone(&self.shared).create_user(name.to_owned(), host.to_owned(), password_hash))
+            .await
+    }
+
+    /// Sets a user's password; `host` is the user's own, not a connection's.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownUser`], or the store failed.
+    pub async fn set_password(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
+        uncancelled(Arc::clone(&self.shared).set_password(name.to_owned(), host.to_owned(), password_hash))
+            .await
+    }
+
+    /// Drops a user; its open sessions stay.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownUser`], [`CatalogError::ProtectedUser`], or the store failed.
+    pub async fn drop_user(&self, name: &str, host: &str) -> Result<()> {
+        uncancelled(Arc::clone(&self.shared).drop_user(name.to_owned(), host.to_owned())).await
+    }
+
+    // ---- finished transactions ----
+
+    /// Keeps transactions, in one write. A record replaces an earlier one of its transaction.
+    ///
+    /// # Errors
+    /// The store failed; then none is kept.
+    pub async fn record_transactions(&self, records: &[TxnRecord]) -> Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.shared.store.put_transactions(records).await
+    }
+
+    /// The transactions that keep their labels used.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn kept_transactions(&self) -> Result<Vec<TxnRecord>> {
+        self.shared.store.kept_transactions().await
+    }
+
+    /// # Errors
+    /// The store failed.
+    pub async fn transaction_by_id(&self, txn: TxnId) -> Result<Option<TxnRecord>> {
+        self.shared.store.transaction_by_id(txn).await
+    }
+
+    /// The transaction that has the label: one that is not aborted if there is, else the last.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn transaction_by_label(&self, db: DbId, label: &Label) -> Result<Option<TxnRecord>> {
+        self.shared.store.transaction_by_label(db, label).await
+    }
+
+    /// The newest transactions of a database, newest first.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn recent_transactions(&self, db: DbId, limit: u32) -> Result<Vec<TxnRecord>> {
+        self.shared.store.recent_transactions(db, limit).await
+    }
+
+    /// Forgets transactions that finished before the time (ms since 1970), and of the others the
+    /// oldest above `keep_max`. The result is how many were forgotten.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn purge_transactions(&self, finished_before_ms: i64, keep_max: u64) -> Result<u64> {
+        self.shared.store.purge_transactions(finished_before_ms, keep_max).await
+    }
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}

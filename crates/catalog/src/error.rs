@@ -1,0 +1,70 @@
+//! What can go wrong here, and what a client hears of it.
+
+use tributary_types::{ErrorCode, SqlError};
+
+/// The errors of this room.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error("Can't create database '{0}'; database exists")]
+    DatabaseExists(String),
+    #[error("Can't drop database '{0}'; database doesn't exist")]
+    NoDatabaseToDrop(String),
+    #[error("Unknown database '{0}'")]
+    UnknownDatabase(String),
+    #[error("Access denied: database '{0}' belongs to the server and cannot be changed")]
+    ReservedDatabase(String),
+    #[error("Table '{0}' already exists")]
+    TableExists(String),
+    #[error("Unknown table '{db}.{table}'")]
+    UnknownTable { db: String, table: String },
+    /// The definition that a change was based on is not the present one.
+    #[error("Table '{db}.{table}' was changed by another statement meanwhile: run the statement again")]
+    TableChanged { db: String, table: String },
+    #[error("User '{name}'@'{host}' already exist")]
+    UserExists { name: String, host: String },
+    #[error("User '{name}'@'{host}' does not exist")]
+    UnknownUser { name: String, host: String },
+    #[error("Can not drop user '{0}': it is needed to administer the server")]
+    ProtectedUser(String),
+    #[error(
+        "the catalog {path} has format {found}, but this program knows formats up to {known}: \
+         use the newer program that wrote it"
+    )]
+    NewerFormat { path: String, found: i64, known: i64 },
+    #[error("the catalog holds {what}, which cannot be read: {reason}")]
+    Corrupt { what: String, reason: String },
+    #[error("the catalog failed to {action}: {source}")]
+    Store {
+        action: &'static str,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl CatalogError {
+    /// MySQL's number for it.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::DatabaseExists(_) => ErrorCode::DbCreateExists,
+            Self::NoDatabaseToDrop(_) => ErrorCode::DbDropNotExists,
+            Self::UnknownDatabase(_) => ErrorCode::UnknownDatabase,
+            Self::ReservedDatabase(_) => ErrorCode::DbAccessDenied,
+            Self::TableExists(_) => ErrorCode::TableExists,
+            Self::UnknownTable { .. } => ErrorCode::UnknownTable,
+            Self::TableChanged { .. }
+            | Self::UserExists { .. }
+            | Self::UnknownUser { .. }
+            | Self::ProtectedUser(_)
+            | Self::NewerFormat { .. }
+            | Self::Corrupt { .. }
+            | Self::Store { .. } => ErrorCode::Unknown,
+        }
+    }
+}
+
+impl From<CatalogError> for SqlError {
+    fn from(error: CatalogError) -> Self {
+        Self::detail(error.code(), error.to_string())
+    }
+}

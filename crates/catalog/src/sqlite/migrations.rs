@@ -1,0 +1,101 @@
+//! The format of `catalog.db` and how older files get there. `user_version` is the number of
+//! migrations that a file has had; a migration is never changed once it was released.
+
+use super::failed_to;
+use crate::error::CatalogError;
+use crate::store::Stored;
+use sqlx::sqlite::SqlitePool;
+use sqlx::{query, query_scalar, raw_sql};
+use std::path::Path;
+
+const MIGRATIONS: [(&str, &str); 1] = [(
+    "
+    CREATE TABLE meta (
+        key TEXT NOT NULL PRIMARY KEY,
+        value TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE databases (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+
+    CREATE TABLE next_table_id (id INTEGER NOT NULL) STRICT;
+    INSERT INTO next_table_id VALUES (1);
+
+    CREATE TABLE tables (
+        id INTEGER PRIMARY KEY,
+        database_id INTEGER NOT NULL REFERENCES databases (id),
+        name TEXT NOT NULL,
+        location TEXT NOT NULL UNIQUE,
+        definition TEXT NOT NULL,
+        UNIQUE (database_id, name)
+    ) STRICT;
+
+    CREATE TABLE schemas (
+        table_id INTEGER NOT NULL REFERENCES tables (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (table_id, version)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE garbage (
+        location TEXT NOT NULL PRIMARY KEY,
+        table_id INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE users (
+        name TEXT NOT NULL,
+        host TEXT NOT NULL,
+        password_hash BLOB,
+        PRIMARY KEY (name, host)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE transactions (
+        txn_id INTEGER PRIMARY KEY,
+        database_id INTEGER NOT NULL,
+        table_id INTEGER NOT NULL,
+        database_name TEXT NOT NULL,
+        table_name TEXT NOT NULL,
+        label TEXT NOT NULL,
+        label_is_kept INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        loads INTEGER NOT NULL,
+        row_count INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        prepared_at_ms INTEGER NOT NULL,
+        precommitted_at_ms INTEGER,
+        finished_at_ms INTEGER,
+        reason TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX transactions_by_label ON transactions (database_id, label);
+    CREATE INDEX transactions_by_end ON transactions (finished_at_ms);
+    ",
+    "PRAGMA user_version = 1",
+)];
+
+/// Brings the file up to date, each migration in a transaction of its own.
+pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {
+    let known = MIGRATIONS.len() as i64;
+    let found: i64 =
+        query_scalar("PRAGMA user_version").fetch_one(pool).await.map_err(failed_to("read its format"))?;
+    if found > known {
+        return Err(CatalogError::NewerFormat { path: path.display().to_string(), found, known });
+    }
+    for (change, set_version) in MIGRATIONS.into_iter().skip(found.max(0) as usize) {
+        migrate(pool, change, set_version).await.map_err(failed_to("bring its format up to date"))?;
+    }
+    Ok(())
+}
+
+async fn migrate(
+    pool: &SqlitePool,
+    change: &'static str,
+    set_version: &'static str,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = pool.begin().await?;
+    raw_sql(change).execute(&mut *transaction).await?;
+    query(set_version).execute(&mut *transaction).await?;
+    transaction.commit().await
+}

@@ -1,0 +1,426 @@
+use super::*;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{
+    ColumnDef, ColumnId, DataType, DbId, ErrorCode, Label, SchemaVersion, SqlError, TableDef, TableId,
+    TableProperties, TableRef, TableSchema, TxnId,
+};
+
+async fn open(dir: &TempDir) -> Catalog {
+    Catalog::open(dir.path()).await.unwrap()
+}
+
+async fn reopen(catalog: Catalog, dir: &TempDir) -> Catalog {
+    catalog.close().await;
+    drop(catalog);
+    open(dir).await
+}
+
+fn name(db: &str, table: &str) -> TableRef {
+    TableRef { db: db.into(), table: table.into() }
+}
+
+fn column(id: u32, name: &str) -> ColumnDef {
+    ColumnDef {
+        id: ColumnId(id),
+        name: name.into(),
+        physical_name: name.into(),
+        data_type: DataType::Int,
+        nullable: true,
+        is_key: id == 1,
+        default: None,
+        comment: String::new(),
+    }
+}
+
+fn def(db_id: DbId, id: TableId, name: &str) -> TableDef {
+    let schema =
+        TableSchema { version: SchemaVersion(1), columns: vec![column(1, "a")], next_column_id: ColumnId(2) };
+    TableDef {
+        id,
+        db_id,
+        db: "d".into(),
+        name: name.into(),
+        schema: Arc::new(schema),
+        has_key_clause: true,
+        distribution: Distribution::Random { buckets: Buckets::Auto },
+        properties: TableProperties::default(),
+        comment: String::new(),
+        location: format!("tables/d/{name}-{id}"),
+    }
+}
+
+async fn create(catalog: &Catalog, name: &str) -> Arc<TableDef> {
+    let db_id = catalog.database_id("d").unwrap();
+    let id = catalog.next_table_id().await.unwrap();
+    catalog.create_table(def(db_id, id, name)).await.unwrap()
+}
+
+fn with_column(def: &TableDef, name: &str) -> TableDef {
+    let mut schema = TableSchema::clone(&def.schema);
+    schema.columns.push(column(schema.next_column_id.0, name));
+    schema.next_column_id = schema.next_column_id.next();
+    schema.version = schema.version.next();
+    TableDef { schema: Arc::new(schema), ..def.clone() }
+}
+
+fn number(error: CatalogError) -> u16 {
+    SqlError::from(error).code.number()
+}
+
+#[tokio::test]
+async fn what_was_created_is_there_after_a_reopen() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    catalog.create_database("e").await.unwrap();
+    let table = create(&catalog, "t").await;
+    let node = catalog.node().clone();
+
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.databases(), ["d", "e"]);
+    assert_eq!(catalog.table(&name("d", "t")), Some(Arc::clone(&table)));
+    assert_eq!(catalog.tables("d"), [Arc::clone(&table)]);
+    assert!(catalog.tables("e").is_empty() && catalog.tables("nowhere").is_empty());
+    assert_eq!(catalog.table_by_id(table.id), Some(table));
+    assert_eq!(*catalog.node(), node);
+    assert_eq!(node.node_id.len(), 32);
+}
+
+#[tokio::test]
+async fn names_of_databases_and_tables_differ_by_case() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    catalog.create_database("D").await.unwrap();
+    create(&catalog, "t").await;
+    create(&catalog, "T").await;
+    assert!(catalog.table(&name("D", "t")).is_none());
+}
+
+#[tokio::test]
+async fn a_database_is_created_once_and_never_under_a_reserved_name() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    for taken in ["d", "information_schema", "MySQL", "__internal_schema"] {
+        let error = SqlError::from(catalog.create_database(taken).await.unwrap_err());
+        assert_eq!(error.code.number(), 1007);
+        assert_eq!(error.detail_text(), format!("Can't create database '{taken}'; database exists"));
+    }
+    assert_eq!(number(catalog.drop_database("mysql").await.unwrap_err()), 1044);
+    let error = SqlError::from(catalog.drop_database("e").await.unwrap_err());
+    assert_eq!(
+        (error.code.number(), error.detail_text()),
+        (1008, "Can't drop database 'e'; database doesn't exist")
+    );
+}
+
+#[tokio::test]
+async fn dropping_a_database_drops_its_tables_and_leaves_their_files_as_garbage() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    let old_id = catalog.create_database("d").await.unwrap();
+    let (t, u) = (create(&catalog, "t").await, create(&catalog, "u").await);
+    let dropped = catalog.drop_database("d").await.unwrap();
+    assert_eq!(dropped, [Arc::clone(&t), Arc::clone(&u)]);
+    assert!(catalog.all_tables().is_empty() && catalog.schema(t.id, SchemaVersion(1)).is_none());
+
+    let catalog = reopen(catalog, &dir).await;
+    assert!(catalog.databases().is_empty() && catalog.table(&name("d", "t")).is_none());
+    let locations: Vec<String> =
+        catalog.list_garbage().await.unwrap().into_iter().map(|garbage| garbage.location).collect();
+    assert_eq!(locations, [t.location.clone(), u.location.clone()]);
+    catalog.clear_garbage(&locations[..1]).await.unwrap();
+    assert_eq!(
+        catalog.list_garbage().await.unwrap(),
+        [Garbage { location: u.location.clone(), table_id: u.id }]
+    );
+    assert!(catalog.create_database("d").await.unwrap() > old_id, "ids are never used again");
+}
+
+#[tokio::test]
+async fn a_table_needs_its_database_and_a_free_name() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    let db_id = catalog.create_database("d").await.unwrap();
+    create(&catalog, "t").await;
+    let error = SqlError::from(catalog.create_table(def(db_id, TableId(9), "t")).await.unwrap_err());
+    assert_eq!((error.code.number(), error.detail_text()), (1050, "Table 't' already exists"));
+    assert_eq!(number(catalog.create_table(def(db_id.next(), TableId(9), "u")).await.unwrap_err()), 1049);
+    let missing = SqlError::from(catalog.drop_table(&name("d", "x")).await.unwrap_err());
+    assert_eq!((missing.code.number(), missing.detail_text()), (1051, "Unknown table 'd.x'"));
+    assert_eq!(number(catalog.drop_table(&name("e", "x")).await.unwrap_err()), 1049);
+}
+
+#[tokio::test]
+async fn a_dropped_table_is_gone_and_its_id_never_comes_back() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    let t = create(&catalog, "t").await;
+    assert_eq!(catalog.drop_table(&name("d", "t")).await.unwrap(), t);
+    assert!(catalog.table(&name("d", "t")).is_none() && catalog.table_by_id(t.id).is_none());
+    let catalog = reopen(catalog, &dir).await;
+    assert!(catalog.table(&name("d", "t")).is_none());
+    assert_eq!(catalog.list_garbage().await.unwrap().len(), 1);
+    assert!(create(&catalog, "t").await.id > t.id);
+}
+
+#[tokio::test]
+async fn files_of_a_table_that_was_never_finished_are_garbage() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    let db_id = catalog.create_database("d").await.unwrap();
+    let id = catalog.next_table_id().await.unwrap();
+    let table = def(db_id, id, "t");
+    catalog.announce_location(&table.location, id).await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.list_garbage().await.unwrap().len(), 1);
+    catalog.create_table(table).await.unwrap();
+    assert!(catalog.list_garbage().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_definition_is_replaced_only_if_it_is_still_the_present_one() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    let first = create(&catalog, "t").await;
+    let second = catalog.replace_table_def(&first, with_column(&first, "b")).await.unwrap();
+    let stale = catalog.replace_table_def(&first, with_column(&first, "c")).await.unwrap_err();
+    assert!(matches!(stale, CatalogError::TableChanged { .. }));
+    assert!(stale.to_string().contains("run the statement again"));
+
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.table(&name("d", "t")), Some(second));
+    assert_eq!(
+        catalog.schema(first.id, SchemaVersion(1)),
+        Some(Arc::clone(&first.schema)),
+        "old schemas stay"
+    );
+    assert_eq!(catalog.schema(first.id, SchemaVersion(2)).unwrap().columns.len(), 2);
+    assert_eq!(catalog.schema(first.id, SchemaVersion(3)), None);
+}
+
+#[tokio::test]
+async fn a_table_is_renamed_to_a_free_name() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    let (t, _) = (create(&catalog, "t").await, create(&catalog, "u").await);
+    let renamed = |to: &str| TableDef { name: to.into(), ..TableDef::clone(&t) };
+    assert_eq!(number(catalog.replace_table_def(&t, renamed("u")).await.unwrap_err()), 1050);
+    catalog.replace_table_def(&t, renamed("v")).await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert!(catalog.table(&name("d", "t")).is_none());
+    assert_eq!(catalog.table(&name("d", "v")).unwrap().id, t.id);
+}
+
+#[tokio::test]
+async fn a_change_whose_caller_goes_away_is_both_stored_and_shown() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    {
+        let change = catalog.create_database("d");
+        tokio::pin!(change);
+        // Polled once, then dropped.
+        assert!(futures_poll_once(change.as_mut()).await);
+    }
+    // Changes are made one after the other, so the first is over when this one is.
+    catalog.create_database("e").await.unwrap();
+    assert_eq!(catalog.databases(), ["d", "e"]);
+}
+
+/// Polls once; whether it was not ready.
+async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(std::pin::Pin::new(&mut future).poll(context).is_pending())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn concurrent_changes_are_all_kept() {
+    let dir = TempDir::new().unwrap();
+    let catalog = Arc::new(open(&dir).await);
+    catalog.create_database("d").await.unwrap();
+    let tasks: Vec<_> = (0..16)
+        .map(|number| {
+            let catalog = Arc::clone(&catalog);
+            tokio::spawn(async move { create(&catalog, &format!("t{number}")).await.id })
+        })
+        .collect();
+    let mut ids = Vec::new();
+    for task in tasks {
+        ids.push(task.await.unwrap());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((ids.len(), catalog.tables("d").len()), (16, 16));
+}
+
+#[tokio::test]
+async fn root_and_admin_exist_from_the_first_start_without_passwords() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    for user in ["root", "admin"] {
+        assert_eq!(catalog.find_user(user, "10.1.2.3").unwrap().password_hash, None);
+    }
+    catalog.set_password("root", "%", Some([7; 20])).await.unwrap();
+    catalog.drop_user("admin", "%").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.find_user("root", "::1").unwrap().password_hash, Some([7; 20]));
+    assert!(catalog.find_user("admin", "::1").is_none(), "a dropped user does not come back");
+    assert!(matches!(catalog.drop_user("root", "%").await.unwrap_err(), CatalogError::ProtectedUser(_)));
+}
+
+#[tokio::test]
+async fn a_connection_is_the_user_with_the_most_exact_host() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    for (host, byte) in [("%", 1), ("10.%", 2), ("10.0.%", 3), ("10.0.0.9", 4), ("localhost", 5)] {
+        catalog.create_user("u", host, Some([byte; 20])).await.unwrap();
+    }
+    for (host, byte) in
+        [("192.168.0.1", 1), ("10.1.0.1", 2), ("10.0.0.1", 3), ("10.0.0.9", 4), ("127.0.0.1", 5)]
+    {
+        assert_eq!(catalog.find_user("u", host).unwrap().password_hash, Some([byte; 20]), "{host}");
+    }
+    assert!(catalog.find_user("U", "10.0.0.1").is_none());
+    assert!(matches!(
+        catalog.create_user("u", "%", None).await.unwrap_err(),
+        CatalogError::UserExists { .. }
+    ));
+    assert!(matches!(
+        catalog.set_password("u", "x", None).await.unwrap_err(),
+        CatalogError::UnknownUser { .. }
+    ));
+}
+
+fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> TxnRecord {
+    TxnRecord {
+        txn_id: TxnId(txn),
+        db_id: DbId(1),
+        table_id: TableId(2),
+        table: name("d", "t"),
+        label: Label::new(label).unwrap(),
+        label_is_kept: true,
+        kind: TxnKind::StreamLoad,
+        status,
+        loads: 1,
+        rows: 10,
+        bytes: 100,
+        prepared_at_ms: 1,
+        precommitted_at_ms: None,
+        finished_at_ms: finished,
+        reason: String::new(),
+    }
+}
+
+#[tokio::test]
+async fn finished_transactions_are_found_by_id_and_label_after_a_reopen() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    let records = [
+        record(1, "a", TxnStatus::Aborted, Some(5)),
+        record(2, "a", TxnStatus::Visible, Some(6)),
+        record(3, "a", TxnStatus::Aborted, Some(7)),
+        TxnRecord { label_is_kept: false, ..record(4, "g", TxnStatus::Visible, Some(8)) },
+    ];
+    catalog.record_transactions(&records).await.unwrap();
+    catalog.record_transactions(&[]).await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    let label = Label::new("a").unwrap();
+    assert_eq!(catalog.transaction_by_label(DbId(1), &label).await.unwrap().as_ref(), Some(&records[1]));
+    assert_eq!(catalog.transaction_by_label(DbId(2), &label).await.unwrap(), None);
+    assert_eq!(catalog.transaction_by_id(TxnId(3)).await.unwrap().as_ref(), Some(&records[2]));
+    assert_eq!(catalog.kept_transactions().await.unwrap(), records[1..2]);
+    let recent: Vec<u64> =
+        catalog.recent_transactions(DbId(1), 2).await.unwrap().iter().map(|record| record.txn_id.0).collect();
+    assert_eq!(recent, [4, 3]);
+}
+
+#[tokio::test]
+async fn a_record_replaces_the_earlier_one_of_its_transaction() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.record_transactions(&[record(1, "a", TxnStatus::Precommitted, None)]).await.unwrap();
+    catalog.record_transactions(&[record(1, "a", TxnStatus::Visible, Some(9))]).await.unwrap();
+    assert_eq!(catalog.transaction_by_id(TxnId(1)).await.unwrap().unwrap().status, TxnStatus::Visible);
+}
+
+#[tokio::test]
+async fn a_purge_forgets_the_old_and_the_many_but_nothing_unfinished() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    let mut records: Vec<TxnRecord> = (1..=6)
+        .map(|txn| record(txn, &format!("l{txn}"), TxnStatus::Visible, Some(txn as i64 * 10)))
+        .collect();
+    records.push(record(7, "open", TxnStatus::Precommitted, None));
+    catalog.record_transactions(&records).await.unwrap();
+    assert_eq!(catalog.purge_transactions(30, 3).await.unwrap(), 3);
+    let left: Vec<u64> = catalog
+        .recent_transactions(DbId(1), 10)
+        .await
+        .unwrap()
+        .iter()
+        .map(|record| record.txn_id.0)
+        .collect();
+    assert_eq!(left, [7, 6, 5, 4]);
+}
+
+#[tokio::test]
+async fn values_are_kept() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    assert_eq!(catalog.meta_get("k").await.unwrap(), None);
+    catalog.meta_set("k", "v").await.unwrap();
+    catalog.meta_set("k", "w").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.meta_get("k").await.unwrap().as_deref(), Some("w"));
+}
+
+async fn run_sql(path: &Path, sql: &'static str) {
+    use sqlx::Connection;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path.join("catalog.db"));
+    let mut connection = sqlx::sqlite::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused_and_not_touched() {
+    let dir = TempDir::new().unwrap();
+    open(&dir).await.close().await;
+    run_sql(dir.path(), "PRAGMA user_version = 99").await;
+    let error = Catalog::open(dir.path()).await.unwrap_err();
+    assert!(matches!(error, CatalogError::NewerFormat { found: 99, .. }), "{error}");
+    assert!(error.to_string().contains("catalog.db"), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_definition_is_named() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    create(&catalog, "t").await;
+    catalog.close().await;
+    run_sql(dir.path(), "UPDATE tables SET definition = '{'").await;
+    let error = Catalog::open(dir.path()).await.unwrap_err();
+    assert!(error.to_string().contains("the definition of table 1"), "{error}");
+}
+
+#[tokio::test]
+async fn a_failed_change_is_not_shown() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    catalog.close().await;
+    let error = catalog.create_database("e").await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Unknown);
+    assert!(error.to_string().starts_with("the catalog failed to create a database"), "{error}");
+    assert_eq!(catalog.databases(), ["d"]);
+}

@@ -1,0 +1,115 @@
+//! Arrow arrays as rows of cells.
+
+use crate::cell::Cell;
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
+    Float64Array, Int64Array, LargeStringArray, StringArray, StringViewArray, TimestampMicrosecondArray,
+    UInt64Array,
+};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, TimeUnit};
+use arrow::error::ArrowError;
+
+/// An array of one of the types that cells are made of.
+pub(super) enum ArrayCells {
+    Null,
+    Bool(BooleanArray),
+    Int(Int64Array),
+    UInt(UInt64Array),
+    Float(Float32Array),
+    Double(Float64Array),
+    Decimal(Decimal128Array, i8),
+    Date(Date32Array),
+    /// With what is added to each value to get the load's wall-clock time, in µs.
+    Timestamp(TimestampMicrosecondArray, i64),
+    Text(StringArray),
+    LargeText(LargeStringArray),
+    TextView(StringViewArray),
+    Binary(BinaryArray),
+}
+
+impl ArrayCells {
+    /// Wraps an array; casts it first (losing nothing) if its type has no cell.
+    pub(super) fn new(array: &ArrayRef, utc_offset_seconds: i32) -> Result<Self, ArrowError> {
+        let through = |to: DataType| Self::new(&cast(array, &to)?, utc_offset_seconds);
+        Ok(match array.data_type() {
+            DataType::Null => Self::Null,
+            DataType::Boolean => Self::Bool(array.as_boolean().clone()),
+            DataType::Int64 => Self::Int(array.as_primitive().clone()),
+            DataType::UInt64 => Self::UInt(array.as_primitive().clone()),
+            DataType::Float32 => Self::Float(array.as_primitive().clone()),
+            DataType::Float64 => Self::Double(array.as_primitive().clone()),
+            DataType::Decimal128(_, scale) => Self::Decimal(array.as_primitive().clone(), *scale),
+            DataType::Date32 => Self::Date(array.as_primitive().clone()),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                let shift = if zone.is_some() { i64::from(utc_offset_seconds) * 1_000_000 } else { 0 };
+                Self::Timestamp(array.as_primitive().clone(), shift)
+            }
+            DataType::Utf8 => Self::Text(array.as_string().clone()),
+            DataType::LargeUtf8 => Self::LargeText(array.as_string().clone()),
+            DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
+            DataType::Binary => Self::Binary(array.as_binary().clone()),
+            DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+                through(DataType::Binary)?
+            }
+            DataType::Int8 | DataType::Int16 | DataType::Int32 => through(DataType::Int64)?,
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => through(DataType::Int64)?,
+            DataType::Float16 => through(DataType::Float32)?,
+            DataType::Date64 => through(DataType::Timestamp(TimeUnit::Microsecond, None))?,
+            DataType::Timestamp(_, zone) => {
+                through(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))?
+            }
+            DataType::Dictionary(_, values) => through(values.as_ref().clone())?,
+            DataType::RunEndEncoded(_, values) => through(values.data_type().clone())?,
+            _ => through(DataType::Utf8)?,
+        })
+    }
+
+    /// The value in row `row`.
+    #[inline]
+    pub(super) fn cell(&self, row: usize) -> Cell<'_> {
+        if self.is_null(row) {
+            return Cell::Null;
+        }
+        match self {
+            Self::Null => Cell::Null,
+            Self::Bool(array) => Cell::Bool(array.value(row)),
+            Self::Int(array) => Cell::Int(array.value(row)),
+            Self::UInt(array) => Cell::UInt(array.value(row)),
+            Self::Float(array) => Cell::Float(array.value(row)),
+            Self::Double(array) => Cell::Double(array.value(row)),
+            Self::Decimal(array, scale) => Cell::Decimal { value: array.value(row), scale: *scale },
+            Self::Date(array) => Cell::Date(array.value(row)),
+            Self::Timestamp(array, shift) => Cell::DateTime(array.value(row).saturating_add(*shift)),
+            Self::Text(array) => Cell::Text(array.value(row).as_bytes()),
+            Self::LargeText(array) => Cell::Text(array.value(row).as_bytes()),
+            Self::TextView(array) => Cell::Text(array.value(row).as_bytes()),
+            Self::Binary(array) => Cell::Hex(array.value(row)),
+        }
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(array) => array.is_null(row),
+            Self::Int(array) => array.is_null(row),
+            Self::UInt(array) => array.is_null(row),
+            Self::Float(array) => array.is_null(row),
+            Self::Double(array) => array.is_null(row),
+            Self::Decimal(array, _) => array.is_null(row),
+            Self::Date(array) => array.is_null(row),
+            Self::Timestamp(array, _) => array.is_null(row),
+            Self::Text(array) => array.is_null(row),
+            Self::LargeText(array) => array.is_null(row),
+            Self::TextView(array) => array.is_null(row),
+            Self::Binary(array) => array.is_null(row),
+        }
+    }
+}
+
+/// A cast that fails rather than give NULL.
+fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &options)
+}

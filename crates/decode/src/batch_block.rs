@@ -1,0 +1,93 @@
+//! An Arrow batch with a table's exact types becomes a block.
+//!
+//! Not its business: converting other types (see [`crate::decode_batch`]) or splitting.
+
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block, Kind};
+use crate::builder::BlockBuilder;
+use crate::error::BlockError;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::sync::Arc;
+use tributary_types::{ColumnDef, TableSchema};
+
+/// The batch's rows as one block. Columns are taken by position and must have exactly the
+/// schema's Arrow types; names do not matter.
+///
+/// # Errors
+/// [`BlockError`] if a column's count or type differs, a NOT NULL column has a NULL, or the rows
+/// are more than one block can hold.
+pub fn batch_to_block(batch: &RecordBatch, schema: &Arc<TableSchema>) -> Result<Block, BlockError> {
+    if batch.num_columns() != schema.columns.len() {
+        return Err(BlockError::ColumnCount { found: batch.num_columns(), expected: schema.columns.len() });
+    }
+    if batch.num_rows() > BLOCK_ROWS_MAX {
+        return Err(BlockError::TooManyRows { rows: batch.num_rows(), limit: BLOCK_ROWS_MAX });
+    }
+    let mut builder = BlockBuilder::new(schema);
+    for (index, (array, column)) in batch.columns().iter().zip(&schema.columns).enumerate() {
+        check(array, column)?;
+        match Kind::of(column.data_type) {
+            Kind::Bits => push_bits(&mut builder, index, array),
+            Kind::Text => push_texts(&mut builder, index, array),
+            _ => push_fixed(&mut builder, index, array),
+        }
+    }
+    builder.set_rows(batch.num_rows());
+    Ok(builder.finish())
+}
+
+fn check(array: &ArrayRef, column: &ColumnDef) -> Result<(), BlockError> {
+    let expected = column.data_type.to_arrow();
+    if *array.data_type() != expected {
+        return Err(BlockError::ColumnType {
+            column: column.name.clone(),
+            found: array.data_type().to_string(),
+            expected: expected.to_string(),
+        });
+    }
+    if !column.nullable && array.null_count() > 0 {
+        let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
+        return Err(BlockError::UnexpectedNull { column: column.name.clone(), row });
+    }
+    if column.data_type.is_text() {
+        let text_bytes = text_bytes(array);
+        if text_bytes > BLOCK_TEXT_BYTES_MAX {
+            let (column, limit) = (column.name.clone(), BLOCK_TEXT_BYTES_MAX);
+            return Err(BlockError::TooMuchText { column, text_bytes, limit });
+        }
+    }
+    Ok(())
+}
+
+fn text_bytes(array: &ArrayRef) -> usize {
+    let offsets = array.as_string::<i32>().value_offsets();
+    (offsets[offsets.len() - 1] - offsets[0]) as usize
+}
+
+fn push_bits(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
+    for value in array.as_boolean() {
+        match value {
+            Some(bit) => builder.push_bool(index, bit),
+            None => builder.push_null(index),
+        }
+    }
+}
+
+fn push_texts(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
+    for value in array.as_string::<i32>() {
+        match value {
+            Some(text) => builder.push_text(index, text),
+            None => builder.push_null(index),
+        }
+    }
+}
+
+fn push_fixed(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
+    let data = array.to_data();
+    let column = builder.column_mut(index);
+    let width = column.kind().width();
+    let start = data.offset() * width;
+    column.extend_stored(&data.buffers()[0].as_slice()[start..start + data.len() * width]);
+    if let Some(nulls) = data.nulls() {
+        (0..data.len()).filter(|&row| nulls.is_null(row)).for_each(|row| column.mark_null(row as u32));
+    }
+}

@@ -1,0 +1,424 @@
+//! The block builder: typed buffers per column, filled row by row and written out as a block.
+//!
+//! Invariant: after `finish_row`, `rollback_row` or `clear` all columns have the same number of
+//! values; a rolled-back row leaves no trace. Buffers keep their capacity from block to block (up
+//! to [`KEPT_CAPACITY_BYTES_MAX`] each), so a small load costs one allocation: its block.
+//!
+//! Not its business: conversion and checks of values; the builder stores what it is given.
+
+use crate::block::{
+    ALIGNED_HEADER_BYTES, ALIGNED_ROWS_MIN, ALIGNMENT, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block,
+    FORMAT_ALIGNED, FORMAT_PACKED, Kind, Nulls, tag, varint_len, write_varint,
+};
+use arrow::datatypes::ToByteSlice;
+use bytes::Bytes;
+use std::sync::Arc;
+use tributary_types::{DataType, TableSchema};
+
+/// A column's buffer that grew beyond this is given back when its block is finished.
+const KEPT_CAPACITY_BYTES_MAX: usize = 256 * 1024;
+
+/// Builds blocks of one schema. Keep one per connection and reuse it.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    schema: Arc<TableSchema>,
+    columns: Vec<ColumnBuffer>,
+    rows: usize,
+}
+
+/// One column's values of the rows so far.
+#[derive(Debug)]
+pub(crate) struct ColumnBuffer {
+    kind: Kind,
+    /// Little-endian values, bits as a byte each, or text.
+    data: Vec<u8>,
+    /// Text only: where each value ends in `data`.
+    ends: Vec<u32>,
+    /// The rows that are NULL, ascending.
+    nulls: Vec<u32>,
+}
+
+impl BlockBuilder {
+    /// An empty builder for all columns of `schema`.
+    #[must_use]
+    pub fn new(schema: &Arc<TableSchema>) -> Self {
+        let columns =
+            schema.columns.iter().map(|column| ColumnBuffer::new(Kind::of(column.data_type))).collect();
+        Self { schema: Arc::clone(schema), columns, rows: 0 }
+    }
+
+    /// The schema that blocks are built for.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// Drops all rows and makes the builder one for `schema`, which may be another table's.
+    pub fn reset(&mut self, schema: &Arc<TableSchema>) {
+        if Arc::ptr_eq(&self.schema, schema) {
+            self.clear();
+        } else {
+            *self = Self::new(schema);
+        }
+    }
+
+    /// The number of finished rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.rows
+    }
+
+    /// Roughly the bytes that the block of the rows so far will have.
+    #[must_use]
+    pub fn approx_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.len() + column.ends.len() * 2).sum()
+    }
+
+    /// Drops all rows.
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        self.columns.iter_mut().for_each(ColumnBuffer::clear);
+    }
+
+    #[inline]
+    pub(crate) fn column_mut(&mut self, index: usize) -> &mut ColumnBuffer {
+        &mut self.columns[index]
+    }
+
+    /// Pushes NULL to column `index` of the row under construction.
+    pub fn push_null(&mut self, index: usize) {
+        self.columns[index].push_null();
+    }
+
+    /// Pushes a BOOLEAN.
+    ///
+    /// # Panics
+    /// Like all `push_…`, if the column is not of a type that is stored so: a mistake in the caller.
+    pub fn push_bool(&mut self, index: usize, value: bool) {
+        self.checked(index, Kind::Bits).push_fixed([u8::from(value)]);
+    }
+
+    /// Pushes a TINYINT.
+    pub fn push_i8(&mut self, index: usize, value: i8) {
+        self.checked(index, Kind::Fixed1).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a SMALLINT.
+    pub fn push_i16(&mut self, index: usize, value: i16) {
+        self.checked(index, Kind::Fixed2).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes an INT, or a DATE in days since 1970-01-01.
+    pub fn push_i32(&mut self, index: usize, value: i32) {
+        self.checked(index, Kind::Fixed4).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a BIGINT, or a DATETIME in µs since 1970-01-01 00:00:00.
+    pub fn push_i64(&mut self, index: usize, value: i64) {
+        self.checked(index, Kind::Fixed8).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a LARGEINT, or a DECIMAL as its value times ten to the scale.
+    pub fn push_i128(&mut self, index: usize, value: i128) {
+        self.checked(index, Kind::Fixed16).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a FLOAT.
+    pub fn push_f32(&mut self, index: usize, value: f32) {
+        self.checked(index, Kind::Fixed4).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a DOUBLE.
+    pub fn push_f64(&mut self, index: usize, value: f64) {
+        self.checked(index, Kind::Fixed8).push_fixed(value.to_le_bytes());
+    }
+
+    /// Pushes a CHAR, VARCHAR, STRING or JSON.
+    pub fn push_text(&mut self, index: usize, value: &str) {
+        self.checked(index, Kind::Text).push_text(value.as_bytes());
+    }
+
+    fn checked(&mut self, index: usize, kind: Kind) -> &mut ColumnBuffer {
+        let column = &mut self.columns[index];
+        assert_eq!(column.kind, kind, "value of another kind pushed to column {index}");
+        column
+    }
+
+    /// Ends the row under construction, which must have a value for every column.
+    #[inline]
+    pub fn finish_row(&mut self) {
+        self.rows += 1;
+        debug_assert!(self.columns.iter().all(|column| column.len() == self.rows), "a column was left out");
+    }
+
+    /// Says that every column has been given `rows` values.
+    pub(crate) fn set_rows(&mut self, rows: usize) {
+        debug_assert!(self.columns.iter().all(|column| column.len() == rows), "a column was left out");
+        self.rows = rows;
+    }
+
+    /// Takes back what was pushed since the last finished row.
+    pub fn rollback_row(&mut self) {
+        let rows = self.rows;
+        self.columns.iter_mut().for_each(|column| column.truncate(rows));
+    }
+
+    /// Writes the finished rows out as a block and starts anew.
+    ///
+    /// # Panics
+    /// If rows or text exceed what a block can hold (2^24 rows, 2 GB of text in a column):
+    /// callers finish a block long before, see [`crate::BLOCK_ROWS_TARGET`].
+    pub fn finish(&mut self) -> Block {
+        assert!(self.rows <= BLOCK_ROWS_MAX, "{} rows in one block", self.rows);
+        let fits =
+            |column: &ColumnBuffer| column.data.len() <= BLOCK_TEXT_BYTES_MAX || column.kind != Kind::Text;
+        assert!(self.columns.iter().all(fits), "more than 2 GB of text in one block");
+        let bytes = if self.rows < ALIGNED_ROWS_MIN { self.write_packed() } else { self.write_aligned() };
+        self.rows = 0;
+        self.columns.iter_mut().for_each(ColumnBuffer::recycle);
+        Block::from_trusted_bytes(Bytes::from(bytes)).expect("the builder writes a well-formed header")
+    }
+
+    fn write_packed(&self) -> Vec<u8> {
+        let head = [self.schema.version.0, self.rows as u32, self.columns.len() as u32];
+        let head_bytes = 1 + head.iter().map(|&number| varint_len(number)).sum::<usize>();
+        let body_bytes = self.columns.iter().map(|column| column.packed_bytes(self.rows)).sum::<usize>();
+        let mut out = Vec::with_capacity(head_bytes + body_bytes);
+        out.push(FORMAT_PACKED);
+        head.iter().for_each(|&number| write_varint(&mut out, number));
+        self.columns.iter().for_each(|column| column.write_packed(self.rows, &mut out));
+        debug_assert_eq!(out.len(), head_bytes + body_bytes);
+        out
+    }
+
+    fn write_aligned(&self) -> Vec<u8> {
+        let mut size = ALIGNED_HEADER_BYTES + self.columns.len();
+        for column in &self.columns {
+            size = column.aligned_end(self.rows, size);
+        }
+        let mut out = Vec::with_capacity(size);
+        out.extend_from_slice(&[FORMAT_ALIGNED, 0, 0, 0]);
+        for number in [self.schema.version.0, self.rows as u32, self.columns.len() as u32] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend(self.columns.iter().map(|column| tag(column.kind, column.nulls_of(self.rows))));
+        self.columns.iter().for_each(|column| column.write_aligned(self.rows, &mut out));
+        debug_assert_eq!(out.len(), size);
+        out
+    }
+}
+
+impl ColumnBuffer {
+    fn new(kind: Kind) -> Self {
+        Self { kind, data: Vec::new(), ends: Vec::new(), nulls: Vec::new() }
+    }
+
+    /// An empty buffer for one column of `data_type`.
+    pub(crate) fn of_type(data_type: DataType) -> Self {
+        Self::new(Kind::of(data_type))
+    }
+
+    /// The bytes of all values.
+    pub(crate) fn into_stored(self) -> Vec<u8> {
+        self.data
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The number of values, with those of the row under construction.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        match self.kind {
+            Kind::Text => self.ends.len(),
+            fixed => self.data.len() / fixed.width(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push_fixed<const N: usize>(&mut self, value: [u8; N]) {
+        debug_assert_eq!(N, self.kind.width());
+        self.data.extend_from_slice(&value);
+    }
+
+    /// `value` must be valid UTF-8.
+    #[inline]
+    pub(crate) fn push_text(&mut self, value: &[u8]) {
+        debug_assert_eq!(self.kind, Kind::Text);
+        self.data.extend_from_slice(value);
+        self.ends.push(self.data.len() as u32);
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.nulls.push(self.len() as u32);
+        match self.kind {
+            Kind::Text => self.ends.push(self.data.len() as u32),
+            fixed => self.data.resize(self.data.len() + fixed.width(), 0),
+        }
+    }
+
+    /// Pushes a value that is already in stored form.
+    #[inline]
+    pub(crate) fn push_stored(&mut self, value: &[u8]) {
+        match self.kind {
+            Kind::Text => self.push_text(value),
+            fixed => {
+                debug_assert_eq!(value.len(), fixed.width());
+                self.data.extend_from_slice(value);
+            }
+        }
+    }
+
+    /// Appends many stored values at once; NULLs are marked with [`Self::mark_null`].
+    pub(crate) fn extend_stored(&mut self, values: &[u8]) {
+        debug_assert!(self.kind != Kind::Text && values.len().is_multiple_of(self.kind.width()));
+        self.data.extend_from_slice(values);
+    }
+
+    /// Marks an already pushed row as NULL; rows must come in ascending order.
+    pub(crate) fn mark_null(&mut self, row: u32) {
+        let width = self.kind.width();
+        let start = row as usize * width;
+        self.data[start..start + width].fill(0);
+        self.nulls.push(row);
+    }
+
+    fn clear(&mut self) {
+        self.data.clear();
+        self.ends.clear();
+        self.nulls.clear();
+    }
+
+    fn recycle(&mut self) {
+        if self.data.capacity() > KEPT_CAPACITY_BYTES_MAX {
+            *self = Self::new(self.kind);
+        } else {
+            self.clear();
+        }
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        while self.nulls.last().is_some_and(|&row| row as usize >= rows) {
+            self.nulls.pop();
+        }
+        if self.kind == Kind::Text {
+            self.ends.truncate(rows);
+            self.data.truncate(self.ends.last().map_or(0, |&end| end as usize));
+        } else {
+            self.data.truncate(rows * self.kind.width());
+        }
+    }
+
+    fn nulls_of(&self, rows: usize) -> Nulls {
+        match self.nulls.len() {
+            0 => Nulls::None,
+            some if some < rows => Nulls::Some,
+            _ => Nulls::All,
+        }
+    }
+
+    fn lengths(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let length = end - start;
+            start = end;
+            length
+        })
+    }
+
+    fn packed_bytes(&self, rows: usize) -> usize {
+        let validity = match self.nulls_of(rows) {
+            Nulls::None => 0,
+            Nulls::Some => rows.div_ceil(8),
+            Nulls::All => return 1,
+        };
+        let values = match self.kind {
+            Kind::Bits => rows.div_ceil(8),
+            Kind::Text => self.lengths().map(varint_len).sum::<usize>() + self.data.len(),
+            _ => self.data.len(),
+        };
+        1 + validity + values
+    }
+
+    fn write_packed(&self, rows: usize, out: &mut Vec<u8>) {
+        let nulls = self.nulls_of(rows);
+        out.push(tag(self.kind, nulls));
+        match nulls {
+            Nulls::All => return,
+            Nulls::Some => self.write_validity(rows, out),
+            Nulls::None => {}
+        }
+        match self.kind {
+            Kind::Bits => self.write_bits(out),
+            Kind::Text => {
+                self.lengths().for_each(|length| write_varint(out, length));
+                out.extend_from_slice(&self.data);
+            }
+            _ => out.extend_from_slice(&self.data),
+        }
+    }
+
+    /// Where the column's last part ends if the one before it ends at `at`.
+    fn aligned_end(&self, rows: usize, mut at: usize) -> usize {
+        let nulls = self.nulls_of(rows);
+        if nulls == Nulls::All {
+            return at;
+        }
+        let mut part = |size: usize| at = at.next_multiple_of(ALIGNMENT) + size;
+        if nulls == Nulls::Some {
+            part(rows.div_ceil(8));
+        }
+        match self.kind {
+            Kind::Bits => part(rows.div_ceil(8)),
+            Kind::Text => {
+                part((rows + 1) * 4);
+                part(self.data.len());
+            }
+            _ => part(self.data.len()),
+        }
+        at
+    }
+
+    fn write_aligned(&self, rows: usize, out: &mut Vec<u8>) {
+        let nulls = self.nulls_of(rows);
+        if nulls == Nulls::All {
+            return;
+        }
+        if nulls == Nulls::Some {
+            pad(out);
+            self.write_validity(rows, out);
+        }
+        pad(out);
+        match self.kind {
+            Kind::Bits => self.write_bits(out),
+            Kind::Text => {
+                out.extend_from_slice(&0u32.to_le_bytes());
+                out.extend_from_slice(self.ends.as_slice().to_byte_slice());
+                pad(out);
+                out.extend_from_slice(&self.data);
+            }
+            _ => out.extend_from_slice(&self.data),
+        }
+    }
+
+    fn write_validity(&self, rows: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + rows.div_ceil(8), 0xff);
+        if !rows.is_multiple_of(8) {
+            out[start + rows / 8] = (1 << (rows % 8)) - 1;
+        }
+        for &row in &self.nulls {
+            out[start + row as usize / 8] &= !(1 << (row % 8));
+        }
+    }
+
+    fn write_bits(&self, out: &mut Vec<u8>) {
+        let pack = |bits: &[u8]| bits.iter().enumerate().fold(0, |byte, (index, bit)| byte | bit << index);
+        out.extend(self.data.chunks(8).map(pack));
+    }
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+}

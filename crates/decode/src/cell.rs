@@ -1,0 +1,371 @@
+//! One value of a load on its way into a column.
+//!
+//! Invariant: what [`push_cell`] pushes is legal for the column's type; if it returns a [`Fault`],
+//! it pushed nothing.
+//!
+//! Not its business: what a fault means for the row (see [`crate::target`]).
+
+use crate::builder::ColumnBuffer;
+use crate::convert::decimal::{self, DecimalFault};
+use crate::convert::{number, temporal};
+use std::borrow::Cow;
+use tributary_types::DataType;
+
+/// The longest STRING, in bytes (Doris's `string_type_length_soft_limit_bytes`).
+pub(crate) const STRING_BYTES_MAX: usize = 1024 * 1024;
+/// The longest JSON document, in bytes.
+pub(crate) const JSON_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A value as the load has it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    UInt(u64),
+    Float(f32),
+    Double(f64),
+    Decimal {
+        value: i128,
+        scale: i8,
+    },
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01 00:00:00.
+    DateTime(i64),
+    /// A number's SQL literal: digits with sign, point and exponent.
+    Number(&'a [u8]),
+    /// Valid UTF-8.
+    Text(&'a [u8]),
+    /// The bytes of `x'…'` or a binary value: text for text columns, a big-endian number for others.
+    Hex(&'a [u8]),
+}
+
+/// Why a cell has no value in its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Null,
+    /// Not a value of the type, or out of its range.
+    Bad,
+    DecimalRange,
+    /// Longer than CHAR(n) or VARCHAR(n) allows, in bytes.
+    TooLong {
+        limit: usize,
+        actual: usize,
+    },
+    /// Longer than the limit for a STRING or JSON.
+    TooLongString {
+        limit: usize,
+        actual: usize,
+    },
+}
+
+impl From<DecimalFault> for Fault {
+    fn from(fault: DecimalFault) -> Self {
+        match fault {
+            DecimalFault::Text => Self::Bad,
+            DecimalFault::Range => Self::DecimalRange,
+        }
+    }
+}
+
+/// Converts `cell` and pushes it. With `strict` a text too long for its CHAR or VARCHAR is a fault,
+/// without it is cut. `utc_offset_seconds` is the zone that texts with a zone are converted to.
+#[inline]
+pub(crate) fn push_cell(
+    buffer: &mut ColumnBuffer,
+    data_type: DataType,
+    cell: Cell<'_>,
+    strict: bool,
+    utc_offset_seconds: i32,
+) -> Result<(), Fault> {
+    if matches!(cell, Cell::Null) {
+        return Err(Fault::Null);
+    }
+    match data_type {
+        DataType::Boolean => buffer.push_fixed([u8::from(boolean(cell)?)]),
+        DataType::TinyInt => buffer.push_fixed(narrow::<i8>(int(cell)?)?.to_le_bytes()),
+        DataType::SmallInt => buffer.push_fixed(narrow::<i16>(int(cell)?)?.to_le_bytes()),
+        DataType::Int => buffer.push_fixed(narrow::<i32>(int(cell)?)?.to_le_bytes()),
+        DataType::BigInt => buffer.push_fixed(int(cell)?.to_le_bytes()),
+        DataType::LargeInt => buffer.push_fixed(large_int(cell)?.to_le_bytes()),
+        DataType::Float => buffer.push_fixed(float(cell)?.to_le_bytes()),
+        DataType::Double => buffer.push_fixed(double(cell)?.to_le_bytes()),
+        DataType::Decimal { precision, scale } => {
+            buffer.push_fixed(decimal(cell, precision, scale)?.to_le_bytes());
+        }
+        DataType::Date => buffer.push_fixed(date(cell, utc_offset_seconds)?.to_le_bytes()),
+        DataType::DateTime { scale } => {
+            buffer.push_fixed(datetime(cell, scale, utc_offset_seconds)?.to_le_bytes());
+        }
+        DataType::Char { bytes } | DataType::Varchar { bytes } => {
+            push_limited(buffer, cell, bytes as usize, strict)?;
+        }
+        DataType::String => push_string(buffer, cell)?,
+        DataType::Json => push_json(buffer, cell)?,
+    }
+    Ok(())
+}
+
+#[inline]
+fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, Fault> {
+    T::try_from(value).map_err(|_| Fault::Bad)
+}
+
+fn boolean(cell: Cell<'_>) -> Result<bool, Fault> {
+    match cell {
+        Cell::Bool(value) => Ok(value),
+        Cell::Text(text) => number::boolean(text).ok_or(Fault::Bad),
+        Cell::Date(_) | Cell::DateTime(_) => Err(Fault::Bad),
+        other => double(other).map(|value| value != 0.0),
+    }
+}
+
+#[inline]
+fn int(cell: Cell<'_>) -> Result<i64, Fault> {
+    match cell {
+        Cell::Text(text) | Cell::Number(text) => match number::int(text) {
+            Some(value) => Ok(value),
+            None => int_of_other(cell),
+        },
+        Cell::Int(value) => Ok(value),
+        other => int_of_other(other),
+    }
+}
+
+fn int_of_other(cell: Cell<'_>) -> Result<i64, Fault> {
+    i64::try_from(large_int(cell)?).map_err(|_| Fault::Bad)
+}
+
+fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
+    let value = match cell {
+        Cell::Bool(value) => i128::from(value),
+        Cell::Int(value) => i128::from(value),
+        Cell::UInt(value) => i128::from(value),
+        Cell::Float(value) => truncated(f64::from(value))?,
+        Cell::Double(value) => truncated(value)?,
+        Cell::Decimal { value, scale } if scale <= 0 => {
+            value.checked_mul(decimal::pow10(u32::from(scale.unsigned_abs()).min(38))).ok_or(Fault::Bad)?
+        }
+        Cell::Decimal { value, scale } => value / decimal::pow10(u32::from(scale.unsigned_abs()).min(38)),
+        Cell::Date(days) => i128::from(temporal::date_number(days.into())),
+        Cell::DateTime(micros) => i128::from(temporal::datetime_number(micros)),
+        Cell::Text(text) => number::large_int(text).ok_or(Fault::Bad)?,
+        Cell::Number(text) => match number::large_int(text) {
+            Some(value) => value,
+            None => large_int_of_literal(text)?,
+        },
+        Cell::Hex(bytes) => i128::from(big_endian(bytes)?),
+        Cell::Null => return Err(Fault::Null),
+    };
+    if value.abs() < number::LARGEINT_LIMIT { Ok(value) } else { Err(Fault::Bad) }
+}
+
+/// `.5` and `1e3`: legal in SQL, and not in a text for an integer column.
+fn large_int_of_literal(text: &[u8]) -> Result<i128, Fault> {
+    if text.iter().any(|byte| matches!(byte, b'e' | b'E')) || text.contains(&b'.') {
+        return truncated(number::double(text).ok_or(Fault::Bad)?);
+    }
+    Err(Fault::Bad)
+}
+
+fn truncated(value: f64) -> Result<i128, Fault> {
+    let whole = value.trunc();
+    if whole.abs() < number::LARGEINT_LIMIT as f64 { Ok(whole as i128) } else { Err(Fault::Bad) }
+}
+
+fn big_endian(bytes: &[u8]) -> Result<u64, Fault> {
+    if bytes.len() > 8 {
+        return Err(Fault::Bad);
+    }
+    Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+fn double(cell: Cell<'_>) -> Result<f64, Fault> {
+    match cell {
+        Cell::Text(text) | Cell::Number(text) => number::double(text).ok_or(Fault::Bad),
+        Cell::Double(value) => Ok(value),
+        Cell::Float(value) => Ok(f64::from(value)),
+        Cell::Int(value) => Ok(value as f64),
+        Cell::Decimal { value, scale } => {
+            let text = format!("{value}e{}", -i32::from(scale));
+            number::double(text.as_bytes()).ok_or(Fault::Bad)
+        }
+        other => large_int(other).map(|value| value as f64),
+    }
+}
+
+fn float(cell: Cell<'_>) -> Result<f32, Fault> {
+    match cell {
+        Cell::Text(text) | Cell::Number(text) => number::float(text).ok_or(Fault::Bad),
+        Cell::Float(value) => Ok(value),
+        other => {
+            let wide = double(other)?;
+            let value = wide as f32;
+            if value.is_infinite() && wide.is_finite() { Err(Fault::Bad) } else { Ok(value) }
+        }
+    }
+}
+
+fn decimal(cell: Cell<'_>, precision: u8, scale: u8) -> Result<i128, Fault> {
+    let of_text = |text: &[u8]| Ok(decimal::decimal(text, precision, scale)?);
+    match cell {
+        Cell::Text(text) | Cell::Number(text) => of_text(text),
+        Cell::Double(value) => of_text(format!("{value:e}").as_bytes()),
+        Cell::Float(value) => of_text(format!("{value:e}").as_bytes()),
+        Cell::Decimal { value, scale: from } => Ok(decimal::rescaled(value, from, precision, scale)?),
+        other => Ok(decimal::rescaled(large_int(other)?, 0, precision, scale)?),
+    }
+}
+
+fn date(cell: Cell<'_>, utc_offset_seconds: i32) -> Result<i32, Fault> {
+    let days = match cell {
+        Cell::Text(text) | Cell::Number(text) => temporal::date(text, utc_offset_seconds),
+        Cell::Date(days) => {
+            Some(days).filter(|days| (temporal::DAYS_MIN..=temporal::DAYS_MAX).contains(days))
+        }
+        Cell::DateTime(micros) => temporal::days_of(micros),
+        other => temporal::date(packed_digits(other)?.as_bytes(), utc_offset_seconds),
+    };
+    days.ok_or(Fault::Bad)
+}
+
+fn datetime(cell: Cell<'_>, scale: u8, utc_offset_seconds: i32) -> Result<i64, Fault> {
+    let micros = match cell {
+        Cell::Text(text) | Cell::Number(text) => temporal::datetime(text, scale, utc_offset_seconds),
+        Cell::Date(days) => i64::from(days)
+            .checked_mul(temporal::DAY_MICROS)
+            .and_then(|micros| temporal::rounded(micros, scale)),
+        Cell::DateTime(micros) => temporal::rounded(micros, scale),
+        other => temporal::datetime(packed_digits(other)?.as_bytes(), scale, utc_offset_seconds),
+    };
+    micros.ok_or(Fault::Bad)
+}
+
+/// A number such as 20240501 as the text that dates are read from.
+fn packed_digits(cell: Cell<'_>) -> Result<String, Fault> {
+    match cell {
+        Cell::Bool(_) | Cell::Hex(_) => Err(Fault::Bad),
+        other => Ok(large_int(other)?.to_string()),
+    }
+}
+
+#[inline]
+fn push_limited(buffer: &mut ColumnBuffer, cell: Cell<'_>, limit: usize, strict: bool) -> Result<(), Fault> {
+    let text = text(&cell)?;
+    if text.len() <= limit {
+        buffer.push_text(&text);
+    } else if strict {
+        return Err(Fault::TooLong { limit, actual: text.len() });
+    } else {
+        buffer.push_text(cut(&text, limit));
+    }
+    Ok(())
+}
+
+/// A STRING is never cut: who chose that type wants all of it.
+fn push_string(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
+    match push_limited(buffer, cell, STRING_BYTES_MAX, true) {
+        Err(Fault::TooLong { limit, actual }) => Err(Fault::TooLongString { limit, actual }),
+        result => result,
+    }
+}
+
+fn push_json(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
+    let text = match cell {
+        Cell::Bool(true) => Cow::Borrowed(&b"true"[..]),
+        Cell::Bool(false) => Cow::Borrowed(&b"false"[..]),
+        other => text(&other)?,
+    };
+    if text.len() > JSON_BYTES_MAX {
+        return Err(Fault::TooLongString { limit: JSON_BYTES_MAX, actual: text.len() });
+    }
+    serde_json::from_slice::<serde::de::IgnoredAny>(&text).map_err(|_| Fault::Bad)?;
+    buffer.push_text(&text);
+    Ok(())
+}
+
+/// The longest beginning of `text` within `limit` bytes that ends with a whole character.
+pub(crate) fn cut(text: &[u8], limit: usize) -> &[u8] {
+    let mut end = limit.min(text.len());
+    while end > 0 && end < text.len() && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The cell as text: what a text column stores and what a reason shows.
+#[inline]
+pub(crate) fn text<'a>(cell: &Cell<'a>) -> Result<Cow<'a, [u8]>, Fault> {
+    match *cell {
+        Cell::Text(text) => Ok(Cow::Borrowed(text)),
+        Cell::Hex(bytes) => match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(Cow::Borrowed(bytes)),
+            Err(_) => Err(Fault::Bad),
+        },
+        Cell::Null => Err(Fault::Null),
+        Cell::Number(literal) if is_canonical(literal) => Ok(Cow::Borrowed(literal)),
+        other => Ok(Cow::Owned(written(other).into_bytes())),
+    }
+}
+
+/// Values that are not text yet.
+fn written(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Bool(value) => u8::from(value).to_string(),
+        Cell::Int(value) => itoa::Buffer::new().format(value).to_owned(),
+        Cell::UInt(value) => itoa::Buffer::new().format(value).to_owned(),
+        Cell::Float(value) => value.to_string(),
+        Cell::Double(value) => value.to_string(),
+        Cell::Decimal { value, scale } => show_decimal(value, scale),
+        Cell::Date(days) => temporal::show_date(days.into()),
+        Cell::DateTime(micros) => temporal::show_datetime(micros),
+        Cell::Number(literal) => canonical(literal),
+        Cell::Null => "NULL".to_owned(),
+        Cell::Text(bytes) | Cell::Hex(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// What a reason shows of a cell.
+pub(crate) fn shown(cell: &Cell<'_>) -> String {
+    match *cell {
+        Cell::Text(bytes) | Cell::Hex(bytes) => crate::reject::shown(bytes),
+        other => written(other),
+    }
+}
+
+/// `value × 10^-scale` with all its digits after the point.
+pub(crate) fn show_decimal(value: i128, scale: i8) -> String {
+    if scale <= 0 {
+        let zeros = "0".repeat(usize::from(scale.unsigned_abs()));
+        return format!("{value}{zeros}");
+    }
+    let (scale, digits) = (usize::from(scale.unsigned_abs()), value.unsigned_abs().to_string());
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    format!("{}{whole}.{fraction}", if value < 0 { "-" } else { "" })
+}
+
+/// Whether a number's literal is already written as its value is printed.
+fn is_canonical(literal: &[u8]) -> bool {
+    let digits = literal.strip_prefix(b"-").unwrap_or(literal);
+    let plain = digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let leading = matches!(digits, [b'0'] | [b'0', b'.', ..] | [b'1'..=b'9', ..]);
+    plain && leading && digits.last() != Some(&b'.') && literal != b"-0"
+}
+
+fn canonical(literal: &[u8]) -> String {
+    let (negative, digits) = number::sign(literal);
+    if digits.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+        return number::double(literal).map_or_else(String::new, |value| value.to_string());
+    }
+    let text = String::from_utf8_lossy(digits);
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let minus = if negative && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) { "-" } else { "" };
+    if fraction.is_empty() { format!("{minus}{whole}") } else { format!("{minus}{whole}.{fraction}") }
+}
+
+#[cfg(test)]
+mod tests;

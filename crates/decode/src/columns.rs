@@ -1,0 +1,250 @@
+//! Blocks become Arrow batches.
+//!
+//! Invariant: rows keep their order. Large blocks give their bytes to Arrow without copying; runs
+//! of small ones are appended into shared buffers, so that a group of ten thousand one-row loads
+//! becomes one batch.
+//!
+//! Not its business: other schema versions than the blocks' own (see [`crate::adapt`]).
+
+use crate::block::{Block, ColumnParts, Kind, Nulls, TextEnds};
+use crate::error::BlockError;
+use arrow::array::{
+    ArrayData, ArrayRef, BooleanBufferBuilder, NullBufferBuilder, RecordBatch, RecordBatchOptions, make_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use tributary_types::{ColumnDef, TableSchema};
+
+/// Small blocks are gathered into batches of at most this many rows.
+const GATHERED_ROWS_MAX: usize = 64 * 1024;
+/// … and of about this many bytes, far below what Arrow's offsets can count.
+const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// The rows of `blocks`, in order, as batches of `schema`'s Arrow schema. All blocks must be of
+/// that schema version.
+///
+/// # Errors
+/// [`BlockError`] if a block is of another version or does not have the schema's columns.
+pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<RecordBatch>, BlockError> {
+    let arrow = schema.arrow();
+    let mut batches = Vec::new();
+    let mut gathered = Gathered::new(schema, &arrow);
+    for block in blocks {
+        check_schema(schema, block)?;
+        if block.row_count() == 0 {
+            continue;
+        }
+        if block.is_aligned() {
+            batches.extend(gathered.take()?);
+            batches.push(aligned_batch(schema, &arrow, block)?);
+        } else {
+            if gathered.is_full_with(block) {
+                batches.extend(gathered.take()?);
+            }
+            gathered.append(block)?;
+        }
+    }
+    batches.extend(gathered.take()?);
+    Ok(batches)
+}
+
+fn check_schema(schema: &TableSchema, block: &Block) -> Result<(), BlockError> {
+    if block.schema_version() != schema.version {
+        return Err(BlockError::SchemaVersion { found: block.schema_version(), expected: schema.version });
+    }
+    if block.column_count() != schema.columns.len() {
+        return Err(BlockError::ColumnCount { found: block.column_count(), expected: schema.columns.len() });
+    }
+    Ok(())
+}
+
+fn check_kind(column: &ColumnDef, parts: &ColumnParts) -> Result<(), BlockError> {
+    let expected = Kind::of(column.data_type);
+    if parts.kind == expected {
+        return Ok(());
+    }
+    Err(BlockError::ColumnType {
+        column: column.name.clone(),
+        found: format!("{:?}", parts.kind),
+        expected: format!("{expected:?} ({})", column.data_type),
+    })
+}
+
+fn batch_of(arrow: &SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, BlockError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(arrow.clone(), arrays, &options)?)
+}
+
+/// Arrow checks the layout again here; that costs little and needs no `unsafe`.
+fn array_of(
+    data_type: ArrowType,
+    rows: usize,
+    buffers: Vec<Buffer>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, BlockError> {
+    let data =
+        ArrayData::builder(data_type).len(rows).buffers(buffers).nulls(nulls).align_buffers(true).build()?;
+    Ok(make_array(data))
+}
+
+fn aligned_batch(schema: &TableSchema, arrow: &SchemaRef, block: &Block) -> Result<RecordBatch, BlockError> {
+    let rows = block.row_count();
+    let mut columns = block.columns();
+    let mut arrays = Vec::with_capacity(schema.columns.len());
+    for (column, field) in schema.columns.iter().zip(arrow.fields()) {
+        let parts = columns
+            .next()?
+            .ok_or(BlockError::ColumnCount { found: arrays.len(), expected: schema.columns.len() })?;
+        check_kind(column, &parts)?;
+        arrays.push(aligned_array(block, &parts, field.data_type(), rows)?);
+    }
+    batch_of(arrow, arrays, rows)
+}
+
+fn aligned_array(
+    block: &Block,
+    parts: &ColumnParts,
+    data_type: &ArrowType,
+    rows: usize,
+) -> Result<ArrayRef, BlockError> {
+    if parts.nulls == Nulls::All {
+        return Ok(arrow::array::new_null_array(data_type, rows));
+    }
+    let part = |range: &std::ops::Range<usize>| Buffer::from(block.bytes().slice(range.clone()));
+    let nulls = (parts.nulls == Nulls::Some)
+        .then(|| NullBuffer::new(BooleanBuffer::new(part(&parts.validity), 0, rows)));
+    let buffers = match parts.kind {
+        Kind::Text => vec![part(&parts.lengths), part(&parts.values)],
+        _ => vec![part(&parts.values)],
+    };
+    array_of(data_type.clone(), rows, buffers, nulls)
+}
+
+/// Rows of small blocks on their way into one batch.
+struct Gathered<'a> {
+    schema: &'a TableSchema,
+    arrow: &'a SchemaRef,
+    columns: Vec<GatheredColumn>,
+    rows: usize,
+    bytes: usize,
+}
+
+struct GatheredColumn {
+    kind: Kind,
+    values: MutableBuffer,
+    bits: BooleanBufferBuilder,
+    offsets: Vec<i32>,
+    nulls: NullBufferBuilder,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(schema: &'a TableSchema, arrow: &'a SchemaRef) -> Self {
+        let columns = schema.columns.iter().map(|column| GatheredColumn::new(Kind::of(column.data_type)));
+        Self { schema, arrow, columns: columns.collect(), rows: 0, bytes: 0 }
+    }
+
+    fn is_full_with(&self, block: &Block) -> bool {
+        self.rows + block.row_count() > GATHERED_ROWS_MAX
+            || self.bytes + block.len_bytes() > GATHERED_BYTES_MAX
+    }
+
+    fn append(&mut self, block: &Block) -> Result<(), BlockError> {
+        let mut parts = block.columns();
+        for (gathered, column) in self.columns.iter_mut().zip(&self.schema.columns) {
+            let parts = parts.next()?.ok_or(BlockError::ColumnCount {
+                found: block.column_count(),
+                expected: self.schema.columns.len(),
+            })?;
+            check_kind(column, &parts)?;
+            gathered.append(block, &parts);
+        }
+        self.rows += block.row_count();
+        self.bytes += block.len_bytes();
+        Ok(())
+    }
+
+    /// The batch of the rows so far, `None` if there are none.
+    fn take(&mut self) -> Result<Option<RecordBatch>, BlockError> {
+        if self.rows == 0 {
+            return Ok(None);
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let fields = self.arrow.fields().iter();
+        let arrays = self
+            .columns
+            .iter_mut()
+            .zip(fields)
+            .map(|(column, field)| column.take(field.data_type(), rows))
+            .collect::<Result<_, _>>()?;
+        batch_of(self.arrow, arrays, rows).map(Some)
+    }
+}
+
+impl GatheredColumn {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            values: MutableBuffer::new(0),
+            bits: BooleanBufferBuilder::new(0),
+            offsets: vec![0],
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+
+    fn append(&mut self, block: &Block, parts: &ColumnParts) {
+        let rows = block.row_count();
+        if parts.nulls == Nulls::All {
+            return self.append_nulls(rows);
+        }
+        self.append_validity(block, parts, rows);
+        let values = &block.bytes()[parts.values.clone()];
+        match self.kind {
+            Kind::Bits => self.bits.append_packed_range(0..rows, values),
+            Kind::Text => self.append_text(block, parts, values),
+            _ => self.values.extend_from_slice(values),
+        }
+    }
+
+    fn append_nulls(&mut self, rows: usize) {
+        self.nulls.append_n_nulls(rows);
+        match self.kind {
+            Kind::Bits => self.bits.append_n(rows, false),
+            Kind::Text => self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32),
+            fixed => self.values.resize(self.values.len() + rows * fixed.width(), 0),
+        }
+    }
+
+    fn append_validity(&mut self, block: &Block, parts: &ColumnParts, rows: usize) {
+        if parts.nulls == Nulls::None {
+            return self.nulls.append_n_non_nulls(rows);
+        }
+        let bitmap = &block.bytes()[parts.validity.clone()];
+        for row in 0..rows {
+            self.nulls.append(bitmap[row / 8] >> (row % 8) & 1 == 1);
+        }
+    }
+
+    fn append_text(&mut self, block: &Block, parts: &ColumnParts, values: &[u8]) {
+        let base = self.values.len();
+        self.values.extend_from_slice(values);
+        let mut ends = TextEnds::new(block, parts);
+        while let Some(end) = ends.next_end() {
+            self.offsets.push((base + end) as i32);
+        }
+    }
+
+    fn take(&mut self, data_type: &ArrowType, rows: usize) -> Result<ArrayRef, BlockError> {
+        let nulls = self.nulls.finish();
+        let values = Buffer::from(std::mem::replace(&mut self.values, MutableBuffer::new(0)));
+        let buffers = match self.kind {
+            Kind::Bits => vec![self.bits.finish().into_inner()],
+            Kind::Text => vec![Buffer::from_vec(std::mem::replace(&mut self.offsets, vec![0])), values],
+            _ => vec![values],
+        };
+        array_of(data_type.clone(), rows, buffers, nulls)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! DECIMAL(p, s): exact, excess digits rounded half up (away from zero).
+
+use super::number::sign;
+use super::trim;
+
+/// Why there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecimalFault {
+    /// Not a number.
+    Text,
+    /// More digits before the point than precision and scale allow.
+    Range,
+}
+
+/// Digits that are always kept exactly.
+const KEPT_DIGITS: u32 = 38;
+
+/// Ten to the `exponent`, at most 38.
+pub(crate) const fn pow10(exponent: u32) -> i128 {
+    10i128.pow(exponent)
+}
+
+/// A number's digits: `mantissa × 10^exponent`, rounded up at the mantissa's end or not.
+struct Digits {
+    mantissa: i128,
+    exponent: i64,
+    /// The first digit that did not fit into the mantissa was 5 or more.
+    dropped_half: bool,
+}
+
+/// The value times ten to the `scale`. Sign, digits, point and exponent are understood.
+pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFault> {
+    let (negative, text) = sign(trim(text));
+    let digits = read_digits(text).ok_or(DecimalFault::Text)?;
+    let value = rescale(&digits, i64::from(scale)).ok_or(DecimalFault::Range)?;
+    within(if negative { -value } else { value }, precision)
+}
+
+/// `value × 10^-from_scale` at another scale.
+pub(crate) fn rescaled(value: i128, from_scale: i8, precision: u8, scale: u8) -> Result<i128, DecimalFault> {
+    let digits = Digits { mantissa: value.abs(), exponent: -i64::from(from_scale), dropped_half: false };
+    let rescaled = rescale(&digits, i64::from(scale)).ok_or(DecimalFault::Range)?;
+    within(if value < 0 { -rescaled } else { rescaled }, precision)
+}
+
+/// Checks the number of digits.
+pub(crate) fn within(value: i128, precision: u8) -> Result<i128, DecimalFault> {
+    let limit = pow10(u32::from(precision));
+    if -limit < value && value < limit { Ok(value) } else { Err(DecimalFault::Range) }
+}
+
+fn read_digits(text: &[u8]) -> Option<Digits> {
+    let (mut mantissa, mut kept, mut dropped, mut fraction) = (0i128, 0u32, 0i64, 0i64);
+    let (mut any, mut point, mut dropped_half) = (false, false, false);
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'0'..=b'9' => {
+                any = true;
+                fraction += i64::from(point);
+                if kept < KEPT_DIGITS {
+                    mantissa = mantissa * 10 + i128::from(byte - b'0');
+                    kept += u32::from(mantissa != 0);
+                } else {
+                    dropped_half |= dropped == 0 && byte >= b'5';
+                    dropped += 1;
+                }
+            }
+            b'.' if !point => point = true,
+            b'e' | b'E' if any => break,
+            _ => return None,
+        }
+        at += 1;
+    }
+    if !any {
+        return None;
+    }
+    let exponent = if at < text.len() { read_exponent(&text[at + 1..])? } else { 0 };
+    Some(Digits { mantissa, exponent: exponent - fraction + dropped, dropped_half })
+}
+
+fn read_exponent(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = sign(text);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let cap = |value: i64, digit: i64| (value * 10 + digit).min(1_000_000);
+    let value = digits.iter().fold(0, |value, byte| cap(value, i64::from(byte - b'0')));
+    Some(if negative { -value } else { value })
+}
+
+fn rescale(digits: &Digits, scale: i64) -> Option<i128> {
+    let shift = digits.exponent + scale;
+    if digits.mantissa == 0 {
+        return Some(0);
+    }
+    if shift >= 0 {
+        let factor = pow10(u32::try_from(shift).ok().filter(|&shift| shift <= KEPT_DIGITS)?);
+        return digits
+            .mantissa
+            .checked_mul(factor)?
+            .checked_add(i128::from(digits.dropped_half && shift == 0));
+    }
+    let cut = u32::try_from(-shift).ok().filter(|&cut| cut <= KEPT_DIGITS);
+    let Some(cut) = cut else { return Some(0) };
+    let divisor = pow10(cut);
+    Some(digits.mantissa / divisor + i128::from(digits.mantissa % divisor >= divisor / 2))
+}

@@ -1,0 +1,117 @@
+//! Integers, floating point numbers and booleans.
+
+use super::trim;
+use tributary_types::data_type::LARGEINT_DIGITS_MAX;
+
+/// The first number that a LARGEINT cannot hold.
+pub(crate) const LARGEINT_LIMIT: i128 = 10i128.pow(LARGEINT_DIGITS_MAX as u32);
+
+/// An integer with an optional sign; a fraction is cut. Blanks around it are allowed.
+#[inline]
+pub(crate) fn int(text: &[u8]) -> Option<i64> {
+    match plain_int(text) {
+        Some(value) => Some(value),
+        None => i64::try_from(any_int(text)?).ok(),
+    }
+}
+
+/// Like [`int`] for LARGEINT: up to 38 digits.
+pub(crate) fn large_int(text: &[u8]) -> Option<i128> {
+    match plain_int(text) {
+        Some(value) => Some(i128::from(value)),
+        None => any_int(text).filter(|value| value.abs() < LARGEINT_LIMIT),
+    }
+}
+
+/// The common shape: at most 18 digits after an optional minus.
+#[inline]
+fn plain_int(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0i64;
+    for &byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if negative { -value } else { value })
+}
+
+fn any_int(text: &[u8]) -> Option<i128> {
+    let (negative, text) = sign(trim(text));
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fraction_is_cut = match text.get(digits) {
+        None => true,
+        Some(b'.') => text[digits + 1..].iter().all(u8::is_ascii_digit),
+        Some(_) => false,
+    };
+    if digits == 0 || !fraction_is_cut {
+        return None;
+    }
+    let mut value = 0i128;
+    for &byte in &text[..digits] {
+        value = value.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+    }
+    Some(if negative { -value } else { value })
+}
+
+/// Splits a sign off.
+pub(crate) fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
+}
+
+/// A DOUBLE: decimal or exponent form, `inf`, `nan`. Beyond the range is no value.
+#[inline]
+pub(crate) fn double(text: &[u8]) -> Option<f64> {
+    let text = unsigned_plus(trim(text))?;
+    let value: f64 = fast_float2::parse(text).ok()?;
+    (value.is_finite() || names_no_number(text)).then_some(value)
+}
+
+/// A FLOAT, with the same forms.
+#[inline]
+pub(crate) fn float(text: &[u8]) -> Option<f32> {
+    let text = unsigned_plus(trim(text))?;
+    let value: f32 = fast_float2::parse(text).ok()?;
+    (value.is_finite() || names_no_number(text)).then_some(value)
+}
+
+/// Without a leading `+`, after which another sign is not a number.
+fn unsigned_plus(text: &[u8]) -> Option<&[u8]> {
+    match text {
+        [b'+', b'-' | b'+', ..] => None,
+        [b'+', rest @ ..] => Some(rest),
+        rest => Some(rest),
+    }
+}
+
+/// `inf` and `nan` in their spellings, as against digits that are too large.
+fn names_no_number(text: &[u8]) -> bool {
+    !text.iter().any(u8::is_ascii_digit)
+}
+
+/// A BOOLEAN as text.
+pub(crate) fn boolean(text: &[u8]) -> Option<bool> {
+    const TRUE: [&[u8]; 5] = [b"1", b"true", b"t", b"yes", b"on"];
+    const FALSE: [&[u8]; 5] = [b"0", b"false", b"f", b"no", b"off"];
+    let text = trim(text);
+    let is_one_of = |words: &[&[u8]]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is_one_of(&TRUE) {
+        Some(true)
+    } else if is_one_of(&FALSE) {
+        Some(false)
+    } else {
+        None
+    }
+}

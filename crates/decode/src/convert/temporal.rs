@@ -1,0 +1,355 @@
+//! DATE and DATETIME in the many shapes that loads bring.
+//!
+//! Accepted: `2024-05-01`, `20240501`, `240501`, one-digit months and days, any ASCII punctuation
+//! between them; then `T` or blanks and `HH[:MM[:SS[.fraction]]]` or `HHMMSS`; `20240501101112`;
+//! then a zone: `Z`, `UTC`, `GMT`, `CST` (+08:00), `+08`, `+08:00`, `+0800`.
+
+use super::trim;
+
+/// Microseconds of a day.
+pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
+const SECOND_MICROS: i64 = 1_000_000;
+/// 0000-01-01 and 9999-12-31 in days since 1970-01-01.
+pub(crate) const DAYS_MIN: i32 = days_from_civil(0, 1, 1);
+pub(crate) const DAYS_MAX: i32 = days_from_civil(9999, 12, 31);
+
+/// Days since 1970-01-01 of a DATE. A time of day is dropped; a zone is converted first, into the
+/// one that is `utc_offset_seconds` ahead of UTC.
+#[inline]
+pub(crate) fn date(text: &[u8], utc_offset_seconds: i32) -> Option<i32> {
+    if let Some(days) = plain_date(text) {
+        return days;
+    }
+    let micros = Parser::new(trim(text)).moment(6)?.micros(utc_offset_seconds)?;
+    days_of(micros)
+}
+
+/// Microseconds since 1970-01-01 00:00:00 of a DATETIME with `scale` digits of a fraction, to
+/// which longer fractions are rounded.
+#[inline]
+pub(crate) fn datetime(text: &[u8], scale: u8, utc_offset_seconds: i32) -> Option<i64> {
+    if let Some(micros) = plain_datetime(text) {
+        return micros;
+    }
+    Parser::new(trim(text)).moment(scale)?.micros(utc_offset_seconds)
+}
+
+/// A DATETIME that is known to the microsecond, rounded to `scale` digits.
+pub(crate) fn rounded(micros: i64, scale: u8) -> Option<i64> {
+    let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+    within_range(micros)?;
+    within_range((micros + unit / 2).div_euclid(unit) * unit)
+}
+
+/// A DATETIME cut to `scale` digits.
+pub(crate) fn truncated(micros: i64, scale: u8) -> i64 {
+    let unit = 10i64.pow(6 - u32::from(scale.min(6)));
+    micros.div_euclid(unit) * unit
+}
+
+/// The DATE of a DATETIME.
+pub(crate) fn days_of(micros: i64) -> Option<i32> {
+    i32::try_from(micros.div_euclid(DAY_MICROS)).ok().filter(|days| (DAYS_MIN..=DAYS_MAX).contains(days))
+}
+
+fn within_range(micros: i64) -> Option<i64> {
+    days_of(micros).map(|_| micros)
+}
+
+/// Exactly `YYYY-MM-DD`. The outer `None`: another shape. The inner: no such day.
+#[inline]
+fn plain_date(text: &[u8]) -> Option<Option<i32>> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    let (year, month, day) = (four(y1, y2, y3, y4)?, two(m1, m2)?, two(d1, d2)?);
+    Some(days(year, month, day))
+}
+
+/// Exactly `YYYY-MM-DD HH:MM:SS`.
+#[inline]
+fn plain_datetime(text: &[u8]) -> Option<Option<i64>> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let &[b' ' | b'T', h1, h2, b':', m1, m2, b':', s1, s2] = rest else { return None };
+    let days = plain_date(date)?;
+    let time = time_micros(two(h1, h2)?, two(m1, m2)?, two(s1, s2)?);
+    Some(days.and_then(|days| Some(i64::from(days) * DAY_MICROS + time?)))
+}
+
+#[inline]
+fn two(tens: u8, ones: u8) -> Option<u32> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    (tens <= 9 && ones <= 9).then(|| u32::from(tens) * 10 + u32::from(ones))
+}
+
+#[inline]
+fn four(a: u8, b: u8, c: u8, d: u8) -> Option<u32> {
+    Some(two(a, b)? * 100 + two(c, d)?)
+}
+
+/// Days since 1970-01-01, if the calendar has the day.
+#[inline]
+pub(crate) fn days(year: u32, month: u32, day: u32) -> Option<i32> {
+    let legal = year <= 9999 && (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
+    legal.then(|| days_from_civil(year as i32, month as i32, day as i32))
+}
+
+/// Microseconds since midnight, if a clock shows that time.
+#[inline]
+pub(crate) fn time_micros(hour: u32, minute: u32, second: u32) -> Option<i64> {
+    let legal = hour < 24 && minute < 60 && second < 60;
+    legal.then(|| i64::from(hour * 3600 + minute * 60 + second) * SECOND_MICROS)
+}
+
+const fn days_in_month(year: u32, month: u32) -> u32 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// The proleptic Gregorian calendar, counted in years that begin in March.
+const fn days_from_civil(year: i32, month: i32, day: i32) -> i32 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// Year, month and day of a count of days since 1970-01-01.
+pub(crate) const fn civil_from_days(days: i64) -> (i64, u32, u32) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + (month <= 2) as i64;
+    (year, month as u32, day as u32)
+}
+
+/// `YYYY-MM-DD`.
+pub(crate) fn show_date(days: i64) -> String {
+    let (year, month, day) = civil_from_days(days);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// `YYYY-MM-DD HH:MM:SS`, with six digits of a fraction if there is one.
+pub(crate) fn show_datetime(micros: i64) -> String {
+    let date = show_date(micros.div_euclid(DAY_MICROS));
+    let (hour, minute, second, fraction) = clock(micros);
+    match fraction {
+        0 => format!("{date} {hour:02}:{minute:02}:{second:02}"),
+        _ => format!("{date} {hour:02}:{minute:02}:{second:02}.{fraction:06}"),
+    }
+}
+
+/// `YYYYMMDD` as a number.
+pub(crate) fn date_number(days: i64) -> i64 {
+    let (year, month, day) = civil_from_days(days);
+    year * 10_000 + i64::from(month * 100 + day)
+}
+
+/// `YYYYMMDDHHMMSS` as a number.
+pub(crate) fn datetime_number(micros: i64) -> i64 {
+    let (hour, minute, second, _) = clock(micros);
+    date_number(micros.div_euclid(DAY_MICROS)) * 1_000_000 + hour * 10_000 + minute * 100 + second
+}
+
+/// Hour, minute, second, microsecond.
+fn clock(micros: i64) -> (i64, i64, i64, i64) {
+    let of_day = micros.rem_euclid(DAY_MICROS);
+    let seconds = of_day / SECOND_MICROS;
+    (seconds / 3600, seconds / 60 % 60, seconds % 60, of_day % SECOND_MICROS)
+}
+
+/// A date and time as it was written.
+struct Moment {
+    days: i32,
+    micros_of_day: i64,
+    /// Seconds ahead of UTC, if a zone was written.
+    zone_seconds: Option<i32>,
+}
+
+impl Moment {
+    fn micros(&self, utc_offset_seconds: i32) -> Option<i64> {
+        let local = i64::from(self.days) * DAY_MICROS + self.micros_of_day;
+        let shift = self.zone_seconds.map_or(0, |zone| utc_offset_seconds - zone);
+        within_range(local + i64::from(shift) * SECOND_MICROS)
+    }
+}
+
+/// Reads the less common shapes.
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn moment(mut self, scale: u8) -> Option<Moment> {
+        let run = self.digit_run();
+        let mut micros_of_day = 0;
+        let mut has_time = false;
+        let days = match run.len() {
+            6 => days(short_year(number(&run[..2])), number(&run[2..4]), number(&run[4..])),
+            8 => days(number(&run[..4]), number(&run[4..6]), number(&run[6..])),
+            12 | 14 => {
+                let (date, time) = run.split_at(run.len() - 6);
+                micros_of_day = packed_time(time)? + self.fraction(scale)?;
+                has_time = true;
+                let year = date.len() - 4;
+                let number_of_year = number(&date[..year]);
+                let written = if year == 2 { short_year(number_of_year) } else { number_of_year };
+                days(written, number(&date[year..year + 2]), number(&date[year + 2..]))
+            }
+            2 => self.month_and_day(short_year(number(run))),
+            4 => self.month_and_day(number(run)),
+            _ => None,
+        }?;
+        if !has_time && self.time_begins() {
+            micros_of_day = self.time(scale)?;
+            has_time = true;
+        }
+        let zone_seconds = if has_time { self.zone()? } else { None };
+        (self.at == self.text.len()).then_some(Moment { days, micros_of_day, zone_seconds })
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn digit_run(&mut self) -> &'a [u8] {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        &self.text[start..self.at]
+    }
+
+    /// A number of one or two digits.
+    fn short_number(&mut self) -> Option<u32> {
+        let run = self.digit_run();
+        matches!(run.len(), 1 | 2).then(|| number(run))
+    }
+
+    fn month_and_day(&mut self, year: u32) -> Option<i32> {
+        self.date_separator()?;
+        let month = self.short_number()?;
+        self.date_separator()?;
+        days(year, month, self.short_number()?)
+    }
+
+    fn date_separator(&mut self) -> Option<()> {
+        self.peek().filter(u8::is_ascii_punctuation)?;
+        self.at += 1;
+        Some(())
+    }
+
+    /// Takes the `T` or the blanks between date and time.
+    fn time_begins(&mut self) -> bool {
+        let start = self.at;
+        if matches!(self.peek(), Some(b'T' | b't')) {
+            self.at += 1;
+        } else {
+            while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+                self.at += 1;
+            }
+        }
+        self.at > start
+    }
+
+    fn time(&mut self, scale: u8) -> Option<i64> {
+        let run = self.digit_run();
+        if run.len() == 6 {
+            return Some(packed_time(run)? + self.fraction(scale)?);
+        }
+        let hour = matches!(run.len(), 1 | 2).then(|| number(run))?;
+        let Some(minute) = self.after_colon()? else { return time_micros(hour, 0, 0) };
+        let Some(second) = self.after_colon()? else { return time_micros(hour, minute, 0) };
+        Some(time_micros(hour, minute, second)? + self.fraction(scale)?)
+    }
+
+    /// The number after a colon; `Some(None)` without a colon.
+    fn after_colon(&mut self) -> Option<Option<u32>> {
+        if self.peek() != Some(b':') {
+            return Some(None);
+        }
+        self.at += 1;
+        self.short_number().map(Some)
+    }
+
+    /// Microseconds of a fraction, rounded to `scale` digits; may be a whole second.
+    fn fraction(&mut self, scale: u8) -> Option<i64> {
+        if self.peek() != Some(b'.') {
+            return Some(0);
+        }
+        self.at += 1;
+        let digits = self.digit_run();
+        let scale = usize::from(scale.min(6));
+        let kept = digits.iter().copied().chain(std::iter::repeat(b'0')).take(scale);
+        let value = kept.fold(0, |value, byte| value * 10 + i64::from(byte - b'0'));
+        let up = i64::from(digits.get(scale).is_some_and(|&next| next >= b'5'));
+        Some((value + up) * 10i64.pow(6 - scale as u32))
+    }
+
+    /// The zone's seconds ahead of UTC; `Some(None)` if none is written.
+    fn zone(&mut self) -> Option<Option<i32>> {
+        let rest = self.text[self.at..].trim_ascii_start();
+        self.at = self.text.len();
+        let (negative, digits) = match rest {
+            [] => return Some(None),
+            [b'+', digits @ ..] => (false, digits),
+            [b'-', digits @ ..] => (true, digits),
+            name => return named_zone(name).map(Some),
+        };
+        let seconds = offset_seconds(digits)?;
+        Some(Some(if negative { -seconds } else { seconds }))
+    }
+}
+
+/// The value of a short run of digits.
+fn number(digits: &[u8]) -> u32 {
+    digits.iter().fold(0, |value, byte| value * 10 + u32::from(byte - b'0'))
+}
+
+const fn short_year(year: u32) -> u32 {
+    if year < 70 { 2000 + year } else { 1900 + year }
+}
+
+/// Microseconds of `HHMMSS`.
+fn packed_time(digits: &[u8]) -> Option<i64> {
+    time_micros(number(&digits[..2]), number(&digits[2..4]), number(&digits[4..]))
+}
+
+fn named_zone(name: &[u8]) -> Option<i32> {
+    let is = |zone: &str| name.eq_ignore_ascii_case(zone.as_bytes());
+    if is("Z") || is("UTC") || is("GMT") {
+        Some(0)
+    } else if is("CST") {
+        Some(8 * 3600)
+    } else {
+        None
+    }
+}
+
+/// `8`, `08`, `08:00`, `8:00` or `0800`.
+fn offset_seconds(text: &[u8]) -> Option<i32> {
+    let (hours, minutes) = match text.iter().position(|&byte| byte == b':') {
+        Some(colon) => (&text[..colon], &text[colon + 1..]),
+        None if text.len() == 4 => text.split_at(2),
+        None => (text, &b"0"[..]),
+    };
+    let part = |digits: &[u8]| {
+        let legal = matches!(digits.len(), 1 | 2) && digits.iter().all(u8::is_ascii_digit);
+        legal.then(|| number(digits) as i32)
+    };
+    let (hours, minutes) = (part(hours)?, part(minutes)?);
+    (hours <= 14 && minutes < 60).then_some(hours * 3600 + minutes * 60)
+}

@@ -1,0 +1,232 @@
+//! CSV, streamed: chunks of any size in, blocks out.
+//!
+//! Invariant: the result does not depend on where the input is cut into chunks; memory is bounded
+//! by the blocks that were not taken yet and one line.
+//!
+//! Not its business: compression, the `columns` header, `where`; loads that need expressions take
+//! [`CsvStrings`] through the query engine.
+
+mod enclosed;
+mod split;
+mod strings;
+
+pub use strings::CsvStrings;
+
+use crate::block::Block;
+use crate::builder::BlockBuilder;
+use crate::cell::Cell;
+use crate::loader::{Decoded, LoadClock, Loader, Progress};
+use crate::reject::{Counts, Reject, shown};
+use crate::target::{Strictness, Target};
+use split::{Row, RowSink, Splitter};
+use tributary_types::{ErrorCode, SqlError};
+
+/// The longest line, in bytes.
+pub const LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+/// How a CSV body is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// One byte or more.
+    pub column_separator: Vec<u8>,
+    /// One byte or more. With `\n` a `\r` before it is dropped.
+    pub line_delimiter: Vec<u8>,
+    /// Separators and delimiters between two of these are data.
+    pub enclose: Option<u8>,
+    /// Makes the next byte of an enclosed field data.
+    pub escape: Option<u8>,
+    /// Drop the outermost `"` of each field.
+    pub trim_double_quotes: bool,
+    /// Lines at the beginning that are not rows.
+    pub skip_lines: usize,
+    /// An empty field is NULL, not an empty text.
+    pub empty_field_as_null: bool,
+    /// `strict_mode`: see [`Strictness::strict`].
+    pub strict: bool,
+    pub clock: LoadClock,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self {
+            column_separator: b"\t".to_vec(),
+            line_delimiter: b"\n".to_vec(),
+            enclose: None,
+            escape: None,
+            trim_double_quotes: false,
+            skip_lines: 0,
+            empty_field_as_null: false,
+            strict: false,
+            clock: LoadClock::default(),
+        }
+    }
+}
+
+impl CsvOptions {
+    fn check(&self) -> Result<(), SqlError> {
+        for (name, value) in
+            [("column_separator", &self.column_separator), ("line_delimiter", &self.line_delimiter)]
+        {
+            if value.is_empty() {
+                return Err(SqlError::detail(
+                    ErrorCode::Unknown,
+                    format!("{name} is empty; give at least one byte"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A field's text, `None` for NULL. Only `\N` outside of quotes is NULL.
+    #[inline]
+    fn value<'a>(&self, field: &'a [u8], is_enclosed: bool) -> Option<&'a [u8]> {
+        if !is_enclosed && field == b"\\N" {
+            return None;
+        }
+        let field = match field {
+            [b'"', inner @ .., b'"'] if self.trim_double_quotes => inner,
+            field => field,
+        };
+        if self.empty_field_as_null && field.is_empty() { None } else { Some(field) }
+    }
+
+    fn column_count_reason(&self, expected: usize, row: &Row<'_>) -> String {
+        let actual = row.len();
+        let relation = if actual > expected { "more" } else { "less" };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mark = |name: &str, byte: Option<u8>| {
+            byte.map_or_else(String::new, |byte| format!("{name}:[{}] ", text(&[byte])))
+        };
+        let values: String = (0..actual.min(1000)).map(|field| shown(row.field(field).0) + ", ").collect();
+        format!(
+            "actual column number in csv file is  {relation} than  schema column number.actual number: \
+             {actual}, schema column number: {expected}; line delimiter: [{}], column separator: [{}], \
+             {}{}result values:[{}]",
+            text(&self.line_delimiter),
+            text(&self.column_separator),
+            mark("enclose", self.enclose),
+            mark("escape", self.escape),
+            shown(values.as_bytes())
+        )
+    }
+}
+
+/// A line that is not UTF-8.
+fn bad_encoding() -> Reject {
+    Reject {
+        reason: "Unable to display, only support csv data in utf8 codec, please check the data encoding"
+            .into(),
+        source_line: "Unable to display".into(),
+    }
+}
+
+/// A row with more or fewer fields than columns.
+fn wrong_count(options: &CsvOptions, expected: usize, row: &Row<'_>) -> Reject {
+    Reject { reason: options.column_count_reason(expected, row), source_line: shown(row.line()) }
+}
+
+/// Decodes a CSV body straight into blocks.
+#[derive(Debug)]
+pub struct CsvDecoder {
+    target: Target,
+    options: CsvOptions,
+    splitter: Splitter,
+    builder: BlockBuilder,
+    progress: Progress,
+}
+
+impl CsvDecoder {
+    /// A decoder whose fields are the target's.
+    ///
+    /// # Errors
+    /// If a separator is empty.
+    pub fn new(target: Target, options: CsvOptions) -> Result<Self, SqlError> {
+        options.check()?;
+        let builder = BlockBuilder::new(target.schema());
+        let splitter = Splitter::new(&options);
+        Ok(Self { target, options, splitter, builder, progress: Progress::default() })
+    }
+
+    /// Decodes the lines that `chunk` completes.
+    ///
+    /// # Errors
+    /// If a line is longer than [`LINE_BYTES_MAX`]; the load must be given up then.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        let (splitter, mut sink) = self.parts();
+        splitter.push(chunk, &mut sink)
+    }
+
+    /// Decodes the last line, which needs no delimiter, and completes the last block.
+    ///
+    /// # Errors
+    /// As [`CsvDecoder::push`].
+    pub fn finish(&mut self) -> Result<(), SqlError> {
+        let (splitter, mut sink) = self.parts();
+        splitter.finish(&mut sink)?;
+        sink.loader.end_block();
+        Ok(())
+    }
+
+    /// The blocks that are complete.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        std::mem::take(&mut self.progress.decoded.blocks)
+    }
+
+    /// The rows so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.progress.decoded.counts
+    }
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    #[must_use]
+    pub fn rejects(&self) -> &[Reject] {
+        &self.progress.decoded.rejects
+    }
+
+    /// What is decoded and was not taken: call [`CsvDecoder::finish`] before.
+    #[must_use]
+    pub fn into_decoded(self) -> Decoded {
+        self.progress.decoded
+    }
+
+    fn parts(&mut self) -> (&mut Splitter, BlockSink<'_>) {
+        let rules = Strictness {
+            strict: self.options.strict,
+            is_insert: false,
+            utc_offset_seconds: self.options.clock.utc_offset_seconds,
+        };
+        let now_micros = self.options.clock.now_micros;
+        let loader = Loader::new(&self.target, &mut self.builder, rules, now_micros, &mut self.progress);
+        (&mut self.splitter, BlockSink { loader, options: &self.options })
+    }
+}
+
+/// Rows into a loader.
+struct BlockSink<'a> {
+    loader: Loader<'a>,
+    options: &'a CsvOptions,
+}
+
+impl RowSink for BlockSink<'_> {
+    #[inline]
+    fn row(&mut self, row: Row<'_>) {
+        let expected = self.loader.target.field_count();
+        if row.len() != expected {
+            return self.loader.reject_row(|| wrong_count(self.options, expected, &row));
+        }
+        for index in 0..expected {
+            let (field, is_enclosed) = row.field(index);
+            let cell = self.options.value(field, is_enclosed).map_or(Cell::Null, Cell::Text);
+            self.loader.put(index, cell);
+        }
+        self.loader.end_row(row.line().len(), || row.dump(self.options));
+    }
+
+    fn bad_encoding(&mut self) {
+        self.loader.reject_row(bad_encoding);
+    }
+}
+
+#[cfg(test)]
+mod tests;

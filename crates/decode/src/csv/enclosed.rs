@@ -1,0 +1,213 @@
+//! Lines whose fields may be enclosed: separators and delimiters inside are data.
+//!
+//! A line that is not complete is scanned again when twice as much of it is there, so a long line
+//! costs no more than a constant number of scans.
+
+use super::CsvOptions;
+use super::split::{Field, LineRules, Row, RowSink};
+use memchr::memchr2;
+
+/// Splits lines with enclosed fields.
+#[derive(Debug)]
+pub(super) struct EnclosedSplitter {
+    delimiter: Vec<u8>,
+    separator: Vec<u8>,
+    enclose: u8,
+    escape: Option<u8>,
+    rules: LineRules,
+    fields: Vec<Field>,
+    scratch: Vec<u8>,
+    /// An incomplete line is looked at again when the buffer has this many bytes.
+    retry_bytes: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Break {
+    Field,
+    Line,
+    /// The end of the body.
+    End,
+}
+
+/// A complete line.
+struct Line {
+    /// Without the delimiter.
+    length: usize,
+    /// With it.
+    consumed: usize,
+}
+
+impl EnclosedSplitter {
+    pub(super) fn new(options: &CsvOptions, enclose: u8) -> Self {
+        Self {
+            delimiter: options.line_delimiter.clone(),
+            separator: options.column_separator.clone(),
+            enclose,
+            escape: options.escape.filter(|&escape| escape != enclose),
+            rules: LineRules::new(options),
+            fields: Vec::new(),
+            scratch: Vec::new(),
+            retry_bytes: 0,
+        }
+    }
+
+    pub(super) fn consume(&mut self, buffer: &[u8], sink: &mut impl RowSink) -> usize {
+        if buffer.len() < self.retry_bytes {
+            return 0;
+        }
+        let mut start = 0;
+        while let Some(line) = self.split(&buffer[start..], false) {
+            self.give(&buffer[start..start + line.length], sink);
+            start += line.consumed;
+        }
+        self.retry_bytes = (buffer.len() - start) * 2;
+        start
+    }
+
+    /// The rest of the body, which needs no delimiter at its end.
+    pub(super) fn finish(&mut self, rest: &[u8], sink: &mut impl RowSink) {
+        let mut start = 0;
+        while start < rest.len() {
+            let Some(line) = self.split(&rest[start..], true) else { return };
+            self.give(&rest[start..start + line.length], sink);
+            start += line.consumed;
+        }
+    }
+
+    /// Gives the line that was split last.
+    fn give(&mut self, line: &[u8], sink: &mut impl RowSink) {
+        if self.rules.skips() || self.is_empty() {
+            return;
+        }
+        let line =
+            if self.ends_lines_with_newline() { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
+        if std::str::from_utf8(line).is_err() {
+            return sink.bad_encoding();
+        }
+        sink.row(Row::new(line, &self.scratch, &self.fields));
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(&self.fields[..], [field] if field.start == field.end && !field.is_enclosed)
+    }
+
+    fn ends_lines_with_newline(&self) -> bool {
+        self.delimiter == b"\n"
+    }
+
+    /// Finds the fields of the first line of `buffer`; `None` if it is not complete.
+    fn split(&mut self, buffer: &[u8], is_final: bool) -> Option<Line> {
+        self.fields.clear();
+        self.scratch.clear();
+        if buffer.is_empty() {
+            return None;
+        }
+        let mut at = self.rules.mark_bytes(buffer);
+        loop {
+            let (end, found) = if buffer.get(at) == Some(&self.enclose) {
+                self.enclosed_field(buffer, at + 1, is_final)?
+            } else {
+                self.plain_field(buffer, at, is_final)?
+            };
+            match found {
+                Break::Field => at = end + self.separator.len(),
+                Break::Line => return Some(Line { length: end, consumed: end + self.delimiter.len() }),
+                Break::End => return Some(Line { length: end, consumed: end }),
+            }
+        }
+    }
+
+    fn plain_field(&mut self, buffer: &[u8], start: usize, is_final: bool) -> Option<(usize, Break)> {
+        let (end, found) = self.find_break(buffer, start, is_final)?;
+        let text_end = self.text_end(buffer, start, end, found);
+        self.push_field(start, text_end, false, false);
+        Some((end, found))
+    }
+
+    /// A field behind its opening mark.
+    fn enclosed_field(&mut self, buffer: &[u8], start: usize, is_final: bool) -> Option<(usize, Break)> {
+        let escape = self.escape.unwrap_or(self.enclose);
+        let scratch_start = self.scratch.len();
+        let mut segment = start;
+        let mut at = start;
+        loop {
+            let Some(offset) = memchr2(self.enclose, escape, &buffer[at..]) else {
+                // The mark is never closed: the rest of the body is the field.
+                return is_final
+                    .then(|| self.end_enclosed(buffer, start, segment, buffer.len(), scratch_start));
+            };
+            at += offset;
+            let next = buffer.get(at + 1).copied();
+            if next.is_none() && !is_final {
+                return None;
+            }
+            let is_escape = buffer[at] != self.enclose;
+            let is_data_next = if is_escape { next.is_some() } else { next == Some(self.enclose) };
+            if is_data_next {
+                self.scratch.extend_from_slice(&buffer[segment..at]);
+                segment = at + 1;
+                at += 2;
+            } else if is_escape {
+                at += 1;
+            } else {
+                break;
+            }
+        }
+        let (end, found) = self.find_break(buffer, at + 1, is_final)?;
+        let tail_end = self.text_end(buffer, at + 1, end, found);
+        if segment == start && tail_end == at + 1 {
+            self.push_field(start, at, false, true);
+        } else {
+            self.scratch.extend_from_slice(&buffer[segment..at]);
+            self.scratch.extend_from_slice(&buffer[at + 1..tail_end]);
+            self.push_field(scratch_start, self.scratch.len(), true, true);
+        }
+        Some((end, found))
+    }
+
+    fn end_enclosed(
+        &mut self,
+        buffer: &[u8],
+        start: usize,
+        segment: usize,
+        end: usize,
+        scratch_start: usize,
+    ) -> (usize, Break) {
+        if segment == start {
+            self.push_field(start, end, false, true);
+        } else {
+            self.scratch.extend_from_slice(&buffer[segment..end]);
+            self.push_field(scratch_start, self.scratch.len(), true, true);
+        }
+        (end, Break::End)
+    }
+
+    /// Where the text of a field ends: before the `\r` of a line's end.
+    fn text_end(&self, buffer: &[u8], start: usize, end: usize, found: Break) -> usize {
+        let drops = found != Break::Field && self.ends_lines_with_newline();
+        end - usize::from(drops && end > start && buffer[end - 1] == b'\r')
+    }
+
+    fn push_field(&mut self, start: usize, end: usize, is_unescaped: bool, is_enclosed: bool) {
+        self.fields.push(Field { start: start as u32, end: end as u32, is_unescaped, is_enclosed });
+    }
+
+    /// The next separator or delimiter; of two that fit the longer one.
+    fn find_break(&self, buffer: &[u8], from: usize, is_final: bool) -> Option<(usize, Break)> {
+        let (separator, delimiter) = (self.separator.as_slice(), self.delimiter.as_slice());
+        let mut at = from;
+        while let Some(offset) = memchr2(separator[0], delimiter[0], &buffer[at..]) {
+            at += offset;
+            let rest = &buffer[at..];
+            let (is_field, is_line) = (rest.starts_with(separator), rest.starts_with(delimiter));
+            if is_line && (!is_field || delimiter.len() > separator.len()) {
+                return Some((at, Break::Line));
+            }
+            if is_field {
+                return Some((at, Break::Field));
+            }
+            at += 1;
+        }
+        is_final.then_some((buffer.len(), Break::End))
+    }
+}

@@ -1,0 +1,288 @@
+//! Chunks into lines, lines into fields.
+//!
+//! Without `enclose` the last line delimiter of a chunk is searched once from behind, everything
+//! before it is complete lines that are split where they are, and only the rest of a line is
+//! carried to the next chunk. With `enclose` see [`super::enclosed`].
+
+use super::enclosed::EnclosedSplitter;
+use super::{CsvOptions, LINE_BYTES_MAX};
+use crate::reject::shown;
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+use tributary_types::{ErrorCode, SqlError};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Takes rows as they are found.
+pub(super) trait RowSink {
+    fn row(&mut self, row: Row<'_>);
+    /// A line that is not UTF-8.
+    fn bad_encoding(&mut self);
+}
+
+/// Where a field is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// In the scratch, with escapes resolved, rather than in the line.
+    pub(super) is_unescaped: bool,
+    pub(super) is_enclosed: bool,
+}
+
+/// A line and its fields.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    line: &'a [u8],
+    scratch: &'a [u8],
+    fields: &'a [Field],
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn new(line: &'a [u8], scratch: &'a [u8], fields: &'a [Field]) -> Self {
+        Self { line, scratch, fields }
+    }
+
+    /// The line without its delimiter.
+    pub(super) fn line(&self) -> &'a [u8] {
+        self.line
+    }
+
+    /// The number of fields.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// A field's text and whether it was enclosed.
+    #[inline]
+    pub(super) fn field(&self, index: usize) -> (&'a [u8], bool) {
+        let field = self.fields[index];
+        let from = if field.is_unescaped { self.scratch } else { self.line };
+        (&from[field.start as usize..field.end as usize], field.is_enclosed)
+    }
+
+    /// The values with a blank between them: what a reason shows of a row.
+    pub(super) fn dump(&self, options: &CsvOptions) -> String {
+        let value = |index| {
+            let (field, is_enclosed) = self.field(index);
+            options.value(field, is_enclosed).unwrap_or(b"NULL")
+        };
+        let values: Vec<&[u8]> = (0..self.len()).map(value).collect();
+        shown(&values.join(&b' '))
+    }
+}
+
+/// Splits a body that comes in chunks.
+#[derive(Debug)]
+pub(super) struct Splitter {
+    carry: Vec<u8>,
+    lines: Lines,
+}
+
+#[derive(Debug)]
+enum Lines {
+    Plain(PlainSplitter),
+    Enclosed(EnclosedSplitter),
+}
+
+impl Splitter {
+    pub(super) fn new(options: &CsvOptions) -> Self {
+        let lines = match options.enclose {
+            None => Lines::Plain(PlainSplitter::new(options)),
+            Some(enclose) => Lines::Enclosed(EnclosedSplitter::new(options, enclose)),
+        };
+        Self { carry: Vec::new(), lines }
+    }
+
+    /// Gives the rows that `chunk` completes to `sink`.
+    pub(super) fn push(&mut self, chunk: &[u8], sink: &mut impl RowSink) -> Result<(), SqlError> {
+        if self.carry.is_empty() {
+            let consumed = self.lines.consume(chunk, 0, sink);
+            self.carry.extend_from_slice(&chunk[consumed..]);
+        } else {
+            let known = self.carry.len();
+            self.carry.extend_from_slice(chunk);
+            let consumed = self.lines.consume(&self.carry, known, sink);
+            self.carry.drain(..consumed);
+        }
+        if self.carry.len() > LINE_BYTES_MAX {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "a line of the csv data has more than {LINE_BYTES_MAX} bytes; check line_delimiter and enclose"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gives the last row to `sink`.
+    pub(super) fn finish(&mut self, sink: &mut impl RowSink) -> Result<(), SqlError> {
+        let rest = std::mem::take(&mut self.carry);
+        if !rest.is_empty() {
+            match &mut self.lines {
+                Lines::Plain(splitter) => splitter.line(&rest, false, sink),
+                Lines::Enclosed(splitter) => splitter.finish(&rest, sink),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Takes the complete lines of `buffer`, whose first `known` bytes hold none; returns their bytes.
+    fn consume(&mut self, buffer: &[u8], known: usize, sink: &mut impl RowSink) -> usize {
+        match self {
+            Self::Plain(splitter) => splitter.consume(buffer, known, sink),
+            Self::Enclosed(splitter) => splitter.consume(buffer, sink),
+        }
+    }
+}
+
+/// What happens to lines before they are rows.
+#[derive(Debug)]
+pub(super) struct LineRules {
+    skip_lines: usize,
+    is_first: bool,
+}
+
+impl LineRules {
+    pub(super) fn new(options: &CsvOptions) -> Self {
+        Self { skip_lines: options.skip_lines, is_first: true }
+    }
+
+    /// The bytes of a byte order mark at the beginning of the first line.
+    #[inline]
+    pub(super) fn mark_bytes(&self, line: &[u8]) -> usize {
+        if self.is_first && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
+    /// Counts a line; whether it is to be skipped.
+    #[inline]
+    pub(super) fn skips(&mut self) -> bool {
+        self.is_first = false;
+        let skips = self.skip_lines > 0;
+        self.skip_lines -= usize::from(skips);
+        skips
+    }
+}
+
+/// A separator of one byte or of several.
+#[derive(Debug)]
+enum Separator {
+    Byte(u8),
+    Bytes(Box<memmem::Finder<'static>>),
+}
+
+impl Separator {
+    fn new(bytes: &[u8]) -> Self {
+        match bytes {
+            [byte] => Self::Byte(*byte),
+            bytes => Self::Bytes(Box::new(memmem::Finder::new(bytes).into_owned())),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Byte(_) => 1,
+            Self::Bytes(finder) => finder.needle().len(),
+        }
+    }
+
+    #[inline]
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        match self {
+            Self::Byte(byte) => memchr(*byte, text),
+            Self::Bytes(finder) => finder.find(text),
+        }
+    }
+
+    fn is_in(&self, text: &[u8]) -> bool {
+        match self {
+            Self::Byte(byte) => memrchr(*byte, text).is_some(),
+            Self::Bytes(finder) => finder.find(text).is_some(),
+        }
+    }
+}
+
+/// Lines without enclosed fields.
+#[derive(Debug)]
+struct PlainSplitter {
+    delimiter: Separator,
+    separator: Separator,
+    drops_carriage_return: bool,
+    rules: LineRules,
+    fields: Vec<Field>,
+}
+
+impl PlainSplitter {
+    fn new(options: &CsvOptions) -> Self {
+        Self {
+            delimiter: Separator::new(&options.line_delimiter),
+            separator: Separator::new(&options.column_separator),
+            drops_carriage_return: options.line_delimiter == b"\n",
+            rules: LineRules::new(options),
+            fields: Vec::new(),
+        }
+    }
+
+    fn consume(&mut self, buffer: &[u8], known: usize, sink: &mut impl RowSink) -> usize {
+        let new_from = known.saturating_sub(self.delimiter.len() - 1);
+        if !self.delimiter.is_in(&buffer[new_from..]) {
+            return 0;
+        }
+        let complete = match self.delimiter {
+            Separator::Byte(byte) => memrchr(byte, buffer).map_or(0, |at| at + 1),
+            Separator::Bytes(_) => buffer.len(),
+        };
+        let is_text = std::str::from_utf8(&buffer[..complete]).is_ok();
+        let mut start = 0;
+        while let Some(length) = self.delimiter.find(&buffer[start..]) {
+            self.line(&buffer[start..start + length], is_text, sink);
+            start += length + self.delimiter.len();
+        }
+        start
+    }
+
+    /// One line. `is_text`: it is known to be UTF-8.
+    #[inline]
+    fn line(&mut self, line: &[u8], is_text: bool, sink: &mut impl RowSink) {
+        let mut line = &line[self.rules.mark_bytes(line)..];
+        if self.rules.skips() {
+            return;
+        }
+        if self.drops_carriage_return {
+            line = line.strip_suffix(b"\r").unwrap_or(line);
+        }
+        if line.is_empty() {
+            return;
+        }
+        if !is_text && std::str::from_utf8(line).is_err() {
+            return sink.bad_encoding();
+        }
+        self.split(line);
+        sink.row(Row::new(line, &[], &self.fields));
+    }
+
+    /// Finds the fields of a line.
+    #[inline]
+    fn split(&mut self, line: &[u8]) {
+        self.fields.clear();
+        let mut start = 0;
+        let width = self.separator.len();
+        let fields = &mut self.fields;
+        let mut field = |end: usize| {
+            fields.push(Field {
+                start: start as u32,
+                end: end as u32,
+                is_unescaped: false,
+                is_enclosed: false,
+            });
+            start = end + width;
+        };
+        match &self.separator {
+            Separator::Byte(byte) => memchr_iter(*byte, line).for_each(&mut field),
+            Separator::Bytes(finder) => finder.find_iter(line).for_each(&mut field),
+        }
+        field(line.len());
+    }
+}

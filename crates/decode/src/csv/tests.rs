@@ -1,0 +1,274 @@
+use super::*;
+use crate::testing::{column, lines, not_null, table};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use std::sync::Arc;
+use tributary_types::{DataType, TableDef};
+
+fn commas() -> CsvOptions {
+    CsvOptions { column_separator: b",".to_vec(), ..CsvOptions::default() }
+}
+
+fn quoted() -> CsvOptions {
+    CsvOptions { enclose: Some(b'"'), ..commas() }
+}
+
+fn texts(count: u32) -> Arc<TableDef> {
+    table((0..count).map(|id| column(id, &format!("c{id}"), DataType::String)).collect())
+}
+
+fn people() -> Arc<TableDef> {
+    table(vec![not_null(column(0, "id", DataType::Int)), column(1, "name", DataType::Varchar { bytes: 5 })])
+}
+
+/// The load with the body given in chunks of `chunk_bytes`.
+fn load_in(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8], chunk_bytes: usize) -> Decoded {
+    let mut decoder = CsvDecoder::new(Target::new(table, None).unwrap(), options.clone()).unwrap();
+    for chunk in body.chunks(chunk_bytes.max(1)) {
+        decoder.push(chunk).unwrap();
+    }
+    decoder.finish().unwrap();
+    decoder.into_decoded()
+}
+
+/// The load, which must not depend on how the body is cut.
+fn load(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8]) -> Decoded {
+    let whole = load_in(table, options, body, body.len());
+    for chunk_bytes in [1, 2, 3, 7, 64] {
+        let cut = load_in(table, options, body, chunk_bytes);
+        assert_eq!(lines(table, &cut), lines(table, &whole), "chunks of {chunk_bytes}");
+        assert_eq!(cut.counts, whole.counts, "chunks of {chunk_bytes}");
+        assert_eq!(cut.rejects, whole.rejects, "chunks of {chunk_bytes}");
+    }
+    whole
+}
+
+fn loaded(table: &Arc<TableDef>, options: &CsvOptions, body: &str) -> Vec<String> {
+    let decoded = load(table, options, body.as_bytes());
+    assert_eq!(decoded.rejects, [], "{body}");
+    lines(table, &decoded)
+}
+
+#[test]
+fn lines_are_rows_whatever_ends_them_and_empty_ones_are_not() {
+    let expected = ["1|a", "2|b", "3|"];
+    for body in ["1,a\n2,b\n3,", "1,a\r\n2,b\r\n3,\r\n", "\u{feff}1,a\n\n\r\n2,b\n3,\n\n"] {
+        assert_eq!(loaded(&people(), &commas(), body), expected, "{body:?}");
+        assert_eq!(loaded(&people(), &quoted(), body), expected, "{body:?} with enclose");
+    }
+}
+
+#[test]
+fn an_empty_body_is_no_rows() {
+    assert_eq!(load(&people(), &commas(), b"").counts, Counts::default());
+    assert_eq!(load(&people(), &quoted(), b"").counts, Counts::default());
+    assert_eq!(load(&people(), &commas(), b"\xef\xbb\xbf").counts, Counts::default());
+    assert_eq!(load(&people(), &quoted(), b"\xef\xbb\xbf").counts, Counts::default());
+}
+
+#[test]
+fn null_is_the_bare_backslash_n_only() {
+    let body = "1,\\N\n2,NULL\n3,\n";
+    assert_eq!(loaded(&people(), &commas(), body), ["1|NULL", "2|NULL", "3|"]);
+    let decoded = load(&people(), &commas(), b"2,NULL\n");
+    let batch = crate::blocks_to_batches(&people().schema, &decoded.blocks).unwrap().remove(0);
+    assert_eq!(batch.column(1).null_count(), 0);
+    let empty = CsvOptions { empty_field_as_null: true, ..commas() };
+    assert_eq!(loaded(&people(), &empty, "1,\n"), ["1|NULL"]);
+    let trimmed = CsvOptions { trim_double_quotes: true, ..commas() };
+    assert_eq!(loaded(&people(), &trimmed, "\"1\",\"\\N\"\n2,\"\n3,\"x\n"), ["1|\\N", "2|\"", "3|\"x"]);
+    assert_eq!(loaded(&people(), &quoted(), "1,\"\\N\"\n"), ["1|\\N"]);
+}
+
+#[test]
+fn separators_and_delimiters_may_be_long_and_invisible() {
+    let options = CsvOptions {
+        column_separator: b"||".to_vec(),
+        line_delimiter: b"\x01\x02\n".to_vec(),
+        ..CsvOptions::default()
+    };
+    let body = "1||a|b\x01\x02\n2||x\x01\n\x01\x02\n3||z";
+    assert_eq!(loaded(&people(), &options, body), ["1|a|b", "2|x\u{1}\n", "3|z"]);
+    let with_enclose = CsvOptions { enclose: Some(b'\''), ..options };
+    assert_eq!(loaded(&people(), &with_enclose, body), ["1|a|b", "2|x\u{1}\n", "3|z"]);
+    let overlapping = CsvOptions { line_delimiter: b"aa".to_vec(), ..commas() };
+    assert_eq!(loaded(&people(), &overlapping, "1,xaaaa2,yaa3,b"), ["1|x", "2|y", "3|b"]);
+}
+
+#[test]
+fn the_first_lines_can_be_skipped() {
+    let skipping = CsvOptions { skip_lines: 2, ..commas() };
+    assert_eq!(loaded(&people(), &skipping, "id,name\nint,text\n1,a\n"), ["1|a"]);
+    let enclosed = CsvOptions { skip_lines: 1, ..quoted() };
+    assert_eq!(loaded(&people(), &enclosed, "\"a\nb\",x\n1,a\n"), ["1|a"]);
+}
+
+#[test]
+fn enclosed_fields_hold_separators_delimiters_and_escapes() {
+    let table = texts(3);
+    let options = CsvOptions { enclose: Some(b'\''), escape: Some(b'\\'), ..commas() };
+    assert_eq!(loaded(&table, &options, "a,'b,\\'c',d\n"), ["a|b,'c|d"]);
+    assert_eq!(loaded(&table, &options, "'x\ny','','\\\\'\r\n"), ["x\ny||\\"]);
+    assert_eq!(loaded(&table, &options, "'it''s',a'b,'c'd\n"), ["it's|a'b|cd"]);
+    assert_eq!(loaded(&table, &options, "a,b,'never closed\n1,2"), ["a|b|never closed\n1,2"]);
+    assert_eq!(loaded(&table, &options, "a\\,b,c\n"), ["a\\|b|c"]);
+}
+
+#[test]
+fn a_row_with_another_number_of_fields_is_filtered_with_doriss_reason() {
+    let decoded = load(&people(), &commas(), b"1,a,x\n2,b\n3\n");
+    assert_eq!(lines(&people(), &decoded), ["2|b"]);
+    assert_eq!(decoded.counts, Counts { total: 3, loaded: 1, filtered: 2, unselected: 0 });
+    assert_eq!(
+        decoded.rejects[0].to_string(),
+        "Reason: actual column number in csv file is  more than  schema column number.actual number: 3, schema \
+         column number: 2; line delimiter: [\n], column separator: [,], result values:[1, a, x, ]. src line [1,a,x]; "
+    );
+    assert!(decoded.rejects[1].reason.contains("is  less than  schema column number.actual number: 1"));
+    let enclosed = load(&people(), &quoted(), b"3\n");
+    assert!(enclosed.rejects[0].reason.contains("column separator: [,], enclose:[\"] result values:[3, ]"));
+}
+
+#[test]
+fn strict_filters_what_lenient_makes_null_or_cuts() {
+    let table = table(vec![column(0, "n", DataType::Int), column(1, "s", DataType::Varchar { bytes: 5 })]);
+    let body = b"x,a\n1,ab\xc3\xa9\xc3\xa9\n2,b\n";
+    let lenient = load(&table, &commas(), body);
+    assert_eq!(lines(&table, &lenient), ["NULL|a", "1|abé", "2|b"]);
+    assert_eq!(lenient.counts.filtered, 0);
+    let strict = load(&table, &CsvOptions { strict: true, ..commas() }, body);
+    assert_eq!(lines(&table, &strict), ["2|b"]);
+    assert_eq!(
+        strict.rejects[0].to_string(),
+        "Reason: column(n) value is incorrect while strict mode is true, src value is x. src line [x a]; "
+    );
+    assert_eq!(
+        strict.rejects[1].to_string(),
+        "Reason: column_name[s], the length of input is too long than schema. first 32 bytes of input str: \
+         [abéé] schema length: 5; actual length: 6; . src line []; "
+    );
+}
+
+#[test]
+fn a_null_in_a_not_null_column_is_filtered_in_both_modes() {
+    for strict in [false, true] {
+        let decoded = load(&people(), &CsvOptions { strict, ..commas() }, b"\\N,a\n");
+        assert_eq!(
+            decoded.rejects[0].to_string(),
+            "Reason: column(id) values is null while columns is not nullable. src line [NULL a]; "
+        );
+    }
+    let lenient = load(&people(), &commas(), b"x,a\n");
+    assert_eq!(lenient.first_reason(), Some("column(id) values is null while columns is not nullable"));
+    let strict = load(&people(), &CsvOptions { strict: true, ..commas() }, b"x,a\n");
+    let reason = "column(id) value is incorrect while strict mode is true, src value is x";
+    assert_eq!(strict.first_reason(), Some(reason));
+}
+
+#[test]
+fn a_line_that_is_not_utf8_is_filtered_alone() {
+    for options in [commas(), quoted()] {
+        let decoded = load(&people(), &options, b"1,a\n2,\xff\n3,c\n");
+        assert_eq!(lines(&people(), &decoded), ["1|a", "3|c"]);
+        assert!(
+            decoded.first_reason().unwrap().starts_with("Unable to display, only support csv data in utf8")
+        );
+    }
+}
+
+#[test]
+fn fields_can_be_mapped_by_name_and_dropped() {
+    let names: Vec<String> = ["name", "junk", "ID"].map(str::to_owned).to_vec();
+    let target = Target::with_ignored_fields(&people(), &names).unwrap();
+    let mut decoder = CsvDecoder::new(target, commas()).unwrap();
+    decoder.push(b"a,zzz,1\nb,,2").unwrap();
+    decoder.finish().unwrap();
+    assert_eq!(lines(&people(), &decoder.into_decoded()), ["1|a", "2|b"]);
+}
+
+#[test]
+fn blocks_can_be_taken_while_the_body_still_comes() {
+    let mut decoder = CsvDecoder::new(Target::new(&people(), None).unwrap(), commas()).unwrap();
+    let mut rows = 0;
+    let mut largest = 0;
+    for number in 0..30_000 {
+        decoder.push(format!("{number},n\n").as_bytes()).unwrap();
+        for block in decoder.take_blocks() {
+            rows += block.row_count();
+            largest = largest.max(block.row_count());
+        }
+    }
+    assert_eq!((rows, largest), (3 * 8192, 8192));
+    decoder.finish().unwrap();
+    assert_eq!(decoder.take_blocks().iter().map(Block::row_count).collect::<Vec<_>>(), [30_000 - 3 * 8192]);
+    assert_eq!(decoder.counts().loaded, 30_000);
+}
+
+#[test]
+fn wide_rows_end_a_block_by_their_bytes() {
+    let table = texts(1);
+    let body = ("x".repeat(100_000) + "\n").repeat(100);
+    let decoded = load_in(&table, &commas(), body.as_bytes(), 64 * 1024);
+    assert_eq!(decoded.blocks.iter().map(Block::row_count).collect::<Vec<_>>(), [42, 42, 16]);
+}
+
+#[test]
+fn an_empty_separator_is_refused() {
+    let options = CsvOptions { column_separator: Vec::new(), ..CsvOptions::default() };
+    let error = CsvDecoder::new(Target::new(&people(), None).unwrap(), options).unwrap_err();
+    assert!(error.message.contains("column_separator is empty"), "{error}");
+}
+
+#[test]
+fn the_decoder_and_the_csv_crate_read_the_same_from_generated_bodies() {
+    let table = texts(3);
+    let mut random = StdRng::seed_from_u64(11);
+    let pieces = ["a", "é", "漢", "1", " ", ",", "\n", "\"\"", "x,y", "\\"];
+    let bare = ["a", "é", "漢", "1", " ", "x\"y", "\\"];
+    for _ in 0..300 {
+        let mut body = String::new();
+        for _ in 0..random.random_range(1..20) {
+            for field in 0..3 {
+                let count = random.random_range(0..6);
+                if random.random() {
+                    let text: String = (0..count).map(|_| *pieces.choose(&mut random).unwrap()).collect();
+                    body += &format!("\"{text}\"");
+                } else {
+                    let text: String = (0..count).map(|_| *bare.choose(&mut random).unwrap()).collect();
+                    body += &text;
+                }
+                body += if field < 2 { "," } else { ["\n", "\r\n"][random.random_range(0..2)] };
+            }
+        }
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(body.as_bytes());
+        let expected: Vec<String> =
+            reader.records().map(|record| record.unwrap().iter().collect::<Vec<_>>().join("|")).collect();
+        let decoded = load_in(&table, &quoted(), body.as_bytes(), random.random_range(1..50));
+        assert_eq!(lines(&table, &decoded), expected, "{body:?}");
+    }
+}
+
+#[test]
+fn texts_for_the_query_engine_have_the_names_given_or_numbers() {
+    let names = ["k1".to_owned(), "tmp".to_owned()];
+    let mut strings = CsvStrings::with_names(&names, commas()).unwrap();
+    strings.push(b"1,a\n2,\\N\n3\n").unwrap();
+    strings.finish().unwrap();
+    let batches = strings.take_batches();
+    assert_eq!(crate::testing::batch_rows(&batches[0]), [["1", "a"], ["2", "NULL"]]);
+    assert_eq!(strings.counts(), Counts { total: 3, loaded: 2, filtered: 1, unselected: 0 });
+    assert!(strings.rejects()[0].reason.contains("less than"));
+
+    let mut strings = CsvStrings::inferred(commas()).unwrap();
+    assert!(strings.schema().is_none());
+    assert!(strings.known_schema().unwrap_err().message.contains("The first line is empty"));
+    strings.push(b"1,a\n2\n3,b,c").unwrap();
+    strings.finish().unwrap();
+    let names: Vec<String> =
+        strings.known_schema().unwrap().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names, ["c1", "c2"]);
+    let batches = strings.take_batches();
+    assert_eq!(crate::testing::batch_rows(&batches[0]), [["1", "a"], ["2", "NULL"], ["3", "b"]]);
+    assert_eq!(strings.counts().loaded, 3);
+}

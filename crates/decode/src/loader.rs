@@ -1,0 +1,203 @@
+//! Rows on their way into blocks: what every kind of load shares.
+//!
+//! Invariant: a row is either in the builder with a value for every column, or it left no trace
+//! and is counted as filtered; only the first [`REJECTS_KEPT_MAX`] reasons are worded.
+//!
+//! Not its business: where cells come from.
+
+use crate::block::Block;
+use crate::builder::BlockBuilder;
+use crate::cell::{Cell, Fault};
+use crate::reject::{Counts, REJECTS_KEPT_MAX, Reject};
+use crate::target::{Strictness, Target, TargetColumn};
+use tributary_types::SqlError;
+
+/// A block is finished at this many rows …
+pub const BLOCK_ROWS_TARGET: usize = 8192;
+/// … or when about this many bytes of the load went into it.
+pub const BLOCK_BYTES_TARGET: usize = 4 * 1024 * 1024;
+
+/// The time and zone of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadClock {
+    /// Wall-clock time in the session's zone, in µs since 1970-01-01 00:00:00: the value of
+    /// `DEFAULT CURRENT_TIMESTAMP`.
+    pub now_micros: i64,
+    /// The session's zone in seconds ahead of UTC: times written with a zone are converted to it.
+    pub utc_offset_seconds: i32,
+}
+
+/// How an INSERT treats bad rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InsertOptions {
+    /// `enable_insert_strict`: values that do not fit reject their row instead of becoming NULL.
+    pub strict: bool,
+    /// `insert_max_filter_ratio`: the share of rejected rows that is tolerated when not strict.
+    pub max_filter_ratio: f64,
+    pub clock: LoadClock,
+}
+
+impl Default for InsertOptions {
+    /// The session defaults.
+    fn default() -> Self {
+        Self { strict: true, max_filter_ratio: 1.0, clock: LoadClock::default() }
+    }
+}
+
+impl InsertOptions {
+    pub(crate) fn rules(&self) -> Strictness {
+        Strictness { strict: self.strict, is_insert: true, utc_offset_seconds: self.clock.utc_offset_seconds }
+    }
+
+    /// Whether a load with these counts must fail: any rejected row if strict, else too many.
+    #[must_use]
+    pub fn refuses(&self, counts: Counts) -> bool {
+        counts.exceed(if self.strict { 0.0 } else { self.max_filter_ratio })
+    }
+}
+
+/// A decoded load.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    /// The loaded rows, in order.
+    pub blocks: Vec<Block>,
+    pub counts: Counts,
+    /// The first [`REJECTS_KEPT_MAX`] rejected rows.
+    pub rejects: Vec<Reject>,
+}
+
+impl Decoded {
+    /// Why the first rejected row was rejected.
+    #[must_use]
+    pub fn first_reason(&self) -> Option<&str> {
+        self.rejects.first().map(|reject| reject.reason.as_str())
+    }
+}
+
+/// Takes cells row by row.
+pub(crate) struct Loader<'a> {
+    pub(crate) target: &'a Target,
+    builder: &'a mut BlockBuilder,
+    rules: Strictness,
+    now_micros: i64,
+    progress: &'a mut Progress,
+}
+
+/// What a load has come to so far.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) decoded: Decoded,
+    /// Bytes of the load that went into the builder since the last block.
+    source_bytes: usize,
+    fault: Option<RowFault>,
+}
+
+/// The first fault of the row under construction.
+#[derive(Debug)]
+struct RowFault {
+    /// Empty if enough reasons are kept already.
+    reason: String,
+    /// The reader found it (and shows the source), not the check on final values.
+    is_conversion: bool,
+}
+
+impl<'a> Loader<'a> {
+    /// Makes the builder one for the target's schema and goes on with `progress`.
+    pub(crate) fn new(
+        target: &'a Target,
+        builder: &'a mut BlockBuilder,
+        rules: Strictness,
+        now_micros: i64,
+        progress: &'a mut Progress,
+    ) -> Self {
+        Self { target, builder, rules, now_micros, progress }
+    }
+
+    /// Puts the cell of field `field`, which must be the next one.
+    #[inline]
+    pub(crate) fn put(&mut self, field: usize, cell: Cell<'_>) {
+        let Some(column) = self.target.column_of(field) else { return };
+        if let Err(fault) = column.push(self.builder.column_mut(column.index), cell, self.rules) {
+            self.fail(column, fault, &cell);
+        }
+    }
+
+    /// Puts the column's default for field `field`.
+    ///
+    /// # Errors
+    /// If the column has none.
+    pub(crate) fn put_default(&mut self, field: usize) -> Result<(), SqlError> {
+        if let Some(column) = self.target.column_of(field) {
+            let fill = self.target.default_of(column)?;
+            fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn fail(&mut self, column: &TargetColumn, fault: Fault, cell: &Cell<'_>) {
+        if self.progress.fault.is_some() {
+            return;
+        }
+        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let name = self.target.name_of(column);
+        let reason = if is_worded { column.reason(name, fault, cell, self.rules) } else { String::new() };
+        let is_final = matches!(fault, Fault::TooLong { .. } | Fault::TooLongString { .. });
+        let is_conversion = !self.rules.is_insert && !is_final;
+        self.progress.fault = Some(RowFault { reason, is_conversion });
+    }
+
+    /// Ends a row that took `source_bytes` of the load. `source_line` gives the row as it came.
+    #[inline]
+    pub(crate) fn end_row(&mut self, source_bytes: usize, source_line: impl FnOnce() -> String) {
+        self.progress.decoded.counts.total += 1;
+        if let Some(fault) = self.progress.fault.take() {
+            return self.drop_row(fault, source_line);
+        }
+        for (column, fill) in self.target.filled() {
+            fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
+        }
+        self.builder.finish_row();
+        self.progress.decoded.counts.loaded += 1;
+        self.progress.source_bytes += source_bytes;
+        if self.builder.row_count() >= BLOCK_ROWS_TARGET || self.progress.source_bytes >= BLOCK_BYTES_TARGET {
+            self.end_block();
+        }
+    }
+
+    #[cold]
+    fn drop_row(&mut self, fault: RowFault, source_line: impl FnOnce() -> String) {
+        self.builder.rollback_row();
+        let source_line = || if fault.is_conversion { source_line() } else { String::new() };
+        self.progress.decoded.count_reject(|| Reject { source_line: source_line(), reason: fault.reason });
+    }
+
+    /// Counts a row that never became cells.
+    pub(crate) fn reject_row(&mut self, reject: impl FnOnce() -> Reject) {
+        self.progress.decoded.counts.total += 1;
+        self.progress.decoded.count_reject(reject);
+    }
+
+    /// Makes a block of the rows so far.
+    pub(crate) fn end_block(&mut self) {
+        if self.builder.row_count() > 0 {
+            self.progress.decoded.blocks.push(self.builder.finish());
+        }
+        self.progress.source_bytes = 0;
+    }
+
+    /// Drops everything: the load is not for this room or is refused as a whole.
+    pub(crate) fn abandon(&mut self) {
+        self.builder.clear();
+    }
+}
+
+impl Decoded {
+    /// Counts a filtered row (its total is counted already) and keeps its reason if there is room.
+    pub(crate) fn count_reject(&mut self, reject: impl FnOnce() -> Reject) {
+        self.counts.filtered += 1;
+        if self.rejects.len() < REJECTS_KEPT_MAX {
+            self.rejects.push(reject());
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Where the fields of a load go: which column takes which, and what fills the others.
+//!
+//! Invariant: a [`Target`] that exists can always complete a row: every column has a field or a
+//! fill. It depends on the table and the column list only, so a session may keep it for a prepared
+//! statement as long as the schema's version stays.
+//!
+//! Not its business: reading fields from a load.
+
+use crate::builder::ColumnBuffer;
+use crate::cell::{self, Cell, Fault, cut, push_cell};
+use crate::convert::{stored_literal, temporal};
+use std::sync::Arc;
+use tributary_types::{ColumnDef, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema};
+
+/// Doris's greatest length of a STRING, shown in a reason.
+const STRING_SCHEMA_BYTES: usize = 2_147_483_643;
+
+/// What happens to values that a column cannot take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strictness {
+    /// A value that cannot be converted or is too long rejects its row. Otherwise it becomes NULL
+    /// (in a NOT NULL column the row is rejected all the same), and a text is cut.
+    pub strict: bool,
+    /// Reasons are worded as by the checks on final values, as for INSERT, not as by a file's reader.
+    pub is_insert: bool,
+    /// The zone of the load, in seconds ahead of UTC: times written with another zone are converted.
+    pub utc_offset_seconds: i32,
+}
+
+/// A table as a load sees it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    table: Arc<TableDef>,
+    /// For each field of the load its column; `None` drops the field.
+    fields: Vec<Option<TargetColumn>>,
+    /// The columns without a field and what fills them.
+    filled: Vec<(TargetColumn, Fill)>,
+    /// The load named its columns.
+    pub(crate) has_column_list: bool,
+}
+
+/// What the hot loops need to know of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TargetColumn {
+    /// Its place in the schema.
+    pub(crate) index: usize,
+    pub(crate) data_type: DataType,
+    nullable: bool,
+}
+
+/// A column's value where the load gives none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// There is none: the load must give the value.
+    Missing,
+    Null,
+    /// A value in stored form.
+    Stored(Box<[u8]>),
+    Now {
+        scale: u8,
+    },
+    Today,
+}
+
+impl Target {
+    /// A target whose fields are the named columns in that order, or all columns of the table.
+    ///
+    /// # Errors
+    /// An unknown column (1054), a column named twice (1060), or an omitted column that is NOT
+    /// NULL and has no default (1105), in Doris's words.
+    pub fn new(table: &Arc<TableDef>, columns: Option<&[String]>) -> Result<Self, SqlError> {
+        let schema = &table.schema;
+        let fields = match columns {
+            None => (0..schema.columns.len()).map(Some).collect(),
+            Some(names) => names
+                .iter()
+                .map(|name| schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
+                .collect::<Result<Vec<_>, _>>()?,
+        };
+        Self::of_fields(table, fields, columns.is_some())
+    }
+
+    /// A target for a file whose fields have these names; a field whose name the table does not
+    /// know is dropped.
+    ///
+    /// # Errors
+    /// As [`Target::new`], except for unknown columns.
+    pub fn with_ignored_fields(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
+        let fields = names.iter().map(|name| table.schema.index_of(name)).collect();
+        Self::of_fields(table, fields, true)
+    }
+
+    fn of_fields(
+        table: &Arc<TableDef>,
+        fields: Vec<Option<usize>>,
+        has_column_list: bool,
+    ) -> Result<Self, SqlError> {
+        let columns = &table.schema.columns;
+        let mut is_mapped = vec![false; columns.len()];
+        for &index in fields.iter().flatten() {
+            if std::mem::replace(&mut is_mapped[index], true) {
+                return Err(SqlError::detail(
+                    ErrorCode::DuplicateColumn,
+                    format!("Column '{}' specified twice", columns[index].name),
+                ));
+            }
+        }
+        let filled = (0..columns.len())
+            .filter(|&index| !is_mapped[index])
+            .map(|index| Ok((TargetColumn::of(&columns[index], index), fill_of(&columns[index])?)))
+            .collect::<Result<_, SqlError>>()?;
+        let column_of = |index: usize| TargetColumn::of(&columns[index], index);
+        let fields = fields.into_iter().map(|field| field.map(column_of)).collect();
+        Ok(Self { table: Arc::clone(table), fields, filled, has_column_list })
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Arc<TableDef> {
+        &self.table
+    }
+
+    /// The schema of the blocks.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.table.schema
+    }
+
+    /// The number of fields that a row of the load has.
+    #[must_use]
+    pub fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The column that takes field `field`.
+    #[inline]
+    pub(crate) fn column_of(&self, field: usize) -> Option<&TargetColumn> {
+        self.fields[field].as_ref()
+    }
+
+    /// The column's name.
+    pub(crate) fn name_of(&self, column: &TargetColumn) -> &str {
+        &self.table.schema.columns[column.index].name
+    }
+
+    /// What fills a column of which a row says that it takes the default.
+    ///
+    /// # Errors
+    /// If it has none.
+    pub(crate) fn default_of(&self, column: &TargetColumn) -> Result<Fill, SqlError> {
+        fill_of(&self.table.schema.columns[column.index])
+    }
+
+    #[inline]
+    pub(crate) fn filled(&self) -> &[(TargetColumn, Fill)] {
+        &self.filled
+    }
+}
+
+/// What fills a column that the load leaves out.
+fn fill_of(column: &ColumnDef) -> Result<Fill, SqlError> {
+    let refused = |text: String| SqlError::detail(ErrorCode::Unknown, text);
+    match Fill::of(column) {
+        Ok(Fill::Missing) => Err(refused(format!("Column has no default value, column={}", column.name))),
+        Ok(fill) => Ok(fill),
+        Err(reason) => Err(refused(format!("default of column '{}': {reason}", column.name))),
+    }
+}
+
+fn unknown_column(name: &str) -> SqlError {
+    SqlError::detail(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in target table."))
+}
+
+impl TargetColumn {
+    fn of(column: &ColumnDef, index: usize) -> Self {
+        Self { index, data_type: column.data_type, nullable: column.nullable }
+    }
+
+    /// Converts and pushes a cell. A fault rejects the row; nothing was pushed then.
+    #[inline]
+    pub(crate) fn push(
+        &self,
+        buffer: &mut ColumnBuffer,
+        cell: Cell<'_>,
+        rules: Strictness,
+    ) -> Result<(), Fault> {
+        match push_cell(buffer, self.data_type, cell, rules.strict, rules.utc_offset_seconds) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.settle(buffer, fault, rules),
+        }
+    }
+
+    /// NULL where the column and the rules allow it.
+    fn settle(&self, buffer: &mut ColumnBuffer, fault: Fault, rules: Strictness) -> Result<(), Fault> {
+        let is_kept = matches!(fault, Fault::TooLongString { .. }) || (rules.strict && fault != Fault::Null);
+        if is_kept {
+            return Err(fault);
+        }
+        if !self.nullable {
+            return Err(Fault::Null);
+        }
+        buffer.push_null();
+        Ok(())
+    }
+
+    /// The reason for a rejected row, in Doris's words.
+    pub(crate) fn reason(&self, column: &str, fault: Fault, cell: &Cell<'_>, rules: Strictness) -> String {
+        match fault {
+            Fault::Null if rules.is_insert => {
+                let type_name = self.data_type.base_name();
+                format!("column_name[{column}], null value for not null column, type={type_name}")
+            }
+            Fault::Null => format!("column({column}) values is null while columns is not nullable"),
+            Fault::DecimalRange if rules.is_insert => self.decimal_reason(column, cell),
+            Fault::Bad | Fault::DecimalRange => {
+                let text = cell::shown(cell);
+                format!("column({column}) value is incorrect while strict mode is true, src value is {text}")
+            }
+            Fault::TooLong { limit, actual } => format!(
+                "column_name[{column}], the length of input is too long than schema. first 32 bytes of \
+                 input str: [{}] schema length: {limit}; actual length: {actual}; ",
+                first_bytes(cell)
+            ),
+            Fault::TooLongString { limit, actual } => format!(
+                "column_name[{column}], the length of input string is too long than vec schema. first 32 \
+                 bytes of input str: [{}] schema length: {STRING_SCHEMA_BYTES}; limit length: {limit}; \
+                 actual length: {actual}; ",
+                first_bytes(cell)
+            ),
+        }
+    }
+
+    fn decimal_reason(&self, column: &str, cell: &Cell<'_>) -> String {
+        let (precision, scale) = match self.data_type {
+            DataType::Decimal { precision, scale } => (precision, scale),
+            _ => (tributary_types::data_type::LARGEINT_DIGITS_MAX, 0),
+        };
+        let max = cell::show_decimal(crate::convert::decimal::pow10(u32::from(precision)) - 1, scale as i8);
+        format!(
+            "column_name[{column}], decimal value is not valid for definition, value={}, \
+             precision={precision}, scale={scale}, min=-{max}, max={max}; ",
+            cell::shown(cell)
+        )
+    }
+}
+
+/// The beginning of a text, whole characters only.
+fn first_bytes(cell: &Cell<'_>) -> String {
+    let text = cell::text(cell).unwrap_or_default();
+    String::from_utf8_lossy(cut(&text, 32)).into_owned()
+}
+
+impl Fill {
+    /// What fills `column`.
+    ///
+    /// # Errors
+    /// Why the column's default is not a value of its type.
+    pub(crate) fn of(column: &ColumnDef) -> Result<Self, String> {
+        let none = if column.nullable { Self::Null } else { Self::Missing };
+        match &column.default {
+            None | Some(DefaultValue::Null) => Ok(none),
+            Some(DefaultValue::Literal(text)) => stored_literal(text, column.data_type).map(Self::Stored),
+            Some(DefaultValue::CurrentTimestamp { scale }) => {
+                timed(column.data_type, Self::Now { scale: *scale }, "CURRENT_TIMESTAMP")
+            }
+            Some(DefaultValue::CurrentDate) => timed(column.data_type, Self::Today, "CURRENT_DATE"),
+        }
+    }
+
+    /// Pushes the value. `now_micros` is the load's wall-clock time in µs.
+    ///
+    /// # Panics
+    /// For [`Fill::Missing`], which targets and `adapt` refuse before.
+    pub(crate) fn push(&self, buffer: &mut ColumnBuffer, data_type: DataType, now_micros: i64) {
+        let moment = match self {
+            Self::Missing => unreachable!("a column without a value is refused before rows are read"),
+            Self::Null => return buffer.push_null(),
+            Self::Stored(value) => return buffer.push_stored(value),
+            Self::Now { scale } => temporal::truncated(now_micros, *scale),
+            Self::Today => now_micros - now_micros.rem_euclid(temporal::DAY_MICROS),
+        };
+        match data_type {
+            DataType::Date => {
+                let days = moment.div_euclid(temporal::DAY_MICROS) as i32;
+                buffer.push_fixed(days.to_le_bytes());
+            }
+            DataType::DateTime { scale } => {
+                buffer.push_fixed(temporal::truncated(moment, scale).to_le_bytes());
+            }
+            _ => buffer.push_text(temporal::show_datetime(moment).as_bytes()),
+        }
+    }
+}
+
+fn timed(data_type: DataType, fill: Fill, name: &str) -> Result<Fill, String> {
+    match data_type {
+        DataType::Date | DataType::DateTime { .. } => Ok(fill),
+        other => Err(format!("{name} is not a value of type {other}; use DATE or DATETIME")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

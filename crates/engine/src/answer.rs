@@ -1,0 +1,70 @@
+//! The info text of an answer, in which Doris tells a load's label, status and transaction.
+
+use tributary_types::{Label, TxnId};
+
+/// What the info text of a load says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoadInfo<'a> {
+    pub label: Option<&'a Label>,
+    /// `PREPARE` for a load of a group and within BEGIN, else `VISIBLE`.
+    pub status: &'static str,
+    pub txn: Option<TxnId>,
+    pub error_url: Option<&'a str>,
+    /// Why the client did not get the Group Commit mode that it asked for.
+    pub remark: Option<&'static str>,
+    /// The plan of a prepared statement was used again.
+    pub reused_plan: bool,
+}
+
+impl LoadInfo<'_> {
+    /// `{'label':'…', 'status':'…', 'txnId':'…'}` with the keys that apply after it.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{{'label':'{}', 'status':'{}', 'txnId':'{}'",
+            self.label.map_or("", Label::as_str),
+            self.status,
+            self.txn.map(|txn| txn.to_string()).unwrap_or_default()
+        );
+        let mut add = |key: &str, value: &str| {
+            text.push_str(", '");
+            text.push_str(key);
+            text.push_str("':'");
+            text.push_str(value);
+            text.push('\'');
+        };
+        if let Some(url) = self.error_url {
+            add("err_url", url);
+        }
+        if self.reused_plan {
+            add("reuse_group_commit_plan", "true");
+        }
+        if let Some(remark) = self.remark {
+            add("group_commit_fallback", remark);
+        }
+        text.push('}');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_the_blanks_and_quotes_that_clients_parse() {
+        let label = Label::of_group(1);
+        let info =
+            LoadInfo { label: Some(&label), status: "PREPARE", txn: Some(TxnId(7)), ..LoadInfo::default() };
+        assert_eq!(
+            info.text(),
+            "{'label':'group_commit_0000000000000000_0000000000000001', 'status':'PREPARE', 'txnId':'7'}"
+        );
+    }
+
+    #[test]
+    fn a_fallback_is_never_silent() {
+        let info =
+            LoadInfo { status: "VISIBLE", remark: Some("a label is specified"), ..LoadInfo::default() };
+        assert!(info.text().ends_with(", 'group_commit_fallback':'a label is specified'}"));
+    }
+}

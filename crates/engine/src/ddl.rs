@@ -1,0 +1,176 @@
+//! Changes of databases, tables and users: the catalog first, then the rest of the house, so that
+//! a crash in between leaves something that the next start puts right.
+
+use crate::engine::Engine;
+use std::sync::Arc;
+use tributary_catalog::CatalogError;
+use tributary_sql::{AlterOp, CreateTable};
+use tributary_types::{
+    ErrorCode, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, SqlError, TableDef,
+    TableRef,
+};
+
+impl Engine {
+    pub(crate) async fn create_database(&self, name: &str, if_not_exists: bool) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        if if_not_exists && self.names.has_database(name) {
+            return Ok(());
+        }
+        let id = self.catalog.create_database(name).await?;
+        self.names.add_database(name, id);
+        Ok(())
+    }
+
+    pub(crate) async fn drop_database(self: &Arc<Self>, name: &str, if_exists: bool) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        let dropped = match self.catalog.drop_database(name).await {
+            Ok(dropped) => dropped,
+            Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for table in self.names.tables(name) {
+            table.close().await;
+        }
+        self.names.remove_database(name);
+        for def in dropped {
+            self.ingest.detach(def.id);
+        }
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    pub(crate) async fn create_table(&self, create: &CreateTable, name: &TableRef) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        let db_id = self.names.database_id(&name.db)?;
+        if self.names.find(&name.db, &name.table).is_some() {
+            if create.if_not_exists {
+                return Ok(());
+            }
+            return Err(SqlError::new(
+                ErrorCode::TableExists,
+                format!("Table '{}' already exists", name.table),
+            ));
+        }
+        let id = self.catalog.next_table_id().await?;
+        let mut def = create.to_def(&name.db, db_id, id)?;
+        self.apply_defaults(&mut def, create);
+        self.catalog.announce_location(&def.location, id).await?;
+        let table = self.store.create(&Arc::new(def.clone())).await.map_err(table_error)?;
+        self.catalog.create_table(def).await?;
+        self.ingest.attach(Arc::clone(&table));
+        self.names.add_table(table);
+        Ok(())
+    }
+
+    /// The server's defaults for properties that the statement leaves out.
+    fn apply_defaults(&self, def: &mut TableDef, create: &CreateTable) {
+        let is_given = |key: &str| create.properties.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
+        let properties = &mut def.properties;
+        debug_assert!(GROUP_COMMIT_INTERVAL_MS_DEFAULT > 0 && GROUP_COMMIT_DATA_BYTES_DEFAULT > 0);
+        if !is_given("group_commit_interval_ms") {
+            properties.group_commit_interval_ms = self.options.group_commit_interval_ms;
+        }
+        if !is_given("group_commit_data_bytes") {
+            properties.group_commit_data_bytes = self.options.group_commit_data_bytes;
+        }
+    }
+
+    pub(crate) async fn drop_table(
+        self: &Arc<Self>,
+        name: &TableRef,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        let def = match self.catalog.drop_table(name).await {
+            Ok(def) => def,
+            Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(table) = self.names.remove_table(&name.db, &name.table) {
+            table.close().await;
+        }
+        self.ingest.detach(def.id);
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    pub(crate) async fn alter_table(&self, name: &TableRef, ops: &[AlterOp]) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        let table = self.names.table(&name.db, &name.table)?;
+        let old = table.def();
+        let mut new = (*old).clone();
+        for op in ops {
+            new = tributary_sql::apply_alter(&new, op)?;
+        }
+        if new == *old {
+            return Ok(());
+        }
+        if new.name != old.name && self.names.find(&new.db, &new.name).is_some() {
+            return Err(SqlError::new(
+                ErrorCode::TableExists,
+                format!("Table '{}' already exists", new.name),
+            ));
+        }
+        let new = self.catalog.replace_table_def(&old, new).await?;
+        if let Err(error) = table.alter(Arc::clone(&new)).await {
+            // Rows can't follow the change: the catalog goes back to what the table is.
+            self.catalog.replace_table_def(&new, (*old).clone()).await?;
+            return Err(table_error(error));
+        }
+        if new.name != old.name {
+            self.names.remove_table(&old.db, &old.name);
+            self.names.add_table(table);
+        }
+        self.names.changed();
+        Ok(())
+    }
+
+    /// Deletes the files of dropped tables in the background. What fails is tried at the next drop
+    /// or start.
+    pub(crate) fn collect_garbage_later(self: &Arc<Self>) {
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = engine.collect_garbage().await {
+                tracing::warn!(%error, "files of dropped tables stay until the next drop or start");
+            }
+        });
+    }
+
+    pub(crate) async fn collect_garbage(&self) -> Result<(), SqlError> {
+        let _changing = self.changing.lock().await;
+        for garbage in self.catalog.list_garbage().await? {
+            if self.catalog.table_by_id(garbage.table_id).is_some() {
+                continue;
+            }
+            self.store.remove(&garbage.location).await.map_err(table_error)?;
+            self.catalog.clear_garbage(&[garbage.location]).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn create_user(
+        &self,
+        name: &str,
+        host: &str,
+        hash: Option<[u8; 20]>,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        match self.catalog.create_user(name, host, hash).await {
+            Err(CatalogError::UserExists { .. }) if if_not_exists => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    pub(crate) async fn drop_user(&self, name: &str, host: &str, if_exists: bool) -> Result<(), SqlError> {
+        match self.catalog.drop_user(name, host).await {
+            Err(CatalogError::UnknownUser { .. }) if if_exists => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+}
+
+pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, error.to_string())
+}

@@ -1,0 +1,355 @@
+//! What a server is made of, started and stopped in the right order.
+
+use crate::labels::{CatalogLabels, CatalogSchemas};
+use crate::metrics::Gauges;
+use crate::names::Names;
+use crate::namespace::EngineNamespace;
+use crate::options::{EngineOptions, Ports};
+use crate::processes::Processes;
+use crate::time_zone;
+use crate::variables::Variables;
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::RwLock;
+use prometheus::Registry;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tributary_catalog::{Catalog, CatalogError};
+use tributary_decode::LoadClock;
+use tributary_http::ErrorLog;
+use tributary_ingest::{Ingest, IngestError, IngestMetrics, RecoveryReport, SystemClock};
+use tributary_mysql::PasswordHash;
+use tributary_query::{QueryEngine, SessionView};
+use tributary_table::{Table, TableError, TableStore};
+use tributary_types::{ErrorCode, SqlError};
+use tributary_wal::OsDisk;
+
+/// How many tables are opened at a time.
+const TABLES_OPENED_AT_ONCE: usize = 16;
+/// How often error logs are purged.
+const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Why the engine can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(
+        "storage root {} is in use by another server (its file LOCK is locked); stop that server, or give this one \
+         another storage_root_path", .0.display()
+    )]
+    Locked(PathBuf),
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    #[error("query engine: {0}")]
+    Query(SqlError),
+}
+
+/// A server's parts.
+pub struct Engine {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) store: TableStore,
+    pub(crate) ingest: Arc<Ingest>,
+    pub(crate) query: QueryEngine,
+    pub(crate) names: Arc<Names>,
+    pub(crate) processes: Arc<Processes>,
+    pub(crate) error_log: Arc<ErrorLog>,
+    pub(crate) registry: Registry,
+    pub(crate) gauges: Gauges,
+    pub(crate) options: EngineOptions,
+    /// Held by a change of the catalog from its check to its end.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    globals: Arc<RwLock<Variables>>,
+    ports: Arc<OnceLock<Ports>>,
+    started: Instant,
+    background: parking_lot::Mutex<Vec<tokio::task::JoinHandle<()>>>,
+    /// Locked while this process has the storage root.
+    _lock: std::fs::File,
+}
+
+impl Engine {
+    /// Opens the storage root: catalog, tables, logs. Every acknowledged row is in its table, once,
+    /// when this returns.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing was changed that the next start would not put right.
+    pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
+        let started = Instant::now();
+        let lock = lock_root(&options.storage_root)?;
+        let registry = Registry::new();
+        let metrics = Arc::new(IngestMetrics::new(&registry)?);
+        let gauges = Gauges::new(&registry)?;
+        let catalog = Arc::new(Catalog::open(&options.storage_root).await?);
+        let node = catalog.node().node_id.clone();
+        let store_options = tributary_table::StoreOptions { node: node.clone(), ..options.store.clone() };
+        let store = TableStore::local(&options.storage_root, store_options)?;
+        let tables = open_tables(&catalog, &store).await?;
+        let (ingest, report) = Ingest::open(
+            options.ingest.clone(),
+            Arc::new(OsDisk),
+            Arc::new(SystemClock),
+            metrics,
+            Arc::new(CatalogLabels(Arc::clone(&catalog))),
+            &CatalogSchemas(Arc::clone(&catalog)),
+            tables.clone(),
+        )
+        .await?;
+        let names = Arc::new(Names::default());
+        for database in catalog.databases() {
+            if let Some(id) = catalog.database_id(&database) {
+                names.add_database(&database, id);
+            }
+        }
+        for table in tables {
+            names.add_table(table);
+        }
+        let processes = Arc::new(Processes::default());
+        let globals: Arc<RwLock<Variables>> = Arc::default();
+        let ports: Arc<OnceLock<Ports>> = Arc::default();
+        let namespace = EngineNamespace {
+            names: Arc::clone(&names),
+            processes: Arc::clone(&processes),
+            globals: Arc::clone(&globals),
+            ports: Arc::clone(&ports),
+            host: options.host.clone(),
+            node,
+            storage_root: options.storage_root.clone(),
+            started,
+            started_unix_ms: unix_ms(),
+        };
+        let query = QueryEngine::new(Arc::new(namespace), &store, options.query.clone())
+            .map_err(StartError::Query)?;
+        let error_log = Arc::new(ErrorLog::new(options.storage_root.join("error_log")));
+        let engine = Arc::new(Self {
+            catalog,
+            store,
+            ingest,
+            query,
+            names,
+            processes,
+            error_log,
+            registry,
+            gauges,
+            options,
+            changing: tokio::sync::Mutex::new(()),
+            globals,
+            ports,
+            started,
+            background: parking_lot::Mutex::default(),
+            _lock: lock,
+        });
+        engine.collect_garbage().await.map_err(StartError::Query)?;
+        engine.start_background();
+        Ok((engine, report))
+    }
+
+    fn start_background(self: &Arc<Self>) {
+        let maintain = tokio::spawn(Arc::clone(&self.ingest).maintain());
+        let engine = Arc::downgrade(self);
+        let purge = tokio::spawn(async move {
+            while let Some(engine) = engine.upgrade() {
+                engine.purge_error_logs().await;
+                drop(engine);
+                tokio::time::sleep(PURGE_INTERVAL).await;
+            }
+        });
+        self.background.lock().extend([maintain, purge]);
+    }
+
+    /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
+    /// any more.
+    pub async fn shutdown(&self) {
+        for task in self.background.lock().drain(..) {
+            task.abort();
+        }
+        self.ingest.shutdown().await;
+        self.catalog.close().await;
+    }
+
+    /// Tells the ports that the server listens on, once.
+    pub fn set_ports(&self, ports: Ports) {
+        if self.ports.set(ports).is_err() {
+            tracing::warn!("the ports were set twice; the first ones stay");
+        }
+    }
+
+    pub(crate) fn ports(&self) -> Ports {
+        self.ports.get().copied().unwrap_or_default()
+    }
+
+    /// The users that have no password.
+    #[must_use]
+    pub fn users_without_password(&self) -> Vec<String> {
+        let users = self.catalog.users();
+        let open = users.iter().filter(|user| user.password_hash.is_none());
+        let mut names: Vec<String> = open.map(|user| user.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(crate) fn unix_ms(&self) -> i64 {
+        unix_ms()
+    }
+
+    /// The table that a statement names: `name` in `db`, or in the session's database.
+    ///
+    /// # Errors
+    /// No database selected, unknown database or table.
+    pub(crate) fn table(
+        &self,
+        session_db: Option<&str>,
+        db: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>, SqlError> {
+        let db = db.or(session_db);
+        let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
+        if db.eq_ignore_ascii_case("information_schema") {
+            return Err(SqlError::new(
+                ErrorCode::DbAccessDenied,
+                "Access denied: tables of information_schema can be read only",
+            ));
+        }
+        self.names.table(db, name)
+    }
+
+    pub(crate) fn global_variables(&self) -> Variables {
+        self.globals.read().clone()
+    }
+
+    pub(crate) fn set_global(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
+        let mut globals = self.globals.write();
+        match value {
+            Some(value) => globals.set(name, value),
+            None => globals.reset(name),
+        }
+    }
+
+    /// A session without a connection, for expressions in HTTP headers.
+    pub(crate) fn view(&self) -> SessionView {
+        SessionView::new("root@%", unix_ms() * 1000)
+    }
+
+    /// The clock of a load in a time zone; without one in that of the server.
+    pub(crate) fn load_clock(&self, zone: Option<&str>) -> Result<LoadClock, SqlError> {
+        let globals = self.global_variables();
+        let zone = zone.unwrap_or_else(|| globals.value("time_zone")).to_owned();
+        if !time_zone::is_known(&zone) {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "Unknown or incorrect time zone: '{zone}'; use an offset like +08:00 or a name like Asia/Shanghai"
+                ),
+            ));
+        }
+        let unix_micros = unix_ms() * 1000;
+        let utc_offset_seconds = time_zone::offset_seconds(&zone, unix_micros);
+        Ok(LoadClock {
+            now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
+            utc_offset_seconds,
+        })
+    }
+
+    pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {
+        self.process(id).map(|process| process.kill.cancel())
+    }
+
+    pub(crate) fn kill_statement(&self, id: u32) -> Result<(), SqlError> {
+        self.process(id).map(|process| process.state().kill_statement.cancel())
+    }
+
+    fn process(&self, id: u32) -> Result<Arc<crate::processes::Process>, SqlError> {
+        self.processes
+            .find(id)
+            .ok_or_else(|| SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {id}")))
+    }
+
+    /// Sets the password of every user of that name.
+    pub(crate) async fn set_password(&self, name: &str, hash: Option<[u8; 20]>) -> Result<(), SqlError> {
+        let hosts: Vec<String> = self
+            .catalog
+            .users()
+            .iter()
+            .filter(|user| user.name == name)
+            .map(|user| user.host.clone())
+            .collect();
+        if hosts.is_empty() {
+            return Err(CatalogError::UnknownUser { name: name.to_owned(), host: "%".to_owned() }.into());
+        }
+        for host in hosts {
+            self.catalog.set_password(name, &host, hash).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_password(&self, name: &str) -> bool {
+        self.catalog.users().iter().any(|user| user.name == name && user.password_hash.is_some())
+    }
+
+    /// Checks a password that came in the clear (HTTP Basic).
+    pub(crate) fn check_password(&self, name: &str, password: &str, host: &str) -> Result<(), SqlError> {
+        // `user@cluster` is an older way to name a user.
+        let name = name.split('@').next().unwrap_or(name);
+        let matches = self
+            .catalog
+            .find_user(name, host)
+            .is_some_and(|user| PasswordHash(user.password_hash) == PasswordHash::of(password));
+        if matches {
+            return Ok(());
+        }
+        let using = if password.is_empty() { "NO" } else { "YES" };
+        Err(SqlError::new(
+            ErrorCode::AccessDenied,
+            format!("Access denied for user '{name}'@'{host}' (using password: {using})"),
+        ))
+    }
+}
+
+fn lock_root(root: &std::path::Path) -> Result<std::fs::File, StartError> {
+    let failed = |action: &'static str, path: &std::path::Path, source| StartError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(root).map_err(|error| failed("create", root, error))?;
+    let path = root.join("LOCK");
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| failed("open", &path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(StartError::Locked(root.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed("lock", &path, error)),
+    }
+}
+
+async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Table>>, TableError> {
+    futures::stream::iter(catalog.all_tables())
+        .map(|def| async move { store.open(&def).await })
+        .buffer_unordered(TABLES_OPENED_AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// `yyyy-MM-dd HH:mm:ss` in UTC.
+pub(crate) fn date_time(unix_ms: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(unix_ms)
+        .map(|time| time.format("%Y-%m-%d %H:%M:%S").to_string())
+        .unwrap_or_default()
+}

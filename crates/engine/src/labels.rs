@@ -1,0 +1,104 @@
+//! The catalog as the place where kept labels survive the log.
+
+use async_trait::async_trait;
+use std::fmt;
+use std::sync::Arc;
+use tributary_catalog::{Catalog, TxnKind, TxnRecord, TxnStatus};
+use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo, TransactionKind, TransactionStatus};
+use tributary_types::{SchemaVersion, TableId, TableSchema};
+
+/// At most so many kept labels of one server; the oldest are forgotten first.
+const KEPT_LABELS_MAX: u64 = 1_000_000;
+
+pub(crate) struct CatalogLabels(pub Arc<Catalog>);
+
+impl fmt::Debug for CatalogLabels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CatalogLabels")
+    }
+}
+
+#[async_trait]
+impl LabelStore for CatalogLabels {
+    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
+        let records: Vec<TxnRecord> = finished.iter().map(record).collect();
+        self.0.record_transactions(&records).await.map_err(|error| error.to_string())
+    }
+
+    async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
+        let records = self.0.kept_transactions().await.map_err(|error| error.to_string())?;
+        Ok(records.into_iter().map(info).collect())
+    }
+
+    async fn purge(&self, before_ms: i64) -> Result<(), String> {
+        let purged = self.0.purge_transactions(before_ms, KEPT_LABELS_MAX).await;
+        purged.map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+/// The schemas that the catalog's tables ever had.
+pub(crate) struct CatalogSchemas(pub Arc<Catalog>);
+
+impl SchemaHistory for CatalogSchemas {
+    fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>> {
+        self.0.schema(table, version)
+    }
+}
+
+fn record(info: &TransactionInfo) -> TxnRecord {
+    TxnRecord {
+        txn_id: info.txn,
+        db_id: info.db,
+        table_id: info.table,
+        table: info.table_ref.clone(),
+        label: info.label.clone(),
+        label_is_kept: info.label_is_kept,
+        kind: match info.kind {
+            TransactionKind::Group => TxnKind::Group,
+            TransactionKind::Insert => TxnKind::Insert,
+            TransactionKind::StreamLoad => TxnKind::StreamLoad,
+        },
+        status: match info.status {
+            TransactionStatus::Prepare => TxnStatus::Prepare,
+            TransactionStatus::Precommitted => TxnStatus::Precommitted,
+            TransactionStatus::Visible => TxnStatus::Visible,
+            TransactionStatus::Aborted => TxnStatus::Aborted,
+        },
+        loads: info.loads,
+        rows: info.rows,
+        bytes: info.bytes,
+        prepared_at_ms: info.prepared_at_ms,
+        precommitted_at_ms: info.precommitted_at_ms,
+        finished_at_ms: info.finished_at_ms,
+        reason: info.reason.clone(),
+    }
+}
+
+fn info(record: TxnRecord) -> TransactionInfo {
+    TransactionInfo {
+        txn: record.txn_id,
+        db: record.db_id,
+        table: record.table_id,
+        table_ref: record.table,
+        label: record.label,
+        label_is_kept: record.label_is_kept,
+        kind: match record.kind {
+            TxnKind::Group => TransactionKind::Group,
+            TxnKind::Insert => TransactionKind::Insert,
+            TxnKind::StreamLoad => TransactionKind::StreamLoad,
+        },
+        status: match record.status {
+            TxnStatus::Prepare => TransactionStatus::Prepare,
+            TxnStatus::Precommitted => TransactionStatus::Precommitted,
+            TxnStatus::Committed | TxnStatus::Visible => TransactionStatus::Visible,
+            TxnStatus::Aborted => TransactionStatus::Aborted,
+        },
+        prepared_at_ms: record.prepared_at_ms,
+        precommitted_at_ms: record.precommitted_at_ms,
+        finished_at_ms: record.finished_at_ms,
+        reason: record.reason,
+        loads: record.loads,
+        rows: record.rows,
+        bytes: record.bytes,
+    }
+}

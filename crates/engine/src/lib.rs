@@ -1,0 +1,35 @@
+//! Statements and loads → work: the room where the front ends meet the house.
+//!
+//! [`Engine`] holds what a server is made of (catalog, tables, ingest, queries) and starts it in
+//! the right order. [`EngineSession`] is one MySQL connection; [`HttpLoads`] is the HTTP service.
+//! Both turn a request into a load, a query or a change of the catalog and word the answer.
+//!
+//! Not its business: protocols' bytes, how rows are kept, how a group commits.
+
+mod answer;
+mod ddl;
+mod engine;
+mod error_log;
+mod hooks;
+mod labels;
+mod metrics;
+mod names;
+mod namespace;
+mod options;
+mod processes;
+mod session;
+mod sink;
+mod stream_load;
+mod text_table;
+mod time_zone;
+pub mod variables;
+
+pub use engine::{Engine, StartError};
+pub use hooks::MysqlHooks;
+pub use options::{EngineOptions, Ports};
+pub use session::EngineSession;
+pub use stream_load::HttpLoads;
+pub use tributary_query::QueryOptions;
+pub use tributary_sql::STACK_BYTES;
+pub use tributary_table::StoreOptions;
+pub use tributary_wal::WalOptions;

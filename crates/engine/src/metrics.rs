@@ -1,0 +1,96 @@
+//! What `/metrics` tells: the counters of the rooms, and gauges that are read when asked.
+
+use crate::engine::Engine;
+use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
+
+/// Gauges that are set when metrics are asked for.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    wal_segments: IntGauge,
+    wal_bytes: IntGauge,
+    wal_live_bytes: IntGauge,
+    wal_fsyncs: IntGauge,
+    wal_written_bytes: IntGauge,
+    wal_entries: IntGauge,
+    open_groups: IntGauge,
+    group_bytes: IntGauge,
+    memtable_bytes: IntGauge,
+    memtable_rows: IntGauge,
+    data_files: IntGauge,
+    data_file_bytes: IntGauge,
+    tables: IntGauge,
+    connections: IntGauge,
+}
+
+impl Gauges {
+    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let gauge = |name: &str, help: &str| -> Result<IntGauge, prometheus::Error> {
+            let gauge = IntGauge::new(name, help)?;
+            registry.register(Box::new(gauge.clone()))?;
+            Ok(gauge)
+        };
+        Ok(Self {
+            wal_segments: gauge("tributary_wal_files", "Segment files of the write-ahead logs")?,
+            wal_bytes: gauge("tributary_wal_bytes", "Bytes of the write-ahead logs' files")?,
+            wal_live_bytes: gauge(
+                "tributary_wal_live_bytes",
+                "Bytes of the write-ahead logs that are still needed",
+            )?,
+            wal_fsyncs: gauge("tributary_wal_fsyncs", "Fsyncs of the write-ahead logs since the start")?,
+            wal_written_bytes: gauge(
+                "tributary_wal_written_bytes",
+                "Bytes written to the write-ahead logs since the start",
+            )?,
+            wal_entries: gauge(
+                "tributary_wal_entries",
+                "Entries written to the write-ahead logs since the start",
+            )?,
+            open_groups: gauge("tributary_open_groups", "Groups that are not visible yet")?,
+            group_bytes: gauge("tributary_group_bytes", "Bytes of rows in groups that are not visible yet")?,
+            memtable_bytes: gauge("tributary_memtable_bytes", "Bytes of rows in memtables")?,
+            memtable_rows: gauge("tributary_memtable_rows", "Rows in memtables")?,
+            data_files: gauge("tributary_data_files", "Data files of all tables")?,
+            data_file_bytes: gauge("tributary_data_file_bytes", "Bytes of the data files of all tables")?,
+            tables: gauge("tributary_tables", "Tables")?,
+            connections: gauge("tributary_mysql_connections", "MySQL connections")?,
+        })
+    }
+}
+
+impl Engine {
+    /// All metrics in Prometheus' text format.
+    pub(crate) fn metrics_text(&self) -> String {
+        self.read_gauges();
+        let mut out = Vec::new();
+        match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
+            Ok(()) => String::from_utf8_lossy(&out).into_owned(),
+            Err(error) => format!("# metrics can't be written: {error}\n"),
+        }
+    }
+
+    fn read_gauges(&self) {
+        let gauges = &self.gauges;
+        let stats: Vec<_> = self.ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();
+        let sum = |of: fn(&tributary_wal::WalStats) -> u64| stats.iter().map(of).sum::<u64>() as i64;
+        gauges.wal_segments.set(sum(|stats| stats.segments as u64));
+        gauges.wal_bytes.set(sum(|stats| stats.bytes_total));
+        gauges.wal_live_bytes.set(sum(|stats| stats.live_bytes));
+        gauges.wal_fsyncs.set(sum(|stats| stats.fsyncs));
+        gauges.wal_written_bytes.set(sum(|stats| stats.bytes_written));
+        gauges.wal_entries.set(sum(|stats| stats.entries));
+        gauges.open_groups.set(self.ingest.open_groups() as i64);
+        gauges.group_bytes.set(self.ingest.memory().in_groups() as i64);
+        let tables = self.names.all_tables();
+        let total = |of: &dyn Fn(&tributary_table::Table) -> u64| {
+            tables.iter().map(|table| of(table)).sum::<u64>() as i64
+        };
+        gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
+        gauges.memtable_rows.set(total(&|table| table.memtable_rows()));
+        gauges.data_files.set(total(&|table| table.snapshot().files.len() as u64));
+        gauges
+            .data_file_bytes
+            .set(total(&|table| table.snapshot().files.iter().map(|file| file.size_bytes).sum()));
+        gauges.tables.set(tables.len() as i64);
+        gauges.connections.set(self.processes.all().len() as i64);
+    }
+}

@@ -1,0 +1,106 @@
+//! Names → open tables. The hot path looks a table up without allocating.
+
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_table::Table;
+use tributary_types::{DbId, ErrorCode, SqlError};
+
+/// One database.
+struct Database {
+    id: DbId,
+    tables: BTreeMap<String, Arc<Table>>,
+}
+
+/// All databases and tables.
+#[derive(Default)]
+pub(crate) struct Names {
+    databases: RwLock<BTreeMap<String, Database>>,
+    /// Grows with every change of a name or a table's definition; plans remember it.
+    generation: AtomicU64,
+}
+
+/// Databases that exist without having been created.
+const SYSTEM_DATABASES: [&str; 2] = ["information_schema", "mysql"];
+
+impl Names {
+    /// Grows with every change; a plan made at this generation is good while it stays.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Tells all plans that a name or a definition has changed.
+    pub fn changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn has_database(&self, name: &str) -> bool {
+        SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name))
+            || self.databases.read().contains_key(name)
+    }
+
+    pub fn database_id(&self, name: &str) -> Result<DbId, SqlError> {
+        self.databases.read().get(name).map(|database| database.id).ok_or_else(|| unknown_database(name))
+    }
+
+    pub fn add_database(&self, name: &str, id: DbId) {
+        self.databases.write().entry(name.to_owned()).or_insert(Database { id, tables: BTreeMap::new() });
+        self.changed();
+    }
+
+    pub fn remove_database(&self, name: &str) {
+        self.databases.write().remove(name);
+        self.changed();
+    }
+
+    pub fn add_table(&self, table: Arc<Table>) {
+        let def = table.def();
+        if let Some(database) = self.databases.write().get_mut(&def.db) {
+            database.tables.insert(def.name.clone(), table);
+        }
+        self.changed();
+    }
+
+    pub fn remove_table(&self, db: &str, name: &str) -> Option<Arc<Table>> {
+        let removed = self.databases.write().get_mut(db).and_then(|database| database.tables.remove(name));
+        self.changed();
+        removed
+    }
+
+    /// The table of that name.
+    ///
+    /// # Errors
+    /// Doris's texts for an unknown database or table.
+    pub fn table(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        let databases = self.databases.read();
+        let database = databases.get(db).ok_or_else(|| unknown_database(db))?;
+        database.tables.get(name).cloned().ok_or_else(|| {
+            SqlError::detail(ErrorCode::Unknown, format!("Table [{name}] does not exist in database [{db}]."))
+        })
+    }
+
+    pub fn find(&self, db: &str, name: &str) -> Option<Arc<Table>> {
+        self.databases.read().get(db)?.tables.get(name).cloned()
+    }
+
+    pub fn databases(&self) -> Vec<String> {
+        self.databases.read().keys().cloned().collect()
+    }
+
+    pub fn tables(&self, db: &str) -> Vec<Arc<Table>> {
+        self.databases
+            .read()
+            .get(db)
+            .map(|database| database.tables.values().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    pub fn all_tables(&self) -> Vec<Arc<Table>> {
+        self.databases.read().values().flat_map(|database| database.tables.values().cloned()).collect()
+    }
+}
+
+fn unknown_database(name: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("Database [{name}] does not exist."))
+}

@@ -1,0 +1,93 @@
+//! What the query engine asks of the server: names and facts.
+
+use crate::engine::date_time;
+use crate::names::Names;
+use crate::options::Ports;
+use crate::processes::Processes;
+use crate::variables::{VERSION_COMMENT, Variables};
+use parking_lot::RwLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tributary_query::{Namespace, ProcessRow, ServerFacts};
+use tributary_table::Table;
+
+pub(crate) struct EngineNamespace {
+    pub names: Arc<Names>,
+    pub processes: Arc<Processes>,
+    pub globals: Arc<RwLock<Variables>>,
+    pub ports: Arc<OnceLock<Ports>>,
+    pub host: String,
+    pub node: String,
+    pub storage_root: std::path::PathBuf,
+    pub started: Instant,
+    pub started_unix_ms: i64,
+}
+
+impl Namespace for EngineNamespace {
+    fn databases(&self) -> Vec<String> {
+        self.names.databases()
+    }
+
+    fn tables(&self, database: &str) -> Vec<Arc<Table>> {
+        self.names.tables(database)
+    }
+
+    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.names.find(database, name)
+    }
+
+    fn processes(&self) -> Vec<ProcessRow> {
+        self.processes
+            .all()
+            .iter()
+            .map(|process| {
+                let state = process.state();
+                let is_running = state.statement.is_some();
+                ProcessRow {
+                    id: process.id,
+                    user: process.user.clone(),
+                    host: process.peer.clone(),
+                    login_time: date_time(process.login_unix_ms),
+                    database: state.database,
+                    command: if is_running { "Query" } else { "Sleep" }.to_owned(),
+                    seconds: state.since.elapsed().as_secs(),
+                    state: if is_running { "OK" } else { "" }.to_owned(),
+                    query_id: String::new(),
+                    statement: state.statement,
+                }
+            })
+            .collect()
+    }
+
+    fn server_facts(&self) -> ServerFacts {
+        let ports = self.ports.get().copied().unwrap_or_default();
+        let tables = self.names.all_tables();
+        let data_bytes =
+            tables.iter().flat_map(|table| table.snapshot().files.to_vec()).map(|file| file.size_bytes).sum();
+        let disk = rustix::fs::statvfs(&self.storage_root).ok();
+        ServerFacts {
+            node_name: self.node.clone(),
+            host: self.host.clone(),
+            query_port: ports.mysql,
+            http_port: ports.http,
+            webserver_port: ports.webserver,
+            version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
+            start_time: date_time(self.started_unix_ms),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            data_bytes,
+            disk_available_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
+            disk_total_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
+            cpu_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            status: vec![
+                ("Uptime".to_owned(), self.started.elapsed().as_secs().to_string()),
+                ("Threads_connected".to_owned(), self.processes.all().len().to_string()),
+                ("Open_tables".to_owned(), tables.len().to_string()),
+            ],
+            ..ServerFacts::default()
+        }
+    }
+
+    fn global_variables(&self) -> Vec<(String, String)> {
+        self.globals.read().all().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! The connections of now, for SHOW PROCESSLIST and KILL.
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The longest statement that the list shows, in bytes.
+const STATEMENT_SHOWN_BYTES_MAX: usize = 1024;
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub id: u32,
+    pub user: String,
+    pub peer: String,
+    pub login_unix_ms: i64,
+    pub kill: CancellationToken,
+    state: Mutex<ProcessState>,
+}
+
+/// What a connection does now.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessState {
+    pub database: Option<String>,
+    pub statement: Option<String>,
+    pub since: Instant,
+    /// Cancels the statement that runs and leaves the connection.
+    pub kill_statement: CancellationToken,
+}
+
+impl Process {
+    pub fn state(&self) -> ProcessState {
+        self.state.lock().clone()
+    }
+
+    /// A statement begins; the token ends it when it is killed.
+    pub fn begin(&self, database: Option<&str>, statement: &str) -> CancellationToken {
+        let mut end = statement.len().min(STATEMENT_SHOWN_BYTES_MAX);
+        while !statement.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut state = self.state.lock();
+        state.database = database.map(str::to_owned);
+        state.statement = Some(statement[..end].to_owned());
+        state.since = Instant::now();
+        state.kill_statement = self.kill.child_token();
+        state.kill_statement.clone()
+    }
+
+    /// The statement has ended.
+    pub fn end(&self) {
+        let mut state = self.state.lock();
+        state.statement = None;
+        state.since = Instant::now();
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    by_id: Mutex<BTreeMap<u32, Arc<Process>>>,
+}
+
+impl Processes {
+    pub fn enter(
+        &self,
+        id: u32,
+        user: String,
+        peer: String,
+        login_unix_ms: i64,
+        kill: CancellationToken,
+    ) -> Arc<Process> {
+        let state = ProcessState {
+            database: None,
+            statement: None,
+            since: Instant::now(),
+            kill_statement: kill.child_token(),
+        };
+        let process = Arc::new(Process { id, user, peer, login_unix_ms, kill, state: Mutex::new(state) });
+        self.by_id.lock().insert(id, Arc::clone(&process));
+        process
+    }
+
+    pub fn leave(&self, id: u32) {
+        self.by_id.lock().remove(&id);
+    }
+
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    pub fn find(&self, id: u32) -> Option<Arc<Process>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+}

@@ -1,0 +1,303 @@
+//! One MySQL connection: its variables, its transaction, its prepared statements, and which part
+//! of the house a statement goes to.
+
+mod admin;
+mod explicit;
+mod insert;
+mod prepared;
+mod select;
+mod set;
+
+use crate::engine::Engine;
+use crate::processes::Process;
+use crate::time_zone;
+use crate::variables::Variables;
+use async_trait::async_trait;
+use explicit::ExplicitTransaction;
+use insert::PlannedInsert;
+use prepared::PreparedStatement;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tributary_decode::{BlockBuilder, InsertOptions, LoadClock};
+use tributary_ingest::TransactionStatus;
+use tributary_mysql::{
+    ChangeUser, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
+};
+use tributary_query::SessionView;
+use tributary_sql::Statement;
+use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
+
+/// What SHOW LAST INSERT tells.
+#[derive(Clone, Debug)]
+pub(crate) struct LastInsert {
+    pub txn: TxnId,
+    pub label: Label,
+    pub table: TableRef,
+    pub status: TransactionStatus,
+    pub loaded: u64,
+    pub filtered: u64,
+}
+
+/// A connection's session.
+pub struct EngineSession {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) user: String,
+    pub(crate) host: String,
+    pub(crate) id: u32,
+    pub(crate) database: Option<String>,
+    pub(crate) variables: Variables,
+    pub(crate) user_variables: BTreeMap<String, String>,
+    transaction: Option<ExplicitTransaction>,
+    statements: HashMap<u32, PreparedStatement>,
+    /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
+    last_plan: Option<PlannedInsert>,
+    builder: Option<BlockBuilder>,
+    pub(crate) last_insert: Option<LastInsert>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) process: Arc<Process>,
+}
+
+impl EngineSession {
+    /// Opens a session for a client whose password was right.
+    ///
+    /// # Errors
+    /// The database named at connecting does not exist.
+    pub fn open(engine: Arc<Engine>, info: ConnectionInfo) -> Result<Self, SqlError> {
+        let host = info.peer.ip().to_string();
+        let process = engine.processes.enter(
+            info.id,
+            info.user.clone(),
+            info.peer.to_string(),
+            engine.unix_ms(),
+            info.kill,
+        );
+        let mut session = Self {
+            variables: engine.global_variables(),
+            engine,
+            user: info.user,
+            host,
+            id: info.id,
+            database: None,
+            user_variables: BTreeMap::new(),
+            transaction: None,
+            statements: HashMap::new(),
+            last_plan: None,
+            builder: None,
+            last_insert: None,
+            warnings: Vec::new(),
+            process,
+        };
+        if let Some(database) = info.database.filter(|database| !database.is_empty())
+            && let Err(error) = session.use_database(&database)
+        {
+            session.engine.processes.leave(session.id);
+            return Err(error);
+        }
+        Ok(session)
+    }
+
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
+        let name = name.strip_prefix("internal.").unwrap_or(name);
+        if !self.engine.names.has_database(name) {
+            return Err(SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
+        }
+        self.database = Some(name.to_owned());
+        self.last_plan = None;
+        Ok(())
+    }
+
+    /// The session as the query engine sees it.
+    pub(crate) fn view(&self) -> SessionView {
+        let mut variables: BTreeMap<String, String> =
+            self.variables.all().map(|(name, value)| (name.to_owned(), value)).collect();
+        if let Some(mode) = self.variables.group_commit() {
+            variables.insert("group_commit".to_owned(), mode.as_str().to_owned());
+        }
+        SessionView {
+            database: self.database.clone(),
+            user: format!("{}@{}", self.user, self.host),
+            connection_id: self.id,
+            variables: Arc::new(variables),
+            user_variables: Arc::new(self.user_variables.clone()),
+            time_zone: self.variables.value("time_zone").to_owned(),
+            last_insert_id: 0,
+            now_unix_micros: self.engine.unix_ms() * 1000,
+        }
+    }
+
+    pub(crate) fn insert_options(&self) -> InsertOptions {
+        let unix_micros = self.engine.unix_ms() * 1000;
+        let utc_offset_seconds = time_zone::offset_seconds(self.variables.value("time_zone"), unix_micros);
+        InsertOptions {
+            strict: self.variables.is_on("enable_insert_strict"),
+            max_filter_ratio: self.variables.insert_max_filter_ratio(),
+            clock: LoadClock {
+                now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
+                utc_offset_seconds,
+            },
+        }
+    }
+
+    /// Runs the text of one statement.
+    async fn run_text(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        if self.try_values_insert(text.as_bytes(), out).await? {
+            return Ok(());
+        }
+        let statement = tributary_sql::parse(text)?;
+        self.run(statement, &[], out).await
+    }
+
+    /// Runs a parsed statement; `params` are the values of its `?`.
+    async fn run(
+        &mut self,
+        statement: Statement,
+        params: &[tributary_query::ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if !matches!(statement, Statement::Show(_)) {
+            self.warnings.clear();
+        }
+        match statement {
+            Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
+            Statement::Query(query) => self.run_query(&query, params, out).await,
+            Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
+            Statement::Describe { table, all } => self.run_describe(&table, all, out).await,
+            Statement::Show(show) => self.run_show(&show, out).await,
+            Statement::Set(items) => {
+                self.run_set(items, params).await?;
+                out.ok(OkInfo::default()).await
+            }
+            Statement::Use { db } => {
+                self.use_database(&db)?;
+                out.ok(OkInfo::default()).await
+            }
+            Statement::Begin { label } => self.begin(label, out).await,
+            Statement::Commit => self.commit(out).await,
+            Statement::Rollback => self.rollback(out).await,
+            Statement::Sync => {
+                self.engine.ingest.sync().await;
+                out.ok(OkInfo::default()).await
+            }
+            Statement::Empty | Statement::UnlockTables => out.ok(OkInfo::default()).await,
+            other => self.run_admin(other, out).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Session for EngineSession {
+    async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        let text = utf8(sql)?;
+        self.process.begin(self.database.as_deref(), text);
+        let outcome = self.query_text(text, out).await;
+        self.process.end();
+        outcome
+    }
+
+    async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
+        self.prepare_statement(id, utf8(sql)?).await
+    }
+
+    async fn execute(
+        &mut self,
+        id: u32,
+        params: Params<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let outcome = self.execute_statement(id, params, out).await;
+        self.process.end();
+        outcome
+    }
+
+    async fn close_statement(&mut self, id: u32) {
+        self.statements.remove(&id);
+    }
+
+    async fn init_db(&mut self, db: &str) -> Result<(), SqlError> {
+        self.use_database(db)
+    }
+
+    async fn reset(&mut self) -> Result<(), SqlError> {
+        self.discard_transaction("the connection was reset").await;
+        self.variables = self.engine.global_variables();
+        self.user_variables.clear();
+        self.statements.clear();
+        self.last_plan = None;
+        self.last_insert = None;
+        self.warnings.clear();
+        Ok(())
+    }
+
+    async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError> {
+        let database = self.database.take();
+        if let Some(name) = user.database.as_deref().filter(|name| !name.is_empty())
+            && let Err(error) = self.use_database(name)
+        {
+            self.database = database;
+            return Err(error);
+        }
+        self.user = user.user;
+        self.reset().await
+    }
+
+    async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
+        let table = self.engine.table(self.database.as_deref(), None, table)?;
+        let def = table.def();
+        let columns = def.schema.columns.iter();
+        Ok(columns
+            .filter(|column| pattern.is_empty() || select::like(&column.name, pattern))
+            .map(|column| Column::new(&column.name, column.data_type).in_table(&def.db, &def.name))
+            .collect())
+    }
+
+    async fn kill(&mut self, connection_id: u32) -> Result<(), SqlError> {
+        self.engine.kill_connection(connection_id)
+    }
+
+    fn status(&self) -> SessionStatus {
+        SessionStatus {
+            autocommit: self.variables.is_on("autocommit"),
+            in_transaction: self.transaction.is_some(),
+            no_backslash_escapes: self.variables.value("sql_mode").contains("NO_BACKSLASH_ESCAPES"),
+        }
+    }
+
+    async fn close(&mut self) {
+        self.discard_transaction("the connection was closed").await;
+    }
+}
+
+impl EngineSession {
+    async fn query_text(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        if !out.multi_statements() {
+            return self.run_text(text, out).await;
+        }
+        // The hot statement of a client that allows several is one statement too.
+        if self.try_values_insert(text.as_bytes(), out).await? {
+            return Ok(());
+        }
+        let statements = tributary_sql::split(text);
+        if statements.is_empty() {
+            return out.ok(OkInfo::default()).await;
+        }
+        for statement in statements {
+            self.run_text(statement, out).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for EngineSession {
+    fn drop(&mut self) {
+        self.engine.processes.leave(self.id);
+    }
+}
+
+fn utf8(sql: &[u8]) -> Result<&str, SqlError> {
+    std::str::from_utf8(sql).map_err(|error| {
+        SqlError::detail(
+            ErrorCode::Syntax,
+            format!("the statement is not valid UTF-8 at byte {}; send it as utf8mb4", error.valid_up_to()),
+        )
+    })
+}

@@ -1,0 +1,214 @@
+//! Statements about databases, tables, users and connections, and the SHOWs that only the server
+//! itself can answer.
+
+use super::EngineSession;
+use super::set::password_of;
+use crate::text_table::TextTable;
+use tributary_ingest::TransactionInfo;
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_sql::{Kill, Name, Show, Statement, TransactionBy};
+use tributary_types::{ErrorCode, SqlError, TxnId};
+
+impl EngineSession {
+    pub(super) async fn run_admin(
+        &mut self,
+        statement: Statement,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.status_in_transaction() {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                "This is in a transaction, only insert, update, delete, commit, rollback is acceptable",
+            ));
+        }
+        let engine = &self.engine;
+        match statement {
+            Statement::CreateDatabase { name, if_not_exists } => {
+                engine.create_database(&name, if_not_exists).await?
+            }
+            Statement::DropDatabase { name, if_exists, .. } => {
+                engine.drop_database(&name, if_exists).await?;
+                if self.database.as_deref() == Some(name.as_str()) {
+                    self.database = None;
+                }
+            }
+            Statement::CreateTable(create) => {
+                let name = create.table.resolve(self.database.as_deref())?;
+                engine.create_table(&create, &name).await?;
+            }
+            Statement::DropTable { table, if_exists, .. } => {
+                engine.drop_table(&table.resolve(self.database.as_deref())?, if_exists).await?;
+            }
+            Statement::TruncateTable { table, .. } => {
+                let table = self.named(&table)?;
+                engine.ingest.truncate(&table).await?;
+            }
+            Statement::AlterTable { table, ops } => {
+                let name = table.resolve(self.database.as_deref())?;
+                engine.alter_table(&name, &ops).await?;
+            }
+            Statement::CreateUser { user, if_not_exists, password } => {
+                let hash = password.as_ref().and_then(password_of);
+                engine.create_user(&user.name, &user.host, hash, if_not_exists).await?;
+            }
+            Statement::AlterUser { user, password, .. } => {
+                let hash = password.as_ref().and_then(password_of);
+                engine.set_password(&user.name, hash).await?;
+            }
+            Statement::DropUser { user, if_exists } => {
+                engine.drop_user(&user.name, &user.host, if_exists).await?;
+            }
+            Statement::Kill(kill) => self.kill_other(&kill)?,
+            other => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    format!("this statement is not supported yet: {other:?}"),
+                ));
+            }
+        }
+        out.ok(OkInfo::default()).await
+    }
+
+    fn status_in_transaction(&self) -> bool {
+        tributary_mysql::Session::status(self).in_transaction
+    }
+
+    fn named(&self, name: &Name) -> Result<std::sync::Arc<tributary_table::Table>, SqlError> {
+        self.engine.table(self.database.as_deref(), name.db.as_deref(), &name.table)
+    }
+
+    fn kill_other(&self, kill: &Kill) -> Result<(), SqlError> {
+        match kill {
+            Kill::Connection(id) => self.engine.kill_connection(*id),
+            Kill::Query(id) => self.engine.kill_statement(*id),
+            Kill::QueryId(id) => Err(SqlError::new(
+                ErrorCode::UnknownThread,
+                format!("Unknown query id: {id}; use KILL QUERY with an Id of SHOW PROCESSLIST"),
+            )),
+        }
+    }
+
+    /// The SHOWs that need more than the query engine knows.
+    pub(super) async fn show_own(&mut self, show: &Show) -> Result<Option<TextTable>, SqlError> {
+        Ok(Some(match show {
+            Show::CreateTable { table } => {
+                let def = self.named(table)?.def();
+                TextTable::new(&["Table", "Create Table"])
+                    .row([Some(def.name.clone()), Some(tributary_sql::show_create_table(&def))])
+            }
+            Show::CreateDatabase { db } => {
+                self.engine.names.database_id(db)?;
+                TextTable::new(&["Database", "Create Database"])
+                    .row([Some(db.clone()), Some(tributary_sql::show_create_database(db))])
+            }
+            Show::Warnings { count: true } => {
+                TextTable::new(&["@@session.warning_count"]).row([Some(self.warnings.len().to_string())])
+            }
+            Show::Warnings { count: false } => {
+                let code = ErrorCode::Unknown.number().to_string();
+                self.warnings.iter().fold(TextTable::new(&["Level", "Code", "Message"]), |table, text| {
+                    table.row([Some("Warning".to_owned()), Some(code.clone()), Some(text.clone())])
+                })
+            }
+            Show::Errors { count: true } => {
+                TextTable::new(&["@@session.error_count"]).row([Some("0".to_owned())])
+            }
+            Show::Errors { count: false } => TextTable::new(&["Level", "Code", "Message"]),
+            Show::LastInsert => self.show_last_insert(),
+            Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
+            Show::Grants { .. } => self.show_grants(),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn show_last_insert(&self) -> TextTable {
+        let table = TextTable::new(&[
+            "TransactionId",
+            "Label",
+            "Database",
+            "Table",
+            "TransactionStatus",
+            "LoadedRows",
+            "FilteredRows",
+        ]);
+        let Some(last) = &self.last_insert else { return table };
+        let status =
+            self.engine.ingest.transactions().by_id(last.txn).map_or(last.status, |info| info.status);
+        table.row([
+            Some(last.txn.to_string()),
+            Some(last.label.to_string()),
+            Some(last.table.db.clone()),
+            Some(last.table.table.clone()),
+            Some(status.name().to_owned()),
+            Some(last.loaded.to_string()),
+            Some(last.filtered.to_string()),
+        ])
+    }
+
+    fn show_transaction(&self, db: Option<&str>, by: &TransactionBy) -> Result<TextTable, SqlError> {
+        let db = db.or(self.database.as_deref());
+        let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
+        let db_id = self.engine.names.database_id(db)?;
+        let transactions = self.engine.ingest.transactions();
+        let found = match by {
+            TransactionBy::Id(id) => transactions.by_id(TxnId(*id)).filter(|info| info.db == db_id),
+            TransactionBy::Label(label) => transactions.by_label(db_id, label),
+        };
+        let Some(info) = found else {
+            let what = match by {
+                TransactionBy::Id(id) => format!("transaction with id {id} does not exist"),
+                TransactionBy::Label(label) => format!("transaction with label {label} does not exist"),
+            };
+            return Err(SqlError::detail(ErrorCode::Unknown, what));
+        };
+        Ok(self.transaction_row(&info))
+    }
+
+    fn transaction_row(&self, info: &TransactionInfo) -> TextTable {
+        let time = |at: Option<i64>| at.map(crate::engine::date_time);
+        TextTable::new(&[
+            "TransactionId",
+            "Label",
+            "Coordinator",
+            "TransactionStatus",
+            "LoadJobSourceType",
+            "PrepareTime",
+            "PreCommitTime",
+            "CommitTime",
+            "PublishTime",
+            "FinishTime",
+            "Reason",
+            "ErrorReplicasCount",
+            "ListenerId",
+            "TimeoutMs",
+            "ErrMsg",
+        ])
+        .row([
+            Some(info.txn.to_string()),
+            Some(info.label.to_string()),
+            Some(format!("FE: {}", self.engine.options.host)),
+            Some(info.status.name().to_owned()),
+            Some(info.kind.source_type().to_owned()),
+            time(Some(info.prepared_at_ms)),
+            time(info.precommitted_at_ms),
+            time(info.finished_at_ms),
+            time(info.finished_at_ms),
+            time(info.finished_at_ms),
+            Some(info.reason.clone()),
+            Some("0".to_owned()),
+            Some("-1".to_owned()),
+            Some((self.variables.number("insert_timeout") * 1000).to_string()),
+            Some(String::new()),
+        ])
+    }
+
+    fn show_grants(&self) -> TextTable {
+        TextTable::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).row([
+            Some(format!("'{}'@'%'", self.user)),
+            Some(String::new()),
+            Some(if self.engine.has_password(&self.user) { "Yes" } else { "No" }.to_owned()),
+            Some("operator".to_owned()),
+            Some("Node_priv,Admin_priv".to_owned()),
+        ])
+    }
+}

@@ -1,0 +1,202 @@
+//! Server-side prepared statements.
+//!
+//! A prepared INSERT … VALUES keeps its plan: table, columns, template. Executing it decodes the
+//! binary parameters straight into column blocks. The plan is made anew when the table's
+//! definition has changed. Every other statement is kept as parsed, with its parameters as values.
+
+use super::EngineSession;
+use super::insert::InsertLoad;
+use super::select::columns_of;
+use std::sync::Arc;
+use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
+use tributary_mysql::{Params, Prepared, ResultWriter};
+use tributary_query::ScalarValue;
+use tributary_sql::Statement;
+use tributary_table::Table;
+use tributary_types::{ErrorCode, SqlError, TableDef};
+
+/// A statement that was prepared.
+pub(super) enum PreparedStatement {
+    Insert(Box<PreparedInsert>),
+    General { text: String, statement: Statement, param_count: u16 },
+}
+
+/// A prepared INSERT … VALUES.
+pub(super) struct PreparedInsert {
+    text: String,
+    table: Arc<Table>,
+    def: Arc<TableDef>,
+    target: Target,
+    values: PreparedValues,
+    /// The state of the names that the plan was made from.
+    generation: u64,
+    /// How often the plan was used.
+    uses: u64,
+}
+
+impl EngineSession {
+    pub(super) async fn prepare_statement(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
+        if let Some(insert) = self.plan_insert(text)? {
+            let param_count = insert.values.param_count();
+            let prepared = Prepared { param_count: param_count_u16(param_count)?, ..Prepared::default() };
+            self.statements.insert(id, PreparedStatement::Insert(Box::new(insert)));
+            return Ok(prepared);
+        }
+        let statement = tributary_sql::parse(text)?;
+        let param_count = param_count_u16(count_params(text))?;
+        let columns = match &statement {
+            Statement::Query(query) => columns_of(&self.engine.query.describe(&self.view(), query).await?),
+            _ => Vec::new(),
+        };
+        self.statements
+            .insert(id, PreparedStatement::General { text: text.to_owned(), statement, param_count });
+        Ok(Prepared { param_count, columns, warnings: 0 })
+    }
+
+    /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
+    fn plan_insert(&self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
+        let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
+        let generation = self.engine.names.generation();
+        let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
+        let def = table.def();
+        let target = Target::new(&def, head.columns.as_deref())?;
+        let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
+        Ok(values.map(|values| PreparedInsert {
+            text: text.to_owned(),
+            table,
+            def,
+            target,
+            values,
+            generation,
+            uses: 0,
+        }))
+    }
+
+    pub(super) async fn execute_statement(
+        &mut self,
+        id: u32,
+        params: Params<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let Some(mut statement) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
+        let outcome = match &mut statement {
+            PreparedStatement::Insert(insert) => self.execute_insert(insert, params, out).await,
+            PreparedStatement::General { text, statement, param_count } => {
+                self.process.begin(self.database.as_deref(), text);
+                let values = scalars(params, *param_count)?;
+                self.run(statement.clone(), &values, out).await
+            }
+        };
+        self.statements.insert(id, statement);
+        outcome
+    }
+
+    async fn execute_insert(
+        &mut self,
+        insert: &mut PreparedInsert,
+        params: Params<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if insert.generation != self.engine.names.generation() {
+            let Some(again) = self.plan_insert(&insert.text)? else {
+                return Err(SqlError::detail(
+                    ErrorCode::Unknown,
+                    "the table has changed; prepare the statement again",
+                ));
+            };
+            *insert = again;
+        }
+        let options = self.insert_options();
+        let types: Vec<ParamType> = params
+            .types()
+            .iter()
+            .map(|param| ParamType { column_type: param.type_code, unsigned: param.unsigned })
+            .collect();
+        let mut builder = self.take_builder(&insert.target);
+        let bound = BoundParams {
+            types: &types,
+            null_bitmap: params.null_bitmap(),
+            values: params.values(),
+            long_data: params.long_data(),
+        };
+        let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
+        self.builder = Some(builder);
+        let decoded = decoded?;
+        let bytes = params.values().len();
+        self.warnings.clear();
+        let load = InsertLoad {
+            table: Arc::clone(&insert.table),
+            target_def: Arc::clone(&insert.def),
+            decoded,
+            traits: self.traits(bytes),
+            label: None,
+            reused_plan: insert.uses > 0,
+        };
+        insert.uses += 1;
+        self.finish_insert(load, &options, out).await
+    }
+}
+
+/// How many `?` a statement has.
+fn count_params(text: &str) -> usize {
+    use sqlparser::dialect::MySqlDialect;
+    use sqlparser::tokenizer::{Token, Tokenizer};
+    let tokens = Tokenizer::new(&MySqlDialect {}, text).tokenize().unwrap_or_default();
+    tokens.iter().filter(|token| matches!(token, Token::Placeholder(mark) if mark == "?")).count()
+}
+
+fn param_count_u16(count: usize) -> Result<u16, SqlError> {
+    u16::try_from(count).map_err(|_| {
+        SqlError::detail(
+            ErrorCode::Unknown,
+            format!("Prepared statement contains {count} placeholders, at most 65535 are possible; send fewer rows at once"),
+        )
+    })
+}
+
+fn unknown_statement(id: u32) -> SqlError {
+    SqlError::new(
+        ErrorCode::UnknownStatementHandle,
+        format!("Unknown prepared statement handler ({id}) given to EXECUTE"),
+    )
+}
+
+/// Parameters as values for the query engine.
+fn scalars(params: Params<'_>, count: u16) -> Result<Vec<ScalarValue>, SqlError> {
+    let values = params.iter().map(|value| value.map(scalar)).collect::<Result<Vec<_>, _>>()?;
+    debug_assert_eq!(values.len(), usize::from(count));
+    Ok(values)
+}
+
+fn scalar(value: tributary_mysql::ParamValue<'_>) -> ScalarValue {
+    use tributary_mysql::ParamValue;
+    match value {
+        ParamValue::Null => ScalarValue::Null,
+        ParamValue::Int(number) => ScalarValue::Int64(Some(number)),
+        ParamValue::UInt(number) => match i64::try_from(number) {
+            Ok(number) => ScalarValue::Int64(Some(number)),
+            Err(_) => ScalarValue::UInt64(Some(number)),
+        },
+        ParamValue::Float(number) => ScalarValue::Float32(Some(number)),
+        ParamValue::Double(number) => ScalarValue::Float64(Some(number)),
+        ParamValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => ScalarValue::Utf8(Some(text.to_owned())),
+            Err(_) => ScalarValue::Binary(Some(bytes.to_vec())),
+        },
+        ParamValue::DateTime { year, month, day, hour, minute, second, micros } => ScalarValue::Utf8(Some(
+            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{}", fraction(micros)),
+        )),
+        ParamValue::Time { negative, days, hours, minutes, seconds, micros } => {
+            ScalarValue::Utf8(Some(format!(
+                "{}{:02}:{minutes:02}:{seconds:02}{}",
+                if negative { "-" } else { "" },
+                u64::from(days) * 24 + u64::from(hours),
+                fraction(micros)
+            )))
+        }
+    }
+}
+
+fn fraction(micros: u32) -> String {
+    if micros == 0 { String::new() } else { format!(".{micros:06}") }
+}

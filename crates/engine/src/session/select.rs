@@ -1,0 +1,164 @@
+//! Queries and what answers like one: results stream from the query engine to the client.
+
+use super::EngineSession;
+use futures::StreamExt;
+use std::time::Duration;
+use tributary_mysql::{Column, ResultWriter};
+use tributary_query::{QueryResult, ResultColumn, ScalarValue};
+use tributary_sql::{Explain, Name, SelectQuery, Show, Statement};
+use tributary_types::{ErrorCode, SqlError};
+
+impl EngineSession {
+    pub(super) async fn run_query(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let stop = self.process.state().kill_statement;
+        let timeout = Duration::from_secs(self.variables.number("query_timeout").max(1));
+        let view = self.view();
+        let run = async {
+            let result = self.engine.query.query(&view, query, params).await?;
+            send(result, out).await
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")),
+            outcome = tokio::time::timeout(timeout, run) => outcome.unwrap_or_else(|_| Err(SqlError::detail(
+                ErrorCode::ExecuteTimeout,
+                format!("query timeout: {} s have passed; SET query_timeout allows more", timeout.as_secs()),
+            ))),
+        }
+    }
+
+    pub(super) async fn run_explain(
+        &mut self,
+        explain: &Explain,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let query = match &*explain.statement {
+            Statement::Query(query) => query.clone(),
+            Statement::Insert(insert) => match &insert.source {
+                tributary_sql::InsertSource::Query(query) => query.clone(),
+                tributary_sql::InsertSource::Values(_) => tributary_sql::parse_query("SELECT 'VALUES'")?,
+            },
+            _ => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "EXPLAIN shows the plan of a query or of an INSERT … SELECT only",
+                ));
+            }
+        };
+        let result =
+            self.engine.query.explain(&self.view(), &query, params, explain.analyze, explain.verbose).await?;
+        send(result, out).await
+    }
+
+    pub(super) async fn run_describe(
+        &mut self,
+        table: &Name,
+        all: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let result = self.engine.query.describe_table(&self.view(), table, all).await?;
+        send(result, out).await
+    }
+
+    pub(super) async fn run_show(&mut self, show: &Show, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        match self.show_own(show).await? {
+            Some(table) => table.send(out).await,
+            None => send(self.engine.query.show(&self.view(), show).await?, out).await,
+        }
+    }
+}
+
+/// Sends a result as it is computed.
+pub(super) async fn send(mut result: QueryResult, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    let columns = columns_of(&result.columns);
+    // The first batch is awaited before the header is sent: an error that comes with it is then
+    // an error and not a broken result.
+    let mut next =
+        result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
+    out.start(&columns).await?;
+    while let Some(batch) = next {
+        out.batch(&batch).await?;
+        next =
+            result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
+    }
+    out.finish().await
+}
+
+/// The columns of a result as the protocol names them.
+pub(super) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
+    columns
+        .iter()
+        .map(|column| {
+            let mut protocol = match column.declared {
+                Some(declared) => Column::new(&column.name, declared),
+                None => Column::from_arrow(&column.name, &column.data_type),
+            };
+            if let (Some(database), Some(table)) = (&column.database, &column.table) {
+                protocol = protocol.in_table(database, table);
+            }
+            if let Some(original) = &column.original_name {
+                protocol.org_name.clone_from(original);
+            }
+            if column.nullable { protocol } else { protocol.not_null() }
+        })
+        .collect()
+}
+
+/// MySQL's LIKE without regard to case: `%` any text, `_` any character, `\` takes the next as it is.
+pub(crate) fn like(text: &str, pattern: &str) -> bool {
+    let text: Vec<char> = text.to_lowercase().chars().collect();
+    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
+    let (mut at, mut of_pattern) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while at < text.len() {
+        let (expected, width) = match pattern.get(of_pattern) {
+            Some('\\') if of_pattern + 1 < pattern.len() => (Some(pattern[of_pattern + 1]), 2),
+            Some('%') => {
+                retry = Some((at, of_pattern + 1));
+                of_pattern += 1;
+                continue;
+            }
+            Some('_') => (Some(text[at]), 1),
+            Some(&other) => (Some(other), 1),
+            None => (None, 0),
+        };
+        if expected == Some(text[at]) {
+            at += 1;
+            of_pattern += width;
+        } else if let Some((from, after)) = retry {
+            at = from + 1;
+            retry = Some((at, after));
+            of_pattern = after;
+        } else {
+            return false;
+        }
+    }
+    pattern[of_pattern..].iter().all(|&character| character == '%')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::like;
+
+    #[test]
+    fn like_knows_wildcards_and_escapes() {
+        for (text, pattern, expected) in [
+            ("group_commit", "group%", true),
+            ("group_commit", "GROUP\\_COMMIT", true),
+            ("groupxcommit", "group\\_commit", false),
+            ("groupxcommit", "group_commit", true),
+            ("abcabc", "%abc", true),
+            ("", "%", true),
+            ("a", "", false),
+            ("version", "ver%ion%", true),
+        ] {
+            assert_eq!(like(text, pattern), expected, "{text} LIKE {pattern}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! SET: system variables, user variables, character sets, passwords.
+
+use super::EngineSession;
+use crate::time_zone;
+use crate::variables;
+use arrow::array::Array;
+use arrow::util::display::array_value_to_string;
+use futures::StreamExt;
+use tributary_query::ScalarValue;
+use tributary_sql::{Password, Scope, SelectQuery, SetItem, SetValue};
+use tributary_types::{ErrorCode, SqlError};
+
+impl EngineSession {
+    /// Runs all assignments of one SET; none of them if one is wrong.
+    pub(super) async fn run_set(
+        &mut self,
+        items: Vec<SetItem>,
+        params: &[ScalarValue],
+    ) -> Result<(), SqlError> {
+        let before = (self.variables.clone(), self.user_variables.clone());
+        for item in items {
+            if let Err(error) = self.set_one(item, params).await {
+                (self.variables, self.user_variables) = before;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn set_one(&mut self, item: SetItem, params: &[ScalarValue]) -> Result<(), SqlError> {
+        match item {
+            SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
+            SetItem::UserVariable { name, value } => {
+                match self.value_of(value, params).await? {
+                    Some(value) => self.user_variables.insert(name, value),
+                    None => self.user_variables.remove(&name),
+                };
+                Ok(())
+            }
+            SetItem::Names { charset, collation } => {
+                self.set_charset(charset.as_deref())?;
+                self.variables
+                    .set("collation_connection", collation.as_deref().unwrap_or("utf8mb4_general_ci"))
+            }
+            SetItem::CharacterSet { charset } => self.set_charset(charset.as_deref()),
+            SetItem::Transaction { isolation, .. } => match isolation {
+                Some(level) => self.variables.set("transaction_isolation", &level.replace(' ', "-")),
+                None => Ok(()),
+            },
+            SetItem::Password { user, password } => {
+                let name = user.map_or_else(|| self.user.clone(), |user| user.name);
+                self.engine.set_password(&name, password_of(&password)).await
+            }
+        }
+    }
+
+    /// Rows and results are UTF-8; a client that wants another character set is told.
+    fn set_charset(&mut self, charset: Option<&str>) -> Result<(), SqlError> {
+        let charset = charset.unwrap_or("utf8mb4");
+        let is_known = ["utf8mb4", "utf8mb3", "utf8", "ascii", "latin1", "binary", "default"]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(charset));
+        if !is_known {
+            return Err(SqlError::new(
+                ErrorCode::UnknownCharset,
+                format!("Unknown character set: '{charset}'; text is UTF-8 here, use utf8mb4"),
+            ));
+        }
+        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
+            self.variables.set(name, &charset.to_ascii_lowercase())?;
+        }
+        Ok(())
+    }
+
+    async fn set_variable(
+        &mut self,
+        scope: Scope,
+        name: &str,
+        value: SetValue,
+        params: &[ScalarValue],
+    ) -> Result<(), SqlError> {
+        let variable = variables::find(name)?;
+        if value == SetValue::Default {
+            return match scope {
+                Scope::Session => self.variables.reset(name),
+                Scope::Global => self.engine.set_global(name, None),
+            };
+        }
+        let text = self.value_of(value, params).await?.unwrap_or_default();
+        if variable.name == "time_zone" && !time_zone::is_known(&text) {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "Unknown or incorrect time zone: '{text}'; use an offset like +08:00 or a name like Asia/Shanghai"
+                ),
+            ));
+        }
+        match scope {
+            Scope::Session => self.variables.set(name, &text),
+            Scope::Global => self.engine.set_global(name, Some(&text)),
+        }
+    }
+
+    /// A value's text; `None` is NULL.
+    async fn value_of(
+        &mut self,
+        value: SetValue,
+        params: &[ScalarValue],
+    ) -> Result<Option<String>, SqlError> {
+        match value {
+            SetValue::Default | SetValue::Null => Ok(None),
+            SetValue::Text(text) | SetValue::Number(text) => Ok(Some(text)),
+            SetValue::Variable { scope, name } => {
+                let variable = variables::find(&name)?;
+                Ok(Some(match scope {
+                    Scope::Session => self.variables.get(variable),
+                    Scope::Global => self.engine.global_variables().get(variable),
+                }))
+            }
+            SetValue::Expr(expr) => {
+                let query = tributary_sql::parse_query(&format!("SELECT {expr}"))?;
+                self.first_value(&query, params).await
+            }
+        }
+    }
+}
+
+impl EngineSession {
+    /// The first value of a query as text; `None` is NULL or no row.
+    async fn first_value(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+    ) -> Result<Option<String>, SqlError> {
+        let mut result = self.engine.query.query(&self.view(), query, params).await?;
+        while let Some(batch) = result.stream.next().await {
+            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+            if batch.num_rows() > 0 {
+                let first = batch.column(0);
+                let is_null = first.is_null(0);
+                let text = array_value_to_string(first, 0)
+                    .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
+                return Ok((!is_null).then_some(text));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The stored form of a password: SHA1(SHA1(password)), or `None` for the empty one.
+pub(super) fn password_of(password: &Password) -> Option<[u8; 20]> {
+    match password {
+        Password::Plain(text) => tributary_mysql::PasswordHash::of(text).0,
+        Password::Hash(hash) => Some(*hash),
+    }
+}

@@ -1,0 +1,342 @@
+//! The answer to a load and its JSON.
+//!
+//! Invariant: keys, their order, their types and the 4-space indent are Doris's. Two keys tell
+//! what Doris keeps to itself: `GroupCommitMode` directly after `GroupCommit` when a load was
+//! answered in another mode than it asked for, and `GroupCommitFallback`, always last, with the
+//! reason why group commit (or the asynchronous mode) was asked for and not used.
+
+use crate::body::BodyError;
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+use tributary_types::{GroupCommitMode, SqlError, TxnId};
+
+/// The word in brackets before a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadCode {
+    InvalidArgument,
+    NotAuthorized,
+    DataFileType,
+    ExceededLimit,
+    Network,
+    Analysis,
+    DataQuality,
+    LabelAlreadyExists,
+    NotImplemented,
+    Internal,
+    Cancelled,
+    Timeout,
+    ServiceUnavailable,
+}
+
+impl LoadCode {
+    /// Doris's name of the code.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::NotAuthorized => "NOT_AUTHORIZED",
+            Self::DataFileType => "DATA_FILE_TYPE_ERROR",
+            Self::ExceededLimit => "EXCEEDED_LIMIT",
+            Self::Network => "NETWORK_ERROR",
+            Self::Analysis => "ANALYSIS_ERROR",
+            Self::DataQuality => "DATA_QUALITY_ERROR",
+            Self::LabelAlreadyExists => "LABEL_ALREADY_EXISTS",
+            Self::NotImplemented => "NOT_IMPLEMENTED_ERROR",
+            Self::Internal => "INTERNAL_ERROR",
+            Self::Cancelled => "CANCELLED",
+            Self::Timeout => "TIMEOUT",
+            Self::ServiceUnavailable => "SERVICE_UNAVAILABLE",
+        }
+    }
+
+    /// `[CODE]text`
+    #[must_use]
+    pub fn message(self, text: impl fmt::Display) -> String {
+        format!("[{}]{text}", self.as_str())
+    }
+}
+
+impl fmt::Display for LoadCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where the load that already has the label stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingJob {
+    /// Its transaction is in PREPARE.
+    Running,
+    /// Two phase commit, waiting for its second phase.
+    Precommitted,
+    /// Committed or visible.
+    Finished,
+}
+
+impl ExistingJob {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "RUNNING",
+            Self::Precommitted => "PRECOMMITTED",
+            Self::Finished => "FINISHED",
+        }
+    }
+}
+
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadStatus {
+    Success,
+    Fail,
+    /// Committed and durable, will become visible; must not be retried.
+    PublishTimeout,
+    LabelAlreadyExists {
+        existing: ExistingJob,
+    },
+}
+
+impl LoadStatus {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "Success",
+            Self::Fail => "Fail",
+            Self::PublishTimeout => "Publish Timeout",
+            Self::LabelAlreadyExists { .. } => "Label Already Exists",
+        }
+    }
+}
+
+/// Where a load's time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadTimes {
+    /// From the head's arrival to the answer. Measured by this room.
+    pub load: Duration,
+    /// Not shown for group commit.
+    pub begin_txn: Duration,
+    pub stream_load_put: Duration,
+    pub read_data: Duration,
+    pub write_data: Duration,
+    /// Waiting for the client's bytes. Measured by this room.
+    pub receive_data: Duration,
+    /// Not shown for group commit.
+    pub commit_and_publish: Duration,
+}
+
+/// What a client is told about its load.
+#[derive(Clone, Debug)]
+pub struct LoadAnswer {
+    /// `None` (shown as -1) when no transaction was begun or joined.
+    pub txn_id: Option<TxnId>,
+    /// The load's own label, or its group's.
+    pub label: String,
+    /// Left empty, the request's comment is shown.
+    pub comment: String,
+    /// The load joined a group. Shows `GroupCommit: true` in place of `TwoPhaseCommit`.
+    pub group_commit: bool,
+    /// The mode in which a load of a group was answered, when it is not the one it asked for.
+    pub answered_mode: Option<GroupCommitMode>,
+    pub two_phase_commit: bool,
+    pub status: LoadStatus,
+    /// `OK`, or `[CODE]text`.
+    pub message: String,
+    pub total_rows: u64,
+    /// Shown as 0 when the load failed.
+    pub loaded_rows: u64,
+    pub filtered_rows: u64,
+    pub unselected_rows: u64,
+    /// Bytes of the body on the wire. Measured by this room.
+    pub load_bytes: u64,
+    pub times: LoadTimes,
+    pub error_url: Option<String>,
+    pub first_error_msg: Option<String>,
+    /// Why group commit, or its asynchronous mode, was asked for and not used.
+    pub fallback_reason: Option<String>,
+}
+
+impl LoadAnswer {
+    /// A success without rows; the caller fills in what it knows.
+    #[must_use]
+    pub fn success(txn_id: TxnId, label: impl Into<String>) -> Self {
+        Self {
+            txn_id: Some(txn_id),
+            label: label.into(),
+            comment: String::new(),
+            group_commit: false,
+            answered_mode: None,
+            two_phase_commit: false,
+            status: LoadStatus::Success,
+            message: "OK".to_owned(),
+            total_rows: 0,
+            loaded_rows: 0,
+            filtered_rows: 0,
+            unselected_rows: 0,
+            load_bytes: 0,
+            times: LoadTimes::default(),
+            error_url: None,
+            first_error_msg: None,
+            fallback_reason: None,
+        }
+    }
+
+    /// A failure with `[CODE]text`, without transaction and label.
+    #[must_use]
+    pub fn fail(code: LoadCode, text: impl fmt::Display) -> Self {
+        let mut answer = Self::success(TxnId(0), String::new());
+        answer.txn_id = None;
+        answer.status = LoadStatus::Fail;
+        answer.message = code.message(text);
+        answer
+    }
+
+    /// A failure that planning found, in Doris's form:
+    /// `[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = …`.
+    #[must_use]
+    pub fn from_sql_error(error: &SqlError) -> Self {
+        Self::fail(
+            LoadCode::Analysis,
+            format_args!("TStatus: errCode = 2, detailMessage = {}", error.detail_text()),
+        )
+    }
+
+    /// A failure of the body.
+    #[must_use]
+    pub fn from_body_error(error: &BodyError) -> Self {
+        Self::fail(error.code(), error)
+    }
+
+    /// The stable text of a load with too many bad rows.
+    #[must_use]
+    pub fn too_many_filtered_rows() -> Self {
+        Self::fail(LoadCode::DataQuality, "too many filtered rows")
+    }
+
+    /// The label belongs to transaction `owner`, which is in `owner_status` (`PREPARE`,
+    /// `PRECOMMITTED`, `COMMITTED`, `VISIBLE`).
+    #[must_use]
+    pub fn label_already_exists(label: &str, owner: TxnId, owner_status: &str) -> Self {
+        let existing = match owner_status {
+            "PREPARE" => ExistingJob::Running,
+            "PRECOMMITTED" => ExistingJob::Precommitted,
+            _ => ExistingJob::Finished,
+        };
+        let mut answer = Self::fail(
+            LoadCode::LabelAlreadyExists,
+            format_args!(
+                "errCode = 2, detailMessage = Label [{label}] has already been used, relate to txn [{owner}], \
+                 status [{owner_status}]."
+            ),
+        );
+        label.clone_into(&mut answer.label);
+        answer.status = LoadStatus::LabelAlreadyExists { existing };
+        answer
+    }
+
+    /// Whether rows of the load are, or will be, in the table (or pre-committed).
+    #[must_use]
+    pub const fn is_loaded(&self) -> bool {
+        matches!(self.status, LoadStatus::Success | LoadStatus::PublishTimeout)
+    }
+
+    /// The JSON document, with a newline at its end.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let own = !self.group_commit;
+        pretty(&Document {
+            txn_id: self.txn_id.map_or(-1, |id| i64::try_from(id.0).unwrap_or(i64::MAX)),
+            label: &self.label,
+            comment: &self.comment,
+            two_phase_commit: own.then_some(if self.two_phase_commit { "true" } else { "false" }),
+            group_commit: self.group_commit.then_some(true),
+            group_commit_mode: self.answered_mode.filter(|_| self.group_commit).map(GroupCommitMode::as_str),
+            status: self.status.as_str(),
+            existing_job_status: match self.status {
+                LoadStatus::LabelAlreadyExists { existing } => Some(existing.as_str()),
+                _ => None,
+            },
+            message: &self.message,
+            total_rows: self.total_rows,
+            loaded_rows: if self.is_loaded() { self.loaded_rows } else { 0 },
+            filtered_rows: self.filtered_rows,
+            unselected_rows: self.unselected_rows,
+            load_bytes: self.load_bytes,
+            load_time: milliseconds(self.times.load),
+            begin_txn_time: own.then_some(milliseconds(self.times.begin_txn)),
+            stream_load_put_time: milliseconds(self.times.stream_load_put),
+            read_data_time: milliseconds(self.times.read_data),
+            write_data_time: milliseconds(self.times.write_data),
+            receive_data_time: milliseconds(self.times.receive_data),
+            commit_and_publish_time: own.then_some(milliseconds(self.times.commit_and_publish)),
+            error_url: self.error_url.as_deref().filter(|url| !url.is_empty()),
+            first_error_msg: self.first_error_msg.as_deref().filter(|text| !text.is_empty()),
+            fallback: self.fallback_reason.as_deref().filter(|text| !text.is_empty()),
+        })
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// JSON as Doris's back end prints it: 4-space indent and a newline at the end.
+pub(crate) fn pretty(document: &impl Serialize) -> Vec<u8> {
+    let mut text = Vec::with_capacity(1024);
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    document
+        .serialize(&mut serde_json::Serializer::with_formatter(&mut text, formatter))
+        .expect("strings and integers always serialize, and a Vec takes every write");
+    text.push(b'\n');
+    text
+}
+
+/// The keys in Doris's order.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Document<'a> {
+    txn_id: i64,
+    label: &'a str,
+    comment: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_phase_commit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_commit: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_commit_mode: Option<&'static str>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    existing_job_status: Option<&'static str>,
+    message: &'a str,
+    #[serde(rename = "NumberTotalRows")]
+    total_rows: u64,
+    #[serde(rename = "NumberLoadedRows")]
+    loaded_rows: u64,
+    #[serde(rename = "NumberFilteredRows")]
+    filtered_rows: u64,
+    #[serde(rename = "NumberUnselectedRows")]
+    unselected_rows: u64,
+    load_bytes: u64,
+    #[serde(rename = "LoadTimeMs")]
+    load_time: u64,
+    #[serde(rename = "BeginTxnTimeMs", skip_serializing_if = "Option::is_none")]
+    begin_txn_time: Option<u64>,
+    #[serde(rename = "StreamLoadPutTimeMs")]
+    stream_load_put_time: u64,
+    #[serde(rename = "ReadDataTimeMs")]
+    read_data_time: u64,
+    #[serde(rename = "WriteDataTimeMs")]
+    write_data_time: u64,
+    #[serde(rename = "ReceiveDataTimeMs")]
+    receive_data_time: u64,
+    #[serde(rename = "CommitAndPublishTimeMs", skip_serializing_if = "Option::is_none")]
+    commit_and_publish_time: Option<u64>,
+    #[serde(rename = "ErrorURL", skip_serializing_if = "Option::is_none")]
+    error_url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_error_msg: Option<&'a str>,
+    #[serde(rename = "GroupCommitFallback", skip_serializing_if = "Option::is_none")]
+    fallback: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! The small endpoints that look and change nothing.
+
+use super::Handler;
+use crate::reply::{self, EnvelopeCode, ReplyBody};
+use crate::route::{Route, parameter};
+use crate::service::WalCount;
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use tributary_types::{ColumnDef, DataType, ErrorCode, SqlError, TableDef};
+
+type Reply = Response<ReplyBody>;
+
+impl Handler {
+    pub(super) async fn inspect(&self, route: Route, head: &Parts, peer: IpAddr) -> Reply {
+        let query = head.uri.query();
+        match route {
+            Route::Health => return self.health(),
+            Route::Bootstrap => return self.bootstrap(),
+            Route::Metrics => return reply::metrics(self.service.metrics()),
+            Route::ErrorLog => return self.error_log(query).await,
+            Route::Root => return reply::text(StatusCode::OK, ROOT_TEXT),
+            _ => {}
+        }
+        let user = match self.user(head, peer).await {
+            Ok(user) => user,
+            Err(text) => return reply::unauthorized(reply::envelope(EnvelopeCode::Unauthorized, text)),
+        };
+        match route {
+            Route::WalSize => self.wal_size(query),
+            Route::Backends => self.backends(query),
+            Route::Schema { db, table } => self.schema(&user, &db, &table).await,
+            Route::Count { db, table } => self.count(&user, &db, &table).await,
+            Route::LoadState { db } => self.load_state(&user, &db, query).await,
+            Route::LoadInfo { db } => self.load_info(&user, &db, query).await,
+            other => {
+                tracing::error!(?other, "a route without handler");
+                reply::envelope(EnvelopeCode::Internal, "this path has no handler")
+            }
+        }
+    }
+
+    fn health(&self) -> Reply {
+        if !self.service.is_ready() {
+            return not_ready();
+        }
+        let backends = self.service.backends();
+        let alive = backends.iter().filter(|backend| backend.is_alive).count();
+        reply::envelope(
+            EnvelopeCode::Success,
+            json!({ "total_backend_num": backends.len(), "online_backend_num": alive }),
+        )
+    }
+
+    /// Ports and version are for nodes that know the cluster's token; there are none.
+    fn bootstrap(&self) -> Reply {
+        if !self.service.is_ready() {
+            return reply::envelope(EnvelopeCode::Error, "not ready");
+        }
+        let unknown = json!({
+            "replayedJournalId": 0, "queryPort": 0, "rpcPort": 0, "arrowFlightSqlPort": 0, "version": "",
+        });
+        reply::envelope(EnvelopeCode::Success, unknown)
+    }
+
+    fn backends(&self, query: Option<&str>) -> Reply {
+        let asked = parameter(query, "is_alive").map(|text| text.eq_ignore_ascii_case("true"));
+        let backends: Vec<Value> = self
+            .service
+            .backends()
+            .into_iter()
+            .filter(|backend| asked != Some(true) || backend.is_alive)
+            .map(|backend| {
+                json!({ "ip": backend.ip, "http_port": backend.http_port, "is_alive": backend.is_alive })
+            })
+            .collect();
+        reply::envelope(EnvelopeCode::Success, json!({ "backends": backends }))
+    }
+
+    fn wal_size(&self, query: Option<&str>) -> Reply {
+        let counts = self.service.wal_counts();
+        let shown = match parameter(query, "host_ports") {
+            None => Ok(counts),
+            Some(asked) => of_nodes(&counts, &asked),
+        };
+        match shown {
+            Err(text) => reply::envelope(EnvelopeCode::BadRequest, text),
+            Ok(counts) => {
+                let lines: Vec<String> =
+                    counts.iter().map(|wal| format!("{}:{}", wal.host_port, wal.count)).collect();
+                reply::envelope(EnvelopeCode::Success, lines)
+            }
+        }
+    }
+
+    async fn error_log(&self, query: Option<&str>) -> Reply {
+        let Some(file) = parameter(query, "file") else {
+            return reply::text(
+                StatusCode::BAD_REQUEST,
+                "the parameter `file` is missing: take the whole address from ErrorURL\n",
+            );
+        };
+        match self.service.error_log(&file).await {
+            Ok(Some(reader)) => reply::stream(reader),
+            Ok(None) => reply::text(
+                StatusCode::NOT_FOUND,
+                format!("no error log {file}: it never was, or it is older than 48 hours\n"),
+            ),
+            Err(error) => {
+                tracing::warn!(file, %error, "cannot read an error log");
+                reply::text(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    format!("cannot read the error log {file}: {error}\n"),
+                )
+            }
+        }
+    }
+
+    async fn schema(&self, user: &str, db: &str, table: &str) -> Reply {
+        let data = match self.service.table(user, db, table).await {
+            Ok(table) => schema_document(&table),
+            Err(error) => exception(&error),
+        };
+        reply::envelope(EnvelopeCode::Success, data)
+    }
+
+    async fn count(&self, user: &str, db: &str, table: &str) -> Reply {
+        let data = match self.service.row_count(user, db, table).await {
+            Ok(rows) => json!({ "status": 200, "size": rows }),
+            Err(error) => exception(&error),
+        };
+        reply::envelope(EnvelopeCode::Success, data)
+    }
+
+    async fn load_state(&self, user: &str, db: &str, query: Option<&str>) -> Reply {
+        let Some(label) = parameter(query, "label") else {
+            return reply::envelope(EnvelopeCode::BadRequest, "No label selected");
+        };
+        match self.service.label_info(user, db, &label).await {
+            Ok(info) => reply::envelope(EnvelopeCode::Success, info.map_or("UNKNOWN", |info| info.status)),
+            Err(error) => reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        }
+    }
+
+    async fn load_info(&self, user: &str, db: &str, query: Option<&str>) -> Reply {
+        let Some(label) = parameter(query, "label") else {
+            return reply::status_and_message("FAILED", "No label selected");
+        };
+        match self.service.label_info(user, db, &label).await {
+            Err(error) => reply::status_and_message("FAILED", error.detail_text()),
+            Ok(None) => reply::status_and_message(
+                "FAILED",
+                &format!("label [{label}] does not exist in database {db}"),
+            ),
+            Ok(Some(info)) => reply::document(&json!({
+                "status": "OK",
+                "msg": "Success",
+                "jobInfo": {
+                    "dbName": db,
+                    "tblNames": info.tables,
+                    "label": label,
+                    "clusterName": "default_cluster",
+                    "state": info.status,
+                    "failMsg": info.reason,
+                    "trackingUrl": info.error_url,
+                },
+            })),
+        }
+    }
+}
+
+const ROOT_TEXT: &str = "Tributary: loads at PUT /api/{db}/{table}/_stream_load, SQL over the MySQL protocol, \
+                         metrics at /metrics\n";
+
+fn not_ready() -> Reply {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    reply::envelope_with_status(status, EnvelopeCode::Unavailable, "Server is not ready")
+}
+
+/// The counts of the nodes in `asked`: `host:port,host:port`.
+fn of_nodes(counts: &[WalCount], asked: &str) -> Result<Vec<WalCount>, String> {
+    let nodes: Vec<&str> = asked.split(',').map(str::trim).filter(|node| !node.is_empty()).collect();
+    if nodes.is_empty() {
+        return Err("No host:port specified".to_owned());
+    }
+    nodes
+        .into_iter()
+        .map(|node| {
+            let known = counts.iter().find(|wal| wal.host_port == node).cloned();
+            known.ok_or_else(|| format!("Backend does not exist[{node}]"))
+        })
+        .collect()
+}
+
+/// What Doris puts in `data` when a table cannot be looked at.
+fn exception(error: &SqlError) -> Value {
+    let status = match error.code {
+        ErrorCode::UnknownDatabase | ErrorCode::UnknownTable | ErrorCode::NoSuchTable => 404,
+        ErrorCode::AccessDenied
+        | ErrorCode::DbAccessDenied
+        | ErrorCode::TableAccessDenied
+        | ErrorCode::PrivilegeDenied => 401,
+        _ => 500,
+    };
+    json!({ "status": status, "exception": error.detail_text() })
+}
+
+fn schema_document(table: &TableDef) -> Value {
+    let columns: Vec<Value> = table.schema.columns.iter().map(column_document).collect();
+    json!({ "status": 200, "tableType": "OLAP", "keysType": "DUP_KEYS", "properties": columns })
+}
+
+fn column_document(column: &ColumnDef) -> Value {
+    let mut document = json!({
+        "name": column.name,
+        "type": primitive_name(column.data_type),
+        "comment": column.comment,
+        "aggregation_type": if column.is_key { "" } else { "NONE" },
+    });
+    if let DataType::Decimal { precision, scale } = column.data_type {
+        document["precision"] = json!(precision.to_string());
+        document["scale"] = json!(scale.to_string());
+    }
+    document
+}
+
+/// The names by which connectors know types.
+const fn primitive_name(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::Decimal { precision: 0..=9, .. } => "DECIMAL32",
+        DataType::Decimal { precision: 10..=18, .. } => "DECIMAL64",
+        DataType::Decimal { .. } => "DECIMAL128I",
+        DataType::Date => "DATEV2",
+        DataType::DateTime { .. } => "DATETIMEV2",
+        DataType::Json => "JSONB",
+        other => other.base_name(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Stream Load and HTTP Stream: check the head, run the load, answer.
+//!
+//! Invariant: a load that was handed to the service is answered with the service's answer, to
+//! which this room adds what only it knows: bytes received, time, comment and label of the head.
+
+use super::{Handled, Handler};
+use crate::answer::{LoadAnswer, LoadCode};
+use crate::body::{LoadBody, Wire};
+use crate::headers::{self, Early, HeaderError, Headers};
+use crate::reply;
+use crate::request::{Compression, HttpStreamRequest, StreamLoadRequest};
+use hyper::http::request::Parts;
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use tributary_types::Label;
+
+/// How long the server waits for a body that a service still holds after its answer.
+const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the answer repeats of the request.
+struct Echo {
+    arrived: Instant,
+    label: String,
+    comment: String,
+    two_phase_commit: bool,
+}
+
+impl Echo {
+    fn of(head: &Parts) -> Self {
+        let headers = Headers(&head.headers);
+        Self {
+            arrived: Instant::now(),
+            label: headers.lossy("label"),
+            comment: headers.lossy("comment"),
+            two_phase_commit: headers.two_phase_commit(),
+        }
+    }
+
+    fn complete(self, mut answer: LoadAnswer) -> LoadAnswer {
+        if answer.comment.is_empty() {
+            answer.comment = self.comment;
+        }
+        if answer.label.is_empty() {
+            answer.label = self.label;
+        }
+        answer.two_phase_commit = self.two_phase_commit && !answer.group_commit;
+        answer.times.load = self.arrived.elapsed();
+        answer
+    }
+}
+
+impl Handler {
+    pub(super) async fn stream_load(
+        &self,
+        head: &Parts,
+        wire: Wire,
+        peer: IpAddr,
+        target: (String, String),
+    ) -> Handled {
+        let echo = Echo::of(head);
+        let user = match self.user(head, peer).await {
+            Ok(user) => user,
+            Err(text) => return unauthorized(echo, &text, wire),
+        };
+        match self.stream_load_request(Headers(&head.headers), user, target).await {
+            Err(answer) => refused(echo, answer, wire),
+            Ok(request) => {
+                let compression = request.compression;
+                run(echo, wire, compression, |body| self.service.stream_load(request, body)).await
+            }
+        }
+    }
+
+    pub(super) async fn http_stream(&self, head: &Parts, wire: Wire, peer: IpAddr) -> Handled {
+        let echo = Echo::of(head);
+        let user = match self.user(head, peer).await {
+            Ok(user) => user,
+            Err(text) => return unauthorized(echo, &text, wire),
+        };
+        match self.http_stream_request(Headers(&head.headers), user) {
+            Err(error) => refused(echo, LoadAnswer::fail(error.code, error.text), wire),
+            Ok(request) => {
+                let compression = request.compression;
+                run(echo, wire, compression, |body| self.service.http_stream(request, body)).await
+            }
+        }
+    }
+
+    /// The request, or the answer that refuses it: a used label before any header that Doris
+    /// checks after the label.
+    async fn stream_load_request(
+        &self,
+        headers: Headers<'_>,
+        user: String,
+        target: (String, String),
+    ) -> Result<StreamLoadRequest, LoadAnswer> {
+        if let Some(text) = missing_name(&target) {
+            return Err(LoadAnswer::fail(LoadCode::InvalidArgument, text));
+        }
+        let fail = |error: HeaderError| LoadAnswer::fail(error.code, error.text);
+        let early = Early::of_stream_load(headers, self.options.streaming_load_max_bytes()).map_err(fail)?;
+        let (label, db) = (early.label.clone(), target.0.clone());
+        match headers::stream_load(headers, early, target, user.clone()) {
+            Ok(request) => Ok(request),
+            Err(error) => Err(self.used_label(&user, &db, label).await.unwrap_or_else(|| fail(error))),
+        }
+    }
+
+    async fn used_label(&self, user: &str, db: &str, label: Option<Label>) -> Option<LoadAnswer> {
+        self.service.label_in_use(user, db, &label?).await
+    }
+
+    fn http_stream_request(
+        &self,
+        headers: Headers<'_>,
+        user: String,
+    ) -> Result<HttpStreamRequest, HeaderError> {
+        let early = Early::of_http_stream(headers, self.options.streaming_load_max_bytes())?;
+        headers::http_stream(headers, early, user)
+    }
+}
+
+fn missing_name((db, table): &(String, String)) -> Option<&'static str> {
+    if db.is_empty() {
+        Some("No database selected.")
+    } else if table.is_empty() {
+        Some("No table selected.")
+    } else {
+        None
+    }
+}
+
+fn refused(echo: Echo, answer: LoadAnswer, wire: Wire) -> Handled {
+    tracing::debug!(message = answer.message, "load refused");
+    Handled::new(reply::load(&echo.complete(answer)), wire)
+}
+
+fn unauthorized(echo: Echo, text: &str, wire: Wire) -> Handled {
+    let answer = echo.complete(LoadAnswer::fail(LoadCode::NotAuthorized, text));
+    Handled::new(reply::unauthorized(reply::load(&answer)), wire)
+}
+
+/// Runs a load and waits for its body to come back.
+async fn run<F: Future<Output = LoadAnswer>>(
+    echo: Echo,
+    wire: Wire,
+    compression: Compression,
+    load: impl FnOnce(LoadBody) -> F,
+) -> Handled {
+    let (body, back) = LoadBody::new(wire);
+    let body = body.decompress(compression);
+    let meter = body.meter();
+    let answer = load(body).await;
+    let mut answer = echo.complete(answer);
+    answer.load_bytes = meter.received_bytes();
+    answer.times.receive_data = meter.waited();
+    log(&answer);
+    let rest = timeout(GIVE_BACK_TIMEOUT, back).await.ok().and_then(Result::ok);
+    Handled { response: reply::load(&answer), rest }
+}
+
+fn log(answer: &LoadAnswer) {
+    let LoadAnswer { label, message, total_rows, loaded_rows, filtered_rows, load_bytes, .. } = answer;
+    let load_ms = answer.times.load.as_millis();
+    if answer.is_loaded() {
+        tracing::debug!(label, total_rows, loaded_rows, filtered_rows, load_bytes, load_ms, "load answered");
+    } else {
+        tracing::info!(label, message, total_rows, filtered_rows, load_bytes, load_ms, "load failed");
+    }
+}

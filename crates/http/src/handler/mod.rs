@@ -1,0 +1,102 @@
+//! What happens to one request, once its head is read.
+//!
+//! A handler gets the head and the wire, and gives back a response and, if it can, the wire: the
+//! server discards what is left of the body.
+
+mod inspect;
+mod load;
+mod two_phase;
+
+use crate::answer::{LoadAnswer, LoadCode};
+use crate::auth;
+use crate::body::Wire;
+use crate::options::HttpOptions;
+use crate::reply::{self, EnvelopeCode, ReplyBody};
+use crate::route::{NoRoute, Route};
+use crate::service::LoadService;
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What every handler needs.
+#[derive(Clone)]
+pub(crate) struct Handler {
+    pub(crate) service: Arc<dyn LoadService>,
+    pub(crate) options: Arc<HttpOptions>,
+}
+
+/// A response and the body's rest; `None` when the rest is not at hand.
+pub(crate) struct Handled {
+    pub(crate) response: Response<ReplyBody>,
+    pub(crate) rest: Option<Wire>,
+}
+
+impl Handled {
+    fn new(response: Response<ReplyBody>, wire: Wire) -> Self {
+        Self { response, rest: Some(wire) }
+    }
+
+    /// What a request gets whose handler panicked.
+    pub(crate) fn panicked(is_load: bool) -> Self {
+        let text = "the server failed while it handled this request (a bug, see its log)";
+        let response = if is_load {
+            reply::load(&LoadAnswer::fail(LoadCode::Internal, text))
+        } else {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            reply::envelope_with_status(status, EnvelopeCode::Internal, text)
+        };
+        Self { response, rest: None }
+    }
+}
+
+impl Handler {
+    /// Handles one request.
+    pub(crate) async fn handle(
+        self,
+        route: Result<Route, NoRoute>,
+        head: Parts,
+        wire: Wire,
+        peer: IpAddr,
+    ) -> Handled {
+        match route {
+            Err(no_route) => Handled::new(refuse(&no_route, &head), wire),
+            Ok(Route::StreamLoad { db, table }) => self.stream_load(&head, wire, peer, (db, table)).await,
+            Ok(Route::HttpStream) => self.http_stream(&head, wire, peer).await,
+            Ok(Route::TwoPhase { db }) => Handled::new(self.two_phase(&head, peer, &db).await, wire),
+            Ok(route) => Handled::new(self.inspect(route, &head, peer).await, wire),
+        }
+    }
+
+    /// The user who sent this request.
+    ///
+    /// # Errors
+    /// What to tell the client, without a code.
+    async fn user(&self, head: &Parts, peer: IpAddr) -> Result<String, String> {
+        let Some(credentials) = auth::credentials(&head.headers) else {
+            return Err("no valid Basic authorization".to_owned());
+        };
+        self.service
+            .authenticate(&credentials.user, &credentials.password, peer)
+            .await
+            .map(|()| credentials.user)
+            .map_err(|error| error.message)
+    }
+}
+
+fn refuse(no_route: &NoRoute, head: &Parts) -> Response<ReplyBody> {
+    let path = head.uri.path();
+    match no_route {
+        NoRoute::WrongMethod(allowed) => reply::wrong_method(head.method.as_str(), path, allowed),
+        NoRoute::UnknownPath => reply::envelope_with_status(
+            StatusCode::NOT_FOUND,
+            EnvelopeCode::NotFound,
+            format!("no such path: {path}; a load goes to /api/{{db}}/{{table}}/_stream_load"),
+        ),
+        NoRoute::GarbledPath => reply::envelope_with_status(
+            StatusCode::BAD_REQUEST,
+            EnvelopeCode::BadRequest,
+            format!("the path {path} is not UTF-8 after decoding"),
+        ),
+    }
+}

@@ -1,0 +1,40 @@
+//! The second phase of two phase commit.
+
+use super::Handler;
+use crate::headers::{self, Headers, TwoPhaseRefusal};
+use crate::reply::{self, ReplyBody};
+use crate::request::{TwoPhaseOp, TwoPhaseTarget};
+use crate::{LoadAnswer, LoadCode};
+use hyper::Response;
+use hyper::http::request::Parts;
+use std::net::IpAddr;
+
+impl Handler {
+    pub(super) async fn two_phase(&self, head: &Parts, peer: IpAddr, db: &str) -> Response<ReplyBody> {
+        let user = match self.user(head, peer).await {
+            Ok(user) => user,
+            Err(text) => {
+                let refusal = reply::status_and_message("Fail", &LoadCode::NotAuthorized.message(text));
+                return reply::unauthorized(refusal);
+            }
+        };
+        let (op, target) = match headers::two_phase(Headers(&head.headers)) {
+            Ok(asked) => asked,
+            Err(TwoPhaseRefusal::Missing(text)) => return reply::status_and_message("FAILED", text),
+            Err(TwoPhaseRefusal::Illegal(error)) => {
+                return reply::status_and_message("Fail", &error.to_string());
+            }
+        };
+        match self.service.two_phase(&user, db, op, target.clone()).await {
+            Ok(()) => reply::status_and_message("Success", &done(op, &target)),
+            Err(error) => reply::status_and_message("Fail", &LoadAnswer::from_sql_error(&error).message),
+        }
+    }
+}
+
+/// `label [l] transaction [7] commit successfully.`, with what was given.
+fn done(op: TwoPhaseOp, target: &TwoPhaseTarget) -> String {
+    let label = target.label.as_ref().map(|label| format!("label [{label}] ")).unwrap_or_default();
+    let transaction = target.txn_id.map(|id| format!("transaction [{id}] ")).unwrap_or_default();
+    format!("{label}{transaction}{} successfully.", op.as_str())
+}

@@ -1,0 +1,488 @@
+//! From request headers to requests: which header means what, its default, its error text.
+//!
+//! Two steps, because Doris begins the transaction (and so reports a used label) between them:
+//! [`Early`] is what is checked before, [`stream_load`] and [`http_stream`] check the rest.
+//! An empty header is an absent one. Booleans are `true` in any case, anything else is false,
+//! unless said otherwise.
+
+use crate::answer::LoadCode;
+use crate::request::{
+    Compression, CsvHeader, CsvLayout, HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
+    TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
+};
+use crate::{columns, separator};
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
+use std::time::Duration;
+use tributary_types::{GroupCommitMode, Label, SqlError, TxnId};
+
+/// A header that cannot be obeyed, as `[CODE]text`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("[{code}]{text}")]
+pub(crate) struct HeaderError {
+    pub(crate) code: LoadCode,
+    pub(crate) text: String,
+}
+
+impl HeaderError {
+    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+        Self { code: LoadCode::InvalidArgument, text: text.into() }
+    }
+
+    fn new(code: LoadCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+impl From<SqlError> for HeaderError {
+    fn from(error: SqlError) -> Self {
+        let text = format!("TStatus: errCode = 2, detailMessage = {}", error.detail_text());
+        Self::new(LoadCode::Analysis, text)
+    }
+}
+
+/// Request headers, read as Doris reads them.
+#[derive(Clone, Copy)]
+pub(crate) struct Headers<'a>(pub(crate) &'a HeaderMap);
+
+impl<'a> Headers<'a> {
+    /// The value of a header, without blanks around it.
+    pub(crate) fn text(self, name: &str) -> Result<Option<&'a str>, HeaderError> {
+        let Some(value) = self.0.get(name) else { return Ok(None) };
+        let text = std::str::from_utf8(value.as_bytes())
+            .map_err(|_| HeaderError::invalid(format!("header `{name}` is not UTF-8")))?
+            .trim();
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    /// The value for an answer that reports some other error.
+    pub(crate) fn lossy(self, name: &str) -> String {
+        self.text(name).ok().flatten().unwrap_or_default().to_owned()
+    }
+
+    fn flag(self, name: &str) -> Result<bool, HeaderError> {
+        Ok(self.text(name)?.is_some_and(|text| text.eq_ignore_ascii_case("true")))
+    }
+
+    fn owned(self, name: &str) -> Result<Option<String>, HeaderError> {
+        Ok(self.text(name)?.map(ToOwned::to_owned))
+    }
+
+    /// Whether the load asks for two phase commit: exactly `true`.
+    pub(crate) fn two_phase_commit(self) -> bool {
+        self.0.get("two_phase_commit").is_some_and(|value| value.as_bytes() == b"true")
+    }
+}
+
+/// What is checked before the label.
+#[derive(Clone, Debug)]
+pub(crate) struct Early {
+    pub(crate) label: Option<Label>,
+    group_commit: Option<GroupCommitMode>,
+    csv_header: CsvHeader,
+    compression: Compression,
+    content_length: Option<u64>,
+    timeout: Duration,
+    comment: String,
+}
+
+impl Early {
+    /// # Errors
+    /// The first header in Doris's order (mode, format, size, timeout, label) that is illegal.
+    pub(crate) fn of_stream_load(headers: Headers<'_>, max_bytes: u64) -> Result<Self, HeaderError> {
+        let group_commit = group_commit(headers)?;
+        let csv_header = csv_header(headers)?;
+        Self::parse(headers, group_commit, csv_header, max_bytes)
+    }
+
+    /// # Errors
+    /// As [`Early::of_stream_load`]. The format is the statement's to say.
+    pub(crate) fn of_http_stream(headers: Headers<'_>, max_bytes: u64) -> Result<Self, HeaderError> {
+        let group_commit = group_commit(headers)?;
+        Self::parse(headers, group_commit, CsvHeader::None, max_bytes)
+    }
+
+    fn parse(
+        headers: Headers<'_>,
+        group_commit: Option<GroupCommitMode>,
+        csv_header: CsvHeader,
+        max_bytes: u64,
+    ) -> Result<Self, HeaderError> {
+        Ok(Self {
+            group_commit,
+            csv_header,
+            compression: compression(headers)?,
+            content_length: content_length(headers, max_bytes)?,
+            timeout: timeout(headers)?,
+            comment: headers.owned("comment")?.unwrap_or_default(),
+            label: headers.text("label")?.map(Label::new).transpose()?,
+        })
+    }
+}
+
+/// The Stream Load that the headers describe.
+///
+/// # Errors
+/// The first illegal header of those that Doris checks after the label.
+pub(crate) fn stream_load(
+    headers: Headers<'_>,
+    early: Early,
+    (db, table): (String, String),
+    user: String,
+) -> Result<StreamLoadRequest, HeaderError> {
+    let csv = csv_layout(headers, early.csv_header)?;
+    let columns = headers.text("columns")?.map(columns::parse).transpose()?;
+    let partitions = partitions(headers)?;
+    let strict_mode = strict_mode(headers)?;
+    check_memory_limit(headers)?;
+    let merge_type = merge_type(headers)?;
+    let unique_table_header = unique_table_header(headers, merge_type)?;
+    Ok(StreamLoadRequest {
+        db,
+        table,
+        user,
+        label: early.label,
+        csv,
+        compression: early.compression,
+        columns,
+        where_expr: headers.owned("where")?,
+        max_filter_ratio: max_filter_ratio(headers)?,
+        strict_mode,
+        timeout: early.timeout,
+        timezone: timezone(headers)?,
+        two_phase_commit: headers.two_phase_commit(),
+        group_commit: early.group_commit,
+        partial_columns: headers.flag("partial_columns")?,
+        partitions,
+        merge_type,
+        unique_table_header,
+        comment: early.comment,
+        content_length: early.content_length,
+        chunked: early.content_length.is_none(),
+    })
+}
+
+/// The HTTP Stream that the headers describe.
+///
+/// # Errors
+/// As [`stream_load`], or no `sql`.
+pub(crate) fn http_stream(
+    headers: Headers<'_>,
+    early: Early,
+    user: String,
+) -> Result<HttpStreamRequest, HeaderError> {
+    let sql = headers.owned("sql")?.ok_or_else(|| {
+        HeaderError::invalid(
+            "the header `sql` is empty: give the statement, e.g. sql: insert into db.t select * from \
+             http_stream(\"format\" = \"csv\")",
+        )
+    })?;
+    Ok(HttpStreamRequest {
+        sql,
+        user,
+        label: early.label,
+        partitions: partitions(headers)?,
+        strict_mode: strict_mode(headers)?,
+        max_filter_ratio: max_filter_ratio(headers)?,
+        timeout: early.timeout,
+        timezone: timezone(headers)?,
+        two_phase_commit: headers.two_phase_commit(),
+        group_commit: early.group_commit,
+        partial_columns: headers.flag("partial_columns")?,
+        compression: early.compression,
+        comment: early.comment,
+        content_length: early.content_length,
+        chunked: early.content_length.is_none(),
+    })
+}
+
+/// Why a second phase is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TwoPhaseRefusal {
+    /// A header that must be there is not.
+    #[error("{0}")]
+    Missing(&'static str),
+    #[error(transparent)]
+    Illegal(#[from] HeaderError),
+}
+
+/// The second phase that the headers ask for.
+///
+/// # Errors
+/// Neither `txn_id` nor `label`, a bad number or label, a missing or unknown `txn_operation`.
+pub(crate) fn two_phase(headers: Headers<'_>) -> Result<(TwoPhaseOp, TwoPhaseTarget), TwoPhaseRefusal> {
+    let (txn_id, label) = (headers.text("txn_id")?, headers.text("label")?);
+    if txn_id.is_none() && label.is_none() {
+        return Err(TwoPhaseRefusal::Missing("No transaction id or label selected."));
+    }
+    let Some(operation) = headers.text("txn_operation")? else {
+        return Err(TwoPhaseRefusal::Missing("No transaction operation('commit' or 'abort') selected."));
+    };
+    let op = two_phase_op(operation)?;
+    let txn_id = txn_id.map(parse_txn_id).transpose()?;
+    let label = label.map(Label::new).transpose().map_err(HeaderError::from)?;
+    Ok((op, TwoPhaseTarget { txn_id, label }))
+}
+
+fn two_phase_op(text: &str) -> Result<TwoPhaseOp, HeaderError> {
+    [TwoPhaseOp::Commit, TwoPhaseOp::Abort]
+        .into_iter()
+        .find(|op| text.eq_ignore_ascii_case(op.as_str()))
+        .ok_or_else(|| HeaderError::invalid("transaction operation should be 'commit' or 'abort'"))
+}
+
+fn parse_txn_id(text: &str) -> Result<TxnId, HeaderError> {
+    text.parse()
+        .map(TxnId)
+        .map_err(|what| HeaderError::invalid(format!("convert txn_id [{text}] failed, reason={what}")))
+}
+
+fn group_commit(headers: Headers<'_>) -> Result<Option<GroupCommitMode>, HeaderError> {
+    let Some(text) = headers.text("group_commit")? else { return Ok(None) };
+    GroupCommitMode::parse(text)
+        .map(Some)
+        .ok_or_else(|| HeaderError::invalid("group_commit can only be [async_mode, sync_mode, off_mode]"))
+}
+
+fn csv_header(headers: Headers<'_>) -> Result<CsvHeader, HeaderError> {
+    let Some(text) = headers.text("format")? else { return Ok(CsvHeader::None) };
+    match text.to_ascii_lowercase().as_str() {
+        "csv" => Ok(CsvHeader::None),
+        "csv_with_names" => Ok(CsvHeader::Names),
+        "csv_with_names_and_types" => Ok(CsvHeader::NamesAndTypes),
+        "json" | "parquet" | "orc" | "arrow" | "hive_text" => Err(HeaderError::new(
+            LoadCode::NotImplemented,
+            format!(
+                "format={text} is not supported yet; send the data as csv, csv_with_names or csv_with_names_and_types"
+            ),
+        )),
+        _ => Err(HeaderError::new(LoadCode::DataFileType, format!("unknown data format, format={text}"))),
+    }
+}
+
+fn compression(headers: Headers<'_>) -> Result<Compression, HeaderError> {
+    let compress_type = match headers.text("compress_type")? {
+        None => Compression::None,
+        Some(text) => compress_type(text)?,
+    };
+    let encoding = match headers.text(CONTENT_ENCODING.as_str())? {
+        None => Compression::None,
+        Some(text) if text.eq_ignore_ascii_case("identity") => Compression::None,
+        Some(text) if text.eq_ignore_ascii_case("gzip") || text.eq_ignore_ascii_case("x-gzip") => {
+            Compression::Gzip
+        }
+        Some(text) => {
+            return Err(HeaderError::new(
+                LoadCode::NotImplemented,
+                format!("Content-Encoding: {text} is not supported; use gzip or send the body uncompressed"),
+            ));
+        }
+    };
+    Ok(if encoding == Compression::None { compress_type } else { encoding })
+}
+
+fn compress_type(text: &str) -> Result<Compression, HeaderError> {
+    match text.to_ascii_lowercase().as_str() {
+        "gz" => Ok(Compression::Gzip),
+        "lzo" | "bz2" | "lz4" | "lz4_block" | "lzop" | "snappy_block" | "deflate" | "zstd" => {
+            Err(HeaderError::new(
+                LoadCode::NotImplemented,
+                format!("compress_type={text} is not supported yet; use gz or send the body uncompressed"),
+            ))
+        }
+        _ => Err(HeaderError::new(
+            LoadCode::DataFileType,
+            format!("unknown data format, format=csv, compress_type={text}"),
+        )),
+    }
+}
+
+/// The declared length; `None` for a chunked body.
+fn content_length(headers: Headers<'_>, max_bytes: u64) -> Result<Option<u64>, HeaderError> {
+    let chunked = headers.text(TRANSFER_ENCODING.as_str())?.is_some_and(|text| {
+        text.rsplit(',').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"))
+    });
+    let Some(text) = headers.text(CONTENT_LENGTH.as_str())? else {
+        return if chunked {
+            Ok(None)
+        } else {
+            Err(HeaderError::invalid(
+                "content_length is empty and transfer-encoding!=chunked, please set content_length or \
+                 transfer-encoding=chunked",
+            ))
+        };
+    };
+    if chunked {
+        return Err(HeaderError::invalid("please do not set both content_length and transfer-encoding"));
+    }
+    let bytes = text
+        .parse::<u64>()
+        .map_err(|what| HeaderError::invalid(format!("invalid HTTP header CONTENT_LENGTH={text}: {what}")))?;
+    if bytes > max_bytes {
+        let limit_mb = max_bytes / (1024 * 1024);
+        return Err(HeaderError::new(
+            LoadCode::ExceededLimit,
+            format!(
+                "body size {bytes} exceed BE's conf `streaming_load_max_mb` {limit_mb}. increase it if you are sure \
+                 this load is reasonable"
+            ),
+        ));
+    }
+    Ok(Some(bytes))
+}
+
+fn timeout(headers: Headers<'_>) -> Result<Duration, HeaderError> {
+    let Some(text) = headers.text("timeout")? else { return Ok(TIMEOUT_DEFAULT) };
+    let seconds = text
+        .parse::<i64>()
+        .map_err(|what| HeaderError::invalid(format!("Invalid timeout format, timeout={text}: {what}")))?;
+    match u64::try_from(seconds) {
+        Ok(seconds @ 1..=TIMEOUT_SECONDS_MAX) => Ok(Duration::from_secs(seconds)),
+        _ => Err(HeaderError::invalid(format!(
+            "Invalid timeout: {seconds}. Timeout should between 1 and {TIMEOUT_SECONDS_MAX} seconds"
+        ))),
+    }
+}
+
+fn csv_layout(headers: Headers<'_>, header: CsvHeader) -> Result<CsvLayout, HeaderError> {
+    let defaults = CsvLayout::default();
+    let bytes = |name: &str, default: Vec<u8>| match headers.text(name)? {
+        None => Ok(default),
+        Some(text) => separator::decode(text),
+    };
+    Ok(CsvLayout {
+        header,
+        column_separator: bytes("column_separator", defaults.column_separator)?,
+        line_delimiter: bytes("line_delimiter", defaults.line_delimiter)?,
+        enclose: single_byte(headers, "enclose")?,
+        escape: single_byte(headers, "escape")?,
+        trim_double_quotes: headers.flag("trim_double_quotes")?,
+        skip_lines: skip_lines(headers)?,
+        empty_field_as_null: headers.flag("empty_field_as_null")?,
+    })
+}
+
+fn single_byte(headers: Headers<'_>, name: &str) -> Result<Option<u8>, HeaderError> {
+    match headers.text(name)? {
+        None => Ok(None),
+        Some(text) => match text.as_bytes() {
+            [byte] => Ok(Some(*byte)),
+            _ => Err(HeaderError::invalid(format!("{name} must be single-char, actually is {text}"))),
+        },
+    }
+}
+
+fn skip_lines(headers: Headers<'_>) -> Result<u64, HeaderError> {
+    let Some(text) = headers.text("skip_lines")? else { return Ok(0) };
+    text.parse().map_err(|_| HeaderError::invalid(format!("Invalid 'skip_lines': {text}")))
+}
+
+fn partitions(headers: Headers<'_>) -> Result<bool, HeaderError> {
+    match (headers.text("partitions")?, headers.text("temporary_partitions")?) {
+        (Some(_), Some(_)) => {
+            Err(HeaderError::invalid("Can not specify both partitions and temporary partitions"))
+        }
+        (partitions, temporary) => Ok(partitions.or(temporary).is_some()),
+    }
+}
+
+fn strict_mode(headers: Headers<'_>) -> Result<bool, HeaderError> {
+    match headers.text("strict_mode")? {
+        None => Ok(false),
+        Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+        Some(_) => Err(HeaderError::invalid("Invalid strict mode format. Must be bool type")),
+    }
+}
+
+fn max_filter_ratio(headers: Headers<'_>) -> Result<f64, HeaderError> {
+    let Some(text) = headers.text("max_filter_ratio")? else { return Ok(0.0) };
+    match text.parse::<f64>() {
+        Ok(ratio) if (0.0..=1.0).contains(&ratio) => Ok(ratio),
+        _ => Err(HeaderError::invalid(format!(
+            "Invalid max_filter_ratio: {text}. It must be a number from 0 to 1"
+        ))),
+    }
+}
+
+fn timezone(headers: Headers<'_>) -> Result<Option<String>, HeaderError> {
+    match headers.owned("timezone")? {
+        None => headers.owned("time_zone"),
+        zone => Ok(zone),
+    }
+}
+
+fn check_memory_limit(headers: Headers<'_>) -> Result<(), HeaderError> {
+    let Some(text) = headers.text("exec_mem_limit")? else { return Ok(()) };
+    match text.parse::<i64>() {
+        Ok(_) => Ok(()),
+        Err(what) => {
+            Err(HeaderError::invalid(format!("Invalid mem limit format, exec_mem_limit={text}: {what}")))
+        }
+    }
+}
+
+fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
+    let merge_type = match headers.text("merge_type")? {
+        None => MergeType::Append,
+        Some(text) if text.eq_ignore_ascii_case("append") => MergeType::Append,
+        Some(text) if text.eq_ignore_ascii_case("delete") => MergeType::Delete,
+        Some(text) if text.eq_ignore_ascii_case("merge") => MergeType::Merge,
+        Some(text) => return Err(HeaderError::invalid(format!("Invalid merge type {text}"))),
+    };
+    match (merge_type, headers.text("delete")?) {
+        (MergeType::Merge, None) => {
+            Err(HeaderError::invalid("Excepted DELETE ON clause when merge type is MERGE."))
+        }
+        (MergeType::Append | MergeType::Delete, Some(_)) => {
+            Err(HeaderError::invalid("Not support DELETE ON clause when merge type is not MERGE."))
+        }
+        (merge_type, _) => Ok(merge_type),
+    }
+}
+
+/// The first header that asks for what only a Unique table can do.
+fn unique_table_header(
+    headers: Headers<'_>,
+    merge_type: MergeType,
+) -> Result<Option<&'static str>, HeaderError> {
+    let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
+    match mode.as_str() {
+        "UPSERT" | "UPDATE_FIXED_COLUMNS" => {}
+        "UPDATE_FLEXIBLE_COLUMNS" => {
+            return Err(HeaderError::invalid(
+                "flexible partial update only support json format as input file currently",
+            ));
+        }
+        _ => {
+            return Err(HeaderError::invalid(format!(
+                "Invalid unique_key_partial_mode {mode}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
+                 'UPDATE_FLEXIBLE_COLUMNS'"
+            )));
+        }
+    }
+    check_new_key_behavior(headers)?;
+    let asked = [
+        ("merge_type", merge_type != MergeType::Append),
+        ("unique_key_update_mode", mode == "UPDATE_FIXED_COLUMNS"),
+        ("partial_columns", headers.flag("partial_columns")?),
+        ("hidden_columns", headers.text("hidden_columns")?.is_some()),
+        ("function_column.sequence_col", headers.text("function_column.sequence_col")?.is_some()),
+        ("negative", headers.flag("negative")?),
+    ];
+    Ok(asked.into_iter().find_map(|(name, asked)| asked.then_some(name)))
+}
+
+fn check_new_key_behavior(headers: Headers<'_>) -> Result<(), HeaderError> {
+    let Some(text) = headers.text("partial_update_new_key_behavior")? else { return Ok(()) };
+    let text = text.to_ascii_uppercase();
+    match text.as_str() {
+        "APPEND" | "ERROR" => Ok(()),
+        _ => Err(HeaderError::invalid(format!(
+            "Invalid partial_update_new_key_behavior {text}, must be one of {{'APPEND', 'ERROR'}}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

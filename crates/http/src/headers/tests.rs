@@ -1,0 +1,299 @@
+use super::*;
+use crate::request::ColumnMapping;
+use hyper::header::{HeaderName, HeaderValue};
+
+const MAX_BYTES: u64 = 10_240 * 1024 * 1024;
+
+/// Headers of a load with a body of ten bytes, and `pairs`; an empty value is a header too.
+fn map(pairs: &[(&str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_LENGTH, HeaderValue::from_static("10"));
+    for (name, value) in pairs {
+        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    headers
+}
+
+fn parse(pairs: &[(&str, &str)]) -> Result<StreamLoadRequest, String> {
+    let headers = map(pairs);
+    let headers = Headers(&headers);
+    Early::of_stream_load(headers, MAX_BYTES)
+        .and_then(|early| stream_load(headers, early, ("d".into(), "t".into()), "root".into()))
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn without_headers_the_defaults_are_doris_s() {
+    let request = parse(&[]).unwrap();
+    assert_eq!((request.db.as_str(), request.table.as_str(), request.user.as_str()), ("d", "t", "root"));
+    assert_eq!(request.csv, CsvLayout::default());
+    assert_eq!(request.csv.column_separator, b"\t");
+    assert_eq!(request.csv.line_delimiter, b"\n");
+    assert_eq!(request.compression, Compression::None);
+    assert_eq!((request.label, request.columns, request.where_expr), (None, None, None));
+    assert_eq!(request.max_filter_ratio, 0.0);
+    assert_eq!(request.timeout, Duration::from_secs(600));
+    assert_eq!(request.group_commit, None);
+    assert_eq!(request.merge_type, MergeType::Append);
+    assert_eq!(request.unique_table_header, None);
+    assert!(
+        !request.strict_mode && !request.two_phase_commit && !request.partial_columns && !request.partitions
+    );
+    assert_eq!((request.content_length, request.chunked), (Some(10), false));
+}
+
+#[test]
+fn an_empty_header_is_an_absent_one() {
+    let names = ["label", "format", "column_separator", "columns", "strict_mode", "timeout", "group_commit"];
+    for name in names {
+        let request = parse(&[(name, "")]).unwrap();
+        assert_eq!(request.csv, CsvLayout::default(), "{name}");
+    }
+}
+
+#[test]
+fn every_header_reaches_its_field() {
+    let request = parse(&[
+        ("label", "my_label"),
+        ("format", "CSV_with_names"),
+        ("column_separator", "\\x01"),
+        ("line_delimiter", "\\r\\n"),
+        ("enclose", "\""),
+        ("escape", "\\"),
+        ("trim_double_quotes", "True"),
+        ("skip_lines", "3"),
+        ("empty_field_as_null", "true"),
+        ("compress_type", "GZ"),
+        ("columns", "a, b = a + 1"),
+        ("where", "a > 列"),
+        ("max_filter_ratio", "0.2"),
+        ("strict_mode", "TRUE"),
+        ("timeout", "259200"),
+        ("time_zone", "+08:00"),
+        ("two_phase_commit", "true"),
+        ("group_commit", "ASYNC_MODE"),
+        ("temporary_partitions", "p1"),
+        ("comment", "nightly"),
+    ])
+    .unwrap();
+    assert_eq!(request.label.unwrap().as_str(), "my_label");
+    assert_eq!(request.csv.lines_to_skip(), 1, "names win over skip_lines");
+    let csv = CsvLayout {
+        header: CsvHeader::Names,
+        column_separator: vec![1],
+        line_delimiter: b"\r\n".to_vec(),
+        enclose: Some(b'"'),
+        escape: Some(b'\\'),
+        trim_double_quotes: true,
+        skip_lines: 3,
+        empty_field_as_null: true,
+    };
+    assert_eq!(request.csv, csv);
+    assert_eq!(request.compression, Compression::Gzip);
+    assert_eq!(
+        request.columns.unwrap(),
+        [
+            ColumnMapping { name: "a".into(), expr: None },
+            ColumnMapping { name: "b".into(), expr: Some("a + 1".into()) }
+        ]
+    );
+    assert_eq!(request.where_expr.as_deref(), Some("a > 列"));
+    assert_eq!(request.max_filter_ratio, 0.2);
+    assert!(request.strict_mode && request.two_phase_commit && request.partitions);
+    assert_eq!(request.timeout.as_secs(), 259_200);
+    assert_eq!(request.timezone.as_deref(), Some("+08:00"));
+    assert_eq!(request.group_commit, Some(GroupCommitMode::Async));
+    assert_eq!(request.comment, "nightly");
+}
+
+#[test]
+fn two_phase_commit_is_exactly_true() {
+    for (text, asked) in [("true", true), ("True", false), ("1", false), ("false", false)] {
+        assert_eq!(parse(&[("two_phase_commit", text)]).unwrap().two_phase_commit, asked, "{text}");
+    }
+}
+
+#[test]
+fn what_only_a_unique_table_can_do_is_named() {
+    for (name, value) in [
+        ("merge_type", "delete"),
+        ("partial_columns", "true"),
+        ("unique_key_update_mode", "update_fixed_columns"),
+        ("hidden_columns", "__DORIS_DELETE_SIGN__"),
+        ("function_column.sequence_col", "k"),
+        ("negative", "true"),
+    ] {
+        assert_eq!(parse(&[(name, value)]).unwrap().unique_table_header, Some(name));
+    }
+    let merge = parse(&[("merge_type", "MERGE"), ("delete", "k = 1")]).unwrap();
+    assert_eq!((merge.merge_type, merge.unique_table_header), (MergeType::Merge, Some("merge_type")));
+}
+
+#[test]
+fn each_bad_header_has_its_text() {
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (
+            &[("group_commit", "abc")],
+            "[INVALID_ARGUMENT]group_commit can only be [async_mode, sync_mode, off_mode]",
+        ),
+        (&[("format", "xml")], "[DATA_FILE_TYPE_ERROR]unknown data format, format=xml"),
+        (
+            &[("format", "JSON")],
+            "[NOT_IMPLEMENTED_ERROR]format=JSON is not supported yet; send the data as csv, csv_with_names or \
+             csv_with_names_and_types",
+        ),
+        (
+            &[("compress_type", "lz4")],
+            "[NOT_IMPLEMENTED_ERROR]compress_type=lz4 is not supported yet; use gz or send the body uncompressed",
+        ),
+        (
+            &[("compress_type", "rar")],
+            "[DATA_FILE_TYPE_ERROR]unknown data format, format=csv, compress_type=rar",
+        ),
+        (
+            &[("content-encoding", "br")],
+            "[NOT_IMPLEMENTED_ERROR]Content-Encoding: br is not supported; use gzip or send the body uncompressed",
+        ),
+        (
+            &[("content-length", "ten")],
+            "[INVALID_ARGUMENT]invalid HTTP header CONTENT_LENGTH=ten: invalid digit found in string",
+        ),
+        (
+            &[("content-length", "")],
+            "[INVALID_ARGUMENT]content_length is empty and transfer-encoding!=chunked, please set content_length or \
+             transfer-encoding=chunked",
+        ),
+        (
+            &[("transfer-encoding", "chunked")],
+            "[INVALID_ARGUMENT]please do not set both content_length and transfer-encoding",
+        ),
+        (
+            &[("content-length", "10737418241")],
+            "[EXCEEDED_LIMIT]body size 10737418241 exceed BE's conf `streaming_load_max_mb` 10240. increase it if you \
+             are sure this load is reasonable",
+        ),
+        (
+            &[("timeout", "soon")],
+            "[INVALID_ARGUMENT]Invalid timeout format, timeout=soon: invalid digit found in string",
+        ),
+        (
+            &[("timeout", "0")],
+            "[INVALID_ARGUMENT]Invalid timeout: 0. Timeout should between 1 and 259200 seconds",
+        ),
+        (
+            &[("timeout", "259201")],
+            "[INVALID_ARGUMENT]Invalid timeout: 259201. Timeout should between 1 and 259200 seconds",
+        ),
+        (
+            &[("label", "my label")],
+            "[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = Label format error. regex: \
+             ^[-_A-Za-z0-9:]{1,128}$, label: my label",
+        ),
+        (&[("enclose", "''")], "[INVALID_ARGUMENT]enclose must be single-char, actually is ''"),
+        (&[("escape", "ab")], "[INVALID_ARGUMENT]escape must be single-char, actually is ab"),
+        (
+            &[("column_separator", "\\x0")],
+            "[INVALID_ARGUMENT]Invalid separator '\\x0': hex length must be a even number; write bytes as \\x01 or \
+             \\x0102",
+        ),
+        (
+            &[("partitions", "p"), ("temporary_partitions", "q")],
+            "[INVALID_ARGUMENT]Can not specify both partitions and temporary partitions",
+        ),
+        (&[("strict_mode", "yes")], "[INVALID_ARGUMENT]Invalid strict mode format. Must be bool type"),
+        (
+            &[("exec_mem_limit", "2G")],
+            "[INVALID_ARGUMENT]Invalid mem limit format, exec_mem_limit=2G: invalid digit found in string",
+        ),
+        (&[("skip_lines", "-1")], "[INVALID_ARGUMENT]Invalid 'skip_lines': -1"),
+        (
+            &[("max_filter_ratio", "1.5")],
+            "[INVALID_ARGUMENT]Invalid max_filter_ratio: 1.5. It must be a number from 0 to 1",
+        ),
+        (
+            &[("max_filter_ratio", "NaN")],
+            "[INVALID_ARGUMENT]Invalid max_filter_ratio: NaN. It must be a number from 0 to 1",
+        ),
+        (&[("merge_type", "upsert")], "[INVALID_ARGUMENT]Invalid merge type upsert"),
+        (&[("merge_type", "merge")], "[INVALID_ARGUMENT]Excepted DELETE ON clause when merge type is MERGE."),
+        (
+            &[("delete", "k=1")],
+            "[INVALID_ARGUMENT]Not support DELETE ON clause when merge type is not MERGE.",
+        ),
+        (
+            &[("unique_key_update_mode", "x")],
+            "[INVALID_ARGUMENT]Invalid unique_key_partial_mode X, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
+             'UPDATE_FLEXIBLE_COLUMNS'",
+        ),
+        (
+            &[("unique_key_update_mode", "UPDATE_FLEXIBLE_COLUMNS")],
+            "[INVALID_ARGUMENT]flexible partial update only support json format as input file currently",
+        ),
+        (
+            &[("partial_update_new_key_behavior", "skip")],
+            "[INVALID_ARGUMENT]Invalid partial_update_new_key_behavior SKIP, must be one of {'APPEND', 'ERROR'}",
+        ),
+    ];
+    for (pairs, text) in cases {
+        assert_eq!(parse(pairs).unwrap_err(), *text, "{pairs:?}");
+    }
+}
+
+#[test]
+fn a_header_that_is_not_utf8_is_named() {
+    let mut headers = map(&[]);
+    headers.insert("where", HeaderValue::from_bytes(b"a = '\xff'").unwrap());
+    let headers = Headers(&headers);
+    let early = Early::of_stream_load(headers, MAX_BYTES).unwrap();
+    let error = stream_load(headers, early, ("d".into(), "t".into()), "root".into()).unwrap_err();
+    assert_eq!(error.to_string(), "[INVALID_ARGUMENT]header `where` is not UTF-8");
+}
+
+#[test]
+fn a_chunked_body_has_no_length() {
+    let mut headers = map(&[("transfer-encoding", "gzip, Chunked")]);
+    headers.remove(CONTENT_LENGTH);
+    let headers = Headers(&headers);
+    let early = Early::of_stream_load(headers, MAX_BYTES).unwrap();
+    let request = stream_load(headers, early, ("d".into(), "t".into()), "root".into()).unwrap();
+    assert_eq!((request.content_length, request.chunked), (None, true));
+}
+
+#[test]
+fn an_http_stream_needs_its_statement() {
+    let parse = |pairs: &[(&str, &str)]| {
+        let headers = map(pairs);
+        let headers = Headers(&headers);
+        Early::of_http_stream(headers, MAX_BYTES)
+            .and_then(|early| http_stream(headers, early, "root".into()))
+            .map_err(|error| error.to_string())
+    };
+    let sql = "insert into db.dt select * from http_stream('column_separator'=',', 'format' = 'CSV')";
+    let request = parse(&[("sql", sql), ("group_commit", "sync_mode"), ("format", "json")]).unwrap();
+    assert_eq!((request.sql.as_str(), request.group_commit), (sql, Some(GroupCommitMode::Sync)));
+    assert!(parse(&[]).unwrap_err().starts_with("[INVALID_ARGUMENT]the header `sql` is empty"));
+}
+
+#[test]
+fn a_second_phase_needs_an_operation_and_a_transaction() {
+    let parse = |pairs: &[(&str, &str)]| two_phase(Headers(&map(pairs))).map_err(|error| error.to_string());
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[], "No transaction id or label selected."),
+        (&[("txn_id", "7")], "No transaction operation('commit' or 'abort') selected."),
+        (
+            &[("txn_id", "7"), ("txn_operation", "undo")],
+            "[INVALID_ARGUMENT]transaction operation should be 'commit' or 'abort'",
+        ),
+        (
+            &[("txn_id", "x7"), ("txn_operation", "commit")],
+            "[INVALID_ARGUMENT]convert txn_id [x7] failed, reason=invalid digit found in string",
+        ),
+    ];
+    for (pairs, text) in cases {
+        assert_eq!(parse(pairs).unwrap_err(), *text, "{pairs:?}");
+    }
+    let (op, target) = parse(&[("txn_id", "7"), ("label", "l"), ("txn_operation", "Abort")]).unwrap();
+    assert_eq!(op, TwoPhaseOp::Abort);
+    assert_eq!((target.txn_id, target.label.unwrap().as_str()), (Some(TxnId(7)), "l"));
+}

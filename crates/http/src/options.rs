@@ -1,0 +1,52 @@
+//! Limits of the HTTP server. Each has a default that needs no thought.
+
+use std::time::Duration;
+
+/// Limits of the HTTP server.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// A connection that has not sent a whole request head for this long is closed. It bounds
+    /// idle keep-alive connections too.
+    pub header_timeout: Duration,
+    /// A body that brings no byte for this long fails its load.
+    pub body_idle_timeout: Duration,
+    /// The longest request head in bytes; longer ones are answered 431.
+    pub max_header_bytes: usize,
+    /// Doris's `streaming_load_max_mb`: the largest body in MiB, on the wire and decompressed.
+    pub streaming_load_max_mb: u64,
+    /// Connections served at once, on all ports together; more of them wait.
+    pub max_connections: usize,
+    /// How much of a refused body is read so that its connection can be kept, in bytes.
+    pub drain_max_bytes: u64,
+    /// How long a refused body is read so that its connection can be kept.
+    pub drain_timeout: Duration,
+    /// How long, after the answer to a refused body, its connection is still read and
+    /// discarded, so that a client that sends before it reads gets its answer.
+    pub linger_timeout: Duration,
+    /// How long requests in flight may go on after shutdown was asked.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            header_timeout: Duration::from_secs(60),
+            body_idle_timeout: Duration::from_secs(60),
+            max_header_bytes: 256 * 1024,
+            streaming_load_max_mb: 10_240,
+            max_connections: 4_096,
+            drain_max_bytes: 16 * 1024 * 1024,
+            drain_timeout: Duration::from_secs(5),
+            linger_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(30),
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The largest body in bytes.
+    #[must_use]
+    pub fn streaming_load_max_bytes(&self) -> u64 {
+        self.streaming_load_max_mb.saturating_mul(1024 * 1024)
+    }
+}

@@ -1,0 +1,177 @@
+//! Responses: their bodies, the shapes of JSON that Doris's clients know, and text.
+
+use crate::answer::{LoadAnswer, pretty};
+use crate::service::ErrorLogReader;
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio_util::io::poll_read_buf;
+
+const STREAM_PIECE_BYTES: usize = 64 * 1024;
+
+/// The body of a response.
+pub(crate) enum ReplyBody {
+    /// In memory; `None` once sent.
+    Bytes(Option<Bytes>),
+    /// Read while it is sent.
+    Stream(ErrorLogReader),
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match self.get_mut() {
+            Self::Bytes(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Stream(reader) => {
+                let mut piece = BytesMut::with_capacity(STREAM_PIECE_BYTES);
+                let read = ready!(poll_read_buf(reader.as_mut(), context, &mut piece));
+                Poll::Ready(match read {
+                    Ok(0) => None,
+                    Ok(_) => Some(Ok(Frame::data(piece.freeze()))),
+                    Err(error) => Some(Err(error)),
+                })
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Bytes(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Bytes(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+fn respond(status: StatusCode, content_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn json(status: StatusCode, text: Vec<u8>) -> Response<ReplyBody> {
+    respond(status, "application/json;charset=UTF-8", ReplyBody::Bytes(Some(text.into())))
+}
+
+/// Plain text.
+pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
+    respond(status, "text/plain; charset=utf-8", ReplyBody::Bytes(Some(text.into())))
+}
+
+/// Metrics in Prometheus' text format.
+pub(crate) fn metrics(text: String) -> Response<ReplyBody> {
+    respond(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", ReplyBody::Bytes(Some(text.into())))
+}
+
+/// Text that is read while it is sent.
+pub(crate) fn stream(reader: ErrorLogReader) -> Response<ReplyBody> {
+    respond(StatusCode::OK, "text/plain; charset=utf-8", ReplyBody::Stream(reader))
+}
+
+/// A load's answer: always HTTP 200, as in Doris.
+pub(crate) fn load(answer: &LoadAnswer) -> Response<ReplyBody> {
+    json(StatusCode::OK, answer.to_json())
+}
+
+/// Turns an answer into HTTP 401 with the challenge that makes clients send credentials.
+pub(crate) fn unauthorized(mut response: Response<ReplyBody>) -> Response<ReplyBody> {
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    let challenge = HeaderValue::from_static("Basic realm=\"tributary\"");
+    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// Doris's old shape: `{"status": …, "msg": …}`.
+pub(crate) fn status_and_message(status: &str, msg: &str) -> Response<ReplyBody> {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        status: &'a str,
+        msg: &'a str,
+    }
+    json(StatusCode::OK, pretty(&Document { status, msg }))
+}
+
+/// Any document in the indented form.
+pub(crate) fn document(document: &impl Serialize) -> Response<ReplyBody> {
+    json(StatusCode::OK, pretty(document))
+}
+
+/// The codes of the envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EnvelopeCode {
+    Success,
+    Error,
+    Unauthorized,
+    BadRequest,
+    NotFound,
+    MethodNotAllowed,
+    Internal,
+    Unavailable,
+}
+
+impl EnvelopeCode {
+    const fn number_and_text(self) -> (u16, &'static str) {
+        match self {
+            Self::Success => (0, "success"),
+            Self::Error => (1, "Error"),
+            Self::Unauthorized => (401, "Unauthorized"),
+            Self::BadRequest => (403, "Bad Request"),
+            Self::NotFound => (404, "Not Found"),
+            Self::MethodNotAllowed => (405, "Method Not Allowed"),
+            Self::Internal => (500, "Internal Error"),
+            Self::Unavailable => (503, "Service Unavailable"),
+        }
+    }
+}
+
+/// Doris's envelope `{"msg":…,"code":…,"data":…,"count":0}`, with HTTP 200.
+pub(crate) fn envelope(code: EnvelopeCode, data: impl Serialize) -> Response<ReplyBody> {
+    #[derive(Serialize)]
+    struct Envelope<T> {
+        msg: &'static str,
+        code: u16,
+        data: T,
+        count: u32,
+    }
+    let (number, msg) = code.number_and_text();
+    let text = serde_json::to_vec(&Envelope { msg, code: number, data, count: 0 })
+        .expect("strings, numbers and maps with string keys always serialize");
+    json(StatusCode::OK, text)
+}
+
+/// The envelope with an HTTP status of its own.
+pub(crate) fn envelope_with_status(
+    status: StatusCode,
+    code: EnvelopeCode,
+    data: impl Serialize,
+) -> Response<ReplyBody> {
+    let mut response = envelope(code, data);
+    *response.status_mut() = status;
+    response
+}
+
+/// HTTP 405, saying what to use.
+pub(crate) fn wrong_method(method: &str, path: &str, allowed: &'static str) -> Response<ReplyBody> {
+    let hint = if allowed == "PUT" { " (curl -T FILE sends PUT)" } else { "" };
+    let mut response = envelope_with_status(
+        StatusCode::METHOD_NOT_ALLOWED,
+        EnvelopeCode::MethodNotAllowed,
+        format!("{path} takes no {method}; use {allowed}{hint}"),
+    );
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}

@@ -1,0 +1,165 @@
+//! From method and path to what is asked for.
+
+use hyper::Method;
+
+/// What a request asks for. Names are decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    StreamLoad { db: String, table: String },
+    TwoPhase { db: String },
+    HttpStream,
+    ErrorLog,
+    WalSize,
+    Health,
+    Bootstrap,
+    Backends,
+    Schema { db: String, table: String },
+    Count { db: String, table: String },
+    LoadState { db: String },
+    LoadInfo { db: String },
+    Metrics,
+    Root,
+}
+
+/// Why a request goes nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoute {
+    UnknownPath,
+    /// The path is served with this method only.
+    WrongMethod(&'static str),
+    /// A name in the path is not UTF-8 after decoding.
+    GarbledPath,
+}
+
+impl Route {
+    pub(crate) fn of(method: &Method, path: &str) -> Result<Self, NoRoute> {
+        let route = Self::of_path(path)?;
+        let allowed = route.method();
+        let head_for_get = method == Method::HEAD && allowed == "GET";
+        if method.as_str() == allowed || head_for_get {
+            Ok(route)
+        } else {
+            Err(NoRoute::WrongMethod(allowed))
+        }
+    }
+
+    fn of_path(path: &str) -> Result<Self, NoRoute> {
+        let segments: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+        Ok(match segments[..] {
+            [""] => Self::Root,
+            ["metrics"] => Self::Metrics,
+            ["api", "_http_stream"] => Self::HttpStream,
+            ["api", "_load_error_log"] => Self::ErrorLog,
+            ["api", "get_wal_size"] => Self::WalSize,
+            ["api", "health"] => Self::Health,
+            ["api", "bootstrap"] => Self::Bootstrap,
+            ["api", "backends"] => Self::Backends,
+            ["api", db, "_stream_load_2pc"] | ["api", db, _, "_stream_load_2pc"] => {
+                Self::TwoPhase { db: database(db)? }
+            }
+            ["api", db, "get_load_state"] => Self::LoadState { db: database(db)? },
+            ["api", db, "_load_info"] => Self::LoadInfo { db: database(db)? },
+            ["api", db, table, "_stream_load"] => {
+                Self::StreamLoad { db: database(db)?, table: decoded(table)? }
+            }
+            ["api", db, table, "_schema"] => Self::Schema { db: database(db)?, table: decoded(table)? },
+            ["api", db, table, "_count"] => Self::Count { db: database(db)?, table: decoded(table)? },
+            _ => return Err(NoRoute::UnknownPath),
+        })
+    }
+
+    const fn method(&self) -> &'static str {
+        match self {
+            Self::StreamLoad { .. } | Self::TwoPhase { .. } | Self::HttpStream => "PUT",
+            _ => "GET",
+        }
+    }
+
+    /// Whether the answer is a load's JSON document.
+    pub(crate) const fn is_load(&self) -> bool {
+        matches!(self, Self::StreamLoad { .. } | Self::HttpStream)
+    }
+}
+
+/// A database's name, without Doris's old prefix `default_cluster:`.
+fn database(segment: &str) -> Result<String, NoRoute> {
+    let name = decoded(segment)?;
+    Ok(name.strip_prefix("default_cluster:").map(ToOwned::to_owned).unwrap_or(name))
+}
+
+fn decoded(segment: &str) -> Result<String, NoRoute> {
+    percent_decoded(segment, false).ok_or(NoRoute::GarbledPath)
+}
+
+/// The value of a parameter of a query string; `None` if it is absent, empty or garbled.
+pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    query?
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(key, _)| *key == name)
+        .and_then(|(_, value)| percent_decoded(value, true))
+        .filter(|value| !value.is_empty())
+}
+
+/// Undoes `%xx` (and `+` in query strings). `None` if that is not UTF-8. A `%` without two hex
+/// digits stands for itself.
+fn percent_decoded(text: &str, plus_is_blank: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let escaped = match (byte, after) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        bytes.push(match escaped {
+            Some(decoded) => decoded,
+            None if byte == b'+' && plus_is_blank => b' ',
+            None => byte,
+        });
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_path_are_decoded_after_it_is_cut() {
+        let route = Route::of(&Method::PUT, "/api/my%20db/a%2Fb%E8%A1%A8/_stream_load").unwrap();
+        assert_eq!(route, Route::StreamLoad { db: "my db".into(), table: "a/b表".into() });
+        let route = Route::of(&Method::PUT, "/api/default_cluster:d/t/_stream_load").unwrap();
+        assert_eq!(route, Route::StreamLoad { db: "d".into(), table: "t".into() });
+        assert_eq!(Route::of(&Method::PUT, "/api/d/%ff/_stream_load"), Err(NoRoute::GarbledPath));
+    }
+
+    #[test]
+    fn both_paths_of_two_phase_commit_name_the_database() {
+        for path in ["/api/d/_stream_load_2pc", "/api/d/t/_stream_load_2pc"] {
+            assert_eq!(Route::of(&Method::PUT, path), Ok(Route::TwoPhase { db: "d".into() }), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_method_names_the_right_one_and_head_reads() {
+        assert_eq!(Route::of(&Method::POST, "/api/d/t/_stream_load"), Err(NoRoute::WrongMethod("PUT")));
+        assert_eq!(Route::of(&Method::PUT, "/metrics"), Err(NoRoute::WrongMethod("GET")));
+        assert_eq!(Route::of(&Method::HEAD, "/api/health"), Ok(Route::Health));
+        assert_eq!(Route::of(&Method::GET, "/api/d/t/_nothing"), Err(NoRoute::UnknownPath));
+        assert_eq!(Route::of(&Method::GET, "/"), Ok(Route::Root));
+    }
+
+    #[test]
+    fn a_parameter_is_found_among_others_and_decoded() {
+        let query = Some("a=1&file=__shard_0%2Fx+y%zz&b");
+        assert_eq!(parameter(query, "file").as_deref(), Some("__shard_0/x y%zz"));
+        assert_eq!(parameter(query, "b"), None);
+        assert_eq!(parameter(Some("file="), "file"), None);
+        assert_eq!(parameter(None, "file"), None);
+    }
+}

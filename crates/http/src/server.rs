@@ -1,0 +1,227 @@
+//! Listeners, connections, shutdown.
+//!
+//! Invariant: a request runs in a task of its own, so a client that goes away does not cancel
+//! work that is half done, and a panic reaches no other request.
+
+use crate::body::Wire;
+use crate::handler::{Handled, Handler};
+use crate::headers::Headers;
+use crate::options::HttpOptions;
+use crate::reply::ReplyBody;
+use crate::route::Route;
+use crate::service::LoadService;
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The read buffer of a connection, in bytes; also the largest chunk of a body.
+const CONNECTION_BUFFER_BYTES: usize = 256 * 1024;
+/// How long accepting pauses after it failed (too many open files, …).
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+/// How long a lingering connection may be silent.
+const LINGER_IDLE: Duration = Duration::from_secs(5);
+
+/// Serves HTTP on all `listeners` (the same paths on each) until `shutdown` is cancelled, then
+/// waits for the requests in flight, at most [`HttpOptions::shutdown_grace`]. On return the
+/// listeners and all connections are closed; a load that outlived the grace was told by its body
+/// ([`crate::BodyError::SenderGone`]) and ends on its own.
+///
+/// # Errors
+/// No listener was given, or one has no local address.
+pub async fn serve(
+    listeners: Vec<TcpListener>,
+    service: Arc<dyn LoadService>,
+    options: HttpOptions,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    if listeners.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no listener: give at least one HTTP port"));
+    }
+    let grace = options.shutdown_grace;
+    let server = Server::new(service, options, shutdown.clone());
+    for listener in listeners {
+        tracing::debug!(address = %listener.local_addr()?, "serving HTTP");
+        server.connections.spawn(server.clone().accept(listener));
+    }
+    shutdown.cancelled().await;
+    server.connections.close();
+    server.requests.close();
+    let finished = async { tokio::join!(server.connections.wait(), server.requests.wait()) };
+    if timeout(grace, finished).await.is_err() {
+        tracing::warn!(requests = server.requests.len(), "HTTP requests in flight are cut off at shutdown");
+        server.abort.cancel();
+        server.connections.wait().await;
+    }
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Server {
+    handler: Handler,
+    /// Listeners and connections.
+    connections: TaskTracker,
+    requests: TaskTracker,
+    permits: Arc<Semaphore>,
+    shutdown: CancellationToken,
+    /// Ends connections at once, after shutdown's grace.
+    abort: CancellationToken,
+}
+
+impl Server {
+    fn new(service: Arc<dyn LoadService>, options: HttpOptions, shutdown: CancellationToken) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
+            handler: Handler { service, options: Arc::new(options) },
+            connections: TaskTracker::new(),
+            requests: TaskTracker::new(),
+            shutdown,
+            abort: CancellationToken::new(),
+        }
+    }
+
+    async fn accept(self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.shutdown.cancelled() => return,
+                accepted = self.accept_one(&listener) => accepted,
+            };
+            match accepted {
+                Ok((stream, peer, permit)) => {
+                    self.connections.spawn(self.clone().connection(stream, peer, permit));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept an HTTP connection");
+                    sleep(ACCEPT_RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn accept_one(
+        &self,
+        listener: &TcpListener,
+    ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+        let (stream, peer) = listener.accept().await?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(io::Error::other)?;
+        Ok((stream, peer, permit))
+    }
+
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
+        // Only latency is lost without it.
+        let _ = stream.set_nodelay(true);
+        let abort = self.abort.clone();
+        tokio::select! {
+            () = abort.cancelled() => {}
+            result = self.serve_connection(stream, peer) => {
+                if let Err(error) = result {
+                    tracing::debug!(%peer, %error, "HTTP connection ended");
+                }
+            }
+        }
+    }
+
+    async fn serve_connection(
+        self,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let unread = Arc::new(AtomicBool::new(false));
+        let service = service_fn(|request| {
+            let answer = self.clone().answer(request, peer.ip(), Arc::clone(&unread));
+            Box::pin(async move { Ok::<_, Infallible>(answer.await) })
+        });
+        let mut connection = self.builder().serve_connection(TokioIo::new(stream), service);
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                done = poll_fn(|context| connection.poll_without_shutdown(context)) => {
+                    done?;
+                    break;
+                }
+                () = self.shutdown.cancelled(), if !stopping => stopping = true,
+            }
+            Pin::new(&mut connection).graceful_shutdown();
+        }
+        let mut stream = connection.into_parts().io.into_inner();
+        stream.shutdown().await?;
+        if unread.load(Ordering::Relaxed) {
+            self.linger(stream).await;
+        }
+        Ok(())
+    }
+
+    fn builder(&self) -> http1::Builder {
+        let options = &self.handler.options;
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(options.header_timeout)
+            .max_buf_size(CONNECTION_BUFFER_BYTES.max(options.max_header_bytes))
+            .max_header_size(options.max_header_bytes)
+            .half_close(true);
+        builder
+    }
+
+    /// Answers one request and leaves the connection ready for the next, or marks it unread.
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+        unread: Arc<AtomicBool>,
+    ) -> Response<ReplyBody> {
+        let (head, body) = request.into_parts();
+        let route = Route::of(&head.method, head.uri.path());
+        let is_load = route.as_ref().is_ok_and(Route::is_load);
+        let options = Arc::clone(&self.handler.options);
+        let wire = Wire::from_connection(
+            body,
+            Headers(&head.headers).lossy(CONTENT_LENGTH.as_str()).parse().ok(),
+            head.headers.contains_key(EXPECT),
+            options.streaming_load_max_bytes(),
+            options.body_idle_timeout,
+        );
+        let task = self.requests.spawn(self.handler.handle(route, head, wire, peer));
+        let Handled { mut response, rest } = task.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "an HTTP handler panicked");
+            Handled::panicked(is_load)
+        });
+        let reusable = match rest {
+            Some(wire) => wire.drain(options.drain_max_bytes, options.drain_timeout).await,
+            None => false,
+        };
+        if !reusable {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            unread.store(true, Ordering::Relaxed);
+        }
+        response
+    }
+
+    /// Reads and discards what a client still sends, so that closing does not destroy the answer
+    /// on its way.
+    async fn linger(&self, mut stream: TcpStream) {
+        let mut buffer = vec![0; 64 * 1024];
+        let discard =
+            async { while let Ok(Ok(1..)) = timeout(LINGER_IDLE, stream.read(&mut buffer)).await {} };
+        tokio::select! {
+            _ = timeout(self.handler.options.linger_timeout, discard) => {}
+            () = self.shutdown.cancelled() => {}
+        }
+    }
+}

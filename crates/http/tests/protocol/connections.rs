@@ -1,0 +1,107 @@
+//! Connections: refused bodies, slow clients, limits, shutdown.
+
+use crate::client::{Client, ROOT};
+use crate::fake::{start, start_with};
+use std::time::Duration;
+use tributary_http::HttpOptions;
+
+#[tokio::test]
+async fn a_refused_body_is_drained_and_the_connection_kept() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let answer = client.load("no_such", &[], vec![b'x'; 4 * 1024 * 1024]).await;
+    answer.fails_with("[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = Unknown table 'no_such'");
+    assert!(!answer.closes());
+    assert_eq!(client.load("t", &[], "1\n").await.json()["Status"], "Success");
+}
+
+#[tokio::test]
+async fn a_client_that_sends_a_huge_refused_body_before_it_reads_gets_the_answer() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let answer = client.load("no_such", &[], vec![b'x'; 48 * 1024 * 1024]).await;
+    answer.fails_with("[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = Unknown table 'no_such'");
+    assert!(answer.closes());
+    client.closed().await;
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let one = |label: &str| {
+        format!(
+            "PUT /api/db/t/_stream_load HTTP/1.1\r\nHost: x\r\n{ROOT}\r\nlabel: {label}\r\nContent-Length: 2\r\n\r\n1\n"
+        )
+    };
+    client.send([one("a"), one("b"), one("c")].concat()).await;
+    for label in ["a", "b", "c"] {
+        assert_eq!(client.answer().await.json()["Label"], label);
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_closes_the_connection() {
+    let options = HttpOptions { header_timeout: Duration::from_millis(50), ..HttpOptions::default() };
+    let running = start_with(options).await;
+    let mut client = Client::connect(running.address).await;
+    client.send("PUT /api/db/t/_stream_load HTTP/1.1\r\nHost:").await;
+    client.closed().await;
+}
+
+#[tokio::test]
+async fn a_head_beyond_the_limit_is_431_and_a_length_that_is_no_number_400() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let long = format!("sql: {}", "x".repeat(300_000));
+    client.head("PUT /api/_http_stream", &[ROOT, &long]).await;
+    assert_eq!(client.answer().await.status, 431);
+    let mut client = Client::connect(running.address).await;
+    client.head("PUT /api/db/t/_stream_load", &[ROOT, "Content-Length: ten"]).await;
+    assert_eq!(client.answer().await.status, 400);
+}
+
+#[tokio::test]
+async fn one_connection_more_than_the_limit_waits_for_another_to_end_on_any_port() {
+    let running = start_with(HttpOptions { max_connections: 1, ..HttpOptions::default() }).await;
+    let mut first = Client::connect(running.address).await;
+    first.load("t", &[], "1\n").await;
+    let mut second = Client::connect(running.second_address).await;
+    let waiting = tokio::spawn(async move { second.load("t", &[], "1\n").await });
+    first.load("t", &[], "1\n").await;
+    assert_eq!(running.fake.loads.lock().unwrap().len(), 2, "the second connection waits");
+    drop(first);
+    assert_eq!(waiting.await.unwrap().json()["Status"], "Success");
+}
+
+#[tokio::test]
+async fn shutdown_finishes_loads_in_flight_and_closes_idle_connections() {
+    let running = start().await;
+    let mut idle = Client::connect(running.address).await;
+    idle.load("t", &[], "1\n").await;
+    let mut busy = Client::connect(running.address).await;
+    busy.head("PUT /api/db/t/_stream_load", &[ROOT, "Expect: 100-continue", "Content-Length: 2"]).await;
+    assert_eq!(busy.answer().await.status, 100, "the load has begun");
+    running.shutdown.cancel();
+    idle.closed().await;
+    busy.send("1\n").await;
+    assert_eq!(busy.answer().await.json()["Status"], "Success");
+    running.server.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn shutdown_cuts_off_loads_that_outlive_its_grace_and_no_body_ends_as_if_whole() {
+    for length in ["Content-Length: 4", "Transfer-Encoding: chunked"] {
+        let options = HttpOptions { shutdown_grace: Duration::from_millis(20), ..HttpOptions::default() };
+        let mut running = start_with(options).await;
+        let mut client = Client::connect(running.address).await;
+        client.head("PUT /api/db/t/_stream_load", &[ROOT, "Expect: 100-continue", length]).await;
+        assert_eq!(client.answer().await.status, 100);
+        client.send("2\r\n").await;
+        running.shutdown.cancel();
+        running.server.await.unwrap().unwrap();
+        let seen = running.seen.recv().await.unwrap();
+        assert!(seen.error.is_some(), "the load was told that its body will not come: {length}");
+        client.closed().await;
+    }
+}

@@ -1,0 +1,112 @@
+//! The small endpoints.
+
+use crate::client::Client;
+use crate::fake::start;
+
+#[tokio::test]
+async fn each_endpoint_answers_in_doris_s_shape() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    for (path, body) in [
+        (
+            "/api/health",
+            r#"{"msg":"success","code":0,"data":{"total_backend_num":2,"online_backend_num":1},"count":0}"#,
+        ),
+        (
+            "/api/bootstrap",
+            r#"{"msg":"success","code":0,"data":{"replayedJournalId":0,"queryPort":0,"rpcPort":0,"arrowFlightSqlPort":0,"version":""},"count":0}"#,
+        ),
+        (
+            "/api/backends?is_alive=true",
+            r#"{"msg":"success","code":0,"data":{"backends":[{"ip":"127.0.0.1","http_port":8040,"is_alive":true}]},"count":0}"#,
+        ),
+        (
+            "/api/get_wal_size",
+            r#"{"msg":"success","code":0,"data":["127.0.0.1:9050:3","127.0.0.2:9050:0"],"count":0}"#,
+        ),
+        (
+            "/api/get_wal_size?host_ports=127.0.0.2%3A9050",
+            r#"{"msg":"success","code":0,"data":["127.0.0.2:9050:0"],"count":0}"#,
+        ),
+        (
+            "/api/get_wal_size?host_ports=h:1",
+            r#"{"msg":"Bad Request","code":403,"data":"Backend does not exist[h:1]","count":0}"#,
+        ),
+        (
+            "/api/db/dt/_schema",
+            r#"{"msg":"success","code":0,"data":{"status":200,"tableType":"OLAP","keysType":"DUP_KEYS","properties":[{"name":"id","type":"INT","comment":"","aggregation_type":""},{"name":"name","type":"VARCHAR","comment":"","aggregation_type":"NONE"},{"name":"price","type":"DECIMAL64","comment":"","aggregation_type":"NONE","precision":"18","scale":"2"}]},"count":0}"#,
+        ),
+        (
+            "/api/db/other/_schema",
+            r#"{"msg":"success","code":0,"data":{"status":404,"exception":"Unknown table 'other'"},"count":0}"#,
+        ),
+        ("/api/db/dt/_count", r#"{"msg":"success","code":0,"data":{"status":200,"size":42},"count":0}"#),
+        ("/api/db/get_load_state?label=used", r#"{"msg":"success","code":0,"data":"VISIBLE","count":0}"#),
+        ("/api/db/get_load_state?label=free", r#"{"msg":"success","code":0,"data":"UNKNOWN","count":0}"#),
+        (
+            "/api/db/get_load_state",
+            r#"{"msg":"Bad Request","code":403,"data":"No label selected","count":0}"#,
+        ),
+        (
+            "/api/other/get_load_state?label=used",
+            r#"{"msg":"Error","code":1,"data":"Unknown database 'other'","count":0}"#,
+        ),
+        ("/metrics", "# TYPE doris_be_load counter\ndoris_be_load 1\n"),
+    ] {
+        let answer = client.ask(&format!("GET {path}")).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, body), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn load_info_names_the_job_of_a_label() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let json = client.ask("GET /api/db/_load_info?label=used").await.json();
+    assert_eq!((json["status"].as_str(), json["msg"].as_str()), (Some("OK"), Some("Success")));
+    assert_eq!(
+        (&json["jobInfo"]["state"], &json["jobInfo"]["tblNames"][0]),
+        (&"VISIBLE".into(), &"dt".into())
+    );
+    let json = client.ask("GET /api/db/_load_info?label=free").await.json();
+    assert_eq!(json["status"], "FAILED");
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_404_and_a_wrong_method_405_with_what_to_use() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    let answer = client.ask("GET /api/nothing").await;
+    assert_eq!(answer.status, 404);
+    assert_eq!(
+        answer.body,
+        r#"{"msg":"Not Found","code":404,"data":"no such path: /api/nothing; a load goes to /api/{db}/{table}/_stream_load","count":0}"#
+    );
+    client.head("POST /api/db/t/_stream_load", &["Content-Length: 2"]).await;
+    client.send("1\n").await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("PUT")));
+    assert_eq!(
+        answer.json()["data"],
+        "/api/db/t/_stream_load takes no POST; use PUT (curl -T FILE sends PUT)"
+    );
+    let answer = client.ask("GET /").await;
+    assert!(answer.status == 200 && answer.body.starts_with("Tributary: "), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_error_log_is_streamed_to_anyone_and_no_other_file_is() {
+    let running = start().await;
+    let rows = (0..5_000).map(|row| (format!("row {row} is bad"), "a,b".to_owned()));
+    let file = running.fake.logs.write(7, rows).unwrap();
+    let mut client = Client::connect(running.address).await;
+    client.head(&format!("GET /api/_load_error_log?file={file}"), &[]).await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.body.lines().count()), (200, 5_000));
+    assert!(answer.body.starts_with("Reason: row 0 is bad. src line [a,b]; \n"));
+    for path in ["?file=../../etc/passwd", "?file=__shard_0/nothing"] {
+        let answer = client.ask(&format!("GET /api/_load_error_log{path}")).await;
+        assert_eq!(answer.status, 404, "{path}");
+    }
+    assert_eq!(client.ask("GET /api/_load_error_log").await.status, 400);
+}

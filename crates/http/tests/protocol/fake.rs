@@ -1,0 +1,232 @@
+//! A service whose behaviour a test picks by the table's name.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tributary_http::*;
+use tributary_types::*;
+
+pub const GROUP_LABEL: &str = "group_commit_c84d2099208436ab_96e33fda01eddba8";
+
+/// What a load saw of its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub bytes: Vec<u8>,
+    pub total: u64,
+    pub largest_chunk: usize,
+    pub error: Option<BodyError>,
+}
+
+pub struct Fake {
+    pub loads: Mutex<Vec<StreamLoadRequest>>,
+    pub streams: Mutex<Vec<HttpStreamRequest>>,
+    pub phases: Mutex<Vec<(String, String, TwoPhaseOp, TwoPhaseTarget)>>,
+    seen: mpsc::UnboundedSender<Seen>,
+    /// A load into `gated` waits here before it reads.
+    pub gate: Semaphore,
+    pub logs: ErrorLog,
+}
+
+impl Fake {
+    async fn consume(&self, mut body: LoadBody) -> Seen {
+        let mut seen = Seen::default();
+        while let Some(chunk) = body.next().await {
+            match chunk {
+                Ok(chunk) => seen.add(&chunk),
+                Err(error) => seen.error = Some(error),
+            }
+        }
+        let _ = self.seen.send(seen.clone());
+        seen
+    }
+}
+
+impl Seen {
+    fn add(&mut self, chunk: &Bytes) {
+        self.total += chunk.len() as u64;
+        self.largest_chunk = self.largest_chunk.max(chunk.len());
+        if self.bytes.len() < 4096 {
+            self.bytes.extend_from_slice(chunk);
+        }
+    }
+
+    fn answer(&self, group: bool) -> LoadAnswer {
+        if let Some(error) = &self.error {
+            return LoadAnswer::from_body_error(error);
+        }
+        let rows = self.bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let label = if group { GROUP_LABEL } else { "" };
+        LoadAnswer {
+            group_commit: group,
+            total_rows: rows,
+            loaded_rows: rows,
+            ..LoadAnswer::success(TxnId(7009), label)
+        }
+    }
+}
+
+fn unknown_table(table: &str) -> SqlError {
+    SqlError::detail(ErrorCode::UnknownTable, format!("Unknown table '{table}'"))
+}
+
+#[async_trait]
+impl LoadService for Fake {
+    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<(), SqlError> {
+        if user == "root" && password.is_empty() {
+            return Ok(());
+        }
+        let text = format!("Access denied for user '{user}'@'{peer}' (using password: YES)");
+        Err(SqlError::new(ErrorCode::AccessDenied, text))
+    }
+
+    async fn stream_load(&self, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
+        let group = request.group_commit.is_some_and(|mode| mode != GroupCommitMode::Off);
+        let table = request.table.clone();
+        self.loads.lock().unwrap().push(request);
+        match table.as_str() {
+            "no_such" => LoadAnswer::from_sql_error(&unknown_table(&table)),
+            "panics" => panic!("as the test wants it"),
+            "gated" => {
+                self.gate.acquire().await.unwrap().forget();
+                self.consume(body).await.answer(group)
+            }
+            _ => self.consume(body).await.answer(group),
+        }
+    }
+
+    async fn http_stream(&self, request: HttpStreamRequest, body: LoadBody) -> LoadAnswer {
+        let group = request.group_commit.is_some();
+        self.streams.lock().unwrap().push(request);
+        self.consume(body).await.answer(group)
+    }
+
+    async fn two_phase(
+        &self,
+        user: &str,
+        db: &str,
+        op: TwoPhaseOp,
+        target: TwoPhaseTarget,
+    ) -> Result<(), SqlError> {
+        self.phases.lock().unwrap().push((user.to_owned(), db.to_owned(), op, target.clone()));
+        match target.txn_id {
+            Some(TxnId(404)) => Err(SqlError::detail(ErrorCode::Unknown, "transaction [404] not found.")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn label_in_use(&self, _user: &str, _db: &str, label: &Label) -> Option<LoadAnswer> {
+        (label.as_str() == "used").then(|| LoadAnswer::label_already_exists("used", TxnId(8), "VISIBLE"))
+    }
+
+    async fn label_info(&self, _user: &str, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError> {
+        if db != "db" {
+            return Err(SqlError::detail(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'")));
+        }
+        Ok((label == "used").then(|| LabelInfo {
+            txn_id: TxnId(8),
+            tables: vec!["dt".to_owned()],
+            status: "VISIBLE",
+            reason: String::new(),
+            error_url: String::new(),
+        }))
+    }
+
+    async fn table(&self, _user: &str, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
+        if table != "dt" {
+            return Err(unknown_table(table));
+        }
+        let column = |id: u32, name: &str, data_type: DataType| ColumnDef {
+            id: ColumnId(id),
+            name: name.to_owned(),
+            physical_name: name.to_owned(),
+            data_type,
+            nullable: true,
+            is_key: id == 0,
+            default: None,
+            comment: String::new(),
+        };
+        let columns = vec![
+            column(0, "id", DataType::Int),
+            column(1, "name", DataType::Varchar { bytes: 50 }),
+            column(2, "price", DataType::Decimal { precision: 18, scale: 2 }),
+        ];
+        let schema = TableSchema { version: SchemaVersion(1), columns, next_column_id: ColumnId(3) };
+        Ok(Arc::new(TableDef {
+            id: TableId(1),
+            db_id: DbId(1),
+            db: db.to_owned(),
+            name: table.to_owned(),
+            schema: Arc::new(schema),
+            has_key_clause: true,
+            distribution: serde_json::from_str(r#"{"Random":{"buckets":"Auto"}}"#).unwrap(),
+            properties: TableProperties::default(),
+            comment: String::new(),
+            location: String::new(),
+        }))
+    }
+
+    async fn row_count(&self, _user: &str, _db: &str, table: &str) -> Result<u64, SqlError> {
+        if table == "dt" { Ok(42) } else { Err(unknown_table(table)) }
+    }
+
+    fn backends(&self) -> Vec<Backend> {
+        let backend = |ip: &str, is_alive| Backend { ip: ip.to_owned(), http_port: 8040, is_alive };
+        vec![backend("127.0.0.1", true), backend("127.0.0.2", false)]
+    }
+
+    fn wal_counts(&self) -> Vec<WalCount> {
+        vec![
+            WalCount { host_port: "127.0.0.1:9050".to_owned(), count: 3 },
+            WalCount { host_port: "127.0.0.2:9050".to_owned(), count: 0 },
+        ]
+    }
+
+    async fn error_log(&self, file: &str) -> io::Result<Option<ErrorLogReader>> {
+        let file = self.logs.open(file)?;
+        Ok(file.map(|file| Box::pin(tokio::fs::File::from_std(file)) as ErrorLogReader))
+    }
+
+    fn metrics(&self) -> String {
+        "# TYPE doris_be_load counter\ndoris_be_load 1\n".to_owned()
+    }
+}
+
+/// A server on two free ports.
+pub struct Running {
+    pub address: SocketAddr,
+    pub second_address: SocketAddr,
+    pub fake: Arc<Fake>,
+    pub seen: mpsc::UnboundedReceiver<Seen>,
+    pub shutdown: CancellationToken,
+    pub server: JoinHandle<io::Result<()>>,
+    _dir: tempfile::TempDir,
+}
+
+pub async fn start() -> Running {
+    start_with(HttpOptions::default()).await
+}
+
+pub async fn start_with(options: HttpOptions) -> Running {
+    let dir = tempfile::tempdir().unwrap();
+    let (sender, seen) = mpsc::unbounded_channel();
+    let fake = Arc::new(Fake {
+        loads: Mutex::default(),
+        streams: Mutex::default(),
+        phases: Mutex::default(),
+        seen: sender,
+        gate: Semaphore::new(0),
+        logs: ErrorLog::new(dir.path()),
+    });
+    let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let second = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, second_address) = (first.local_addr().unwrap(), second.local_addr().unwrap());
+    let shutdown = CancellationToken::new();
+    let server = tokio::spawn(serve(vec![first, second], Arc::clone(&fake) as _, options, shutdown.clone()));
+    Running { address, second_address, fake, seen, shutdown, server, _dir: dir }
+}

@@ -1,0 +1,26 @@
+//! Time, behind a trait so that a simulation can own it.
+
+use std::fmt::Debug;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What time it is.
+pub trait Clock: Send + Sync + Debug + 'static {
+    /// A time that only grows; deadlines of groups are measured on it.
+    fn now(&self) -> Instant;
+    /// Wall-clock time in ms since 1970, for what people read.
+    fn unix_ms(&self) -> i64;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn unix_ms(&self) -> i64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+    }
+}

@@ -1,0 +1,53 @@
+//! What can go wrong with a load after its rows were decoded.
+
+use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
+
+/// Errors of this room.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum IngestError {
+    #[error("table {0} was dropped while the load was under way; nothing of the load was kept")]
+    TableDropped(TableRef),
+    #[error("Label [{label}] has already been used, relate to txn [{txn}], status [{status}].")]
+    LabelUsed { label: Label, txn: TxnId, status: &'static str },
+    #[error(
+        "no space for the write-ahead log in {dir}: {needed} bytes are needed and {available} are available; \
+         free some space (or wait for the next flush) and retry the load"
+    )]
+    NoSpace { dir: String, needed: u64, available: u64 },
+    #[error(
+        "the write-ahead log failed: {0}; the outcome of the load is not known until the server has restarted"
+    )]
+    WalFailed(String),
+    #[error(
+        "memory for loads is used up: {used} of {limit} bytes wait to be flushed; nothing of the load was kept, retry it"
+    )]
+    MemoryFull { used: u64, limit: u64 },
+    #[error(
+        "timeout of {seconds} s reached before group {label} was committed; it goes on: \
+         look at SHOW TRANSACTION WHERE LABEL = '{label}' before the load is retried"
+    )]
+    Timeout { seconds: u64, label: Label },
+    #[error("transaction [{0}] not found.")]
+    TransactionNotFound(String),
+    #[error("transaction [{txn}] is already {status}{reason}")]
+    TransactionState { txn: TxnId, status: &'static str, reason: String },
+    #[error("the rows of the load can't be read back: {0}")]
+    BadBlock(String),
+    #[error("table {table}: {reason}")]
+    Table { table: TableRef, reason: String },
+    #[error("the server is shutting down; nothing of the load was kept")]
+    ShuttingDown,
+    #[error("{0}")]
+    Recovery(String),
+}
+
+impl From<IngestError> for SqlError {
+    fn from(error: IngestError) -> Self {
+        let code = match &error {
+            IngestError::Timeout { .. } => ErrorCode::ExecuteTimeout,
+            IngestError::ShuttingDown => ErrorCode::ServerShutdown,
+            _ => ErrorCode::Unknown,
+        };
+        Self::detail(code, error.to_string())
+    }
+}

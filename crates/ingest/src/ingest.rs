@@ -1,0 +1,513 @@
+//! The public face: loads in, answers out.
+
+use crate::clock::Clock;
+use crate::error::IngestError;
+use crate::group::CloseReason;
+use crate::load::{Committed, LoadRows};
+use crate::memory::MemoryBudget;
+use crate::metrics::IngestMetrics;
+use crate::queue::{Core, OwnTransaction, TableQueue};
+use crate::record::{self, AbortBody, PrepareBody, kind};
+use crate::recovery::{self, RecoveryReport};
+use crate::timer::Timer;
+use crate::transactions::{
+    NewTransaction, Reservation, TransactionInfo, TransactionKind, TransactionStatus, Transactions,
+    TwoPhaseTarget,
+};
+use crate::wal_space::{WalLimit, WalSpace};
+use async_trait::async_trait;
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tributary_table::Table;
+use tributary_types::{
+    DbId, GroupCommitMode, Label, SchemaVersion, TableDef, TableId, TableSchema, TxnId, Version,
+};
+use tributary_wal::{Disk, WalOptions};
+
+/// Where kept labels survive the log. Implemented by the catalog.
+#[async_trait]
+pub trait LabelStore: Send + Sync + Debug + 'static {
+    /// Stores finished transactions. Durable on return.
+    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String>;
+    /// All stored transactions whose labels are still kept.
+    async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
+    /// Forgets those that finished before `before_ms`.
+    async fn purge(&self, before_ms: i64) -> Result<(), String>;
+}
+
+/// The schemas that a table ever had, for rows that the log keeps from before a schema change.
+pub trait SchemaHistory: Send + Sync {
+    fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>>;
+}
+
+/// Settings of this room.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// Directories of the write-ahead logs, at least one.
+    pub wal_dirs: Vec<PathBuf>,
+    pub wal_limit: WalLimit,
+    pub wal: WalOptions,
+    /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
+    pub memory_limit_bytes: u64,
+    /// How long a label stays used after its transaction's end.
+    pub label_keep: Duration,
+    /// A prepared two-phase load is aborted after this time.
+    pub precommit_timeout: Duration,
+}
+
+/// A two-phase load that waits for its commit or abort.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub queue: Arc<TableQueue>,
+    pub own: OwnTransaction,
+    pub rows: LoadRows,
+}
+
+/// Loads, groups and transactions of all tables.
+#[derive(Debug)]
+pub struct Ingest {
+    pub(crate) core: Arc<Core>,
+    pub(crate) spaces: Vec<Arc<WalSpace>>,
+    pub(crate) queues: RwLock<HashMap<TableId, Arc<TableQueue>>>,
+    pub(crate) prepared: Mutex<HashMap<TxnId, Prepared>>,
+    pub(crate) labels: Arc<dyn LabelStore>,
+    pub(crate) options: IngestOptions,
+    is_stopping: AtomicBool,
+}
+
+impl Ingest {
+    /// Opens the logs and brings tables and transactions back to where they were: every
+    /// acknowledged row is in its table, once, when this returns.
+    ///
+    /// # Errors
+    /// A log that is locked or damaged, rows that can't be read, a disk without space for the
+    /// commits of groups that a crash left open.
+    pub async fn open(
+        options: IngestOptions,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<IngestMetrics>,
+        labels: Arc<dyn LabelStore>,
+        history: &dyn SchemaHistory,
+        tables: Vec<Arc<Table>>,
+    ) -> Result<(Arc<Self>, RecoveryReport), IngestError> {
+        let logs = recovery::read_logs(&options, &disk, &tables, history)?;
+        let core = Arc::new(Core {
+            transactions: Arc::new(Transactions::new(logs.next_txn)),
+            clock,
+            metrics,
+            memory: MemoryBudget::new(options.memory_limit_bytes),
+            timer: OnceLock::new(),
+            runtime: tokio::runtime::Handle::current(),
+        });
+        for info in labels.kept().await.map_err(IngestError::Recovery)? {
+            core.transactions.restore(info, true);
+        }
+        let spaces = logs.spaces(&options, &disk);
+        let ingest = Arc::new(Self {
+            core,
+            spaces,
+            queues: RwLock::default(),
+            prepared: Mutex::default(),
+            labels,
+            options,
+            is_stopping: AtomicBool::new(false),
+        });
+        let report = recovery::replay(&ingest, logs.contents, tables).await?;
+        ingest.start_timer();
+        Ok((ingest, report))
+    }
+
+    fn start_timer(self: &Arc<Self>) {
+        let weak: Weak<Self> = Arc::downgrade(self);
+        let timer = Timer::start(move |deadline| {
+            if let Some(queue) = weak.upgrade().and_then(|ingest| ingest.queue(deadline.table)) {
+                queue.close_at_deadline(deadline.txn);
+            }
+        });
+        drop(self.core.timer.set(timer));
+    }
+
+    /// Takes a newly created table. Loads may come from now on.
+    pub fn attach(&self, table: Arc<Table>) {
+        let queue = self.new_queue(table);
+        self.queues.write().insert(queue.table.id(), queue);
+    }
+
+    pub(crate) fn new_queue(&self, table: Arc<Table>) -> Arc<TableQueue> {
+        let space = Arc::clone(&self.spaces[table.id().0 as usize % self.spaces.len()]);
+        Arc::new(TableQueue::new(Arc::clone(&self.core), table, space))
+    }
+
+    /// Forgets a dropped table: loads that wait are told, its rows in the log count for nothing.
+    pub fn detach(&self, table: TableId) {
+        let queue = self.queues.write().remove(&table);
+        if let Some(queue) = queue {
+            queue.drop_table();
+        }
+        let prepared: Vec<TxnId> = {
+            let mut all = self.prepared.lock();
+            let of_table =
+                all.iter().filter(|(_, one)| one.queue.table.id() == table).map(|(&txn, _)| txn).collect();
+            all.retain(|_, one| one.queue.table.id() != table);
+            of_table
+        };
+        for txn in prepared {
+            self.core.transactions.aborted(txn, self.core.clock.unix_ms(), "the table was dropped".into());
+        }
+    }
+
+    pub(crate) fn queue(&self, table: TableId) -> Option<Arc<TableQueue>> {
+        self.queues.read().get(&table).cloned()
+    }
+
+    fn live_queue(&self, table: &Table) -> Result<Arc<TableQueue>, IngestError> {
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Err(IngestError::ShuttingDown);
+        }
+        self.queue(table.id()).ok_or_else(|| IngestError::TableDropped(table.def().table_ref()))
+    }
+
+    /// Loads into the table's group. In sync mode the rows are durable and visible on return; in
+    /// async mode they are durable in the log, and visible when the group has committed.
+    ///
+    /// # Errors
+    /// Nothing of the load was kept, except after [`IngestError::Timeout`], when the group goes on.
+    pub async fn load_into_group(
+        &self,
+        table: &Table,
+        is_async: bool,
+        rows: LoadRows,
+        timeout: Duration,
+    ) -> Result<Committed, IngestError> {
+        let mode = if is_async { GroupCommitMode::Async } else { GroupCommitMode::Sync };
+        let started = self.core.clock.now();
+        let row_count = rows.rows;
+        let outcome = self.group_answer(table, is_async, rows, timeout).await;
+        match &outcome {
+            Ok(_) => {
+                let took = self.core.clock.now().saturating_duration_since(started);
+                self.core.metrics.load_acknowledged(mode, row_count, took);
+            }
+            Err(_) => self.core.metrics.load_failed(mode),
+        }
+        outcome
+    }
+
+    async fn group_answer(
+        &self,
+        table: &Table,
+        is_async: bool,
+        rows: LoadRows,
+        timeout: Duration,
+    ) -> Result<Committed, IngestError> {
+        let queue = self.live_queue(table)?;
+        self.core.memory.admit(rows.memory_bytes()).await?;
+        if is_async {
+            let joined = queue.join_async(rows)?;
+            if joined.must_commit {
+                queue.commit_closed_here();
+            }
+            received(joined.answer.await)?;
+            return Ok(Committed { label: joined.label, txn: joined.txn, version: None });
+        }
+        let joined = queue.join_sync(rows)?;
+        if joined.must_commit {
+            queue.commit_closed_here();
+        }
+        let version = match tokio::time::timeout(timeout, joined.answer).await {
+            Ok(answer) => received(answer)?,
+            Err(_) => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
+        };
+        Ok(Committed { label: joined.label, txn: joined.txn, version: Some(version) })
+    }
+
+    /// Begins a transaction of one load. A label that a client chose stays used after the
+    /// transaction (`label_is_kept`); one made here is only a name.
+    ///
+    /// # Errors
+    /// [`IngestError::LabelUsed`].
+    pub fn begin(
+        &self,
+        table: &TableDef,
+        label: Label,
+        label_is_kept: bool,
+        kind: TransactionKind,
+    ) -> Result<Reservation, IngestError> {
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Err(IngestError::ShuttingDown);
+        }
+        self.core.transactions.begin(NewTransaction {
+            db: table.db_id,
+            table: table.id,
+            table_ref: table.table_ref(),
+            label,
+            label_is_kept,
+            kind,
+            now_ms: self.core.clock.unix_ms(),
+        })
+    }
+
+    /// Commits a load as its own transaction. Durable and visible on return.
+    ///
+    /// # Errors
+    /// Nothing of the load was kept and its label is free.
+    pub async fn commit(
+        &self,
+        table: &Table,
+        reservation: Reservation,
+        rows: LoadRows,
+    ) -> Result<Committed, IngestError> {
+        let started = self.core.clock.now();
+        let row_count = rows.rows;
+        let outcome = self.commit_reserved(table, reservation, rows).await;
+        match &outcome {
+            Ok(_) => {
+                let took = self.core.clock.now().saturating_duration_since(started);
+                self.core.metrics.load_acknowledged(GroupCommitMode::Off, row_count, took);
+            }
+            Err(_) => self.core.metrics.load_failed(GroupCommitMode::Off),
+        }
+        outcome
+    }
+
+    async fn commit_reserved(
+        &self,
+        table: &Table,
+        reservation: Reservation,
+        rows: LoadRows,
+    ) -> Result<Committed, IngestError> {
+        let queue = self.live_queue(table)?;
+        self.core.memory.admit(rows.memory_bytes()).await?;
+        let own = self.own(&reservation);
+        let (txn, label) = reservation.hand_over();
+        // The commit goes on if the client leaves: it must not be cut off half-way.
+        let core = Arc::clone(&self.core);
+        let commit = self.core.runtime.spawn(async move {
+            let outcome = queue.commit_own(own, rows, false).await;
+            if let Err(error) = &outcome {
+                core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string());
+            }
+            outcome
+        });
+        let version = commit.await.unwrap_or_else(|panic| Err(IngestError::BadBlock(panic.to_string())))?;
+        Ok(Committed { label, txn, version: Some(version) })
+    }
+
+    fn own(&self, reservation: &Reservation) -> OwnTransaction {
+        let info = self.core.transactions.by_id(reservation.txn());
+        OwnTransaction {
+            txn: reservation.txn(),
+            label: reservation.label().clone(),
+            label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
+            prepared_at_ms: info.map_or_else(|| self.core.clock.unix_ms(), |info| info.prepared_at_ms),
+        }
+    }
+
+    /// Makes a two-phase load durable and leaves it PRECOMMITTED, invisible.
+    ///
+    /// # Errors
+    /// Nothing of the load was kept and its label is free.
+    pub async fn prepare(
+        &self,
+        table: &Table,
+        reservation: Reservation,
+        rows: LoadRows,
+    ) -> Result<Committed, IngestError> {
+        let queue = self.live_queue(table)?;
+        self.core.memory.admit(rows.memory_bytes()).await?;
+        let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
+        let body = PrepareBody {
+            db: table.def().db_id,
+            label: own.label.clone(),
+            rows: rows.rows,
+            bytes: rows.bytes,
+            prepared_at_ms: own.prepared_at_ms,
+            files: rows.files.clone(),
+        };
+        queue.prepare(own.txn, body, &rows.blocks).await?;
+        let (txn, label) = reservation.hand_over();
+        self.core.transactions.precommitted(txn, self.core.clock.unix_ms(), rows.rows, rows.bytes);
+        self.core.memory.enter_group(rows.memory_bytes());
+        self.prepared.lock().insert(txn, Prepared { queue, own, rows });
+        Ok(Committed { label, txn, version: None })
+    }
+
+    /// Commits a prepared load. Durable and visible on return.
+    ///
+    /// # Errors
+    /// [`IngestError::TransactionNotFound`], [`IngestError::TransactionState`] with Doris's texts;
+    /// after any other error the load is still prepared.
+    pub async fn commit_prepared(&self, db: DbId, target: &TwoPhaseTarget) -> Result<TxnId, IngestError> {
+        let txn = self.find_prepared(db, target, "not pre-committed.")?;
+        let Some(prepared) = self.prepared.lock().remove(&txn) else {
+            return Err(self.state_error(txn, "not pre-committed."));
+        };
+        let outcome = prepared.queue.commit_own(prepared.own.clone(), prepared.rows.clone(), true).await;
+        match outcome {
+            Ok(_) => {
+                self.core.memory.leave_group(prepared.rows.memory_bytes());
+                Ok(txn)
+            }
+            Err(error) => {
+                self.prepared.lock().insert(txn, prepared);
+                Err(error)
+            }
+        }
+    }
+
+    /// Aborts a prepared load; its label is free afterwards.
+    ///
+    /// # Errors
+    /// Like [`Ingest::commit_prepared`].
+    pub async fn abort_prepared(
+        &self,
+        db: DbId,
+        target: &TwoPhaseTarget,
+        reason: &str,
+    ) -> Result<TxnId, IngestError> {
+        let txn = self.find_prepared(db, target, "could not abort.")?;
+        let Some(prepared) = self.prepared.lock().remove(&txn) else {
+            return Err(self.state_error(txn, "could not abort."));
+        };
+        let body = AbortBody { db, label: prepared.own.label.clone(), reason: reason.to_owned() };
+        let entry = record::json(kind::ABORT, prepared.queue.table.id(), txn, &body);
+        if let Err(error) = prepared.queue.space.wal.append(vec![entry]).await {
+            self.prepared.lock().insert(txn, prepared);
+            return Err(crate::queue::wal_error(error));
+        }
+        prepared.queue.let_go(txn);
+        self.core.memory.leave_group(prepared.rows.memory_bytes());
+        self.core.transactions.aborted(txn, self.core.clock.unix_ms(), reason.to_owned());
+        prepared.queue.table.discard(&prepared.rows.files).await;
+        Ok(txn)
+    }
+
+    fn find_prepared(&self, db: DbId, target: &TwoPhaseTarget, not: &str) -> Result<TxnId, IngestError> {
+        let info = match (target.txn, &target.label) {
+            (Some(txn), _) => self.core.transactions.by_id(txn).filter(|info| info.db == db),
+            (None, Some(label)) => self.core.transactions.by_label(db, label.as_str()),
+            (None, None) => None,
+        };
+        let named = target.txn.map(|txn| txn.to_string()).or(target.label.as_ref().map(ToString::to_string));
+        let Some(info) = info else {
+            return Err(IngestError::TransactionNotFound(named.unwrap_or_default()));
+        };
+        if target.label.as_ref().is_some_and(|label| *label != info.label) {
+            return Err(IngestError::TransactionNotFound(named.unwrap_or_default()));
+        }
+        if info.status == TransactionStatus::Precommitted {
+            Ok(info.txn)
+        } else {
+            Err(self.state_error(info.txn, not))
+        }
+    }
+
+    fn state_error(&self, txn: TxnId, not: &str) -> IngestError {
+        let Some(info) = self.core.transactions.by_id(txn) else {
+            return IngestError::TransactionNotFound(txn.to_string());
+        };
+        let (status, reason) = match info.status {
+            TransactionStatus::Aborted => ("aborted", format!(". abort reason: {}", info.reason)),
+            TransactionStatus::Visible => ("visible", format!(", {not}")),
+            TransactionStatus::Prepare => ("prepare", format!(", {not}")),
+            TransactionStatus::Precommitted => {
+                ("precommitted", ", its commit or abort is under way.".to_owned())
+            }
+        };
+        IngestError::TransactionState { txn, status, reason }
+    }
+
+    /// Waits until everything that was acknowledged before this call is visible, closing the
+    /// groups that are open.
+    pub async fn sync(&self) {
+        let queues: Vec<_> = self.queues.read().values().cloned().collect();
+        futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Sync))).await;
+    }
+
+    /// Empties a table: rows acknowledged before this call are gone, durably, on return.
+    ///
+    /// # Errors
+    /// The table is unchanged.
+    pub async fn truncate(&self, table: &Table) -> Result<Version, IngestError> {
+        let queue = self.live_queue(table)?;
+        queue.settle(CloseReason::SchemaChange).await;
+        let reservation =
+            self.begin(&table.def(), Label::of_insert(rand::random()), false, TransactionKind::Insert)?;
+        let (txn, _) = reservation.hand_over();
+        let outcome = queue.truncate(txn).await;
+        match &outcome {
+            Ok(_) => self.core.transactions.visible(txn, self.core.clock.unix_ms(), 0, 0, 0),
+            Err(error) => self.core.transactions.aborted(txn, self.core.clock.unix_ms(), error.to_string()),
+        }
+        outcome
+    }
+
+    /// Whether a two-phase load of the table waits for its commit.
+    #[must_use]
+    pub fn has_prepared(&self, table: TableId) -> bool {
+        self.queue(table).is_some_and(|queue| queue.has_prepared())
+    }
+
+    /// The most bytes that one WAL directory can still take.
+    #[must_use]
+    pub fn wal_available_bytes(&self) -> u64 {
+        let now = self.core.clock.now();
+        self.spaces.iter().map(|space| space.available(now)).max().unwrap_or(0)
+    }
+
+    /// The write-ahead logs.
+    #[must_use]
+    pub fn wal_spaces(&self) -> &[Arc<WalSpace>] {
+        &self.spaces
+    }
+
+    /// Groups that are not visible yet: what Doris counts as WALs.
+    #[must_use]
+    pub fn open_groups(&self) -> u64 {
+        self.queues.read().values().map(|queue| queue.open_groups()).sum()
+    }
+
+    #[must_use]
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.core.memory
+    }
+
+    #[must_use]
+    pub fn metrics(&self) -> &IngestMetrics {
+        &self.core.metrics
+    }
+
+    #[must_use]
+    pub fn transactions(&self) -> &Transactions {
+        &self.core.transactions
+    }
+
+    /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs.
+    pub async fn shutdown(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        let queues: Vec<_> = self.queues.read().values().cloned().collect();
+        futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Shutdown))).await;
+        self.flush_all().await;
+        if let Some(timer) = self.core.timer.get() {
+            timer.stop();
+        }
+        for space in &self.spaces {
+            let wal = space.wal.clone();
+            if let Err(panic) = tokio::task::spawn_blocking(move || wal.shutdown()).await {
+                tracing::error!(%panic, "stopping a write-ahead log panicked");
+            }
+        }
+    }
+}
+
+fn received<T>(
+    answer: Result<Result<T, IngestError>, tokio::sync::oneshot::error::RecvError>,
+) -> Result<T, IngestError> {
+    answer.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+}

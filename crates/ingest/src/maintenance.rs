@@ -1,0 +1,192 @@
+//! Flushing tables and releasing the log, in the background.
+//!
+//! A log is released up to the lowest place that somebody still needs: a group or transaction that
+//! is not visible, a memtable that is not in data files, a kept label that is not in the catalog.
+
+use crate::ingest::Ingest;
+use crate::transactions::TransactionStatus;
+use crate::wal_space::WalSpace;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_table::Table;
+use tributary_types::Lsn;
+
+/// How often tables are looked at for flushes that are due.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// How often files that left their tables are deleted.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+/// How often labels are purged and prepared loads are looked at.
+const PURGE_INTERVAL: Duration = Duration::from_secs(60);
+/// A log that keeps this share of its limit for one table has that table flushed, in percent.
+const WAL_PRESSURE_PERCENT: u64 = 50;
+
+impl Ingest {
+    /// Flushes what is due, releases the log, purges labels; until the task is cancelled.
+    pub async fn maintain(self: Arc<Self>) {
+        let mut purged_at = self.core.clock.now();
+        let mut swept_at = purged_at;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.core.memory.pressed() => {}
+                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+            }
+            self.flush_due().await;
+            if self.core.clock.now().saturating_duration_since(purged_at) >= PURGE_INTERVAL {
+                purged_at = self.core.clock.now();
+                self.purge().await;
+            }
+            if self.core.clock.now().saturating_duration_since(swept_at) >= SWEEP_INTERVAL {
+                swept_at = self.core.clock.now();
+                self.sweep().await;
+            }
+        }
+    }
+
+    async fn sweep(&self) {
+        for table in self.tables() {
+            match table.sweep().await {
+                Ok(report) if report.files == 0 => {}
+                Ok(report) => {
+                    tracing::info!(table = %table.def().table_ref(), files = report.files, bytes = report.bytes, "swept");
+                }
+                Err(error) => {
+                    tracing::warn!(table = %table.def().table_ref(), %error, "unused files stay for now")
+                }
+            }
+        }
+    }
+
+    async fn flush_due(&self) {
+        let tables = self.tables();
+        let is_pressed = self.core.memory.is_pressed() || self.wal_is_pressed();
+        let largest = tables.iter().max_by_key(|table| table.memtable_bytes()).map(|table| table.id());
+        for table in &tables {
+            let is_largest = Some(table.id()) == largest && table.memtable_bytes() > 0;
+            if table.flush_due(self.core.clock.now()) || (is_pressed && is_largest) {
+                self.flush(table).await;
+            }
+        }
+        self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());
+        self.release_logs().await;
+    }
+
+    fn wal_is_pressed(&self) -> bool {
+        let now = self.core.clock.now();
+        self.spaces.iter().any(|space| {
+            let live = space.wal.stats().live_bytes;
+            live * 100 > (live + space.available(now)) * WAL_PRESSURE_PERCENT
+        })
+    }
+
+    fn tables(&self) -> Vec<Arc<Table>> {
+        self.queues.read().values().map(|queue| Arc::clone(&queue.table)).collect()
+    }
+
+    async fn flush(&self, table: &Table) {
+        let started = self.core.clock.now();
+        match table.flush().await {
+            Ok(Some(report)) => {
+                let metrics = &self.core.metrics;
+                metrics.flushes.inc();
+                metrics.flushed_rows.inc_by(report.rows);
+                metrics.flushed_bytes.inc_by(report.bytes);
+                metrics
+                    .flush_seconds
+                    .observe(self.core.clock.now().saturating_duration_since(started).as_secs_f64());
+                tracing::info!(table = %table.def().table_ref(), rows = report.rows, bytes = report.bytes, files = report.files, "flushed");
+                self.compact(table).await;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.core.metrics.flushes_failed.inc();
+                tracing::error!(table = %table.def().table_ref(), %error, "flush failed; the rows stay in memory and in the log");
+            }
+        }
+    }
+
+    async fn compact(&self, table: &Table) {
+        match table.compact().await {
+            Ok(Some(_)) => self.core.metrics.compactions.inc(),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::error!(table = %table.def().table_ref(), %error, "compaction failed; nothing changed")
+            }
+        }
+    }
+
+    /// Flushes every table that has rows in memory and releases the logs.
+    pub async fn flush_all(&self) {
+        let tables = self.tables();
+        for table in &tables {
+            self.flush(table).await;
+        }
+        self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());
+        self.release_logs().await;
+    }
+
+    /// Releases what nobody needs any more. The order matters: the end of the log is read first,
+    /// so a transaction that begins meanwhile lies above it.
+    async fn release_logs(&self) {
+        let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
+        let next_txn = self.core.transactions.peek_next();
+        if !self.record_labels().await {
+            return;
+        }
+        let queues: Vec<_> = self.queues.read().values().cloned().collect();
+        for (space, end) in self.spaces.iter().zip(ends) {
+            let mut lowest = end;
+            for queue in queues.iter().filter(|queue| same(&queue.space, space)) {
+                // A commit moves a hold to the memtable, so the hold is read first.
+                let hold = queue.lowest_hold();
+                let memtable = queue.table.oldest_unflushed_lsn();
+                lowest = [hold, memtable].into_iter().flatten().fold(lowest, Lsn::min);
+            }
+            space.wal.set_header_value(next_txn.0);
+            space.wal.release(lowest);
+        }
+    }
+
+    /// Gives finished transactions with kept labels to the label store. False if it failed.
+    async fn record_labels(&self) -> bool {
+        let finished = self.core.transactions.take_unrecorded();
+        if finished.is_empty() {
+            return true;
+        }
+        match self.labels.record(&finished).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::error!(%error, labels = finished.len(), "labels can't be stored; the log keeps them");
+                self.core.transactions.put_back_unrecorded(finished);
+                false
+            }
+        }
+    }
+
+    async fn purge(&self) {
+        let now_ms = self.core.clock.unix_ms();
+        let before_ms = now_ms - self.options.label_keep.as_millis() as i64;
+        self.core.transactions.purge(before_ms);
+        if let Err(error) = self.labels.purge(before_ms).await {
+            tracing::warn!(%error, "old labels can't be purged now");
+        }
+        let late_ms = now_ms - self.options.precommit_timeout.as_millis() as i64;
+        let late: Vec<_> = {
+            let prepared = self.prepared.lock();
+            prepared.keys().filter_map(|&txn| self.core.transactions.by_id(txn)).collect()
+        };
+        for info in late {
+            let is_late = info.precommitted_at_ms.is_some_and(|at| at < late_ms);
+            if is_late && info.status == TransactionStatus::Precommitted {
+                let target = crate::TwoPhaseTarget { txn: Some(info.txn), label: None };
+                let outcome =
+                    self.abort_prepared(info.db, &target, "timeout: nobody committed it in time").await;
+                tracing::warn!(txn = %info.txn, label = %info.label, ok = outcome.is_ok(), "aborted a prepared load");
+            }
+        }
+    }
+}
+
+fn same(a: &Arc<WalSpace>, b: &Arc<WalSpace>) -> bool {
+    Arc::ptr_eq(a, b)
+}

@@ -1,0 +1,148 @@
+//! The budget for rows that are in memory: open groups and memtables of all tables.
+//!
+//! At the limit loads wait for a flush (slow answers first) and, if none comes in time, are
+//! refused with an error that may be retried. Nothing of a refused load was kept.
+
+use crate::error::IngestError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long a load waits for memory before it is refused.
+pub const MEMORY_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Bytes of rows in memory, and who waits for them to become fewer.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: u64,
+    wait_max: Duration,
+    in_groups: AtomicU64,
+    in_memtables: AtomicU64,
+    freed: Notify,
+    pressed: Notify,
+}
+
+impl MemoryBudget {
+    #[must_use]
+    pub fn new(limit_bytes: u64) -> Self {
+        Self {
+            limit: limit_bytes,
+            wait_max: MEMORY_WAIT_MAX,
+            in_groups: AtomicU64::new(0),
+            in_memtables: AtomicU64::new(0),
+            freed: Notify::new(),
+            pressed: Notify::new(),
+        }
+    }
+
+    /// Bytes in use.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.in_groups.load(Ordering::Relaxed) + self.in_memtables.load(Ordering::Relaxed)
+    }
+
+    #[must_use]
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes of rows in groups that are not published yet.
+    #[must_use]
+    pub fn in_groups(&self) -> u64 {
+        self.in_groups.load(Ordering::Relaxed)
+    }
+
+    /// Whether loads wait or are about to.
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        self.used() > self.limit / 2
+    }
+
+    /// Waits until `bytes` more fit, or an empty budget has room for anything.
+    ///
+    /// # Errors
+    /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
+    pub async fn admit(&self, bytes: u64) -> Result<(), IngestError> {
+        if self.has_room(bytes) {
+            return Ok(());
+        }
+        let wait = async {
+            loop {
+                let freed = self.freed.notified();
+                self.pressed.notify_one();
+                if self.has_room(bytes) {
+                    return;
+                }
+                freed.await;
+            }
+        };
+        tokio::time::timeout(self.wait_max, wait)
+            .await
+            .map_err(|_| IngestError::MemoryFull { used: self.used(), limit: self.limit })
+    }
+
+    /// Completes when a load found the budget used up.
+    pub async fn pressed(&self) {
+        self.pressed.notified().await;
+    }
+
+    pub(crate) fn enter_group(&self, bytes: u64) {
+        self.in_groups.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave_group(&self, bytes: u64) {
+        self.in_groups.fetch_sub(bytes, Ordering::Relaxed);
+        self.freed.notify_waiters();
+    }
+
+    /// Tells what all memtables hold now.
+    pub fn set_memtables(&self, bytes: u64) {
+        self.in_memtables.store(bytes, Ordering::Relaxed);
+        self.freed.notify_waiters();
+    }
+
+    /// A group of `bytes` became part of a memtable.
+    pub(crate) fn published(&self, bytes: u64) {
+        self.in_memtables.fetch_add(bytes, Ordering::Relaxed);
+        if self.is_pressed() {
+            self.pressed.notify_one();
+        }
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        let used = self.used();
+        used == 0 || used.saturating_add(bytes) <= self.limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn a_load_waits_until_a_flush_made_room() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        budget.enter_group(90);
+        let waiting = tokio::spawn({
+            let budget = Arc::clone(&budget);
+            async move { budget.admit(20).await }
+        });
+        budget.pressed().await;
+        budget.leave_group(90);
+        waiting.await.expect("no panic").expect("admitted");
+    }
+
+    #[tokio::test]
+    async fn a_load_is_refused_when_no_flush_comes() {
+        let budget = MemoryBudget { wait_max: Duration::from_millis(1), ..MemoryBudget::new(100) };
+        budget.enter_group(100);
+        let error = budget.admit(1).await.unwrap_err();
+        assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_load_larger_than_the_budget_passes_when_nothing_else_is_in_memory() {
+        MemoryBudget::new(100).admit(1000).await.expect("admitted");
+    }
+}

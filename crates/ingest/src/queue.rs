@@ -1,0 +1,797 @@
+//! One table's way from loads to visible versions: the open group, the closed groups that wait,
+//! and the commits that the log is making durable.
+//!
+//! Invariants: versions are given out and commit records submitted under one lock, and the log
+//! answers in the order of submission, so publications happen in the order of versions. A version
+//! whose commit found no space is never used again. A group's async rows are never dropped once
+//! the log has them: if its commit finds no space, the commit is tried again until it succeeds.
+
+use crate::clock::Clock;
+use crate::error::IngestError;
+use crate::group::{Appends, CloseReason, Group, Member};
+use crate::load::LoadRows;
+use crate::memory::MemoryBudget;
+use crate::metrics::IngestMetrics;
+use crate::record::{self, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::timer::{Deadline, Timer};
+use crate::transactions::{NewTransaction, TransactionKind, Transactions};
+use crate::wal_space::WalSpace;
+use arrow::array::RecordBatch;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tributary_decode::{Block, adapt, blocks_to_batches};
+use tributary_table::{Publication, Table, TableError};
+use tributary_types::{Label, Lsn, TableSchema, TxnId, Version};
+use tributary_wal::{Appended, Entry, WalError};
+
+/// A sync load of at least this size is written to the log when it arrives; smaller ones are
+/// written together with their group's commit, in one fsync.
+const HELD_LOAD_BYTES_MAX: u64 = 256 * 1024;
+/// Groups above this size are turned into columns on a thread of their own.
+const INLINE_BUILD_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How long a group whose commit found no space waits before it tries again.
+const COMMIT_RETRY: Duration = Duration::from_millis(200);
+
+/// What all tables share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub transactions: Arc<Transactions>,
+    pub clock: Arc<dyn Clock>,
+    pub metrics: Arc<IngestMetrics>,
+    pub memory: MemoryBudget,
+    pub timer: std::sync::OnceLock<Timer>,
+    pub runtime: tokio::runtime::Handle,
+}
+
+/// One unpublished transaction's hold on the log.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    low: Lsn,
+    /// A prepared two-phase load, which may wait for hours.
+    is_prepared: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    open: Option<Group>,
+    closed: VecDeque<(Group, CloseReason)>,
+    /// Somebody is working on `closed`.
+    is_committing: bool,
+    /// Commits that the log has not answered yet.
+    in_flight: usize,
+    holds: BTreeMap<TxnId, Hold>,
+    next_version: Version,
+    is_dropped: bool,
+}
+
+/// A table's groups and commits.
+pub(crate) struct TableQueue {
+    pub table: Arc<Table>,
+    pub space: Arc<WalSpace>,
+    core: Arc<Core>,
+    state: Mutex<State>,
+    published: Notify,
+}
+
+/// A load that has joined a group.
+#[derive(Debug)]
+pub(crate) struct Joined<T> {
+    pub label: Label,
+    pub txn: TxnId,
+    pub answer: oneshot::Receiver<Result<T, IngestError>>,
+    /// The caller is asked to run [`TableQueue::commit_closed_here`].
+    pub must_commit: bool,
+}
+
+/// Blocks and the schema that they were decoded for.
+pub(crate) type Part = (Arc<TableSchema>, Vec<Block>);
+
+fn parts_of(group: &Group) -> Vec<Part> {
+    group.members.iter().map(|member| (Arc::clone(&member.rows.schema), member.rows.blocks.clone())).collect()
+}
+
+/// A group or an own transaction as columns.
+struct Built {
+    batches: Vec<RecordBatch>,
+    /// The table's schema when they were built; the table adapts them if it has changed since.
+    schema: Arc<TableSchema>,
+}
+
+impl fmt::Debug for TableQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableQueue").field("table", &self.table.def().table_ref()).finish_non_exhaustive()
+    }
+}
+
+impl TableQueue {
+    pub fn new(core: Arc<Core>, table: Arc<Table>, space: Arc<WalSpace>) -> Self {
+        let next_version = table.snapshot().version.next();
+        Self {
+            table,
+            space,
+            core,
+            state: Mutex::new(State {
+                open: None,
+                closed: VecDeque::new(),
+                is_committing: false,
+                in_flight: 0,
+                holds: BTreeMap::new(),
+                next_version,
+                is_dropped: false,
+            }),
+            published: Notify::new(),
+        }
+    }
+
+    /// Joins the open group; the answer comes when the group is visible.
+    pub fn join_sync(&self, rows: LoadRows) -> Result<Joined<Version>, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        let is_logged = rows.memory_bytes() >= HELD_LOAD_BYTES_MAX;
+        self.join(rows, is_logged, kind::DATA_HELD, |group, load| {
+            group.waiters.push((load, sender));
+            let appends = Arc::clone(&group.appends);
+            Box::new(move |result: Result<Appended, WalError>| appends.done(load, result.is_ok()))
+        })
+        .map(|(label, txn, must_commit)| Joined { label, txn, answer, must_commit })
+    }
+
+    /// Joins the open group; the answer comes when the log has the rows.
+    pub fn join_async(&self, rows: LoadRows) -> Result<Joined<()>, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        self.join(rows, true, kind::DATA_ASYNC, |group, load| {
+            let appends = Arc::clone(&group.appends);
+            Box::new(move |result: Result<Appended, WalError>| {
+                appends.done(load, result.is_ok());
+                // A client that went away needs no answer; its rows are in the log all the same.
+                drop(sender.send(result.map(|_| ()).map_err(wal_error)));
+            })
+        })
+        .map(|(label, txn, must_commit)| Joined { label, txn, answer, must_commit })
+    }
+
+    fn join<F>(
+        &self,
+        rows: LoadRows,
+        is_logged: bool,
+        kind: u8,
+        answer: F,
+    ) -> Result<(Label, TxnId, bool), IngestError>
+    where
+        F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
+    {
+        let blocks = if is_logged { rows.blocks.clone() } else { Vec::new() };
+        let memory = rows.memory_bytes();
+        let table = self.table.id();
+        let mut state = self.state.lock();
+        if state.is_dropped {
+            return Err(IngestError::TableDropped(self.table.def().table_ref()));
+        }
+        self.core.memory.enter_group(memory);
+        let opened = state.open.is_none();
+        if opened {
+            let group = self.open_group();
+            state.holds.insert(group.txn, Hold { low: group.low, is_prepared: false });
+            state.open = Some(group);
+        }
+        let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };
+        let load = group.add(rows, is_logged);
+        let done = answer(group, load);
+        if is_logged {
+            group.appends.submitted();
+            let entries = data_entries(kind, table, group.txn, load, &blocks);
+            self.space.wal.submit(entries, done);
+        }
+        let (label, txn, deadline) = (group.label.clone(), group.txn, group.deadline);
+        let reason = if group.is_full() {
+            Some(CloseReason::Bytes)
+        } else if self.closes_when_free()
+            && state.in_flight == 0
+            && state.closed.is_empty()
+            && !state.is_committing
+        {
+            Some(CloseReason::LogFree)
+        } else {
+            None
+        };
+        let must_commit = reason.is_some_and(|reason| close(&mut state, reason));
+        drop(state);
+        if opened && reason.is_none() {
+            self.schedule(deadline, txn);
+        }
+        Ok((label, txn, must_commit))
+    }
+
+    fn open_group(&self) -> Group {
+        let def = self.table.def();
+        let label = Label::of_group(rand::random());
+        let now_ms = self.core.clock.unix_ms();
+        let txn = self.core.transactions.begin_group(NewTransaction {
+            db: def.db_id,
+            table: def.id,
+            table_ref: def.table_ref(),
+            label: label.clone(),
+            label_is_kept: false,
+            kind: TransactionKind::Group,
+            now_ms,
+        });
+        Group {
+            txn,
+            label,
+            prepared_at_ms: now_ms,
+            deadline: self.core.clock.now() + Duration::from_millis(def.properties.group_commit_interval_ms),
+            close_at_bytes: def.properties.group_commit_data_bytes,
+            members: Vec::new(),
+            waiters: Vec::new(),
+            next_load: 0,
+            rows: 0,
+            bytes: 0,
+            memory_bytes: 0,
+            held_bytes: 0,
+            appends: Arc::default(),
+            low: self.space.wal.end_lsn(),
+        }
+    }
+
+    fn schedule(&self, at: std::time::Instant, txn: TxnId) {
+        if let Some(timer) = self.core.timer.get() {
+            timer.schedule(Deadline { at, table: self.table.id(), txn });
+        }
+    }
+
+    fn closes_when_free(&self) -> bool {
+        self.table.def().properties.group_commit_interval_ms == 0
+    }
+
+    /// Closes the open group if it is still `txn`'s.
+    pub fn close_at_deadline(self: &Arc<Self>, txn: TxnId) {
+        let must_commit = {
+            let mut state = self.state.lock();
+            state.open.as_ref().is_some_and(|group| group.txn == txn)
+                && close(&mut state, CloseReason::Interval)
+        };
+        if must_commit {
+            self.spawn_committer();
+        }
+    }
+
+    /// Closes the open group whatever it waits for.
+    pub fn close_now(self: &Arc<Self>, reason: CloseReason) {
+        let must_commit = close(&mut self.state.lock(), reason);
+        if must_commit {
+            self.spawn_committer();
+        }
+    }
+
+    fn spawn_committer(self: &Arc<Self>) {
+        let queue = Arc::clone(self);
+        self.core.runtime.spawn(async move { queue.commit_closed().await });
+    }
+
+    /// Commits the closed groups on the caller's thread as far as that takes no waiting, and
+    /// leaves the rest to a task. Never cut off half-way, so a client that leaves harms no group.
+    pub fn commit_closed_here(self: &Arc<Self>) {
+        while let Some((group, reason)) = self.next_closed() {
+            match self.try_commit_here(group, reason) {
+                Ok(()) => {}
+                Err(later) => {
+                    self.state.lock().closed.push_front(later);
+                    self.spawn_committer();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn try_commit_here(
+        self: &Arc<Self>,
+        mut group: Group,
+        reason: CloseReason,
+    ) -> Result<(), (Group, CloseReason)> {
+        if group.memory_bytes > INLINE_BUILD_BYTES_MAX || !group.appends.is_settled() {
+            return Err((group, reason));
+        }
+        let failed = group.appends.failed();
+        group.exclude(&failed);
+        let built = self.build_now(&parts_of(&group));
+        self.submit_or_fail(group, failed, reason, built);
+        Ok(())
+    }
+
+    /// Commits the closed groups, oldest first, until there is none. Run as a task of its own.
+    async fn commit_closed(self: &Arc<Self>) {
+        while let Some((group, reason)) = self.next_closed() {
+            self.commit_group(group, reason).await;
+        }
+    }
+
+    /// The oldest closed group; without one the caller is no committer any more.
+    fn next_closed(&self) -> Option<(Group, CloseReason)> {
+        let mut state = self.state.lock();
+        let next = state.closed.pop_front();
+        state.is_committing = next.is_some();
+        next
+    }
+
+    async fn commit_group(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
+        let failed = group.appends.settled().await;
+        group.exclude(&failed);
+        let built = self.build(parts_of(&group), group.memory_bytes).await;
+        self.submit_or_fail(group, failed, reason, built);
+    }
+
+    fn submit_or_fail(
+        self: &Arc<Self>,
+        group: Group,
+        failed: Vec<u32>,
+        reason: CloseReason,
+        built: Result<Built, IngestError>,
+    ) {
+        match built {
+            Ok(built) => self.submit_group(group, failed, reason, built),
+            Err(error) => self.fail_group(group, &error),
+        }
+    }
+
+    /// Turns blocks into columns of the table's present schema.
+    async fn build(self: &Arc<Self>, parts: Vec<Part>, bytes: u64) -> Result<Built, IngestError> {
+        if bytes <= INLINE_BUILD_BYTES_MAX {
+            return self.build_now(&parts);
+        }
+        let queue = Arc::clone(self);
+        tokio::task::spawn_blocking(move || queue.build_now(&parts))
+            .await
+            .unwrap_or_else(|panic| Err(IngestError::BadBlock(format!("building columns panicked: {panic}"))))
+    }
+
+    fn build_now(&self, parts: &[Part]) -> Result<Built, IngestError> {
+        let schema = Arc::clone(&self.table.def().schema);
+        let batches = columns(parts, &schema, self.core.clock.unix_ms() * 1000)?;
+        Ok(Built { batches, schema })
+    }
+
+    fn submit_group(self: &Arc<Self>, group: Group, excluded: Vec<u32>, reason: CloseReason, built: Built) {
+        let files: Vec<_> =
+            group.members.iter().flat_map(|member| member.rows.files.iter().cloned()).collect();
+        let table = self.table.id();
+        let mut entries: Vec<Entry> = group
+            .members
+            .iter()
+            .filter(|member| !member.is_logged)
+            .flat_map(|member| {
+                data_entries(kind::DATA_HELD, table, group.txn, member.load, &member.rows.blocks)
+            })
+            .collect();
+        let body = |version: Version| CommitBody {
+            version,
+            db: self.table.def().db_id,
+            label: group.label.clone(),
+            label_is_kept: false,
+            is_group: true,
+            loads: group.members.len() as u32,
+            rows: group.rows,
+            bytes: group.bytes,
+            prepared_at_ms: group.prepared_at_ms,
+            committed_at_ms: self.core.clock.unix_ms(),
+            files: files.clone(),
+            excluded: excluded.clone(),
+        };
+        let mut state = self.state.lock();
+        let version = state.take_version();
+        entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
+        let queue = Arc::clone(self);
+        let publication = Publication {
+            version,
+            schema: built.schema,
+            batches: built.batches,
+            files: files.clone(),
+            lsn: group.low,
+        };
+        self.space.wal.submit(
+            entries,
+            Box::new(move |result| match result {
+                Ok(_) => queue.group_is_durable(group, &excluded, reason, publication),
+                Err(error) => queue.group_found_no_log(group, reason, error),
+            }),
+        );
+    }
+
+    /// Makes durable rows visible.
+    fn publish(&self, publication: Publication) {
+        if let Err(error) = self.table.publish(publication) {
+            die(&error);
+        }
+    }
+
+    fn group_is_durable(
+        self: &Arc<Self>,
+        group: Group,
+        excluded: &[u32],
+        reason: CloseReason,
+        publication: Publication,
+    ) {
+        let version = publication.version;
+        self.publish(publication);
+        self.core.memory.leave_group(group.memory_bytes);
+        self.core.memory.published(group.memory_bytes);
+        let loads = group.members.len() as u32;
+        self.core.transactions.visible(group.txn, self.core.clock.unix_ms(), loads, group.rows, group.bytes);
+        self.core.metrics.group_committed(reason, loads, group.rows);
+        self.leave(group.txn);
+        answer_waiters(group, excluded, version, &self.space);
+    }
+
+    /// Nothing was written. A full disk is waited out, because async rows are in the log already.
+    fn group_found_no_log(self: &Arc<Self>, group: Group, reason: CloseReason, error: WalError) {
+        self.state.lock().in_flight -= 1;
+        if matches!(error, WalError::NoSpace { .. }) {
+            tracing::warn!(table = %self.table.def().table_ref(), label = %group.label, %error, "commit waits for space");
+            let queue = Arc::clone(self);
+            self.core.runtime.spawn(async move {
+                tokio::time::sleep(COMMIT_RETRY).await;
+                let must_commit = {
+                    let mut state = queue.state.lock();
+                    state.closed.push_front((group, reason));
+                    !std::mem::replace(&mut state.is_committing, true)
+                };
+                if must_commit {
+                    queue.commit_closed().await;
+                }
+            });
+        } else {
+            self.fail_group(group, &wal_error(error));
+        }
+    }
+
+    fn fail_group(&self, group: Group, error: &IngestError) {
+        tracing::error!(table = %self.table.def().table_ref(), label = %group.label, %error, "group failed");
+        self.core.memory.leave_group(group.memory_bytes);
+        self.core.transactions.aborted(group.txn, self.core.clock.unix_ms(), error.to_string());
+        self.core.metrics.groups_failed.inc();
+        self.let_go(group.txn);
+        for (_, waiter) in group.waiters {
+            drop(waiter.send(Err(error.clone())));
+        }
+    }
+
+    /// A commit was answered: its hold on the log passes to the memtable, and a group that waited
+    /// for a free log may go.
+    fn leave(self: &Arc<Self>, txn: TxnId) {
+        let must_commit = {
+            let mut state = self.state.lock();
+            state.holds.remove(&txn);
+            state.in_flight -= 1;
+            state.in_flight == 0
+                && state.open.is_some()
+                && self.closes_when_free()
+                && close(&mut state, CloseReason::LogFree)
+        };
+        self.published.notify_waiters();
+        if must_commit {
+            self.spawn_committer();
+        }
+    }
+
+    /// Commits a transaction of its own. Durable and visible on return.
+    pub async fn commit_own(
+        self: &Arc<Self>,
+        own: OwnTransaction,
+        rows: LoadRows,
+        blocks_are_logged: bool,
+    ) -> Result<Version, IngestError> {
+        let built =
+            self.build(vec![(Arc::clone(&rows.schema), rows.blocks.clone())], rows.memory_bytes()).await?;
+        let (sender, answer) = oneshot::channel();
+        self.submit_own(own, rows, blocks_are_logged, built, sender)?;
+        answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+    }
+
+    fn submit_own(
+        self: &Arc<Self>,
+        own: OwnTransaction,
+        rows: LoadRows,
+        blocks_are_logged: bool,
+        built: Built,
+        sender: oneshot::Sender<Result<Version, IngestError>>,
+    ) -> Result<(), IngestError> {
+        let table = self.table.id();
+        let mut state = self.state.lock();
+        if state.is_dropped {
+            return Err(IngestError::TableDropped(self.table.def().table_ref()));
+        }
+        let low = state.holds.get(&own.txn).map_or_else(|| self.space.wal.end_lsn(), |hold| hold.low);
+        state.holds.insert(own.txn, Hold { low, is_prepared: false });
+        let version = state.take_version();
+        let mut entries = if blocks_are_logged {
+            Vec::new()
+        } else {
+            data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks)
+        };
+        entries.push(record::json(kind::COMMIT, table, own.txn, &self.own_commit_body(&own, &rows, version)));
+        let queue = Arc::clone(self);
+        let memory = rows.memory_bytes();
+        self.core.memory.enter_group(memory);
+        let publication = Publication {
+            version,
+            schema: built.schema,
+            batches: built.batches,
+            files: rows.files,
+            lsn: low,
+        };
+        self.space.wal.submit(
+            entries,
+            Box::new(move |result| {
+                queue.core.memory.leave_group(memory);
+                let outcome = match result {
+                    Ok(_) => {
+                        queue.publish(publication);
+                        queue.core.memory.published(memory);
+                        let now_ms = queue.core.clock.unix_ms();
+                        queue.core.transactions.visible(own.txn, now_ms, 1, rows.rows, rows.bytes);
+                        queue.leave(own.txn);
+                        Ok(version)
+                    }
+                    Err(error) => {
+                        queue.own_failed(own.txn, low, blocks_are_logged);
+                        Err(wal_error(error))
+                    }
+                };
+                drop(sender.send(outcome));
+            }),
+        );
+        Ok(())
+    }
+
+    fn own_commit_body(&self, own: &OwnTransaction, rows: &LoadRows, version: Version) -> CommitBody {
+        CommitBody {
+            version,
+            db: self.table.def().db_id,
+            label: own.label.clone(),
+            label_is_kept: own.label_is_kept,
+            is_group: false,
+            loads: 1,
+            rows: rows.rows,
+            bytes: rows.bytes,
+            prepared_at_ms: own.prepared_at_ms,
+            committed_at_ms: self.core.clock.unix_ms(),
+            files: rows.files.clone(),
+            excluded: Vec::new(),
+        }
+    }
+
+    /// A commit that found no space: a prepared load stays prepared, any other lets go of the log.
+    fn own_failed(self: &Arc<Self>, txn: TxnId, low: Lsn, is_prepared: bool) {
+        self.leave(txn);
+        if is_prepared {
+            self.state.lock().holds.insert(txn, Hold { low, is_prepared: true });
+        }
+    }
+
+    /// Makes a two-phase load durable. It stays invisible until it is committed.
+    pub async fn prepare(
+        self: &Arc<Self>,
+        txn: TxnId,
+        body: PrepareBody,
+        blocks: &[Block],
+    ) -> Result<(), IngestError> {
+        let table = self.table.id();
+        let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, blocks);
+        entries.push(record::json(kind::PREPARE, table, txn, &body));
+        {
+            let mut state = self.state.lock();
+            if state.is_dropped {
+                return Err(IngestError::TableDropped(self.table.def().table_ref()));
+            }
+            state.holds.insert(txn, Hold { low: self.space.wal.end_lsn(), is_prepared: true });
+        }
+        let result = self.space.wal.append(entries).await;
+        if result.is_err() {
+            self.let_go(txn);
+        }
+        result.map(|_| ()).map_err(wal_error)
+    }
+
+    /// Restores the hold of a prepared load that recovery found.
+    pub fn hold_prepared(&self, txn: TxnId, low: Lsn) {
+        self.state.lock().holds.insert(txn, Hold { low, is_prepared: true });
+    }
+
+    /// An aborted transaction's rows are no longer needed in the log.
+    pub fn let_go(&self, txn: TxnId) {
+        self.state.lock().holds.remove(&txn);
+    }
+
+    /// Empties the table. Durable and visible on return.
+    pub async fn truncate(self: &Arc<Self>, txn: TxnId) -> Result<Version, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        {
+            let mut state = self.state.lock();
+            let low = self.space.wal.end_lsn();
+            state.holds.insert(txn, Hold { low, is_prepared: false });
+            let version = state.take_version();
+            let entry = record::json(kind::TRUNCATE, self.table.id(), txn, &TruncateBody { version });
+            let queue = Arc::clone(self);
+            self.space.wal.submit(
+                vec![entry],
+                Box::new(move |result| {
+                    let outcome = result.map(|_| version).map_err(wal_error);
+                    if outcome.is_ok()
+                        && let Err(error) = queue.table.publish_truncate(version, low)
+                    {
+                        die(&error);
+                    }
+                    queue.leave(txn);
+                    drop(sender.send(outcome));
+                }),
+            );
+        }
+        answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+    }
+
+    /// Closes the open group and waits until everything that had joined by now is visible.
+    pub async fn settle(self: &Arc<Self>, reason: CloseReason) {
+        self.close_now(reason);
+        let awaited: Vec<TxnId> = {
+            let state = self.state.lock();
+            state.holds.iter().filter(|(_, hold)| !hold.is_prepared).map(|(&txn, _)| txn).collect()
+        };
+        loop {
+            let published = self.published.notified();
+            tokio::pin!(published);
+            published.as_mut().enable();
+            {
+                let state = self.state.lock();
+                if state.is_dropped || !awaited.iter().any(|txn| state.holds.contains_key(txn)) {
+                    return;
+                }
+            }
+            published.await;
+        }
+    }
+
+    /// Whether a two-phase load waits for its commit.
+    pub fn has_prepared(&self) -> bool {
+        self.state.lock().holds.values().any(|hold| hold.is_prepared)
+    }
+
+    /// Refuses further loads; those that wait are told.
+    pub fn drop_table(&self) {
+        let groups: Vec<Group> = {
+            let mut state = self.state.lock();
+            state.is_dropped = true;
+            state.holds.clear();
+            state
+                .open
+                .take()
+                .into_iter()
+                .chain(state.closed.drain(..).map(|(group, _)| group).collect::<Vec<_>>())
+                .collect()
+        };
+        let error = IngestError::TableDropped(self.table.def().table_ref());
+        for group in groups {
+            self.fail_group(group, &error);
+        }
+        self.published.notify_waiters();
+    }
+
+    /// The lowest place in the log that the table's unpublished transactions need.
+    pub fn lowest_hold(&self) -> Option<Lsn> {
+        self.state.lock().holds.values().map(|hold| hold.low).min()
+    }
+
+    /// Groups that are not visible yet.
+    pub fn open_groups(&self) -> u64 {
+        let state = self.state.lock();
+        state.open.iter().count() as u64 + state.closed.len() as u64
+    }
+
+    /// Sets the version that the next commit gets, after recovery.
+    pub fn continue_after(&self, version: Version) {
+        let mut state = self.state.lock();
+        state.next_version = state.next_version.max(version.next());
+    }
+
+    /// Puts a group that recovery found uncommitted in front of all others, closed.
+    pub async fn commit_recovered(self: &Arc<Self>, group: Group) {
+        self.state.lock().holds.insert(group.txn, Hold { low: group.low, is_prepared: false });
+        self.core.memory.enter_group(group.memory_bytes);
+        self.commit_group(group, CloseReason::Recovery).await;
+    }
+}
+
+impl State {
+    fn take_version(&mut self) -> Version {
+        let version = self.next_version;
+        self.next_version = version.next();
+        self.in_flight += 1;
+        version
+    }
+}
+
+/// Ends the process: rows are durable and can't be shown, so no answer would be true. The next
+/// start replays them.
+fn die(error: &TableError) -> ! {
+    tracing::error!(%error, "committed rows can't be published; restart the server to replay them");
+    eprintln!("tributary: committed rows can't be published: {error}; restart the server to replay them");
+    std::process::abort()
+}
+
+/// What a transaction of its own is called.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTransaction {
+    pub txn: TxnId,
+    pub label: Label,
+    pub label_is_kept: bool,
+    pub prepared_at_ms: i64,
+}
+
+/// Moves the open group to the closed ones. True if the caller must see to their commit.
+fn close(state: &mut State, reason: CloseReason) -> bool {
+    let Some(group) = state.open.take() else { return false };
+    state.closed.push_back((group, reason));
+    !std::mem::replace(&mut state.is_committing, true)
+}
+
+fn data_entries(
+    kind: u8,
+    table: tributary_types::TableId,
+    txn: TxnId,
+    load: u32,
+    blocks: &[Block],
+) -> Vec<Entry> {
+    blocks.iter().map(|block| record::data(kind, table, txn, load, block)).collect()
+}
+
+/// Columns of `schema` from blocks of it or of earlier schemas, in the order of the loads.
+pub(crate) fn columns(
+    parts: &[Part],
+    schema: &TableSchema,
+    now_micros: i64,
+) -> Result<Vec<RecordBatch>, IngestError> {
+    let bad = |error: String| IngestError::BadBlock(error);
+    let mut batches = Vec::new();
+    for same in parts.chunk_by(|a, b| a.0.version == b.0.version) {
+        let from = &same[0].0;
+        let blocks: Vec<Block> = same.iter().flat_map(|(_, blocks)| blocks.iter().cloned()).collect();
+        let of_run = blocks_to_batches(from, &blocks).map_err(|error| bad(error.to_string()))?;
+        if from.version == schema.version {
+            batches.extend(of_run);
+            continue;
+        }
+        for batch in of_run {
+            batches.push(adapt(&batch, from, schema, now_micros).map_err(|error| bad(error.to_string()))?);
+        }
+    }
+    Ok(batches)
+}
+
+/// Tells the waiting loads. Those in `excluded` found no space for their rows and are told so.
+fn answer_waiters(group: Group, excluded: &[u32], version: Version, space: &WalSpace) {
+    for (load, waiter) in group.waiters {
+        let outcome = if excluded.contains(&load) { Err(space.no_space()) } else { Ok(version) };
+        // A client that went away needs no answer.
+        drop(waiter.send(outcome));
+    }
+}
+
+pub(crate) fn wal_error(error: WalError) -> IngestError {
+    match error {
+        WalError::NoSpace { dir, needed, available } => {
+            IngestError::NoSpace { dir: dir.display().to_string(), needed, available }
+        }
+        other => IngestError::WalFailed(other.to_string()),
+    }
+}
+
+/// Members of a group that recovery rebuilt.
+pub(crate) fn recovered_member(load: u32, rows: LoadRows) -> Member {
+    Member { load, rows, is_logged: true }
+}
+
+/// The appends of a group whose rows are in the log already.
+pub(crate) fn no_appends() -> Arc<Appends> {
+    Arc::default()
+}

@@ -1,0 +1,436 @@
+//! From the log back to tables and transactions.
+//!
+//! A commit whose version the table's Delta log already has is skipped (that is what makes replay
+//! idempotent); later ones are published in the order of their versions. Rows of acknowledged
+//! async loads whose group has no commit record get one now. Prepared two-phase loads wait again.
+//! Everything else without a commit never happened.
+
+use crate::error::IngestError;
+use crate::group::Group;
+use crate::ingest::{Ingest, IngestOptions, Prepared, SchemaHistory};
+use crate::load::LoadRows;
+use crate::queue::{OwnTransaction, TableQueue, columns, no_appends, recovered_member, wal_error};
+use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::transactions::{TransactionInfo, TransactionKind, TransactionStatus};
+use crate::wal_space::WalSpace;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tributary_decode::Block;
+use tributary_table::{Publication, Table, TableError};
+use tributary_types::{Label, Lsn, TableId, TableSchema, TxnId, Version};
+use tributary_wal::{Disk, Entry, Wal};
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    pub entries: u64,
+    /// Commits that the tables had in data files already.
+    pub commits_skipped: u64,
+    pub commits_replayed: u64,
+    pub rows_replayed: u64,
+    /// Groups that a crash left without a commit record, with acknowledged rows.
+    pub groups_finished: u64,
+    /// Two-phase loads that wait for their commit or abort.
+    pub prepared: u64,
+    /// Transactions that were never committed.
+    pub discarded: u64,
+    /// Bytes of a torn tail that were cut, over all logs.
+    pub torn_bytes: u64,
+}
+
+/// The logs, open, and what they held.
+pub(crate) struct Logs {
+    wals: Vec<Wal>,
+    pub next_txn: TxnId,
+    pub contents: Contents,
+}
+
+impl Logs {
+    pub fn spaces(&self, options: &IngestOptions, disk: &Arc<dyn Disk>) -> Vec<Arc<WalSpace>> {
+        let dirs = options.wal_dirs.iter().zip(&self.wals);
+        dirs.map(|(dir, wal)| {
+            Arc::new(WalSpace::new(dir.clone(), wal.clone(), Arc::clone(disk), options.wal_limit))
+        })
+        .collect()
+    }
+}
+
+/// What the logs say, ordered so that it can be applied.
+#[derive(Default)]
+pub(crate) struct Contents {
+    changes: HashMap<TableId, BTreeMap<Version, Change>>,
+    finished: Vec<TransactionInfo>,
+    unfinished: BTreeMap<TxnId, Pending>,
+    report: RecoveryReport,
+}
+
+enum Change {
+    Commit { txn: TxnId, low: Lsn, body: CommitBody, loads: Vec<LoadData> },
+    Truncate { low: Lsn },
+}
+
+struct LoadData {
+    load: u32,
+    is_async: bool,
+    schema: Arc<TableSchema>,
+    block: Block,
+}
+
+struct Pending {
+    table: TableId,
+    low: Lsn,
+    log: usize,
+    loads: Vec<LoadData>,
+    prepare: Option<PrepareBody>,
+}
+
+/// Reads all logs.
+pub(crate) fn read_logs(
+    options: &IngestOptions,
+    disk: &Arc<dyn Disk>,
+    tables: &[Arc<Table>],
+    history: &dyn SchemaHistory,
+) -> Result<Logs, IngestError> {
+    let by_id: HashMap<TableId, &Arc<Table>> = tables.iter().map(|table| (table.id(), table)).collect();
+    let mut reader = Reader { tables: &by_id, history, contents: Contents::default(), next_txn: TxnId(1) };
+    let mut wals = Vec::new();
+    for (log, dir) in options.wal_dirs.iter().enumerate() {
+        let mut recovered = Wal::recover(Arc::clone(disk), dir, options.wal.clone()).map_err(wal_error)?;
+        while let Some((lsn, entry)) =
+            recovered.next().map_err(|error| IngestError::Recovery(error.to_string()))?
+        {
+            reader.entry(log, lsn, entry)?;
+        }
+        let (wal, report) = recovered.start().map_err(|error| IngestError::Recovery(error.to_string()))?;
+        reader.next_txn = reader.next_txn.max(TxnId(report.header_value));
+        reader.contents.report.torn_bytes += report.torn.as_ref().map_or(0, |torn| torn.bytes);
+        wals.push(wal);
+    }
+    Ok(Logs { wals, next_txn: reader.next_txn, contents: reader.contents })
+}
+
+struct Reader<'a> {
+    tables: &'a HashMap<TableId, &'a Arc<Table>>,
+    history: &'a dyn SchemaHistory,
+    contents: Contents,
+    next_txn: TxnId,
+}
+
+impl Reader<'_> {
+    fn entry(&mut self, log: usize, lsn: Lsn, entry: Entry) -> Result<(), IngestError> {
+        self.contents.report.entries += 1;
+        self.next_txn = self.next_txn.max(entry.txn.next());
+        match entry.kind {
+            kind::DATA_ASYNC | kind::DATA_HELD => self.data(log, lsn, &entry),
+            kind::COMMIT => self.commit(lsn, &entry),
+            kind::PREPARE => self.prepare(log, lsn, &entry),
+            kind::ABORT => self.abort(&entry),
+            kind::TRUNCATE => self.truncate(lsn, &entry),
+            other => Err(IngestError::Recovery(format!(
+                "the write-ahead log has an entry of unknown kind {other} at LSN {lsn}; \
+                 it was written by a newer server: start that one"
+            ))),
+        }
+    }
+
+    fn data(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        let Some(table) = self.tables.get(&entry.table) else { return Ok(()) };
+        let damaged = |what: String| {
+            IngestError::Recovery(format!(
+                "rows of table {} in the write-ahead log at LSN {lsn} can't be read: {what}",
+                table.def().table_ref()
+            ))
+        };
+        let block = Block::from_bytes(entry.body.clone()).map_err(|error| damaged(error.to_string()))?;
+        let version = block.schema_version();
+        let current = Arc::clone(&table.def().schema);
+        let schema = if version == current.version {
+            current
+        } else {
+            self.history
+                .schema(entry.table, version)
+                .ok_or_else(|| damaged(format!("its schema version {version} is not in the catalog")))?
+        };
+        let pending = self.pending(log, lsn, entry);
+        pending.loads.push(LoadData {
+            load: entry.tag,
+            is_async: entry.kind == kind::DATA_ASYNC,
+            schema,
+            block,
+        });
+        Ok(())
+    }
+
+    fn pending(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> &mut Pending {
+        self.contents.unfinished.entry(entry.txn).or_insert_with(|| Pending {
+            table: entry.table,
+            low: lsn,
+            log,
+            loads: Vec::new(),
+            prepare: None,
+        })
+    }
+
+    fn commit(&mut self, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        let body: CommitBody = parse(lsn, entry)?;
+        let pending = self.contents.unfinished.remove(&entry.txn);
+        let Some(table) = self.tables.get(&entry.table) else { return Ok(()) };
+        self.contents.finished.push(TransactionInfo {
+            txn: entry.txn,
+            db: body.db,
+            table: entry.table,
+            table_ref: table.def().table_ref(),
+            label: body.label.clone(),
+            label_is_kept: body.label_is_kept,
+            kind: if body.is_group { TransactionKind::Group } else { TransactionKind::StreamLoad },
+            status: TransactionStatus::Visible,
+            prepared_at_ms: body.prepared_at_ms,
+            precommitted_at_ms: None,
+            finished_at_ms: Some(body.committed_at_ms),
+            reason: String::new(),
+            loads: body.loads,
+            rows: body.rows,
+            bytes: body.bytes,
+        });
+        if body.version <= table.persisted_version() {
+            self.contents.report.commits_skipped += 1;
+            return Ok(());
+        }
+        let (low, mut loads) = pending.map_or((lsn, Vec::new()), |pending| (pending.low, pending.loads));
+        loads.retain(|data| !body.excluded.contains(&data.load));
+        let version = body.version;
+        let change = Change::Commit { txn: entry.txn, low, body, loads };
+        self.contents.changes.entry(entry.table).or_default().insert(version, change);
+        Ok(())
+    }
+
+    fn prepare(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        let body: PrepareBody = parse(lsn, entry)?;
+        if self.tables.contains_key(&entry.table) {
+            self.pending(log, lsn, entry).prepare = Some(body);
+        }
+        Ok(())
+    }
+
+    fn abort(&mut self, entry: &Entry) -> Result<(), IngestError> {
+        let body: AbortBody = parse(Lsn(0), entry)?;
+        tracing::debug!(txn = %entry.txn, label = %body.label, reason = %body.reason, "aborted before the restart");
+        self.contents.unfinished.remove(&entry.txn);
+        Ok(())
+    }
+
+    fn truncate(&mut self, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
+        let body: TruncateBody = parse(lsn, entry)?;
+        if let Some(table) = self.tables.get(&entry.table)
+            && body.version > table.persisted_version()
+        {
+            let changes = self.contents.changes.entry(entry.table).or_default();
+            changes.insert(body.version, Change::Truncate { low: lsn });
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: DeserializeOwned>(lsn: Lsn, entry: &Entry) -> Result<T, IngestError> {
+    serde_json::from_slice(&entry.body).map_err(|error| {
+        IngestError::Recovery(format!(
+            "an entry of kind {} at LSN {lsn} of the write-ahead log can't be read: {error}",
+            entry.kind
+        ))
+    })
+}
+
+/// Applies what the logs say.
+pub(crate) async fn replay(
+    ingest: &Arc<Ingest>,
+    mut contents: Contents,
+    tables: Vec<Arc<Table>>,
+) -> Result<RecoveryReport, IngestError> {
+    let mut report = std::mem::take(&mut contents.report);
+    for table in tables {
+        let queue = ingest.new_queue(table);
+        let changes = contents.changes.remove(&queue.table.id()).unwrap_or_default();
+        apply(ingest, &queue, changes, &mut report)?;
+        ingest.queues.write().insert(queue.table.id(), queue);
+    }
+    for info in contents.finished {
+        ingest.core.transactions.restore(info, false);
+    }
+    for (txn, pending) in contents.unfinished {
+        finish(ingest, txn, pending, &mut report).await?;
+    }
+    Ok(report)
+}
+
+fn apply(
+    ingest: &Ingest,
+    queue: &TableQueue,
+    changes: BTreeMap<Version, Change>,
+    report: &mut RecoveryReport,
+) -> Result<(), IngestError> {
+    let schema = Arc::clone(&queue.table.def().schema);
+    let now_micros = ingest.core.clock.unix_ms() * 1000;
+    let mut last = queue.table.persisted_version();
+    for (version, change) in changes {
+        last = version;
+        match change {
+            Change::Truncate { low } => {
+                queue.table.publish_truncate(version, low).map_err(|error| unpublished(queue, &error))?;
+            }
+            Change::Commit { txn, low, body, loads } => {
+                let parts: Vec<_> = loads.into_iter().map(|data| (data.schema, vec![data.block])).collect();
+                let batches = columns(&parts, &schema, now_micros)?;
+                let in_blocks: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+                let in_files: u64 = body.files.iter().map(|file| file.rows).sum();
+                if in_blocks + in_files != body.rows {
+                    return Err(IngestError::Recovery(format!(
+                        "transaction {txn} of table {} committed {} rows and the write-ahead log holds {}; \
+                         the log is incomplete, restore it from a copy",
+                        queue.table.def().table_ref(),
+                        body.rows,
+                        in_blocks + in_files
+                    )));
+                }
+                report.commits_replayed += 1;
+                report.rows_replayed += body.rows;
+                let publication = Publication {
+                    version,
+                    schema: Arc::clone(&schema),
+                    batches,
+                    files: body.files,
+                    lsn: low,
+                };
+                queue.table.publish(publication).map_err(|error| unpublished(queue, &error))?;
+            }
+        }
+    }
+    queue.continue_after(last);
+    Ok(())
+}
+
+fn unpublished(queue: &TableQueue, error: &TableError) -> IngestError {
+    IngestError::Table { table: queue.table.def().table_ref(), reason: error.to_string() }
+}
+
+async fn finish(
+    ingest: &Arc<Ingest>,
+    txn: TxnId,
+    pending: Pending,
+    report: &mut RecoveryReport,
+) -> Result<(), IngestError> {
+    let Some(queue) = ingest.queue(pending.table) else { return Ok(()) };
+    if let Some(body) = pending.prepare {
+        report.prepared += 1;
+        restore_prepared(ingest, &queue, txn, pending.low, body, pending.loads);
+        return Ok(());
+    }
+    let acknowledged: Vec<LoadData> = pending.loads.into_iter().filter(|data| data.is_async).collect();
+    if acknowledged.is_empty() {
+        report.discarded += 1;
+        return Ok(());
+    }
+    report.groups_finished += 1;
+    let group = recovered_group(ingest, &queue, txn, pending.low, acknowledged);
+    report.rows_replayed += group.rows;
+    queue.commit_recovered(group).await;
+    tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
+    queue.settle(crate::group::CloseReason::Recovery).await;
+    Ok(())
+}
+
+fn recovered_group(ingest: &Ingest, queue: &TableQueue, txn: TxnId, low: Lsn, loads: Vec<LoadData>) -> Group {
+    let def = queue.table.def();
+    let label = Label::of_group(rand::random());
+    let now_ms = ingest.core.clock.unix_ms();
+    ingest.core.transactions.restore(
+        TransactionInfo {
+            txn,
+            db: def.db_id,
+            table: def.id,
+            table_ref: def.table_ref(),
+            label: label.clone(),
+            label_is_kept: false,
+            kind: TransactionKind::Group,
+            status: TransactionStatus::Prepare,
+            prepared_at_ms: now_ms,
+            precommitted_at_ms: None,
+            finished_at_ms: None,
+            reason: String::new(),
+            loads: 0,
+            rows: 0,
+            bytes: 0,
+        },
+        false,
+    );
+    let mut group = Group {
+        txn,
+        label,
+        prepared_at_ms: now_ms,
+        deadline: Instant::now() + Duration::ZERO,
+        close_at_bytes: u64::MAX,
+        members: Vec::new(),
+        waiters: Vec::new(),
+        next_load: 0,
+        rows: 0,
+        bytes: 0,
+        memory_bytes: 0,
+        held_bytes: 0,
+        appends: no_appends(),
+        low,
+    };
+    for data in loads {
+        let rows = LoadRows::of_blocks(data.schema, vec![data.block]);
+        group.rows += rows.rows;
+        group.bytes += rows.bytes;
+        group.memory_bytes += rows.memory_bytes();
+        group.members.push(recovered_member(data.load, rows));
+    }
+    group
+}
+
+fn restore_prepared(
+    ingest: &Ingest,
+    queue: &Arc<TableQueue>,
+    txn: TxnId,
+    low: Lsn,
+    body: PrepareBody,
+    loads: Vec<LoadData>,
+) {
+    let def = queue.table.def();
+    let schema = loads.first().map_or_else(|| Arc::clone(&def.schema), |data| Arc::clone(&data.schema));
+    let rows = LoadRows {
+        schema,
+        blocks: loads.into_iter().map(|data| data.block).collect(),
+        files: body.files,
+        rows: body.rows,
+        bytes: body.bytes,
+    };
+    ingest.core.transactions.restore(
+        TransactionInfo {
+            txn,
+            db: body.db,
+            table: def.id,
+            table_ref: def.table_ref(),
+            label: body.label.clone(),
+            label_is_kept: true,
+            kind: TransactionKind::StreamLoad,
+            status: TransactionStatus::Precommitted,
+            prepared_at_ms: body.prepared_at_ms,
+            precommitted_at_ms: Some(body.prepared_at_ms),
+            finished_at_ms: None,
+            reason: String::new(),
+            loads: 1,
+            rows: body.rows,
+            bytes: body.bytes,
+        },
+        false,
+    );
+    queue.table.hold(&rows.files);
+    queue.hold_prepared(txn, low);
+    ingest.core.memory.enter_group(rows.memory_bytes());
+    let own =
+        OwnTransaction { txn, label: body.label, label_is_kept: true, prepared_at_ms: body.prepared_at_ms };
+    ingest.prepared.lock().insert(txn, Prepared { queue: Arc::clone(queue), own, rows });
+}

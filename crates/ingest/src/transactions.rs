@@ -1,0 +1,426 @@
+//! Labels and the states of transactions.
+//!
+//! A transaction goes PREPARE → (PRECOMMITTED) → VISIBLE, or ABORTED. A label that a client chose
+//! is unique in its database until its transaction is aborted or its record is purged; labels made
+//! here are random and are only looked up by people. COMMITTED (durable, not yet visible) is
+//! passed in one step: the commit's fsync and the publication are one callback.
+
+use crate::error::IngestError;
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
+
+/// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
+const FINISHED_REMEMBERED_MAX: usize = 10_000;
+
+/// What kind of load a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionKind {
+    Group,
+    Insert,
+    StreamLoad,
+}
+
+impl TransactionKind {
+    /// The name in `LoadJobSourceType`.
+    #[must_use]
+    pub const fn source_type(self) -> &'static str {
+        match self {
+            Self::Group | Self::Insert => "INSERT_STREAMING",
+            Self::StreamLoad => "BACKEND_STREAMING",
+        }
+    }
+}
+
+/// Where a transaction is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    Prepare,
+    Precommitted,
+    Visible,
+    Aborted,
+}
+
+impl TransactionStatus {
+    /// The name in SHOW TRANSACTION and in error texts.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "PREPARE",
+            Self::Precommitted => "PRECOMMITTED",
+            Self::Visible => "VISIBLE",
+            Self::Aborted => "ABORTED",
+        }
+    }
+
+    /// Reads [`TransactionStatus::name`].
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Prepare, Self::Precommitted, Self::Visible, Self::Aborted]
+            .into_iter()
+            .find(|status| status.name().eq_ignore_ascii_case(text))
+    }
+
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Visible | Self::Aborted)
+    }
+}
+
+/// One transaction, as people see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransactionInfo {
+    pub txn: TxnId,
+    pub db: DbId,
+    pub table: TableId,
+    pub table_ref: TableRef,
+    pub label: Label,
+    /// The label was chosen by a client and stays unique after the transaction's end.
+    pub label_is_kept: bool,
+    pub kind: TransactionKind,
+    pub status: TransactionStatus,
+    pub prepared_at_ms: i64,
+    pub precommitted_at_ms: Option<i64>,
+    pub finished_at_ms: Option<i64>,
+    /// Why it was aborted; empty otherwise.
+    pub reason: String,
+    pub loads: u32,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A transaction of a two-phase load, by id, by label, or by both (which must agree).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TwoPhaseTarget {
+    pub txn: Option<TxnId>,
+    pub label: Option<Label>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    by_id: HashMap<TxnId, TransactionInfo>,
+    /// Labels in use: of running transactions and the kept ones of visible transactions.
+    labels: HashMap<(DbId, Label), TxnId>,
+    /// Finished transactions without a kept label, oldest first.
+    finished: VecDeque<TxnId>,
+    /// Finished transactions with a kept label that the label store does not have yet.
+    unrecorded: Vec<TransactionInfo>,
+}
+
+/// All running transactions and the recently finished ones.
+#[derive(Debug)]
+pub struct Transactions {
+    next: AtomicU64,
+    book: Mutex<Book>,
+}
+
+impl Transactions {
+    #[must_use]
+    pub fn new(next: TxnId) -> Self {
+        Self { next: AtomicU64::new(next.0.max(1)), book: Mutex::default() }
+    }
+
+    /// The id that the next transaction gets.
+    #[must_use]
+    pub fn peek_next(&self) -> TxnId {
+        TxnId(self.next.load(Ordering::Relaxed))
+    }
+
+    /// A new transaction in PREPARE.
+    ///
+    /// # Errors
+    /// [`IngestError::LabelUsed`] if the label belongs to a transaction that is not aborted.
+    pub fn begin(self: &Arc<Self>, new: NewTransaction) -> Result<Reservation, IngestError> {
+        let info = self.start(new)?;
+        Ok(Reservation { txn: info.0, label: info.1, transactions: Arc::clone(self), open: true })
+    }
+
+    /// Like [`Transactions::begin`], for a group, which nobody can leave half done.
+    pub(crate) fn begin_group(&self, new: NewTransaction) -> TxnId {
+        let mut book = self.book.lock();
+        self.insert(&mut book, new)
+    }
+
+    fn start(&self, new: NewTransaction) -> Result<(TxnId, Label), IngestError> {
+        let mut book = self.book.lock();
+        if let Some(&txn) = book.labels.get(&(new.db, new.label.clone())) {
+            let status = book.by_id.get(&txn).map_or("VISIBLE", |info| info.status.name());
+            return Err(IngestError::LabelUsed { label: new.label, txn, status });
+        }
+        let label = new.label.clone();
+        let db = new.db;
+        let kept = new.label_is_kept;
+        let txn = self.insert(&mut book, new);
+        if kept {
+            book.labels.insert((db, label.clone()), txn);
+        }
+        Ok((txn, label))
+    }
+
+    fn insert(&self, book: &mut Book, new: NewTransaction) -> TxnId {
+        let txn = TxnId(self.next.fetch_add(1, Ordering::Relaxed));
+        book.by_id.insert(
+            txn,
+            TransactionInfo {
+                txn,
+                db: new.db,
+                table: new.table,
+                table_ref: new.table_ref,
+                label: new.label,
+                label_is_kept: new.label_is_kept,
+                kind: new.kind,
+                status: TransactionStatus::Prepare,
+                prepared_at_ms: new.now_ms,
+                precommitted_at_ms: None,
+                finished_at_ms: None,
+                reason: String::new(),
+                loads: 0,
+                rows: 0,
+                bytes: 0,
+            },
+        );
+        txn
+    }
+
+    pub(crate) fn precommitted(&self, txn: TxnId, now_ms: i64, rows: u64, bytes: u64) {
+        if let Some(info) = self.book.lock().by_id.get_mut(&txn) {
+            info.status = TransactionStatus::Precommitted;
+            info.precommitted_at_ms = Some(now_ms);
+            (info.loads, info.rows, info.bytes) = (1, rows, bytes);
+        }
+    }
+
+    pub(crate) fn visible(&self, txn: TxnId, now_ms: i64, loads: u32, rows: u64, bytes: u64) {
+        self.finish(txn, TransactionStatus::Visible, now_ms, String::new(), Some((loads, rows, bytes)));
+    }
+
+    pub(crate) fn aborted(&self, txn: TxnId, now_ms: i64, reason: String) {
+        self.finish(txn, TransactionStatus::Aborted, now_ms, reason, None);
+    }
+
+    fn finish(
+        &self,
+        txn: TxnId,
+        status: TransactionStatus,
+        now_ms: i64,
+        reason: String,
+        sizes: Option<(u32, u64, u64)>,
+    ) {
+        let mut book = self.book.lock();
+        let Some(info) = book.by_id.get_mut(&txn) else { return };
+        info.status = status;
+        info.finished_at_ms = Some(now_ms);
+        info.reason = reason;
+        if let Some(sizes) = sizes {
+            (info.loads, info.rows, info.bytes) = sizes;
+        }
+        let info = info.clone();
+        book.remember(info);
+    }
+
+    /// Puts a transaction that recovery or the label store knows into the book.
+    pub(crate) fn restore(&self, info: TransactionInfo, recorded: bool) {
+        self.next.fetch_max(info.txn.0 + 1, Ordering::Relaxed);
+        let mut book = self.book.lock();
+        if info.label_is_kept && info.status != TransactionStatus::Aborted {
+            book.labels.insert((info.db, info.label.clone()), info.txn);
+        }
+        book.by_id.insert(info.txn, info.clone());
+        if info.status.is_final() && !recorded {
+            book.remember(info);
+        }
+    }
+
+    /// The transaction with that id, if it runs or is remembered.
+    #[must_use]
+    pub fn by_id(&self, txn: TxnId) -> Option<TransactionInfo> {
+        self.book.lock().by_id.get(&txn).cloned()
+    }
+
+    /// The newest transaction with that label, if it runs or is remembered.
+    #[must_use]
+    pub fn by_label(&self, db: DbId, label: &str) -> Option<TransactionInfo> {
+        let book = self.book.lock();
+        book.by_id
+            .values()
+            .filter(|info| info.db == db && info.label.as_str() == label)
+            .max_by_key(|info| info.txn)
+            .cloned()
+    }
+
+    /// All remembered transactions of a database, newest first.
+    #[must_use]
+    pub fn of_db(&self, db: DbId) -> Vec<TransactionInfo> {
+        let mut all: Vec<_> = self.book.lock().by_id.values().filter(|info| info.db == db).cloned().collect();
+        all.sort_by_key(|info| std::cmp::Reverse(info.txn));
+        all
+    }
+
+    /// Takes what the label store does not have yet. What can't be stored must be put back.
+    pub(crate) fn take_unrecorded(&self) -> Vec<TransactionInfo> {
+        std::mem::take(&mut self.book.lock().unrecorded)
+    }
+
+    pub(crate) fn put_back_unrecorded(&self, infos: Vec<TransactionInfo>) {
+        self.book.lock().unrecorded.extend(infos);
+    }
+
+    /// Forgets kept labels that finished before `before_ms`; they may be used again.
+    pub(crate) fn purge(&self, before_ms: i64) {
+        let mut book = self.book.lock();
+        let old: Vec<TxnId> = book
+            .by_id
+            .values()
+            .filter(|info| info.label_is_kept && info.finished_at_ms.is_some_and(|at| at < before_ms))
+            .map(|info| info.txn)
+            .collect();
+        for txn in old {
+            if let Some(info) = book.by_id.remove(&txn) {
+                book.free_label(&info);
+            }
+        }
+    }
+}
+
+impl Book {
+    fn remember(&mut self, info: TransactionInfo) {
+        if info.status == TransactionStatus::Aborted {
+            self.free_label(&info);
+        }
+        if info.label_is_kept && info.status == TransactionStatus::Visible {
+            self.unrecorded.push(info);
+            return;
+        }
+        self.finished.push_back(info.txn);
+        while self.finished.len() > FINISHED_REMEMBERED_MAX {
+            if let Some(oldest) = self.finished.pop_front() {
+                self.by_id.remove(&oldest);
+            }
+        }
+    }
+
+    fn free_label(&mut self, info: &TransactionInfo) {
+        let key = (info.db, info.label.clone());
+        if self.labels.get(&key) == Some(&info.txn) {
+            self.labels.remove(&key);
+        }
+    }
+}
+
+/// What a transaction begins with.
+#[derive(Clone, Debug)]
+pub struct NewTransaction {
+    pub db: DbId,
+    pub table: TableId,
+    pub table_ref: TableRef,
+    pub label: Label,
+    pub label_is_kept: bool,
+    pub kind: TransactionKind,
+    pub now_ms: i64,
+}
+
+/// A transaction of one load, aborted when it is dropped before it was committed or prepared.
+#[derive(Debug)]
+pub struct Reservation {
+    txn: TxnId,
+    label: Label,
+    transactions: Arc<Transactions>,
+    open: bool,
+}
+
+impl Reservation {
+    #[must_use]
+    pub const fn txn(&self) -> TxnId {
+        self.txn
+    }
+
+    #[must_use]
+    pub const fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// Gives the transaction to whoever finishes it now.
+    pub(crate) fn hand_over(mut self) -> (TxnId, Label) {
+        self.open = false;
+        (self.txn, self.label.clone())
+    }
+
+    /// Ends the transaction with the reason that SHOW TRANSACTION will give.
+    pub fn abort(mut self, reason: impl Into<String>) {
+        self.open = false;
+        self.transactions.aborted(self.txn, crate::clock::Clock::unix_ms(&crate::SystemClock), reason.into());
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.open {
+            let now_ms = crate::clock::Clock::unix_ms(&crate::SystemClock);
+            self.transactions.aborted(self.txn, now_ms, "the load ended before it was committed".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(label: &str) -> NewTransaction {
+        NewTransaction {
+            db: DbId(1),
+            table: TableId(1),
+            table_ref: TableRef { db: "d".into(), table: "t".into() },
+            label: Label::new(label).expect("legal"),
+            label_is_kept: true,
+            kind: TransactionKind::StreamLoad,
+            now_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_label_is_refused_while_its_transaction_runs_and_after_it_is_visible() {
+        let transactions = Arc::new(Transactions::new(TxnId(7)));
+        let reservation = transactions.begin(new("a")).expect("free");
+        assert_eq!(
+            transactions.begin(new("a")).unwrap_err().to_string(),
+            "Label [a] has already been used, relate to txn [7], status [PREPARE]."
+        );
+        let (txn, _) = reservation.hand_over();
+        transactions.visible(txn, 1, 1, 1, 1);
+        assert_eq!(
+            transactions.begin(new("a")).unwrap_err().to_string(),
+            "Label [a] has already been used, relate to txn [7], status [VISIBLE]."
+        );
+        assert_eq!(transactions.take_unrecorded().len(), 1);
+    }
+
+    #[test]
+    fn a_label_is_free_again_when_its_transaction_was_aborted() {
+        let transactions = Arc::new(Transactions::new(TxnId(1)));
+        drop(transactions.begin(new("a")).expect("free"));
+        let second = transactions.begin(new("a")).expect("free again");
+        assert_eq!(second.txn(), TxnId(2));
+        second.abort("because");
+        assert_eq!(transactions.by_id(TxnId(2)).expect("remembered").reason, "because");
+    }
+
+    #[test]
+    fn the_same_label_may_be_used_in_another_database() {
+        let transactions = Arc::new(Transactions::new(TxnId(1)));
+        let _first = transactions.begin(new("a")).expect("free");
+        transactions.begin(NewTransaction { db: DbId(2), ..new("a") }).expect("another database");
+    }
+
+    #[test]
+    fn a_purged_label_is_free_again() {
+        let transactions = Arc::new(Transactions::new(TxnId(1)));
+        let (txn, _) = transactions.begin(new("a")).expect("free").hand_over();
+        transactions.visible(txn, 10, 1, 1, 1);
+        transactions.purge(10);
+        assert!(transactions.begin(new("a")).is_err());
+        transactions.purge(11);
+        transactions.begin(new("a")).expect("purged");
+    }
+}

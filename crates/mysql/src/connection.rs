@@ -1,0 +1,210 @@
+//! One connection from its first to its last byte: greeting, password, commands, end.
+
+mod commands;
+mod guard;
+mod handshake;
+mod statements;
+mod watch;
+
+use crate::auth::NONCE_BYTES;
+use crate::error::{ErrorReply, ProtocolError};
+use crate::result::AnswerForm;
+use crate::server::Shared;
+use crate::session::Session;
+use crate::wire::out::Out;
+use crate::wire::reader::{Packet, PacketReader};
+use mysql_common::constants::CapabilityFlags;
+use statements::Statements;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+use watch::{Watch, Woken};
+
+/// Before a client is known it may send packets of this size, in bytes.
+const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
+/// A client whose packet is too large may send so much more of it before it is told, in bytes.
+const LINGER_BYTES: usize = 1 << 30;
+/// … and for so long.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// The bytes of a connection, both ways.
+pub(crate) struct Link {
+    reader: PacketReader<OwnedReadHalf>,
+    out: Out,
+}
+
+/// A client that has proved its password.
+pub(crate) struct Connection {
+    id: u32,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    link: Link,
+    session: Box<dyn Session>,
+    statements: Statements,
+    capabilities: CapabilityFlags,
+    /// The challenge that the client answered last.
+    nonce: [u8; NONCE_BYTES],
+    multi_statements: bool,
+    kill: CancellationToken,
+}
+
+/// What a command leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    NextCommand,
+    Close,
+}
+
+/// Tells a client that there are too many, and closes.
+pub(crate) fn refuse(stream: TcpStream) {
+    let error = ErrorReply::new(1040, "08004", "Too many connections");
+    let (_, write_half) = stream.into_split();
+    let out = Out::new(write_half, Duration::ZERO);
+    // Before the handshake no SQLSTATE is sent.
+    out.with(|pending| pending.error(&error, false));
+    out.flush_some();
+}
+
+/// Serves one client to the end.
+pub(crate) async fn run(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+    let id = shared.hooks.next_connection_id();
+    let (read_half, write_half) = stream.into_split();
+    let link = Link {
+        reader: PacketReader::new(read_half, HANDSHAKE_PACKET_MAX),
+        out: Out::new(write_half, shared.options.write_timeout),
+    };
+    let mut connection = match handshake::open(link, id, peer, &shared).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            debug!(connection = id, %peer, %error, "no session was opened");
+            return;
+        }
+    };
+    debug!(connection = id, %peer, "connected");
+    match connection.serve().await {
+        Ok(()) | Err(ProtocolError::Disconnected | ProtocolError::Closing) => {
+            debug!(connection = id, %peer, "disconnected");
+        }
+        Err(error) => info!(connection = id, %peer, %error, "connection lost"),
+    }
+    connection.end().await;
+}
+
+impl Link {
+    /// The next packet while the handshake lasts: it must have the next sequence number.
+    async fn handshake_packet(&mut self, sequence: u8) -> Result<Packet, ProtocolError> {
+        self.out.flush().await?;
+        self.reader.expect_sequence(sequence);
+        loop {
+            if let Some(packet) = self.reader.parse()? {
+                return Ok(packet);
+            }
+            if !self.reader.fill().await? {
+                return Err(ProtocolError::Disconnected);
+            }
+        }
+    }
+
+    /// Answers with an error, as far as the client still takes it.
+    async fn send_error(&self, error: &ErrorReply) -> Result<(), ProtocolError> {
+        self.out.with(|pending| pending.error(error, true));
+        Ok(self.out.flush().await?)
+    }
+}
+
+impl Connection {
+    /// Runs commands until the client says good-bye or the connection has to end.
+    async fn serve(&mut self) -> Result<(), ProtocolError> {
+        let mut watch = Watch::new(&self.shared.shutdown, &self.kill, self.shared.options.idle_timeout);
+        loop {
+            let packet = match self.next_command(&mut watch).await {
+                Ok(packet) => packet,
+                Err(error) => return self.say_why(error).await,
+            };
+            // A client that always has a next command ready must not keep others waiting.
+            tokio::task::consume_budget().await;
+            self.link.out.answer_to(packet.sequence);
+            if self.kill.is_cancelled() || self.shared.shutdown.is_cancelled() {
+                return self.say_why(ProtocolError::Closing).await;
+            }
+            if self.command(packet).await? == After::Close {
+                return Ok(self.link.out.flush().await?);
+            }
+            if self.link.out.is_broken() {
+                return Err(ProtocolError::Disconnected);
+            }
+        }
+    }
+
+    /// The next command. Answers leave before it waits for one.
+    async fn next_command(&mut self, watch: &mut Watch) -> Result<Packet, ProtocolError> {
+        let Link { reader, out } = &mut self.link;
+        loop {
+            if let Some(packet) = reader.parse()? {
+                watch.active();
+                return Ok(packet);
+            }
+            out.flush().await?;
+            match watch.race(reader.fill()).await {
+                Woken::Done(more) => {
+                    if !more? {
+                        return Err(ProtocolError::Disconnected);
+                    }
+                }
+                Woken::Idle => {
+                    return Err(ProtocolError::Timeout(self.shared.options.idle_timeout.as_secs()));
+                }
+                Woken::Cancelled => {
+                    // The client's next command gets this as its answer.
+                    out.answer_to(0);
+                    return Err(ProtocolError::Closing);
+                }
+            }
+        }
+    }
+
+    /// Tells the client why the connection ends, where there is a word for it.
+    async fn say_why(&mut self, error: ProtocolError) -> Result<(), ProtocolError> {
+        let reply = match &error {
+            ProtocolError::PacketTooLarge { .. } => ErrorReply::new(1153, "08S01", error.to_string()),
+            ProtocolError::OutOfOrder { .. } => ErrorReply::new(1156, "08S01", error.to_string()),
+            ProtocolError::Closing if self.shared.shutdown.is_cancelled() => {
+                ErrorReply::new(1053, "08S01", "Server shutdown in progress")
+            }
+            ProtocolError::Closing => ErrorReply::new(1317, "70100", "Connection was killed"),
+            _ => return Err(error),
+        };
+        match error {
+            ProtocolError::PacketTooLarge { .. } => {
+                let skipped =
+                    tokio::time::timeout(LINGER, self.link.reader.skip_oversized(LINGER_BYTES)).await;
+                debug!(connection = self.id, ?skipped, "passed over a packet that is too large");
+                self.link.out.answer_to(self.link.reader.oversized_sequence());
+            }
+            ProtocolError::OutOfOrder { got, .. } => self.link.out.answer_to(got),
+            _ => {}
+        }
+        self.link.send_error(&reply).await?;
+        Err(error)
+    }
+
+    fn answer_form(&self, binary: bool) -> AnswerForm {
+        AnswerForm {
+            capabilities: self.capabilities,
+            status: self.session.status().flags(),
+            binary,
+            multi_statements: self.multi_statements,
+        }
+    }
+
+    /// Lets the session clean up after the connection has ended.
+    async fn end(mut self) {
+        if let Err(panic) = guard::guarded(self.session.close(), &self.link.out).await {
+            warn!(connection = self.id, peer = %self.peer, %panic, "closing a session panicked");
+        }
+    }
+}

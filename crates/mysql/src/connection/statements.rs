@@ -1,0 +1,196 @@
+//! What the protocol itself remembers of prepared statements: parameter types between executions,
+//! and long values that come in pieces before an execution.
+
+use crate::error::MalformedPacket;
+use crate::params::{ParamType, Params};
+use crate::wire::cursor::Cursor;
+use std::collections::{BTreeMap, HashMap};
+use tributary_types::{ErrorCode, SqlError};
+
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    last_id: u32,
+    by_id: HashMap<u32, Statement>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Statement {
+    param_count: u16,
+    /// As the client bound them last; empty before the first execution.
+    types: Vec<ParamType>,
+    long_data: BTreeMap<u16, Vec<u8>>,
+    /// What went wrong with long data, which has no answer of its own: the next execution says it.
+    long_data_error: Option<SqlError>,
+}
+
+impl Statements {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// An id that was never used in this connection.
+    pub(super) fn next_id(&mut self) -> u32 {
+        self.last_id = self.last_id.wrapping_add(1).max(1);
+        self.last_id
+    }
+
+    pub(super) fn insert(&mut self, id: u32, param_count: u16) {
+        self.by_id.insert(id, Statement { param_count, ..Statement::default() });
+    }
+
+    pub(super) fn remove(&mut self, id: u32) -> bool {
+        self.by_id.remove(&id).is_some()
+    }
+
+    /// Forgets all; ids go on.
+    pub(super) fn clear(&mut self) {
+        self.by_id.clear();
+    }
+
+    /// # Errors
+    /// 1243: there is no such statement; `command` is what was to be done with it.
+    pub(super) fn get(&mut self, id: u32, command: &str) -> Result<&mut Statement, SqlError> {
+        self.by_id.get_mut(&id).ok_or_else(|| {
+            SqlError::new(
+                ErrorCode::UnknownStatementHandle,
+                format!("Unknown prepared statement handler ({id}) given to {command}"),
+            )
+        })
+    }
+
+    /// `COM_STMT_SEND_LONG_DATA`: a piece of a parameter's value. Never answered.
+    pub(super) fn add_long_data(&mut self, payload: &[u8], max_bytes: usize) {
+        let mut fields = Cursor::new(payload);
+        let (Ok(id), Ok(index)) = (fields.u32("statement id"), fields.u16("parameter")) else { return };
+        if let Some(statement) = self.by_id.get_mut(&id) {
+            statement.add_long_data(index, fields.rest(), max_bytes);
+        }
+    }
+}
+
+impl Statement {
+    fn add_long_data(&mut self, index: u16, piece: &[u8], max_bytes: usize) {
+        if index >= self.param_count {
+            self.long_data_error = Some(SqlError::new(
+                ErrorCode::MalformedPacket,
+                format!("Long data came for parameter {index}, the statement has {}", self.param_count),
+            ));
+            return;
+        }
+        let total: usize = self.long_data.values().map(Vec::len).sum();
+        if total + piece.len() > max_bytes {
+            self.long_data_error = Some(SqlError::new(
+                ErrorCode::PacketTooLarge,
+                format!(
+                    "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                     'max_allowed_packet' bytes: {} bytes, the limit is {max_bytes}",
+                    total + piece.len()
+                ),
+            ));
+            return;
+        }
+        self.long_data.entry(index).or_default().extend_from_slice(piece);
+    }
+
+    /// Forgets long data, after an execution or by `COM_STMT_RESET`.
+    pub(super) fn reset(&mut self) {
+        self.long_data.clear();
+        self.long_data_error = None;
+    }
+
+    /// The parameters of an execution, from what follows the fixed fields of its packet.
+    ///
+    /// # Errors
+    /// The packet is malformed, no types were ever bound, or an earlier piece of long data failed.
+    pub(super) fn params<'a>(&'a mut self, mut fields: Cursor<'a>) -> Result<Params<'a>, SqlError> {
+        if let Some(error) = self.long_data_error.take() {
+            self.long_data.clear();
+            return Err(error);
+        }
+        let mut types_changed = false;
+        let mut null_bitmap: &[u8] = &[];
+        if self.param_count > 0 {
+            let count = usize::from(self.param_count);
+            null_bitmap = fields.bytes(count.div_ceil(8), "the parameters' NULL bits are cut off")?;
+            if fields.u8("it is not said whether parameter types follow")? == 1 {
+                types_changed = self.bind(&mut fields)?;
+            } else if self.types.len() != count {
+                return Err(MalformedPacket { what: "parameters have no types" }.into());
+            }
+        }
+        let values = fields.rest();
+        Ok(Params { types: &self.types, types_changed, null_bitmap, values, long_data: &self.long_data })
+    }
+
+    /// Reads the parameters' types; true when they differ from the ones before.
+    fn bind(&mut self, fields: &mut Cursor<'_>) -> Result<bool, MalformedPacket> {
+        let count = usize::from(self.param_count);
+        let bytes = fields.bytes(2 * count, "the parameters' types are cut off")?;
+        let types =
+            bytes.chunks_exact(2).map(|pair| ParamType { type_code: pair[0], unsigned: pair[1] & 0x80 != 0 });
+        if self.types.len() == count && types.clone().eq(self.types.iter().copied()) {
+            return Ok(false);
+        }
+        self.types.clear();
+        self.types.extend(types);
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(param_count: u16) -> Statements {
+        let mut statements = Statements::default();
+        assert_eq!(statements.next_id(), 1);
+        statements.insert(1, param_count);
+        statements
+    }
+
+    #[test]
+    fn types_of_the_execution_before_hold_when_none_are_sent() {
+        let mut statements = statement(1);
+        let statement = statements.get(1, "EXECUTE").unwrap();
+        let unbound = statement.params(Cursor::new(&[0, 0, 5])).unwrap_err();
+        assert_eq!(unbound.code, ErrorCode::MalformedPacket);
+        let bound = statement.params(Cursor::new(&[0, 1, 8, 0x80, 5])).unwrap();
+        assert!(bound.types_changed());
+        assert_eq!(bound.types(), [ParamType { type_code: 8, unsigned: true }]);
+        let again = statement.params(Cursor::new(&[0, 0, 6])).unwrap();
+        assert_eq!(
+            (again.types()[0].type_code, again.types_changed(), again.values()),
+            (8, false, &[6_u8][..])
+        );
+        assert!(!statement.params(Cursor::new(&[0, 1, 8, 0x80, 5])).unwrap().types_changed());
+    }
+
+    #[test]
+    fn pieces_of_long_data_are_joined_until_the_statement_is_reset() {
+        let mut statements = statement(2);
+        statements.add_long_data(b"\x01\0\0\0\x01\0abc", 100);
+        statements.add_long_data(b"\x01\0\0\0\x01\0def", 100);
+        let statement = statements.get(1, "EXECUTE").unwrap();
+        let params = statement.params(Cursor::new(&[0, 1, 3, 0, 252, 0, 7, 0, 0, 0])).unwrap();
+        assert_eq!(params.long_data()[&1], b"abcdef");
+        statement.reset();
+        assert!(statement.params(Cursor::new(&[0, 0])).unwrap().long_data().is_empty());
+    }
+
+    #[test]
+    fn too_much_long_data_is_told_by_the_next_execution_and_by_that_only() {
+        let mut statements = statement(1);
+        statements.add_long_data(b"\x01\0\0\0\0\0abcdef", 5);
+        statements.add_long_data(b"\x01\0\0\0\x07\0x", 5);
+        statements.add_long_data(b"\x09\0\0\0", 5);
+        let statement = statements.get(1, "EXECUTE").unwrap();
+        assert!(statement.params(Cursor::new(&[0, 1, 8, 0])).is_err());
+        assert!(statement.params(Cursor::new(&[1, 1, 8, 0])).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_statement_is_named_in_the_error() {
+        let error = Statements::default().get(5, "EXECUTE").unwrap_err();
+        assert_eq!(error.message, "Unknown prepared statement handler (5) given to EXECUTE");
+    }
+}

@@ -1,0 +1,181 @@
+//! What the protocol asks of the server behind it.
+
+use crate::auth::PasswordHash;
+use crate::column::Column;
+use crate::params::Params;
+use crate::result::ResultWriter;
+use async_trait::async_trait;
+use mysql_common::constants::{CapabilityFlags, StatusFlags};
+use std::net::SocketAddr;
+use tokio_util::sync::CancellationToken;
+use tributary_types::{ErrorCode, SqlError};
+
+/// One connection's statements. The methods are called one after another, never at the same time,
+/// in the order in which the client sent its commands. A statement runs to its end also when the
+/// client goes away meanwhile. A panic in a method ends this connection, after an error answer.
+#[async_trait]
+pub trait Session: Send {
+    /// Runs the text of one `COM_QUERY`: one statement, or several where
+    /// [`ResultWriter::multi_statements`] allows it, each with its own result in `out`.
+    ///
+    /// # Errors
+    /// What the client is told; results that are already complete stand, one that was begun is
+    /// ended by the error.
+    async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError>;
+
+    /// Prepares one statement under `id`, which the protocol chose and never reuses in this
+    /// connection. The session keeps the plan until [`Session::close_statement`].
+    ///
+    /// # Errors
+    /// What the client is told; nothing is kept under `id` then.
+    async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError>;
+
+    /// Runs the prepared statement `id`. As many parameters as [`Prepared::param_count`] are in
+    /// `params`, their values not yet checked.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    async fn execute(
+        &mut self,
+        id: u32,
+        params: Params<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError>;
+
+    /// Forgets the prepared statement `id`.
+    async fn close_statement(&mut self, id: u32);
+
+    /// Makes `db` the current database.
+    ///
+    /// # Errors
+    /// The database does not exist or may not be used; the current one stays.
+    async fn init_db(&mut self, db: &str) -> Result<(), SqlError>;
+
+    /// `COM_RESET_CONNECTION`: variables as at the connection's beginning, an open transaction is
+    /// rolled back, all prepared statements are forgotten. User and current database stay.
+    ///
+    /// # Errors
+    /// What the client is told.
+    async fn reset(&mut self) -> Result<(), SqlError>;
+
+    /// `COM_CHANGE_USER`, after the new user has proved the password: as [`Session::reset`], and
+    /// the session belongs to that user from now on.
+    ///
+    /// # Errors
+    /// What the client is told; the session stays with the user it had.
+    async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError>;
+
+    /// The columns of a table of the current database whose names are `LIKE` the pattern (empty:
+    /// all), for clients that complete names.
+    ///
+    /// # Errors
+    /// What the client is told.
+    async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError>;
+
+    /// `COM_PROCESS_KILL`: ends the connection with that id.
+    ///
+    /// # Errors
+    /// No such connection, or not this user's.
+    async fn kill(&mut self, connection_id: u32) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {connection_id}")))
+    }
+
+    /// What answers tell about the session after a statement.
+    fn status(&self) -> SessionStatus;
+
+    /// The connection has ended: rolls back an open transaction. Called once, last, also after a
+    /// panic; not when the server stops and a statement outlasts the shutdown grace: the session is
+    /// only dropped then.
+    async fn close(&mut self) {}
+}
+
+/// The state of a session that each answer tells the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionStatus {
+    pub autocommit: bool,
+    pub in_transaction: bool,
+    /// `sql_mode` contains `NO_BACKSLASH_ESCAPES`: drivers quote their literals accordingly.
+    pub no_backslash_escapes: bool,
+}
+
+impl Default for SessionStatus {
+    fn default() -> Self {
+        Self { autocommit: true, in_transaction: false, no_backslash_escapes: false }
+    }
+}
+
+impl SessionStatus {
+    pub(crate) fn flags(self) -> StatusFlags {
+        let mut flags = StatusFlags::empty();
+        flags.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
+        flags.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.in_transaction);
+        flags.set(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES, self.no_backslash_escapes);
+        flags
+    }
+}
+
+/// What a client learns of a statement that it prepared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prepared {
+    pub param_count: u16,
+    /// The result's columns; empty for a statement without a result set.
+    pub columns: Vec<Column>,
+    pub warnings: u16,
+}
+
+/// A client whose password was right.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// `CONNECTION_ID()`.
+    pub id: u32,
+    pub user: String,
+    /// The database named at connecting. [`ServerHooks::open_session`] answers for its existence.
+    pub database: Option<String>,
+    pub peer: SocketAddr,
+    /// What the client tells about itself (`_client_name`, `program_name`, …).
+    pub attributes: Vec<(String, String)>,
+    /// What client and server both can.
+    pub capabilities: CapabilityFlags,
+    /// The collation that the client asked for, by MySQL's number.
+    pub collation: u16,
+    /// Cancelling this ends the connection: at once when it is idle, else after the statement that
+    /// runs. A statement that should stop sooner watches it itself. A server that stops does not
+    /// cancel it: it lets statements finish.
+    pub kill: CancellationToken,
+}
+
+/// The new user of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeUser {
+    pub user: String,
+    /// `None`: no current database.
+    pub database: Option<String>,
+    pub attributes: Vec<(String, String)>,
+}
+
+/// What the protocol asks of the server, for all connections.
+#[async_trait]
+pub trait ServerHooks: Send + Sync + 'static {
+    /// The version that clients are told at connecting. Without zero bytes.
+    fn server_version(&self) -> &str {
+        "5.7.99"
+    }
+
+    /// An id that no open connection has.
+    fn next_connection_id(&self) -> u32;
+
+    /// What is known of a user's password; `None` when the user does not exist or may not connect
+    /// from `host` (the client's IP address).
+    fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash>;
+
+    /// Opens a session for a client that has proved its password.
+    ///
+    /// # Errors
+    /// What the client is told (unknown database, …); the connection is closed.
+    async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError>;
+
+    /// The text of `COM_STATISTICS` (`mysqladmin status`).
+    fn statistics(&self) -> String {
+        String::from("Uptime: 0  Threads: 1")
+    }
+}

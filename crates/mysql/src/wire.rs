@@ -1,0 +1,14 @@
+//! Bytes and packets: reading fields, framing packets in and out.
+//!
+//! A packet is 3 bytes of length, 1 byte of sequence number and the payload; a payload of
+//! [`CHUNK_MAX`] bytes is continued by the next packet. Nothing here knows what a payload means.
+
+pub(crate) mod cursor;
+pub(crate) mod out;
+pub(crate) mod put;
+pub(crate) mod reader;
+
+/// The longest payload of one packet; a longer one is continued in further packets.
+pub(crate) const CHUNK_MAX: usize = 0xff_ffff;
+/// Length and sequence number before each payload.
+pub(crate) const HEADER_BYTES: usize = 4;

@@ -1,0 +1,313 @@
+//! The answers of a connection on their way to the client.
+//!
+//! Packets are gathered in one buffer and leave in as few writes as possible: when it has grown to
+//! [`FLUSH_BYTES`], when no further command waits in the reader's buffer, or when a statement has
+//! to wait while earlier answers are still here.
+//!
+//! Invariants: packets leave in the order in which they were put; a packet that was begun and not
+//! ended never leaves. The packet that ends a result is held until it is known whether another
+//! result follows, since its status bits say so.
+
+use super::{CHUNK_MAX, HEADER_BYTES, put};
+use crate::error::ErrorReply;
+use mysql_common::constants::StatusFlags;
+use parking_lot::Mutex;
+use std::io;
+use std::time::Duration;
+use tokio::net::tcp::OwnedWriteHalf;
+
+/// An answer is sent on when this many bytes have gathered.
+pub(crate) const FLUSH_BYTES: usize = 64 * 1024;
+/// A buffer larger than this is given back when it has been sent.
+const RETAINED_BYTES: usize = 4 * FLUSH_BYTES;
+
+/// The write side of a connection. One task uses it; the lock is there because a statement that is
+/// running holds a reference to it while the connection looks after answers before it.
+#[derive(Debug)]
+pub(crate) struct Out {
+    io: OwnedWriteHalf,
+    /// How long a client may refuse to take bytes before it is given up.
+    write_timeout: Duration,
+    pending: Mutex<Pending>,
+}
+
+/// Packets that have not been sent yet.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) buffer: Vec<u8>,
+    /// The next packet's sequence number.
+    sequence: u8,
+    /// Where the header of the packet being written is.
+    open: Option<usize>,
+    terminator: Option<Terminator>,
+    /// Bytes are being written. Still set when a later write begins: that write was dropped half
+    /// way, and nothing sensible can be sent any more.
+    writing: bool,
+    broken: bool,
+}
+
+/// The packet that ends the latest result.
+#[derive(Clone, Copy, Debug)]
+struct Terminator {
+    packet: usize,
+    status: usize,
+}
+
+impl Pending {
+    /// Writes one packet: `write` appends the payload.
+    pub(crate) fn packet<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.begin_packet();
+        let value = write(&mut self.buffer);
+        self.end_packet();
+        value
+    }
+
+    /// Writes the packet that ends a result; `write` returns where it put the status bits.
+    pub(crate) fn terminator(&mut self, write: impl FnOnce(&mut Vec<u8>) -> usize) {
+        let packet = self.buffer.len();
+        let status = self.packet(write);
+        self.terminator = Some(Terminator { packet, status });
+    }
+
+    pub(crate) fn begin_packet(&mut self) {
+        self.open = Some(self.buffer.len());
+        self.buffer.extend_from_slice(&[0; HEADER_BYTES]);
+    }
+
+    pub(crate) fn end_packet(&mut self) {
+        let Some(start) = self.open.take() else { return };
+        let length = self.buffer.len() - start - HEADER_BYTES;
+        if length < CHUNK_MAX {
+            self.write_header(start, length);
+        } else {
+            let payload = self.buffer.split_off(start + HEADER_BYTES);
+            self.buffer.truncate(start);
+            self.sequence = frame_into(&mut self.buffer, &payload, self.sequence);
+        }
+    }
+
+    fn write_header(&mut self, at: usize, length: usize) {
+        let length = (length as u32).to_le_bytes();
+        self.buffer[at..at + HEADER_BYTES].copy_from_slice(&[length[0], length[1], length[2], self.sequence]);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// Another result follows the one that ended last.
+    pub(crate) fn announce_more(&mut self) {
+        if let Some(terminator) = self.terminator.take() {
+            self.buffer[terminator.status] |= StatusFlags::SERVER_MORE_RESULTS_EXISTS.bits() as u8;
+        }
+    }
+
+    /// No result follows: the last one gets the session's status bits.
+    pub(crate) fn settle(&mut self, status: StatusFlags) {
+        if let Some(terminator) = self.terminator.take() {
+            let bytes = status.bits().to_le_bytes();
+            self.buffer[terminator.status..terminator.status + 2].copy_from_slice(&bytes);
+        }
+    }
+
+    /// Writes an error packet, in place of a packet that was begun.
+    pub(crate) fn error(&mut self, error: &ErrorReply, with_sqlstate: bool) {
+        if let Some(start) = self.open.take() {
+            self.buffer.truncate(start);
+        }
+        self.announce_more();
+        self.packet(|out| {
+            out.push(0xff);
+            put::u16(out, error.code);
+            if with_sqlstate {
+                out.push(b'#');
+                out.extend_from_slice(error.sqlstate.as_bytes());
+            }
+            out.extend_from_slice(error.message.as_bytes());
+        });
+    }
+
+    /// Bytes that may leave now.
+    fn ready(&self) -> usize {
+        self.terminator.map_or(self.buffer.len(), |terminator| terminator.packet)
+    }
+
+    /// `count` bytes have left the buffer's beginning.
+    fn sent(&mut self, count: usize) {
+        if let Some(terminator) = &mut self.terminator {
+            terminator.packet -= count;
+            terminator.status -= count;
+        }
+    }
+
+    fn fail(&mut self) -> io::Error {
+        self.broken = true;
+        io::Error::new(io::ErrorKind::BrokenPipe, "an earlier write to the client failed or was dropped")
+    }
+}
+
+impl Out {
+    pub(crate) fn new(io: OwnedWriteHalf, write_timeout: Duration) -> Self {
+        Self { io, write_timeout, pending: Mutex::new(Pending::default()) }
+    }
+
+    /// Runs `write` on the packets to be sent.
+    pub(crate) fn with<T>(&self, write: impl FnOnce(&mut Pending) -> T) -> T {
+        write(&mut self.pending.lock())
+    }
+
+    /// The answer to a packet with sequence number `request` begins.
+    pub(crate) fn answer_to(&self, request: u8) {
+        let mut pending = self.pending.lock();
+        pending.sequence = request.wrapping_add(1);
+        pending.terminator = None;
+    }
+
+    /// The client cannot be reached any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        let pending = self.pending.lock();
+        pending.broken || pending.writing
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.pending.lock().buffer.len()
+    }
+
+    /// Sends all that may leave; on return the operating system has it. Waits as long as the client
+    /// is slow to take it: this is the back-pressure of large results.
+    ///
+    /// # Errors
+    /// The client has gone, or has taken nothing for the write timeout.
+    pub(crate) async fn flush(&self) -> io::Result<()> {
+        let Some(mut chunk) = self.take_ready()? else { return Ok(()) };
+        let result = self.write_all(&chunk).await;
+        let mut pending = self.pending.lock();
+        pending.writing = false;
+        pending.broken |= result.is_err();
+        if pending.buffer.is_empty() && chunk.capacity() <= RETAINED_BYTES {
+            chunk.clear();
+            pending.buffer = chunk;
+        }
+        result
+    }
+
+    fn take_ready(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut pending = self.pending.lock();
+        if pending.broken || pending.writing {
+            return Err(pending.fail());
+        }
+        let ready = pending.ready();
+        if ready == 0 {
+            return Ok(None);
+        }
+        let rest = if ready == pending.buffer.len() { Vec::new() } else { pending.buffer.split_off(ready) };
+        let chunk = std::mem::replace(&mut pending.buffer, rest);
+        pending.sent(ready);
+        pending.writing = true;
+        Ok(Some(chunk))
+    }
+
+    async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.io.try_write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::timeout(self.write_timeout, self.io.writable()).await??;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what the operating system takes at once, without waiting.
+    pub(crate) fn flush_some(&self) {
+        let mut pending = self.pending.lock();
+        if pending.broken || pending.writing {
+            return;
+        }
+        let ready = pending.ready();
+        let mut count = 0;
+        while count < ready {
+            match self.io.try_write(&pending.buffer[count..ready]) {
+                Ok(0) => break,
+                Ok(written) => count += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    pending.broken = true;
+                    break;
+                }
+            }
+        }
+        pending.buffer.drain(..count);
+        pending.sent(count);
+    }
+}
+
+/// Appends `payload` as packets, the first with sequence number `sequence`; returns the next one.
+fn frame_into(out: &mut Vec<u8>, payload: &[u8], mut sequence: u8) -> u8 {
+    let mut rest = payload;
+    loop {
+        let (chunk, after) = rest.split_at(rest.len().min(CHUNK_MAX));
+        let length = (chunk.len() as u32).to_le_bytes();
+        out.extend_from_slice(&[length[0], length[1], length[2], sequence]);
+        out.extend_from_slice(chunk);
+        sequence = sequence.wrapping_add(1);
+        if chunk.len() < CHUNK_MAX {
+            return sequence;
+        }
+        rest = after;
+    }
+}
+
+/// `payload` as packets, as a client sends it.
+#[cfg(test)]
+pub(crate) fn frame(payload: &[u8], sequence: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame_into(&mut out, payload, sequence);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_exactly_a_chunk_is_followed_by_an_empty_one() {
+        let mut pending = Pending::default();
+        pending.packet(|out| out.resize(out.len() + CHUNK_MAX, 1));
+        assert_eq!(pending.buffer.len(), CHUNK_MAX + 2 * HEADER_BYTES);
+        assert_eq!(pending.buffer[..4], [0xff, 0xff, 0xff, 0]);
+        assert_eq!(pending.buffer[CHUNK_MAX + 4..], [0, 0, 0, 1]);
+        assert_eq!(pending.sequence, 2);
+    }
+
+    #[test]
+    fn an_error_takes_the_place_of_a_packet_that_was_begun() {
+        let mut pending = Pending::default();
+        pending.packet(|out| out.push(1));
+        pending.begin_packet();
+        pending.buffer.extend_from_slice(b"half a row");
+        pending.error(&ErrorReply::new(1105, "HY000", "no"), true);
+        assert_eq!(pending.buffer, b"\x01\0\0\0\x01\x0b\0\0\x01\xff\x51\x04#HY000no");
+    }
+
+    #[test]
+    fn the_end_of_a_result_is_held_until_its_status_is_known() {
+        let mut pending = Pending::default();
+        let end = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&[0xfe, 0, 0]);
+            out.extend_from_slice(&[2, 0]);
+            out.len() - 2
+        };
+        pending.packet(|out| out.push(9));
+        pending.terminator(end);
+        assert_eq!(pending.ready(), 5);
+        pending.announce_more();
+        pending.terminator(end);
+        pending.settle(StatusFlags::SERVER_STATUS_IN_TRANS);
+        assert_eq!(pending.ready(), pending.buffer.len());
+        assert_eq!(pending.buffer[12..14], [2 | 8, 0]);
+        assert_eq!(pending.buffer[21..23], [1, 0]);
+    }
+}

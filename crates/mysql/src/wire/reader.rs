@@ -1,0 +1,219 @@
+//! Takes packets out of a stream of bytes: one read takes as many packets as have arrived, and a
+//! payload that lies whole in the buffer is handed out as a slice of it, without a copy.
+//!
+//! Invariant: the buffer begins with the packet that was handed out last (until it is released) or
+//! with the first byte that was not handed out yet; no byte is dropped or handed out twice.
+
+use super::{CHUNK_MAX, HEADER_BYTES};
+use crate::error::ProtocolError;
+use bytes::{Buf, BufMut, BytesMut};
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// A read asks for this many bytes.
+const READ_BYTES: usize = 32 * 1024;
+/// A buffer larger than this is given back after the packet that needed it.
+const RETAINED_BYTES: usize = 1024 * 1024;
+
+/// A complete payload in the reader's buffer; good until the next [`PacketReader::parse`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    /// Where the payload ends; it begins after the first header.
+    end: usize,
+    /// The sequence number of the packet's last chunk.
+    pub(crate) sequence: u8,
+}
+
+/// A packet of which the first header was read.
+#[derive(Clone, Copy, Debug)]
+struct Partial {
+    /// Where the payload known so far ends.
+    end: usize,
+    /// The latest chunk was full: another one follows.
+    continued: bool,
+    sequence: u8,
+}
+
+/// The packet that was too large, from its latest chunk on.
+#[derive(Clone, Copy, Debug)]
+struct Oversized {
+    /// Where the chunk's payload begins.
+    begin: usize,
+    length: usize,
+    sequence: u8,
+}
+
+#[derive(Debug)]
+pub(crate) struct PacketReader<R> {
+    io: R,
+    buffer: BytesMut,
+    partial: Option<Partial>,
+    oversized: Option<Oversized>,
+    /// Bytes at the buffer's beginning that were handed out.
+    handed_out: usize,
+    /// The sequence number that the next packet must have.
+    expected: u8,
+    /// `parse` can go on when the buffer holds this many bytes.
+    wanted: usize,
+    max_packet_bytes: usize,
+}
+
+impl<R: AsyncRead + Unpin> PacketReader<R> {
+    pub(crate) fn new(io: R, max_packet_bytes: usize) -> Self {
+        Self {
+            io,
+            buffer: BytesMut::new(),
+            partial: None,
+            oversized: None,
+            handed_out: 0,
+            expected: 0,
+            wanted: HEADER_BYTES,
+            max_packet_bytes,
+        }
+    }
+
+    /// Changes the limit for the packets to come.
+    pub(crate) fn set_max_packet_bytes(&mut self, bytes: usize) {
+        self.max_packet_bytes = bytes;
+    }
+
+    /// The next packet must have this sequence number.
+    pub(crate) fn expect_sequence(&mut self, sequence: u8) {
+        self.expected = sequence;
+    }
+
+    /// The payload of a packet that [`PacketReader::parse`] returned and nothing was parsed since.
+    pub(crate) fn payload(&self, packet: Packet) -> &[u8] {
+        &self.buffer[HEADER_BYTES..packet.end]
+    }
+
+    /// The next packet if it lies whole in the buffer; reads nothing. Releases the packet before.
+    pub(crate) fn parse(&mut self) -> Result<Option<Packet>, ProtocolError> {
+        self.release();
+        loop {
+            let Some(partial) = self.partial else {
+                if !self.read_header(0)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            if partial.continued {
+                if !self.read_header(partial.end)? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            if self.buffer.len() < partial.end {
+                self.wanted = partial.end;
+                return Ok(None);
+            }
+            self.partial = None;
+            self.handed_out = partial.end;
+            self.expected = 0;
+            return Ok(Some(Packet { end: partial.end, sequence: partial.sequence }));
+        }
+    }
+
+    /// Reads the chunk header at `at`, and removes it when it continues a payload. False when it
+    /// has not arrived yet.
+    fn read_header(&mut self, at: usize) -> Result<bool, ProtocolError> {
+        let Some(header) = self.buffer.get(at..at + HEADER_BYTES) else {
+            self.wanted = at + HEADER_BYTES;
+            return Ok(false);
+        };
+        let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+        let sequence = header[3];
+        if sequence != self.expected {
+            return Err(ProtocolError::OutOfOrder { expected: self.expected, got: sequence });
+        }
+        let end = if at == 0 { HEADER_BYTES + length } else { at + length };
+        let bytes = end - HEADER_BYTES;
+        if bytes > self.max_packet_bytes {
+            self.oversized = Some(Oversized { begin: at + HEADER_BYTES, length, sequence });
+            return Err(ProtocolError::PacketTooLarge { bytes, limit: self.max_packet_bytes });
+        }
+        if at > 0 {
+            // Cheap: while a large packet arrives, `fill` reads no further than this header.
+            self.buffer.copy_within(at + HEADER_BYTES.., at);
+            self.buffer.truncate(self.buffer.len() - HEADER_BYTES);
+        }
+        self.partial = Some(Partial { end, continued: length == CHUNK_MAX, sequence });
+        self.expected = sequence.wrapping_add(1);
+        Ok(true)
+    }
+
+    fn release(&mut self) {
+        if self.handed_out == 0 {
+            return;
+        }
+        // Asked before bytes are passed over: those are not counted as capacity after it.
+        let is_large = self.buffer.capacity() > RETAINED_BYTES;
+        self.buffer.advance(self.handed_out);
+        self.handed_out = 0;
+        if is_large && self.buffer.len() <= READ_BYTES {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
+    }
+
+    /// Reads once, after [`PacketReader::parse`] said that more is needed. False at the end of the
+    /// stream. May be dropped while it waits: nothing is lost.
+    pub(crate) async fn fill(&mut self) -> io::Result<bool> {
+        let missing = self.wanted.saturating_sub(self.buffer.len());
+        let count = if missing > READ_BYTES {
+            self.buffer.reserve(missing);
+            self.io.read_buf(&mut (&mut self.buffer).limit(missing)).await?
+        } else {
+            if self.buffer.capacity() - self.buffer.len() < missing.max(READ_BYTES / 4) {
+                self.buffer.reserve(READ_BYTES);
+            }
+            self.io.read_buf(&mut self.buffer).await?
+        };
+        Ok(count > 0)
+    }
+
+    /// Reads and throws away a packet that was too large, so that the client, which reads no answer
+    /// before it has sent all of it, gets to read one. Stops after `limit` bytes. May be dropped while
+    /// it waits; [`PacketReader::oversized_sequence`] is right then too.
+    pub(crate) async fn skip_oversized(&mut self, limit: usize) -> io::Result<()> {
+        let Some(mut chunk) = self.oversized else { return Ok(()) };
+        self.buffer.advance(chunk.begin);
+        let mut skipped = 0;
+        while skipped < limit {
+            let mut missing = chunk.length;
+            while missing > 0 {
+                let count = missing.min(self.buffer.len());
+                self.buffer.advance(count);
+                (missing, skipped) = (missing - count, skipped + count);
+                if missing > 0 && !self.read_some().await? {
+                    return Ok(());
+                }
+            }
+            if chunk.length < CHUNK_MAX {
+                return Ok(());
+            }
+            while self.buffer.len() < HEADER_BYTES {
+                if !self.read_some().await? {
+                    return Ok(());
+                }
+            }
+            let length = u32::from_le_bytes([self.buffer[0], self.buffer[1], self.buffer[2], 0]) as usize;
+            chunk = Oversized { begin: 0, length, sequence: self.buffer[3] };
+            self.buffer.advance(HEADER_BYTES);
+            self.oversized = Some(chunk);
+        }
+        Ok(())
+    }
+
+    /// The sequence number that the last chunk seen of a packet that was too large has.
+    pub(crate) fn oversized_sequence(&self) -> u8 {
+        self.oversized.map_or(0, |chunk| chunk.sequence)
+    }
+
+    async fn read_some(&mut self) -> io::Result<bool> {
+        self.buffer.reserve(READ_BYTES);
+        Ok(self.io.read_buf(&mut self.buffer).await? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

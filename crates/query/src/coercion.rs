@@ -1,0 +1,161 @@
+//! What two values of different types mean next to each other in MySQL.
+//!
+//! DataFusion compares a number with a text as texts or refuses to; MySQL compares them as
+//! numbers, and a date with a text as dates. Constants are converted here, at planning, so that
+//! filters on them can still prune files; columns are converted leniently at run time.
+
+use crate::functions::{self, convert::is_text, datetime};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
+
+/// Types that behave alike in comparisons and arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Null,
+    Boolean,
+    Integer,
+    Decimal,
+    Float,
+    Text,
+    Date,
+    DateTime,
+    Other,
+}
+
+/// The kind of a type.
+#[must_use]
+pub fn kind(data_type: &DataType) -> Kind {
+    match data_type {
+        DataType::Null => Kind::Null,
+        DataType::Boolean => Kind::Boolean,
+        data_type if data_type.is_integer() => Kind::Integer,
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Kind::Decimal,
+        data_type if data_type.is_floating() => Kind::Float,
+        data_type if is_text(data_type) => Kind::Text,
+        DataType::Date32 | DataType::Date64 => Kind::Date,
+        DataType::Timestamp(..) => Kind::DateTime,
+        _ => Kind::Other,
+    }
+}
+
+/// The text of a constant, also under a cast that the planner put around it.
+fn constant_text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(scalar, _) => scalar.try_as_str().flatten(),
+        _ => None,
+    }
+}
+
+fn constant_integer(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(value), _) => *value,
+        Expr::Literal(scalar, _) if scalar.data_type().is_integer() => scalar.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+fn literal(scalar: ScalarValue) -> Expr {
+    Expr::Literal(scalar, None)
+}
+
+fn convert(name: &str, expr: Expr) -> Expr {
+    functions::named(name).call(vec![expr])
+}
+
+/// Two sides of a comparison as values of one kind.
+#[must_use]
+pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Expr, Expr) {
+    use Kind::{Boolean, Date, DateTime, Decimal, Float, Integer, Text};
+    match (kind(types.0), kind(types.1)) {
+        (Text, Integer | Decimal | Float) => text_with_number(left, right, types.1),
+        (Integer | Decimal | Float, Text) => swapped(text_with_number(right, left, types.0)),
+        (Text, Date | DateTime) => text_with_date(left, right, types.1),
+        (Date | DateTime, Text) => swapped(text_with_date(right, left, types.0)),
+        (Text, Boolean) => text_with_boolean(left, right),
+        (Boolean, Text) => swapped(text_with_boolean(right, left)),
+        (Integer | Decimal | Float, Boolean) => number_with_boolean(left, right),
+        (Boolean, Integer | Decimal | Float) => swapped(number_with_boolean(right, left)),
+        (Integer, Date | DateTime) => (convert("__datetime", left), convert("__datetime", right)),
+        (Date | DateTime, Integer) => (convert("__datetime", left), convert("__datetime", right)),
+        _ => (left, right),
+    }
+}
+
+fn swapped((left, right): (Expr, Expr)) -> (Expr, Expr) {
+    (right, left)
+}
+
+fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, Expr) {
+    let Some(constant) = constant_text(&text) else {
+        return (convert("__double", text), convert("__double", number));
+    };
+    let constant = constant.trim();
+    if let Ok(value) = constant.parse::<i64>() {
+        return (literal(ScalarValue::Int64(Some(value))), number);
+    }
+    if kind(number_type) == Kind::Decimal
+        && let Ok(value) = ScalarValue::try_from_string(constant.to_owned(), number_type)
+        && value.to_string().trim_end_matches('0') == constant.trim_end_matches('0')
+    {
+        return (literal(value), number);
+    }
+    match constant.parse::<f64>() {
+        Ok(value) if value.is_finite() => (literal(ScalarValue::Float64(Some(value))), number),
+        _ => (literal(ScalarValue::Float64(None)), number),
+    }
+}
+
+fn text_with_date(text: Expr, date: Expr, date_type: &DataType) -> (Expr, Expr) {
+    let Some(constant) = constant_text(&text) else {
+        return (convert("__datetime", text), convert("__datetime", date));
+    };
+    let Some(micros) = datetime::parse(constant) else {
+        return (literal(ScalarValue::TimestampMicrosecond(None, None)), convert("__datetime", date));
+    };
+    if kind(date_type) == Kind::Date && micros.rem_euclid(datetime::DAY_MICROS) == 0 {
+        let days = i32::try_from(micros.div_euclid(datetime::DAY_MICROS)).ok();
+        return (literal(ScalarValue::Date32(days)), date);
+    }
+    (literal(ScalarValue::TimestampMicrosecond(Some(micros), None)), date)
+}
+
+fn text_with_boolean(text: Expr, boolean: Expr) -> (Expr, Expr) {
+    let value = constant_text(&text).map(|constant| match constant.trim() {
+        yes if yes == "1" || yes.eq_ignore_ascii_case("true") => Some(true),
+        no if no == "0" || no.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    });
+    match value {
+        Some(Some(flag)) => (literal(ScalarValue::Boolean(Some(flag))), boolean),
+        _ => (convert("__double", text), convert("__double", boolean)),
+    }
+}
+
+fn number_with_boolean(number: Expr, boolean: Expr) -> (Expr, Expr) {
+    match constant_integer(&number) {
+        Some(value @ (0 | 1)) => (literal(ScalarValue::Boolean(Some(value == 1))), boolean),
+        _ => (number, convert("__integer", boolean)),
+    }
+}
+
+/// A value that takes part in arithmetic: texts and booleans become numbers, small integers 64-bit
+/// ones (as in Doris, where a sum is wider than its parts).
+#[must_use]
+pub fn operand(expr: Expr, data_type: &DataType) -> (Expr, DataType) {
+    match kind(data_type) {
+        Kind::Text => (convert("__double", expr), DataType::Float64),
+        Kind::Boolean | Kind::Date | Kind::DateTime => (convert("__integer", expr), DataType::Int64),
+        Kind::Integer if !matches!(data_type, DataType::Int64 | DataType::UInt64) => {
+            (cast(expr, DataType::Int64), DataType::Int64)
+        }
+        Kind::Float if *data_type != DataType::Float64 => (cast(expr, DataType::Float64), DataType::Float64),
+        _ => (expr, data_type.clone()),
+    }
+}
+
+/// A plain cast, folded for constants by the optimizer.
+#[must_use]
+pub fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(datafusion::logical_expr::Cast::new(Box::new(expr), to))
+}

@@ -1,0 +1,147 @@
+//! What the SQL planner asks while it plans one statement: tables, functions, options.
+
+use crate::error::external;
+use crate::functions;
+use crate::info_schema;
+use crate::model::SessionView;
+use crate::namespace::{INFORMATION_SCHEMA, Namespace, SYSTEM_DATABASES};
+use crate::provider::SnapshotProvider;
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Result, TableReference, plan_err};
+use datafusion::datasource::{TableProvider, provider_as_source};
+use datafusion::execution::SessionState;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tributary_types::{ErrorCode, SqlError};
+
+/// A statement's view of names. Each table is asked for once: a statement reads one snapshot of it.
+pub struct StatementContext<'a> {
+    pub state: &'a SessionState,
+    pub namespace: &'a dyn Namespace,
+    pub session: &'a SessionView,
+    pub store_url: ObjectStoreUrl,
+    /// Table functions that this statement may use, by lower-case name.
+    pub functions: HashMap<String, Arc<dyn TableProvider>>,
+    pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
+}
+
+impl StatementContext<'_> {
+    fn source(&self, database: &str, name: &str) -> Result<Arc<dyn TableSource>> {
+        let key = (database.to_owned(), name.to_owned());
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = tables.get(&key) {
+            return Ok(Arc::clone(source));
+        }
+        let source = provider_as_source(self.provider(database, name)?);
+        tables.insert(key, Arc::clone(&source));
+        Ok(source)
+    }
+
+    fn provider(&self, database: &str, name: &str) -> Result<Arc<dyn TableProvider>> {
+        if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            let table = info_schema::table(name, self.namespace, self.session)?;
+            return table.ok_or_else(|| external(no_table(database, name)));
+        }
+        match self.namespace.table(database, name) {
+            Some(table) => Ok(Arc::new(SnapshotProvider::new(&table, self.store_url.clone())?)),
+            None => Err(external(self.missing(database, name))),
+        }
+    }
+
+    fn missing(&self, database: &str, name: &str) -> SqlError {
+        let exists = SYSTEM_DATABASES.contains(&database)
+            || self.namespace.databases().iter().any(|known| known == database);
+        if exists { no_table(database, name) } else { no_database(database) }
+    }
+}
+
+/// The error for a table that does not exist.
+#[must_use]
+pub fn no_table(database: &str, name: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("Table [{name}] does not exist in database [{database}]."))
+}
+
+/// The error for a database that does not exist.
+#[must_use]
+pub fn no_database(database: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("Database [{database}] does not exist."))
+}
+
+impl ContextProvider for StatementContext<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        match name {
+            TableReference::Bare { table } => match &self.session.database {
+                Some(database) => self.source(database, &table),
+                None => Err(external(SqlError::new(ErrorCode::NoDbSelected, "No database selected"))),
+            },
+            TableReference::Partial { schema, table } | TableReference::Full { schema, table, .. } => {
+                self.source(&schema, &table)
+            }
+        }
+    }
+
+    fn get_table_function_source(&self, name: &str, _args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
+        match self.functions.get(&name.to_lowercase()) {
+            Some(provider) => Ok(provider_as_source(Arc::clone(provider))),
+            None => plan_err!("Can not find table function '{name}'"),
+        }
+    }
+
+    fn create_cte_work_table(
+        &self,
+        name: &str,
+        schema: arrow::datatypes::SchemaRef,
+    ) -> Result<Arc<dyn TableSource>> {
+        let table = datafusion::datasource::cte_worktable::CteWorkTable::new(name, schema);
+        Ok(provider_as_source(Arc::new(table)))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        let own = functions::all().iter().find(|function| function.name() == name);
+        own.or_else(|| self.state.scalar_functions().get(name)).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.state.scalar_functions().keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state.higher_order_functions().keys().cloned().collect()
+    }
+}

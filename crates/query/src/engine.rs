@@ -1,0 +1,264 @@
+//! The query engine: plans a rewritten query, runs it, and names its result.
+
+use crate::context::StatementContext;
+use crate::deep::{OnDeepStack, on_deep_stack};
+use crate::error::plan_error;
+use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
+use crate::namespace::Namespace;
+use crate::operators::{CoercionRule, OperatorPlanner};
+use crate::output;
+use crate::rewrite::{self, Environment, Rewritten};
+use arrow::array::{ArrayRef, StringArray};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::TableProvider;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::Analyzer;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::planner::SqlToRel;
+use sqlparser::ast::Statement;
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use tributary_sql::SelectQuery;
+use tributary_table::TableStore;
+use tributary_types::{ErrorCode, SqlError};
+use url::Url;
+
+/// Consumers that an error about memory names.
+const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is not 0");
+
+/// Answers queries over the tables of a [`Namespace`]. One for a server; all its queries share
+/// one memory limit.
+pub struct QueryEngine {
+    pub(crate) namespace: Arc<dyn Namespace>,
+    pub(crate) state: SessionState,
+    store_url: ObjectStoreUrl,
+}
+
+impl QueryEngine {
+    /// An engine that reads data files from `store`.
+    ///
+    /// # Errors
+    /// When DataFusion's runtime cannot be set up, e.g. without a directory for temporary files.
+    pub fn new(
+        namespace: Arc<dyn Namespace>,
+        store: &TableStore,
+        options: QueryOptions,
+    ) -> Result<Self, SqlError> {
+        let pool =
+            TrackConsumersPool::new(FairSpillPool::new(options.memory_limit_bytes), MEMORY_CONSUMERS_NAMED);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(pool))
+            .build_arc()
+            .map_err(|error| plan_error(&error))?;
+        let store_url = authority(store.root_url())?;
+        runtime.register_object_store(store_url.as_ref(), store.object_store());
+        let mut analyzer = Analyzer::new();
+        analyzer.rules.insert(0, Arc::new(CoercionRule));
+        let state = SessionStateBuilder::new()
+            .with_config(config(options.target_partitions))
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_analyzer_rules(analyzer.rules)
+            .build();
+        let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
+        planners.extend(state.expr_planners().iter().cloned());
+        let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
+        Ok(Self { namespace, state, store_url })
+    }
+
+    /// Runs a query; `params` are the values of its `?`, in order. Each table is read at the
+    /// version that is visible now. Rows are computed while the stream is read.
+    ///
+    /// # Errors
+    /// Unknown names, wrong types and forms that are not supported, in MySQL's or Doris's words.
+    pub async fn query(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+    ) -> Result<QueryResult, SqlError> {
+        self.run(session, query, params, HashMap::new()).await
+    }
+
+    /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; also when the query reads the stream twice.
+    pub async fn query_over(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        stream: datafusion::execution::SendableRecordBatchStream,
+    ) -> Result<QueryResult, SqlError> {
+        let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
+        let functions = HashMap::from([("http_stream".to_owned(), provider)]);
+        self.run(session, query, &[], functions).await
+    }
+
+    async fn run(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        functions: HashMap<String, Arc<dyn TableProvider>>,
+    ) -> Result<QueryResult, SqlError> {
+        let (plan, rewritten) = self.plan(session, query, Some(params), functions)?;
+        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+        let plan = self.physical(&plan).await?;
+        let stream = execute_stream(plan, self.state.task_ctx()).map_err(|error| plan_error(&error))?;
+        Ok(output::result(columns, stream))
+    }
+
+    /// The columns of a query's result, without running it. Values of `?` are taken as NULL.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub async fn describe(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+    ) -> Result<Vec<ResultColumn>, SqlError> {
+        let (plan, rewritten) = self.plan(session, query, None, HashMap::new())?;
+        Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings))
+    }
+
+    /// The plan of a query as text, one line a row, in the column `Explain String`. `analyze` runs
+    /// the query and shows what each step took; `verbose` adds the logical plans.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; with `analyze` also whatever ends the query.
+    pub async fn explain(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        analyze: bool,
+        verbose: bool,
+    ) -> Result<QueryResult, SqlError> {
+        let (plan, _) = self.plan(session, query, Some(params), HashMap::new())?;
+        let mut text = String::new();
+        if verbose {
+            let optimized =
+                on_deep_stack(|| self.state.optimize(&plan)).map_err(|error| plan_error(&error))?;
+            text += &format!(
+                "LOGICAL PLAN\n{}\nOPTIMIZED PLAN\n{}\nPHYSICAL PLAN\n",
+                plan.display_indent(),
+                optimized.display_indent()
+            );
+        }
+        let physical = self.physical(&plan).await?;
+        if analyze {
+            let stream = execute_stream(Arc::clone(&physical), self.state.task_ctx());
+            let mut stream = stream.map_err(|error| plan_error(&error))?;
+            while let Some(batch) = futures::StreamExt::next(&mut stream).await {
+                batch.map_err(|error| plan_error(&error))?;
+            }
+            text += &datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(
+                physical.as_ref(),
+            )
+            .indent(verbose)
+            .to_string();
+        } else {
+            text += &displayable(physical.as_ref()).indent(verbose).to_string();
+        }
+        let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
+        crate::rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
+    }
+
+    /// Rewrites and plans a query. `None` for `params`: their values are not known yet.
+    fn plan(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        params: Option<&[ScalarValue]>,
+        functions: HashMap<String, Arc<dyn TableProvider>>,
+    ) -> Result<(LogicalPlan, Rewritten), SqlError> {
+        let global = |name: &str| self.global_variable(name);
+        let environment = Environment { session, global: &global, params };
+        let context = self.context(session, functions);
+        on_deep_stack(|| {
+            let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
+            let statement =
+                Statement::Query(Box::new(std::mem::replace(&mut rewritten.query, empty_query())));
+            let plan = SqlToRel::new(&context)
+                .sql_statement_to_plan(statement)
+                .map_err(|error| plan_error(&error))?;
+            Ok((plan, rewritten))
+        })
+    }
+
+    pub(crate) fn context<'a>(
+        &'a self,
+        session: &'a SessionView,
+        functions: HashMap<String, Arc<dyn TableProvider>>,
+    ) -> StatementContext<'a> {
+        StatementContext {
+            state: &self.state,
+            namespace: self.namespace.as_ref(),
+            session,
+            store_url: self.store_url.clone(),
+            functions,
+            tables: Mutex::new(HashMap::new()),
+        }
+    }
+
+    async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        let planned = OnDeepStack::new(self.state.create_physical_plan(plan)).await;
+        planned.map_err(|error| plan_error(&error))
+    }
+
+    pub(crate) fn global_variable(&self, name: &str) -> Option<String> {
+        self.namespace.global_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+fn config(target_partitions: usize) -> SessionConfig {
+    let mut config = SessionConfig::new().with_target_partitions(target_partitions.max(1));
+    let options = config.options_mut();
+    options.sql_parser.enable_ident_normalization = false;
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.map_string_types_to_utf8view = false;
+    options.sql_parser.default_null_ordering = "nulls_min".to_owned();
+    options.execution.parquet.schema_force_view_types = false;
+    // Fields carry a column's declared name as metadata, which differs between plan and data.
+    options.execution.skip_physical_aggregate_schema_check = true;
+    config
+}
+
+/// The part of the URL that names a store.
+fn authority(url: &Url) -> Result<ObjectStoreUrl, SqlError> {
+    let text = format!("{}://{}", url.scheme(), url.authority());
+    ObjectStoreUrl::parse(&text).map_err(|error| {
+        SqlError::new(
+            ErrorCode::Unknown,
+            format!("the storage root {url} has no form that queries can read: {error}"),
+        )
+    })
+}
+
+fn empty_query() -> sqlparser::ast::Query {
+    use sqlparser::ast::{Query, SetExpr, Values};
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Values(Values {
+            explicit_row: false,
+            value_keyword: false,
+            rows: Vec::new(),
+        })),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}

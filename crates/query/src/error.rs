@@ -1,0 +1,74 @@
+//! What can go wrong in a query, in the words that a client gets.
+
+use datafusion::common::{DataFusionError, SchemaError};
+use tributary_types::{ErrorCode, SqlError};
+
+/// An error of planning as a client sees it.
+#[must_use]
+pub fn plan_error(error: &DataFusionError) -> SqlError {
+    to_sql(error)
+}
+
+/// An error that a result's stream ended with, as a client sees it.
+#[must_use]
+pub fn stream_error(error: &DataFusionError) -> SqlError {
+    to_sql(error)
+}
+
+/// Carries a [`SqlError`] through DataFusion unchanged.
+pub(crate) fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+fn to_sql(error: &DataFusionError) -> SqlError {
+    let detail = |text: String| SqlError::detail(ErrorCode::Unknown, text);
+    match error.find_root() {
+        DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
+            Some(own) => own.clone(),
+            None => detail(inner.to_string()),
+        },
+        DataFusionError::SchemaError(schema, _) => schema_error(schema),
+        DataFusionError::ResourcesExhausted(text) => detail(format!(
+            "the query needs more memory than the server's queries may take: {}. \
+             Raise query_memory_limit_bytes or make the query smaller",
+            first_line(text)
+        )),
+        DataFusionError::Plan(text) => detail(planner_text(text)),
+        DataFusionError::NotImplemented(text) => {
+            SqlError::detail(ErrorCode::NotSupported, format!("not supported yet: {}", first_line(text)))
+        }
+        other => detail(first_line(&other.strip_backtrace()).to_owned()),
+    }
+}
+
+fn schema_error(error: &SchemaError) -> SqlError {
+    match error {
+        SchemaError::FieldNotFound { field, .. } => SqlError::detail(
+            ErrorCode::UnknownColumn,
+            format!("Unknown column '{}' in 'table list'", field.name),
+        ),
+        SchemaError::AmbiguousReference { field } => SqlError::detail(
+            ErrorCode::NonUnique,
+            format!("Column '{}' in field list is ambiguous", field.name),
+        ),
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::detail(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
+        }
+    }
+}
+
+/// DataFusion's texts that have a counterpart in Doris.
+fn planner_text(text: &str) -> String {
+    let line = first_line(text);
+    if let Some(rest) = line.strip_prefix("Invalid function '")
+        && let Some((name, _)) = rest.split_once('\'')
+    {
+        return format!("Can not found function '{name}'");
+    }
+    line.to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or(text)
+}

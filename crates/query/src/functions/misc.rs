@@ -1,0 +1,83 @@
+//! Functions that fit nowhere else.
+
+use super::{MySqlFunction, Param};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringBuilder};
+use arrow::datatypes::{Float64Type, Int64Type};
+use datafusion::common::{Result, exec_datafusion_err};
+use regex::Regex;
+use std::sync::Arc;
+
+pub(super) fn functions() -> Vec<MySqlFunction> {
+    use Param::{Int, Real, Text};
+    vec![
+        MySqlFunction::new("sqrt", &[Real], super::float64, |args| Ok(real(&args[0], f64::sqrt))),
+        MySqlFunction::new("exp", &[Real], super::float64, |args| Ok(real(&args[0], f64::exp))),
+        MySqlFunction::new("ln", &[Real], super::float64, |args| Ok(real(&args[0], f64::ln))),
+        MySqlFunction::new("log2", &[Real], super::float64, |args| Ok(real(&args[0], f64::log2))),
+        MySqlFunction::new("log10", &[Real], super::float64, |args| Ok(real(&args[0], f64::log10))),
+        MySqlFunction::new("asin", &[Real], super::float64, |args| Ok(real(&args[0], f64::asin))),
+        MySqlFunction::new("acos", &[Real], super::float64, |args| Ok(real(&args[0], f64::acos))),
+        MySqlFunction::new("log", &[Real, Real], super::float64, |args| Ok(log(&args[0], &args[1]))),
+        MySqlFunction::new("bin", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:b}"))),
+        MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, |args| regexp_extract(args)),
+        MySqlFunction::new("oct", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:o}"))),
+        MySqlFunction::new("inet_aton", &[Text], super::int64, |args| {
+            let read =
+                |text: &str| text.parse::<std::net::Ipv4Addr>().ok().map(|ip| i64::from(u32::from(ip)));
+            let values = args[0].as_string::<i32>().iter().map(|text| text.and_then(read));
+            Ok(Arc::new(values.collect::<Int64Array>()))
+        }),
+        MySqlFunction::new("inet_ntoa", &[Int], super::utf8, |args| {
+            let values = args[0].as_primitive::<Int64Type>().iter().map(|value| {
+                u32::try_from(value?).ok().map(|bits| std::net::Ipv4Addr::from(bits).to_string())
+            });
+            Ok(Arc::new(values.collect::<StringArray>()))
+        }),
+    ]
+}
+
+/// A function over the reals; NULL where it is not defined.
+fn real(values: &ArrayRef, f: impl Fn(f64) -> f64) -> ArrayRef {
+    let values = values.as_primitive::<Float64Type>();
+    let computed = values.iter().map(|value| value.map(&f).filter(|value| value.is_finite()));
+    Arc::new(computed.collect::<Float64Array>())
+}
+
+/// `LOG(base, x)`.
+fn log(bases: &ArrayRef, values: &ArrayRef) -> ArrayRef {
+    let (bases, values) = (bases.as_primitive::<Float64Type>(), values.as_primitive::<Float64Type>());
+    let computed = bases.iter().zip(values.iter()).map(|(base, value)| {
+        let result = value?.ln() / base?.ln();
+        result.is_finite().then_some(result)
+    });
+    Arc::new(computed.collect::<Float64Array>())
+}
+
+fn radix(array: &ArrayRef, f: impl Fn(i64) -> String) -> Result<ArrayRef> {
+    let values = array.as_primitive::<Int64Type>().iter().map(|value| value.map(&f));
+    Ok(Arc::new(values.collect::<StringArray>()))
+}
+
+/// The group of that number in the first match; 0 is the whole match. No match is the empty text.
+fn regexp_extract(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (text, pattern) = (args[0].as_string::<i32>(), args[1].as_string::<i32>());
+    let group = args[2].as_primitive::<Int64Type>();
+    let mut compiled: Option<(&str, Regex)> = None;
+    let mut out = StringBuilder::new();
+    for row in 0..text.len() {
+        if text.is_null(row) || pattern.is_null(row) || group.is_null(row) {
+            out.append_null();
+            continue;
+        }
+        let source = pattern.value(row);
+        if compiled.as_ref().is_none_or(|(of, _)| *of != source) {
+            let regex = Regex::new(source)
+                .map_err(|error| exec_datafusion_err!("bad pattern '{source}': {error}"))?;
+            compiled = Some((source, regex));
+        }
+        let captures = compiled.as_ref().and_then(|(_, regex)| regex.captures(text.value(row)));
+        let index = usize::try_from(group.value(row)).unwrap_or(usize::MAX);
+        out.append_value(captures.and_then(|found| found.get(index).map(|part| part.as_str())).unwrap_or(""));
+    }
+    Ok(Arc::new(out.finish()))
+}

@@ -1,0 +1,194 @@
+//! MySQL's and Doris's scalar functions that DataFusion lacks or defines otherwise.
+//!
+//! A function here is a name, the kinds of its parameters, a result type and a body over whole
+//! arrays; [`MySqlFunction`] converts the arguments leniently (text that is no number is NULL) and
+//! calls the body. Names with two leading underscores are not for users: the rewrite of a query
+//! puts them in. Functions that DataFusion has under another name are in `rewrite::calls`.
+
+pub mod convert;
+pub mod datetime;
+pub mod format;
+mod json;
+mod misc;
+mod text;
+mod time;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock};
+
+/// The type of every DATETIME value.
+pub const DATETIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// What a parameter is converted to before the body sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    Text,
+    Int,
+    Real,
+    DateTime,
+    /// As it is.
+    Any,
+}
+
+/// The type of a function's result.
+#[derive(Clone, Copy, Debug)]
+pub enum Returns {
+    Fixed(fn() -> DataType),
+    /// From the arguments' types.
+    Of(fn(&[DataType]) -> DataType),
+}
+
+/// The work of a function: arrays in the kinds of [`MySqlFunction::params`], all of one length.
+type Body = fn(&[ArrayRef]) -> Result<ArrayRef>;
+
+/// A scalar function; see the module.
+#[derive(Debug)]
+pub struct MySqlFunction {
+    name: &'static str,
+    /// The last one repeats when `variadic`.
+    params: &'static [Param],
+    required: usize,
+    variadic: bool,
+    returns: Returns,
+    body: Body,
+    signature: Signature,
+}
+
+impl MySqlFunction {
+    fn new(name: &'static str, params: &'static [Param], returns: fn() -> DataType, body: Body) -> Self {
+        Self {
+            name,
+            params,
+            required: params.len(),
+            variadic: false,
+            returns: Returns::Fixed(returns),
+            body,
+            signature: Signature::variadic_any(Volatility::Immutable),
+        }
+    }
+
+    fn optional(mut self, count: usize) -> Self {
+        self.required = self.params.len() - count;
+        self
+    }
+
+    fn variadic(mut self) -> Self {
+        self.variadic = true;
+        self
+    }
+
+    fn returning(mut self, of: fn(&[DataType]) -> DataType) -> Self {
+        self.returns = Returns::Of(of);
+        self
+    }
+
+    fn param(&self, index: usize) -> Param {
+        self.params[index.min(self.params.len() - 1)]
+    }
+
+    fn check_count(&self, given: usize) -> Result<()> {
+        if given < self.required || (given > self.params.len() && !self.variadic) {
+            return plan_err!("Incorrect parameter count in the call to function '{}'", self.name);
+        }
+        Ok(())
+    }
+}
+
+impl PartialEq for MySqlFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+impl Eq for MySqlFunction {}
+impl Hash for MySqlFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for MySqlFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.check_count(arg_types.len())?;
+        Ok(match self.returns {
+            Returns::Fixed(of) => of(),
+            Returns::Of(of) => of(arg_types),
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { args.number_rows };
+        let mut arrays = Vec::with_capacity(args.args.len());
+        for (index, arg) in args.args.into_iter().enumerate() {
+            arrays.push(convert::to_param(&arg.into_array(rows)?, self.param(index))?);
+        }
+        let result = (self.body)(&arrays)?;
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
+    }
+
+    /// A conversion of a value that has the type already is the value.
+    fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        if args.len() == 1 && convert::NAMES.contains(&self.name) {
+            let given = info.get_data_type(&args[0])?;
+            if self.return_type(std::slice::from_ref(&given))? == given {
+                return Ok(ExprSimplifyResult::Simplified(args.remove(0)));
+            }
+        }
+        Ok(ExprSimplifyResult::Original(args))
+    }
+}
+
+/// All functions of this module.
+pub fn all() -> &'static [Arc<ScalarUDF>] {
+    static ALL: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(|| {
+        [convert::functions(), text::functions(), time::functions(), json::functions(), misc::functions()]
+            .into_iter()
+            .flatten()
+            .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+            .collect()
+    });
+    &ALL
+}
+
+/// The function with that name, which must be one of ours.
+pub fn named(name: &str) -> Arc<ScalarUDF> {
+    let found = all().iter().find(|function| function.name() == name);
+    Arc::clone(found.expect("callers name functions that are listed in this module"))
+}
+
+fn utf8() -> DataType {
+    DataType::Utf8
+}
+fn int64() -> DataType {
+    DataType::Int64
+}
+fn float64() -> DataType {
+    DataType::Float64
+}
+fn boolean() -> DataType {
+    DataType::Boolean
+}
+fn date32() -> DataType {
+    DataType::Date32
+}
+fn datetime_type() -> DataType {
+    DATETIME
+}

@@ -1,0 +1,55 @@
+//! A column's type in the terms of `information_schema.columns`.
+
+use tributary_types::DataType;
+
+/// `DATA_TYPE`: MySQL's name of the type in lower case.
+#[must_use]
+pub fn type_name(data_type: DataType) -> String {
+    match data_type {
+        DataType::Boolean => "tinyint".to_owned(),
+        DataType::LargeInt => "bigint unsigned".to_owned(),
+        DataType::String => "text".to_owned(),
+        other => other.base_name().to_lowercase(),
+    }
+}
+
+/// `CHARACTER_MAXIMUM_LENGTH` in bytes, for texts that have one.
+#[must_use]
+pub const fn character_length(data_type: DataType) -> Option<i64> {
+    match data_type {
+        DataType::Char { bytes } | DataType::Varchar { bytes } => Some(bytes as i64),
+        DataType::String => Some(2_147_483_643),
+        _ => None,
+    }
+}
+
+/// `NUMERIC_PRECISION`: digits of a number.
+#[must_use]
+pub const fn numeric_precision(data_type: DataType) -> Option<i64> {
+    match data_type {
+        DataType::Boolean | DataType::TinyInt => Some(3),
+        DataType::SmallInt => Some(5),
+        DataType::Int => Some(10),
+        DataType::BigInt => Some(19),
+        DataType::LargeInt => Some(39),
+        DataType::Float => Some(7),
+        DataType::Double => Some(15),
+        DataType::Decimal { precision, .. } => Some(precision as i64),
+        _ => None,
+    }
+}
+
+/// `NUMERIC_SCALE`: digits after the point.
+#[must_use]
+pub const fn numeric_scale(data_type: DataType) -> Option<i64> {
+    match data_type {
+        DataType::Boolean
+        | DataType::TinyInt
+        | DataType::SmallInt
+        | DataType::Int
+        | DataType::BigInt
+        | DataType::LargeInt => Some(0),
+        DataType::Decimal { scale, .. } => Some(scale as i64),
+        _ => None,
+    }
+}

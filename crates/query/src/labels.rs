@@ -1,0 +1,59 @@
+//! What a field's metadata says of the table column it came from.
+//!
+//! A query's fields have names in lower case; the declared name, type and table travel beside
+//! them, as far as DataFusion carries metadata: through projections, filters and joins, not
+//! through expressions.
+
+use crate::model::ResultColumn;
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_types::{DataType, TableDef};
+
+const NAME: &str = "tributary.name";
+const TYPE: &str = "tributary.type";
+const TABLE: &str = "tributary.table";
+const DATABASE: &str = "tributary.database";
+
+/// The schema of a table in a query.
+#[must_use]
+pub fn table_schema(def: &TableDef) -> SchemaRef {
+    let fields = def.schema.columns.iter().map(|column| {
+        let mut metadata = spelled(&column.name);
+        metadata.insert(TYPE.to_owned(), serde_json::to_string(&column.data_type).unwrap_or_default());
+        metadata.insert(TABLE.to_owned(), def.name.clone());
+        metadata.insert(DATABASE.to_owned(), def.db.clone());
+        Field::new(column.name.to_lowercase(), column.data_type.to_arrow(), column.nullable)
+            .with_metadata(metadata)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Metadata that keeps only a name as it was declared.
+#[must_use]
+pub fn spelled(name: &str) -> HashMap<String, String> {
+    HashMap::from([(NAME.to_owned(), name.to_owned())])
+}
+
+/// The declared name of the column that a field shows.
+#[must_use]
+pub fn declared_name(field: &Field) -> Option<&str> {
+    field.metadata().get(NAME).map(String::as_str)
+}
+
+/// A result column of that title; `is_column` says that the field is a column of a table,
+/// unchanged.
+#[must_use]
+pub fn result_column(title: String, field: &Field, data_type: ArrowType, is_column: bool) -> ResultColumn {
+    let of = |key: &str| field.metadata().get(key).filter(|_| is_column).cloned();
+    let declared: Option<DataType> = of(TYPE).and_then(|text| serde_json::from_str(&text).ok());
+    ResultColumn {
+        name: title,
+        declared: declared.filter(|declared| declared.to_arrow() == *field.data_type()),
+        database: of(DATABASE),
+        table: of(TABLE),
+        original_name: of(NAME),
+        nullable: field.is_nullable(),
+        data_type,
+    }
+}

@@ -1,0 +1,191 @@
+//! Expressions of loads: the `where` and `columns` of a Stream Load, compiled once for a load and
+//! evaluated batch by batch. They see the columns of one batch, no tables and no aggregates.
+
+use crate::deep::on_deep_stack;
+use crate::engine::QueryEngine;
+use crate::error::plan_error;
+use crate::model::SessionView;
+use crate::operators::coerce_expr;
+use crate::provider::lower_case;
+use crate::rewrite::{self, Environment};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, DataFusionError};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::planner::{PlannerContext, SqlToRel};
+use sqlparser::ast::{SelectItem, SetExpr};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_types::{SqlError, TableSchema};
+
+/// A condition over the rows of a load.
+#[derive(Clone, Debug)]
+pub struct RowFilter {
+    condition: Arc<dyn PhysicalExpr>,
+    schema: SchemaRef,
+}
+
+impl RowFilter {
+    /// Whether each row is kept; a condition that is NULL is not fulfilled. The batch has the
+    /// columns that the filter was compiled for, in order.
+    ///
+    /// # Errors
+    /// When the batch has other columns or the condition cannot be computed.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray, SqlError> {
+        let value = evaluate(&self.condition, &self.schema, batch)?;
+        let mask = value.as_boolean();
+        Ok(if mask.null_count() == 0 { mask.clone() } else { arrow::compute::prep_null_mask_filter(mask) })
+    }
+}
+
+/// Columns that are computed from the rows of a load.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    source: SchemaRef,
+    target: SchemaRef,
+}
+
+impl Projection {
+    /// The names and types of the computed columns.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.target
+    }
+
+    /// Computes the columns. The batch has the columns that the projection was compiled for.
+    ///
+    /// # Errors
+    /// When the batch has other columns or an expression cannot be computed.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<RecordBatch, SqlError> {
+        let arrays = self
+            .columns
+            .iter()
+            .map(|column| evaluate(column, &self.source, batch))
+            .collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.target), arrays, &options)
+            .map_err(|error| plan_error(&error.into()))
+    }
+}
+
+fn evaluate(
+    expr: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> Result<ArrayRef, SqlError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let renamed = RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options);
+    let computed = renamed
+        .map_err(DataFusionError::from)
+        .and_then(|batch| expr.evaluate(&batch)?.into_array(batch.num_rows()));
+    computed.map_err(|error| plan_error(&error))
+}
+
+impl QueryEngine {
+    /// Compiles a condition over the columns of a table (`where` of a Stream Load).
+    ///
+    /// # Errors
+    /// Syntax errors, unknown columns, and whatever is no condition over one row.
+    pub fn compile_filter(
+        &self,
+        session: &SessionView,
+        schema: &TableSchema,
+        condition: &str,
+    ) -> Result<RowFilter, SqlError> {
+        self.compile_source_filter(session, &schema.arrow(), condition)
+    }
+
+    /// Compiles a condition over the columns of `source`.
+    ///
+    /// # Errors
+    /// As [`Self::compile_filter`].
+    pub fn compile_source_filter(
+        &self,
+        session: &SessionView,
+        source: &Schema,
+        condition: &str,
+    ) -> Result<RowFilter, SqlError> {
+        tributary_sql::parse_expression(condition)?;
+        let schema = lower_case(source);
+        let (condition, _) = self.compile(session, &schema, &format!("IF({condition}\n, TRUE, FALSE)"))?;
+        Ok(RowFilter { condition, schema })
+    }
+
+    /// Compiles a list of target columns and their expressions over the columns of `source`
+    /// (`columns` of a Stream Load, the select list of an HTTP Stream).
+    ///
+    /// # Errors
+    /// As [`Self::compile_filter`].
+    pub fn compile_projection(
+        &self,
+        session: &SessionView,
+        source: &Schema,
+        columns: &[(String, String)],
+    ) -> Result<Projection, SqlError> {
+        let source = lower_case(source);
+        let mut compiled = Vec::with_capacity(columns.len());
+        let mut fields = Vec::with_capacity(columns.len());
+        for (name, text) in columns {
+            let (expr, data_type) = self.compile(session, &source, text)?;
+            compiled.push(expr);
+            fields.push(Field::new(name, data_type, true));
+        }
+        Ok(Projection { columns: compiled, source, target: Arc::new(Schema::new(fields)) })
+    }
+
+    fn compile(
+        &self,
+        session: &SessionView,
+        schema: &SchemaRef,
+        text: &str,
+    ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
+        on_deep_stack(|| self.compile_here(session, schema, text))
+    }
+
+    fn compile_here(
+        &self,
+        session: &SessionView,
+        schema: &SchemaRef,
+        text: &str,
+    ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
+        // Parsing it as an expression first makes sure that it is nothing more than one.
+        tributary_sql::parse_expression(text)?;
+        let query = tributary_sql::parse_query(&format!("SELECT {text}"))?;
+        let global = |name: &str| self.global_variable(name);
+        let environment = Environment { session, global: &global, params: Some(&[]) };
+        let rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
+        let SetExpr::Select(mut select) = *rewritten.query.body else { return Err(not_one_expression(text)) };
+        let expr = match select.projection.pop() {
+            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
+            _ => return Err(not_one_expression(text)),
+        };
+        self.compile_ast(session, schema, expr).map_err(|error| plan_error(&error))
+    }
+
+    fn compile_ast(
+        &self,
+        session: &SessionView,
+        schema: &SchemaRef,
+        expr: sqlparser::ast::Expr,
+    ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
+        let context = self.context(session, HashMap::new());
+        let fields = DFSchema::try_from(Arc::clone(schema))?;
+        let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
+        let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;
+        let fields = Arc::new(fields);
+        let simplify = SimplifyContext::builder().with_schema(Arc::clone(&fields)).build();
+        let simplifier = ExprSimplifier::new(simplify);
+        let expr = simplifier.simplify(simplifier.coerce(expr, &fields)?)?;
+        let compiled = self.state.create_physical_expr(expr, &fields)?;
+        let data_type = compiled.data_type(schema)?;
+        Ok((compiled, data_type))
+    }
+}
+
+fn not_one_expression(text: &str) -> SqlError {
+    SqlError::detail(tributary_types::ErrorCode::Unknown, format!("'{text}' is not one expression"))
+}

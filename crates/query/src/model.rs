@@ -1,0 +1,117 @@
+//! What goes in and out of the query engine: the session as a query sees it, and results.
+
+use arrow::datatypes::DataType as ArrowType;
+use datafusion::execution::SendableRecordBatchStream;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Limits of all queries together.
+#[derive(Clone, Debug)]
+pub struct QueryOptions {
+    /// Memory that all running queries may take together, in bytes. Sorts and aggregations spill
+    /// to temporary files before a query fails.
+    pub memory_limit_bytes: usize,
+    /// Threads that one query may use at a time.
+    pub target_partitions: usize,
+}
+
+impl Default for QueryOptions {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self { memory_limit_bytes: 1 << 30, target_partitions: cores }
+    }
+}
+
+/// The session as one statement sees it.
+#[derive(Clone, Debug)]
+pub struct SessionView {
+    /// The database of `USE`.
+    pub database: Option<String>,
+    /// `user@host` without quotes, for `USER()`.
+    pub user: String,
+    pub connection_id: u32,
+    /// The session's variables by lower-case name: all that `@@name` and `SHOW VARIABLES` show.
+    pub variables: Arc<BTreeMap<String, String>>,
+    /// `@name` variables by lower-case name without the `@`.
+    pub user_variables: Arc<BTreeMap<String, String>>,
+    /// `SYSTEM`, an offset (`+08:00`) or a name (`Asia/Shanghai`).
+    pub time_zone: String,
+    pub last_insert_id: u64,
+    /// When the statement began, microseconds since 1970 in UTC: what `NOW()` shows.
+    pub now_unix_micros: i64,
+}
+
+impl SessionView {
+    /// A session without database or variables, in UTC, at the given time.
+    #[must_use]
+    pub fn new(user: &str, now_unix_micros: i64) -> Self {
+        Self {
+            database: None,
+            user: user.to_owned(),
+            connection_id: 0,
+            variables: Arc::default(),
+            user_variables: Arc::default(),
+            time_zone: "+00:00".to_owned(),
+            last_insert_id: 0,
+            now_unix_micros,
+        }
+    }
+
+    /// The name of the session's time zone as the functions over time take it.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        match self.time_zone.as_str() {
+            name if name.eq_ignore_ascii_case("SYSTEM") || name.eq_ignore_ascii_case("UTC") => "+00:00",
+            name if name.eq_ignore_ascii_case("CST") || name.eq_ignore_ascii_case("PRC") => "+08:00",
+            name => name,
+        }
+    }
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// The title: an alias as written, a column's declared name, or the expression's text.
+    pub name: String,
+    /// One of: Boolean, Int8–Int64, UInt64, Float32, Float64, Decimal128, Date32,
+    /// Timestamp(Microsecond, None), Utf8 (also for NULL without a type), Binary.
+    pub data_type: ArrowType,
+    /// The type of the table column that is shown unchanged.
+    pub declared: Option<tributary_types::DataType>,
+    /// The database of that column.
+    pub database: Option<String>,
+    /// The table of that column.
+    pub table: Option<String>,
+    /// The declared name of that column.
+    pub original_name: Option<String>,
+    pub nullable: bool,
+}
+
+impl ResultColumn {
+    /// A column that comes from no table.
+    #[must_use]
+    pub fn computed(name: impl Into<String>, data_type: ArrowType) -> Self {
+        Self {
+            name: name.into(),
+            data_type,
+            declared: None,
+            database: None,
+            table: None,
+            original_name: None,
+            nullable: true,
+        }
+    }
+}
+
+/// A result: its columns, and its rows as they are computed. Dropping the stream ends the query.
+pub struct QueryResult {
+    pub columns: Vec<ResultColumn>,
+    /// Batches whose columns have the types of `columns`, in order.
+    pub stream: SendableRecordBatchStream,
+}
+
+impl std::fmt::Debug for QueryResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryResult").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}

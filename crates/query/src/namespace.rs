@@ -1,0 +1,69 @@
+//! What the query room asks of the server around it: names, and facts for `SHOW`.
+
+use std::sync::Arc;
+use tributary_table::Table;
+
+/// The databases that every server shows besides those that users made.
+pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
+/// The database of tables about tables. Its name is compared without regard to case.
+pub const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// Names → tables. Answers come from memory: no call may wait.
+pub trait Namespace: Send + Sync + 'static {
+    /// The databases that users made, without the system's, in order of name.
+    fn databases(&self) -> Vec<String>;
+    /// The tables of a database, in order of name; none for a database that does not exist.
+    fn tables(&self, database: &str) -> Vec<Arc<Table>>;
+    /// The table of that name; names are compared exactly.
+    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>>;
+    /// The connections of now.
+    fn processes(&self) -> Vec<ProcessRow>;
+    fn server_facts(&self) -> ServerFacts;
+    /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
+    fn global_variables(&self) -> Vec<(String, String)>;
+}
+
+/// A connection, as `SHOW PROCESSLIST` shows it.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessRow {
+    pub id: u32,
+    pub user: String,
+    /// Address and port of the client.
+    pub host: String,
+    /// `yyyy-MM-dd HH:mm:ss`.
+    pub login_time: String,
+    pub database: Option<String>,
+    /// `Query`, `Sleep`, …
+    pub command: String,
+    /// Seconds in this state.
+    pub seconds: u64,
+    pub state: String,
+    pub query_id: String,
+    /// The statement that runs, if one does.
+    pub statement: Option<String>,
+}
+
+/// The server in figures, for `SHOW FRONTENDS`, `SHOW BACKENDS` and `SHOW STATUS`.
+#[derive(Clone, Debug, Default)]
+pub struct ServerFacts {
+    /// A name without spaces, unique among nodes.
+    pub node_name: String,
+    pub host: String,
+    pub query_port: u16,
+    pub http_port: u16,
+    pub webserver_port: u16,
+    /// The server's own version, such as `tributary-0.1.0`.
+    pub version: String,
+    /// `yyyy-MM-dd HH:mm:ss`.
+    pub start_time: String,
+    pub uptime_seconds: u64,
+    pub data_bytes: u64,
+    /// Free and total bytes of the disk under the storage root; 0 where there is no disk.
+    pub disk_available_bytes: u64,
+    pub disk_total_bytes: u64,
+    /// Memory of the machine in bytes.
+    pub memory_bytes: u64,
+    pub cpu_cores: u32,
+    /// Names and values for `SHOW STATUS`.
+    pub status: Vec<(String, String)>,
+}

@@ -1,0 +1,204 @@
+//! Operators with MySQL's meaning, planned when the types of both sides are known.
+//!
+//! [`OperatorPlanner`] is asked by the SQL planner for each binary operator; [`CoercionRule`] does
+//! the same for IN and BETWEEN, which the planner builds without asking.
+
+use crate::coercion::{Kind, comparable, kind, operand};
+use crate::functions;
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::optimizer::AnalyzerRule;
+use sqlparser::ast::BinaryOperator as Sql;
+
+/// Plans MySQL's binary operators.
+#[derive(Debug)]
+pub struct OperatorPlanner;
+
+impl ExprPlanner for OperatorPlanner {
+    fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let left_type = raw.left.get_type(schema);
+        let right_type = raw.right.get_type(schema);
+        // Types that cannot be told yet (a correlated column, say) are left to DataFusion.
+        let (Ok(left_type), Ok(right_type)) = (left_type, right_type) else {
+            return Ok(match raw.op {
+                Sql::StringConcat => PlannerResult::Planned(binary_expr(raw.left, Operator::Or, raw.right)),
+                _ => PlannerResult::Original(raw),
+            });
+        };
+        let RawBinaryExpr { op, left, right } = raw;
+        let planned = match op {
+            Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
+                let (left, right) = comparable(left, right, (&left_type, &right_type));
+                binary_expr(left, comparison(&op), right)
+            }
+            Sql::And => binary_expr(truth(left, &left_type), Operator::And, truth(right, &right_type)),
+            Sql::Or | Sql::StringConcat => {
+                binary_expr(truth(left, &left_type), Operator::Or, truth(right, &right_type))
+            }
+            Sql::Xor => binary_expr(truth(left, &left_type), Operator::NotEq, truth(right, &right_type)),
+            Sql::Plus | Sql::Minus | Sql::Multiply => {
+                let ((left, _), (right, _)) = (operand(left, &left_type), operand(right, &right_type));
+                binary_expr(left, arithmetic(&op), right)
+            }
+            Sql::Divide => divide((left, &left_type), (right, &right_type)),
+            Sql::MyIntegerDivide => whole_quotient((left, &left_type), (right, &right_type)),
+            Sql::Modulo => {
+                let ((left, _), (right, right_type)) =
+                    (operand(left, &left_type), operand(right, &right_type));
+                binary_expr(left, Operator::Modulo, null_if_zero(right, &right_type))
+            }
+            _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+        };
+        Ok(PlannerResult::Planned(planned))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(functions::named("substring").call(args)))
+    }
+}
+
+const fn comparison(op: &Sql) -> Operator {
+    match op {
+        Sql::Spaceship => Operator::IsNotDistinctFrom,
+        Sql::NotEq => Operator::NotEq,
+        Sql::Lt => Operator::Lt,
+        Sql::LtEq => Operator::LtEq,
+        Sql::Gt => Operator::Gt,
+        Sql::GtEq => Operator::GtEq,
+        _ => Operator::Eq,
+    }
+}
+
+const fn arithmetic(op: &Sql) -> Operator {
+    match op {
+        Sql::Minus => Operator::Minus,
+        Sql::Multiply => Operator::Multiply,
+        _ => Operator::Plus,
+    }
+}
+
+fn truth(expr: Expr, data_type: &DataType) -> Expr {
+    match data_type {
+        DataType::Boolean => expr,
+        DataType::Null => lit(ScalarValue::Boolean(None)),
+        _ => functions::named("__truth").call(vec![expr]),
+    }
+}
+
+fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
+    if let Expr::Literal(scalar, _) = &expr
+        && ScalarValue::new_zero(data_type).is_ok_and(|zero| zero != *scalar)
+    {
+        return expr;
+    }
+    let zero = ScalarValue::new_zero(data_type).unwrap_or(ScalarValue::Int64(Some(0)));
+    datafusion::functions::core::expr_fn::nullif(expr, lit(zero))
+}
+
+/// `/`: whole numbers divide as doubles (1/2 is 0.5), a division by zero is NULL.
+fn divide(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
+    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    let decimal = kind(&left_type) == Kind::Decimal || kind(&right_type) == Kind::Decimal;
+    let float = kind(&left_type) == Kind::Float || kind(&right_type) == Kind::Float;
+    if decimal && !float {
+        return binary_expr(left, Operator::Divide, null_if_zero(right, &right_type));
+    }
+    let double = |expr, data_type: &DataType| {
+        if *data_type == DataType::Float64 { expr } else { crate::coercion::cast(expr, DataType::Float64) }
+    };
+    let right = double(right, &right_type);
+    binary_expr(double(left, &left_type), Operator::Divide, null_if_zero(right, &DataType::Float64))
+}
+
+/// `DIV`: the quotient without its fraction.
+fn whole_quotient(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
+    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    if kind(&left_type) == Kind::Integer && kind(&right_type) == Kind::Integer {
+        return binary_expr(left, Operator::Divide, null_if_zero(right, &right_type));
+    }
+    functions::named("__integer").call(vec![divide((left, &left_type), (right, &right_type))])
+}
+
+/// Gives IN and BETWEEN the conversions of `=` and `<=`.
+#[derive(Debug)]
+pub struct CoercionRule;
+
+impl AnalyzerRule for CoercionRule {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(coerce_plan).map(|done| done.data)
+    }
+
+    fn name(&self) -> &str {
+        "mysql_coercion"
+    }
+}
+
+fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+    }
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let done = expr.transform_up(|expr| coerce_expr(expr, &schema))?;
+        Ok(done.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// One expression; those whose types are not known yet stay as they are.
+pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let (Ok(of), Ok(low_type), Ok(high_type)) =
+                (expr.get_type(schema), low.get_type(schema), high.get_type(schema))
+            else {
+                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+            };
+            if kind(&of) == kind(&low_type) && kind(&of) == kind(&high_type) {
+                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+            }
+            let (above, low) = comparable(*expr.clone(), *low, (&of, &low_type));
+            let (below, high) = comparable(*expr, *high, (&of, &high_type));
+            let inside =
+                binary_expr(above, Operator::GtEq, low).and(binary_expr(below, Operator::LtEq, high));
+            Ok(Transformed::yes(if negated { Expr::Not(Box::new(inside)) } else { inside }))
+        }
+        Expr::InList(list) => coerce_list(list, schema),
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn coerce_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Ok(of) = list.expr.get_type(schema) else { return Ok(Transformed::no(Expr::InList(list))) };
+    let types: Vec<DataType> =
+        list.list.iter().map(|item| item.get_type(schema)).collect::<Result<_>>().unwrap_or_default();
+    let alike = |item: &DataType| kind(item) == kind(&of) || kind(item) == Kind::Null;
+    if types.len() != list.list.len() || types.iter().all(alike) {
+        return Ok(Transformed::no(Expr::InList(list)));
+    }
+    let InList { expr, list, negated } = list;
+    let mut any: Option<Expr> = None;
+    let mut plain = Vec::new();
+    for (item, item_type) in list.into_iter().zip(&types) {
+        let (left, right) = comparable(*expr.clone(), item, (&of, item_type));
+        if left == *expr {
+            plain.push(right);
+            continue;
+        }
+        let equal = binary_expr(left, Operator::Eq, right);
+        any = Some(any.map_or(equal.clone(), |any| any.or(equal)));
+    }
+    let mut found = Expr::InList(InList::new(expr, plain.clone(), false));
+    if let Some(any) = any {
+        found = if plain.is_empty() { any } else { found.or(any) };
+    }
+    Ok(Transformed::yes(if negated { Expr::Not(Box::new(found)) } else { found }))
+}

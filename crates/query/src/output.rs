@@ -1,0 +1,152 @@
+//! A plan's fields and batches → a result's columns and batches.
+//!
+//! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
+//! [`ResultColumn::data_type`] lists.
+
+use crate::functions::{DATETIME, convert};
+use crate::labels;
+use crate::model::{QueryResult, ResultColumn};
+use crate::rewrite::titles::Title;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{DFSchema, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The type that a column of `data_type` has in a result.
+#[must_use]
+pub fn result_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::Float16 => DataType::Float32,
+        DataType::Date64 => DataType::Date32,
+        DataType::Timestamp(..) => DATETIME,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::Boolean
+        | DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::UInt64
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Decimal128(..)
+        | DataType::Date32
+        | DataType::Binary => data_type.clone(),
+        DataType::Decimal256(_, scale) => DataType::Decimal128(38, *scale),
+        DataType::Dictionary(_, values) => result_type(values),
+        _ => DataType::Utf8,
+    }
+}
+
+fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    if *array.data_type() == DataType::Null {
+        return Ok(arrow::array::new_null_array(to, array.len()));
+    }
+    if *to == DataType::Utf8 && array.data_type().is_nested() {
+        let format = arrow::util::display::FormatOptions::default();
+        let formatter = arrow::util::display::ArrayFormatter::try_new(array, &format)?;
+        let text =
+            (0..array.len()).map(|row| (!array.is_null(row)).then(|| formatter.value(row).to_string()));
+        return Ok(Arc::new(text.collect::<arrow::array::StringArray>()));
+    }
+    convert::safe_cast(array, to)
+}
+
+/// The columns of a plan's result.
+pub fn columns(
+    plan: &LogicalPlan,
+    titles: &[Title],
+    spellings: &HashMap<String, String>,
+) -> Vec<ResultColumn> {
+    let schema = plan.schema();
+    let titles = place_titles(schema, titles, spellings);
+    let direct = direct_columns(plan);
+    schema
+        .fields()
+        .iter()
+        .enumerate()
+        .zip(titles)
+        .map(|((index, field), title)| {
+            let is_column = direct.as_ref().is_none_or(|direct| direct.get(index).copied().unwrap_or(false));
+            labels::result_column(title, field, result_type(field.data_type()), is_column)
+        })
+        .collect()
+}
+
+/// Which outputs are columns and nothing more, if the plan's shape tells. `None`: all may be.
+fn direct_columns(plan: &LogicalPlan) -> Option<Vec<bool>> {
+    match plan {
+        LogicalPlan::Projection(projection) => Some(projection.expr.iter().map(is_column).collect()),
+        LogicalPlan::Sort(sort) => direct_columns(&sort.input),
+        LogicalPlan::Limit(limit) => direct_columns(&limit.input),
+        LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => direct_columns(input),
+        LogicalPlan::Union(_) => Some(vec![false; plan.schema().fields().len()]),
+        _ => None,
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => is_column(&alias.expr),
+        _ => false,
+    }
+}
+
+/// Titles for all fields: those before the first `*` count from the front, those after the last
+/// one from the back, all others are found by their fields' names.
+fn place_titles(schema: &DFSchema, titles: &[Title], spellings: &HashMap<String, String>) -> Vec<String> {
+    let mut placed: Vec<String> = schema.fields().iter().map(|field| own_title(field, spellings)).collect();
+    let front = titles.iter().take_while(|title| **title != Title::Wildcard).count();
+    for (title, place) in titles.iter().zip(&mut placed).take(front) {
+        if let Title::Text(text) = title {
+            place.clone_from(text);
+        }
+    }
+    if front < titles.len() {
+        for (title, place) in titles.iter().rev().zip(placed.iter_mut().rev()) {
+            let Title::Text(text) = title else { break };
+            place.clone_from(text);
+        }
+    }
+    placed
+}
+
+fn own_title(field: &Field, spellings: &HashMap<String, String>) -> String {
+    if let Some(name) = labels::declared_name(field)
+        && name.to_lowercase() == *field.name()
+    {
+        return name.to_owned();
+    }
+    spellings.get(field.name()).cloned().unwrap_or_else(|| field.name().clone())
+}
+
+/// A plan's batches with the columns' types and titles.
+pub fn result(columns: Vec<ResultColumn>, stream: SendableRecordBatchStream) -> QueryResult {
+    let fields = columns.iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
+    let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let to = Arc::clone(&schema);
+    let converted = stream.map(move |batch| convert_batch(&batch?, &to));
+    QueryResult { columns, stream: Box::pin(RecordBatchStreamAdapter::new(schema, converted)) }
+}
+
+fn convert_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let arrays = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(array, field)| convert_array(array, field.data_type()))
+        .collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+}

@@ -1,0 +1,232 @@
+//! A table's snapshot as DataFusion reads it: data files UNION memtable.
+//!
+//! The provider holds one snapshot, so a statement that reads a table twice sees the same rows.
+//! Columns have their names in lower case here; the declared ones travel in the fields' metadata.
+//! Data files name columns by their physical names, which a projection maps back.
+
+mod pruning;
+
+use crate::labels;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, Result, Statistics};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::{TableProvider, TableType};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::union::UnionExec;
+use std::sync::Arc;
+use tributary_table::{DataFile, Snapshot, Table};
+
+/// Files below this many bytes together are read by one partition.
+const SPLIT_BYTES: u64 = 1024 * 1024;
+
+/// One snapshot of one table.
+#[derive(Debug)]
+pub struct SnapshotProvider {
+    snapshot: Arc<Snapshot>,
+    /// Where data files are in the object store, in the order of the snapshot.
+    paths: Vec<object_store::path::Path>,
+    store_url: ObjectStoreUrl,
+    schema: SchemaRef,
+    physical: SchemaRef,
+}
+
+impl SnapshotProvider {
+    /// A provider of the table's rows as they are now.
+    ///
+    /// # Errors
+    /// When a data file's path is none that object stores take.
+    pub fn new(table: &Table, store_url: ObjectStoreUrl) -> Result<Self> {
+        let snapshot = table.snapshot();
+        let paths = snapshot
+            .files
+            .iter()
+            .map(|file| table.object_path(file))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
+        let schema = labels::table_schema(&snapshot.def);
+        let physical = physical(&snapshot, &schema);
+        Ok(Self { snapshot, paths, store_url, schema, physical })
+    }
+
+    /// The positions of the columns to read, in order.
+    fn columns(&self, projection: Option<&Vec<usize>>) -> Vec<usize> {
+        projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect())
+    }
+
+    fn memory(&self, columns: &[usize], schema: &SchemaRef) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let batches = self
+            .snapshot
+            .memtable
+            .iter()
+            .map(|part| {
+                let arrays = columns.iter().map(|&column| Arc::clone(part.batch.column(column))).collect();
+                let options = RecordBatchOptions::new().with_row_count(Some(part.batch.num_rows()));
+                RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        if batches.is_empty() {
+            return Ok(None);
+        }
+        let source = MemorySourceConfig::try_new(&[batches], Arc::clone(schema), None)?;
+        Ok(Some(DataSourceExec::from_data_source(source)))
+    }
+
+    fn files(
+        &self,
+        state: &dyn Session,
+        columns: &[usize],
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let predicate = self.physical_predicate(state, filters)?;
+        let kept = pruning::kept(&self.snapshot, &self.physical, predicate.as_ref())?;
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        let mut source = ParquetSource::new(Arc::clone(&self.physical))
+            .with_table_parquet_options(state.table_options().parquet.clone());
+        if let Some(predicate) = predicate {
+            source = source.with_predicate(predicate);
+        }
+        let rows: u64 = kept.iter().map(|&file| self.snapshot.files[file].rows).sum();
+        let mut statistics = Statistics::new_unknown(&self.physical);
+        statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
+        let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
+            .with_file_groups(self.groups(&kept, state.config().target_partitions()))
+            .with_statistics(statistics)
+            .with_projection_indices(Some(columns.to_vec()))?
+            .with_limit(limit)
+            .build();
+        Ok(Some(DataSourceExec::from_data_source(config)))
+    }
+
+    /// Files spread over partitions by size, the largest first.
+    fn groups(&self, kept: &[usize], partitions: usize) -> Vec<FileGroup> {
+        let total: u64 = kept.iter().map(|&file| self.snapshot.files[file].size_bytes).sum();
+        let wanted =
+            usize::try_from(total / SPLIT_BYTES + 1).unwrap_or(usize::MAX).clamp(1, partitions.max(1));
+        let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, Vec::new()); wanted.min(kept.len())];
+        let mut ordered = kept.to_vec();
+        ordered.sort_by_key(|&file| std::cmp::Reverse(self.snapshot.files[file].size_bytes));
+        for file in ordered {
+            if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
+                smallest.0 += self.snapshot.files[file].size_bytes;
+                smallest.1.push(self.partitioned(file));
+            }
+        }
+        groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
+    }
+
+    fn partitioned(&self, index: usize) -> PartitionedFile {
+        let file: &DataFile = &self.snapshot.files[index];
+        let mut part = PartitionedFile::new(self.paths[index].as_ref(), file.size_bytes);
+        part.object_meta.location = self.paths[index].clone();
+        let mut statistics = Statistics::new_unknown(&self.physical);
+        statistics.num_rows = Precision::Exact(usize::try_from(file.rows).unwrap_or(usize::MAX));
+        part.statistics = Some(Arc::new(statistics));
+        part
+    }
+
+    /// The filters over physical names.
+    fn physical_predicate(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+    ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
+        let filter = filter.transform_up(|expr| {
+            Ok(match expr {
+                Expr::Column(column) => {
+                    let index = self.schema.index_of(&column.name)?;
+                    Transformed::yes(Expr::Column(Column::new_unqualified(self.physical.field(index).name())))
+                }
+                other => Transformed::no(other),
+            })
+        })?;
+        let schema = DFSchema::try_from(Arc::clone(&self.physical))?;
+        state.create_physical_expr(filter.data, &schema).map(Some)
+    }
+}
+
+#[async_trait::async_trait]
+impl TableProvider for SnapshotProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        // Files are pruned by filters; rows are filtered above the scan.
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let columns = self.columns(projection);
+        let schema = Arc::new(self.schema.project(&columns)?);
+        let mut inputs = Vec::with_capacity(2);
+        if let Some(files) = self.files(state, &columns, filters, limit)? {
+            inputs.push(renamed(files, &schema)?);
+        }
+        inputs.extend(self.memory(&columns, &schema)?);
+        if inputs.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
+        UnionExec::try_new(inputs)
+    }
+}
+
+/// `schema` with the names that data files have.
+fn physical(snapshot: &Snapshot, schema: &SchemaRef) -> SchemaRef {
+    let columns = &snapshot.def.schema.columns;
+    let fields = schema
+        .fields()
+        .iter()
+        .zip(columns)
+        .map(|(field, column)| field.as_ref().clone().with_name(&column.physical_name));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// `plan` with the columns' names and metadata of `schema`.
+fn renamed(plan: Arc<dyn ExecutionPlan>, schema: &SchemaRef) -> Result<Arc<dyn ExecutionPlan>> {
+    let given = plan.schema();
+    if given.fields().iter().zip(schema.fields()).all(|(given, wanted)| given.name() == wanted.name()) {
+        return Ok(plan);
+    }
+    let columns = given.fields().iter().zip(schema.fields()).enumerate().map(|(index, (given, wanted))| {
+        let column: Arc<dyn PhysicalExpr> = Arc::new(PhysicalColumn::new(given.name(), index));
+        (column, wanted.name().clone())
+    });
+    Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), plan)?))
+}
+
+/// A schema of the fields with other names, for tests and temporary tables.
+pub fn lower_case(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        Field::new(field.name().to_lowercase(), field.data_type().clone(), true)
+            .with_metadata(labels::spelled(field.name()))
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}

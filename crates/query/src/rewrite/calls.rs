@@ -1,0 +1,445 @@
+//! Function calls: MySQL's and Doris's names → DataFusion's or ours.
+//!
+//! A call that is named nowhere here goes to the planner as it is; the planner knows the functions
+//! of `functions` and DataFusion's own.
+
+use super::exprs::{as_text, not, whole};
+use super::{Rewriter, ast, dates};
+use sqlparser::ast::{
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, ObjectName, OrderByExpr, Value,
+};
+use tributary_types::{ErrorCode, SqlError};
+
+/// Functions of one or more texts, under the name that computes them.
+const OF_TEXT: [(&str, &str); 24] = [
+    ("upper", "upper"),
+    ("ucase", "upper"),
+    ("lower", "lower"),
+    ("lcase", "lower"),
+    ("length", "octet_length"),
+    ("octet_length", "octet_length"),
+    ("char_length", "character_length"),
+    ("character_length", "character_length"),
+    ("bit_length", "bit_length"),
+    ("ascii", "ascii"),
+    ("ord", "ascii"),
+    ("reverse", "reverse"),
+    ("replace", "replace"),
+    ("concat_ws", "concat_ws"),
+    ("initcap", "initcap"),
+    ("starts_with", "starts_with"),
+    ("ends_with", "ends_with"),
+    ("find_in_set", "find_in_set"),
+    ("translate", "translate"),
+    ("md5", "md5"),
+    ("regexp", "regexp_like"),
+    ("regexp_like", "regexp_like"),
+    ("sha", "sha1"),
+    ("levenshtein", "levenshtein"),
+];
+
+/// Functions of floating-point numbers, under the name that computes them. NULL where they are
+/// not defined.
+const OF_REAL: [(&str, &str); 13] = [
+    ("cbrt", "cbrt"),
+    ("pow", "power"),
+    ("power", "power"),
+    ("fpow", "power"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("atan", "atan"),
+    ("atan2", "atan2"),
+    ("cot", "cot"),
+    ("degrees", "degrees"),
+    ("radians", "radians"),
+    ("sinh", "sinh"),
+];
+
+/// Other names of functions that take any arguments.
+const RENAMED: [(&str, &str); 30] = [
+    ("dlog1", "ln"),
+    ("dlog10", "log10"),
+    ("mid", "substring"),
+    ("substr", "substring"),
+    ("strleft", "left"),
+    ("strright", "right"),
+    ("any_value", "first_value"),
+    ("any", "first_value"),
+    ("ndv", "approx_distinct"),
+    ("approx_count_distinct", "approx_distinct"),
+    ("json_unquote", "json_unquote"),
+    ("jsonb_extract", "json_extract"),
+    ("json_extract_string", "get_json_string"),
+    ("jsonb_extract_string", "get_json_string"),
+    ("get_json_object", "get_json_string"),
+    ("json_extract_int", "get_json_bigint"),
+    ("jsonb_extract_int", "get_json_bigint"),
+    ("get_json_int", "get_json_bigint"),
+    ("json_extract_bigint", "get_json_bigint"),
+    ("jsonb_extract_bigint", "get_json_bigint"),
+    ("json_extract_double", "get_json_double"),
+    ("jsonb_extract_double", "get_json_double"),
+    ("json_extract_bool", "get_json_bool"),
+    ("jsonb_extract_bool", "get_json_bool"),
+    ("jsonb_type", "json_type"),
+    ("to_date", "__date"),
+    ("date", "__date"),
+    ("datev2", "__date"),
+    ("timestamp", "__datetime"),
+    ("time", "__time"),
+];
+
+/// Aggregates that calculate: their argument is taken as a number.
+const NUMERIC_AGGREGATES: [(&str, &str); 13] = [
+    ("sum", "sum"),
+    ("avg", "avg"),
+    ("std", "stddev_pop"),
+    ("stddev", "stddev_pop"),
+    ("stddev_pop", "stddev_pop"),
+    ("stddev_samp", "stddev_samp"),
+    ("variance", "var_pop"),
+    ("var_pop", "var_pop"),
+    ("variance_pop", "var_pop"),
+    ("var_samp", "var_samp"),
+    ("variance_samp", "var_samp"),
+    ("median", "median"),
+    ("percentile_approx", "approx_percentile_cont"),
+];
+
+fn lookup<'a>(table: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
+    table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+impl Rewriter<'_> {
+    pub(super) fn function(&self, mut function: Function) -> Result<Expr, SqlError> {
+        let name = last_name(&function.name);
+        rename(&mut function, &name);
+        if let Some(rewritten) = aggregate(&name, &mut function)? {
+            return Ok(rewritten);
+        }
+        if function.over.is_some() || function.filter.is_some() {
+            function.filter = function.filter.take().map(|condition| Box::new(ast::truth(*condition)));
+            return Ok(Expr::Function(function));
+        }
+        let Some(args) = plain_args(&function) else { return Ok(Expr::Function(function)) };
+        if let Some(constant) = self.constant(&name, &args)? {
+            return Ok(constant);
+        }
+        if let Some(to) = lookup(&OF_TEXT, &name) {
+            return Ok(ast::call(to, args.into_iter().map(as_text).collect()));
+        }
+        if let Some(to) = lookup(&OF_REAL, &name) {
+            let args = args.into_iter().map(|arg| ast::call("__double", vec![arg])).collect();
+            return Ok(ast::call("__finite", vec![ast::call(to, args)]));
+        }
+        if let Some(to) = lookup(&RENAMED, &name) {
+            rename(&mut function, to);
+            return Ok(Expr::Function(function));
+        }
+        self.special(&name, args, function)
+    }
+
+    /// What is the same for a whole statement.
+    fn constant(&self, name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlError> {
+        let session = self.environment.session;
+        Ok(Some(match name {
+            "database" | "schema" => session.database.as_ref().map_or_else(ast::null, ast::text),
+            "user" | "current_user" | "session_user" | "system_user" => ast::text(&session.user),
+            "current_catalog" => ast::text("internal"),
+            "connection_id" => ast::number(session.connection_id),
+            "last_insert_id" if args.is_empty() => ast::number(session.last_insert_id),
+            "found_rows" => ast::number(0),
+            "row_count" => ast::number(-1),
+            "version" => {
+                let version = session.variables.get("version").cloned();
+                ast::text(
+                    version
+                        .or_else(|| (self.environment.global)("version"))
+                        .unwrap_or_else(|| "5.7.99".to_owned()),
+                )
+            }
+            _ => return self.clock(name, args),
+        }))
+    }
+
+    /// Calls that become another shape.
+    fn special(&self, name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, SqlError> {
+        let zone = || ast::text(self.environment.session.zone());
+        Ok(match (name, args.len()) {
+            ("if", 3) => {
+                let (otherwise, then) = (args.remove(2), args.remove(1));
+                ast::case(ast::truth(args.remove(0)), then, otherwise)
+            }
+            ("ifnull" | "nvl", 2) => ast::call("coalesce", args),
+            ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
+            ("nullif", 2) => {
+                let (right, left) = (args.remove(1), args.remove(0));
+                ast::case(ast::binary(left.clone(), BinaryOperator::Eq, right), ast::null(), left)
+            }
+            ("greatest" | "least", count) if count > 1 => null_if_any(name, args),
+            ("mod", 2) => infix(args, BinaryOperator::Modulo),
+            ("log", 1) => ast::call("ln", args),
+            ("ceil" | "ceiling", 1) => whole("ceil", args.remove(0)),
+            ("floor", 1) => whole("floor", args.remove(0)),
+            ("abs", 1) => ast::call("abs", numeric(args)),
+            ("sign", 1) => ast::try_cast(ast::call("signum", vec![ast::call("__double", args)]), tiny()),
+            ("round", _) => ast::call("round", numeric_first(args)),
+            // Rounding what is cut already changes nothing but the number of digits shown.
+            ("truncate", 2) => {
+                let digits = args[1].clone();
+                ast::call("round", vec![ast::call("trunc", numeric_first(args)), digits])
+            }
+            ("rand" | "random", _) => ast::call("random", Vec::new()),
+            ("instr", 2) => ast::call("locate", vec![args.remove(1), args.remove(0)]),
+            ("lpad" | "rpad", 2) => {
+                args.push(ast::text(" "));
+                ast::call(name, args)
+            }
+            ("sha2", 2) => sha2(args)?,
+            ("regexp_replace", 3) => {
+                let mut args: Vec<Expr> = args.into_iter().map(as_text).collect();
+                args.push(ast::text("g"));
+                ast::call("regexp_replace", args)
+            }
+            ("regexp_extract", 3) => ast::call("__regexp_extract", args),
+            ("date_add" | "adddate" | "date_sub" | "subdate" | "days_add" | "days_sub", 2) => {
+                let (count, base) = (args.remove(1), args.remove(0));
+                let negative = name.contains("sub");
+                match count {
+                    Expr::Interval(interval) => dates::add(base, interval, negative)?,
+                    days => dates::add_unit(base, days, "DAY", negative)?,
+                }
+            }
+            ("timestampadd", 3) => {
+                let (base, count) = (args.remove(2), args.remove(1));
+                dates::add_unit(base, count, &word(&args[0]), false)?
+            }
+            ("timestampdiff", 3) => {
+                args[0] = ast::text(word(&args[0]));
+                ast::call("__timestampdiff", args)
+            }
+            ("from_unixtime", 1) => ast::call("__from_unixtime", vec![args.remove(0), zone()]),
+            ("from_unixtime", 2) => {
+                let (format, seconds) = (args.remove(1), args.remove(0));
+                ast::call("date_format", vec![ast::call("__from_unixtime", vec![seconds, zone()]), format])
+            }
+            ("unix_timestamp", 1) => ast::call("__unix_timestamp", vec![args.remove(0), zone()]),
+            ("convert_tz", 3) => ast::call("__convert_tz", args),
+            ("str_to_date", 2) => {
+                let is_date = ast::as_text(&args[1]).is_some_and(dates::is_date_format);
+                let parsed = ast::call("str_to_date", args);
+                if is_date { ast::call("__date", vec![parsed]) } else { parsed }
+            }
+            (part, 1) if is_part(part) => dates::part(part, args.remove(0))?,
+            (shift, 2) if is_shift(shift) => {
+                let (unit, direction) = shift.rsplit_once('_').unwrap_or((shift, "add"));
+                let (count, base) = (args.remove(1), args.remove(0));
+                dates::add_unit(base, count, unit, direction == "sub")?
+            }
+            (difference, 2) if is_difference(difference) => {
+                let unit = difference.trim_end_matches("_diff").trim_end_matches('s').to_owned();
+                let (from, to) = (args.remove(1), args.remove(0));
+                ast::call("__timestampdiff", vec![ast::text(unit), from, to])
+            }
+            _ => Expr::Function(function),
+        })
+    }
+}
+
+fn last_name(name: &ObjectName) -> String {
+    name.0.last().and_then(|part| part.as_ident()).map(|name| name.value.to_lowercase()).unwrap_or_default()
+}
+
+fn rename(function: &mut Function, name: &str) {
+    function.name = ObjectName::from(vec![Ident::new(name)]);
+}
+
+/// The arguments if they are nothing but expressions.
+fn plain_args(function: &Function) -> Option<Vec<Expr>> {
+    match &function.args {
+        FunctionArguments::None => Some(Vec::new()),
+        FunctionArguments::Subquery(_) => None,
+        FunctionArguments::List(list) => list
+            .args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            })
+            .collect(),
+    }
+}
+
+/// The name and arguments of a call of nothing but expressions.
+pub(super) fn plain_call(expr: &Expr) -> Option<(String, Vec<Expr>)> {
+    let Expr::Function(function) = expr else { return None };
+    Some((last_name(&function.name), plain_args(function)?))
+}
+
+fn set_args(function: &mut Function, args: Vec<Expr>) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    }
+}
+
+fn aggregate(name: &str, function: &mut Function) -> Result<Option<Expr>, SqlError> {
+    let Some(mut args) = plain_args(function) else { return Ok(None) };
+    if let Some(to) = lookup(&NUMERIC_AGGREGATES, name)
+        && !args.is_empty()
+    {
+        let first = args.remove(0);
+        args.insert(0, ast::call("__numeric", vec![first]));
+        set_args(function, args);
+        rename(function, to);
+        function.filter = function.filter.take().map(|condition| Box::new(ast::truth(*condition)));
+        return Ok(Some(Expr::Function(function.clone())));
+    }
+    match name {
+        "count" if args.len() > 1 => {
+            set_args(function, vec![ast::call("__tuple", args)]);
+            Ok(Some(Expr::Function(function.clone())))
+        }
+        "group_concat" => group_concat(args, function).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `GROUP_CONCAT([DISTINCT] a, b ORDER BY c SEPARATOR ';')` as `string_agg(text, ';' ORDER BY c)`.
+fn group_concat(args: Vec<Expr>, function: &mut Function) -> Result<Expr, SqlError> {
+    let mut separator = ast::text(",");
+    let mut order: Vec<OrderByExpr> = Vec::new();
+    let mut distinct = false;
+    if let FunctionArguments::List(list) = &mut function.args {
+        distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for clause in list.clauses.drain(..) {
+            match clause {
+                FunctionArgumentClause::Separator(value) => {
+                    separator = match value.value {
+                        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => ast::text(text),
+                        other => ast::value(other),
+                    };
+                }
+                FunctionArgumentClause::OrderBy(by) => order = by,
+                other => {
+                    return Err(SqlError::detail(
+                        ErrorCode::NotSupported,
+                        format!(
+                            "GROUP_CONCAT does not take '{other}'; it takes DISTINCT, ORDER BY and SEPARATOR"
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+    let one = if args.len() == 1 {
+        args.into_iter().map(as_text).collect::<Vec<_>>().remove(0)
+    } else {
+        ast::call("concat", args)
+    };
+    if distinct {
+        // DISTINCT orders by what it shows and nothing else.
+        for by in &mut order {
+            by.expr = one.clone();
+        }
+        order.truncate(1);
+    }
+    rename(function, "string_agg");
+    set_args(function, vec![one, separator]);
+    if let FunctionArguments::List(list) = &mut function.args
+        && !order.is_empty()
+    {
+        list.clauses.push(FunctionArgumentClause::OrderBy(order));
+    }
+    Ok(Expr::Function(function.clone()))
+}
+
+/// GREATEST and LEAST are NULL as soon as one argument is.
+fn null_if_any(name: &str, args: Vec<Expr>) -> Expr {
+    let any = args
+        .iter()
+        .map(|arg| Expr::IsNull(Box::new(arg.clone())))
+        .reduce(|left, right| ast::binary(left, BinaryOperator::Or, right))
+        .unwrap_or_else(ast::null);
+    ast::case(not(any), ast::call(name, args), ast::null())
+}
+
+fn infix(mut args: Vec<Expr>, op: BinaryOperator) -> Expr {
+    let right = args.remove(1);
+    ast::binary(args.remove(0), op, right)
+}
+
+fn numeric(args: Vec<Expr>) -> Vec<Expr> {
+    args.into_iter().map(|arg| ast::call("__numeric", vec![arg])).collect()
+}
+
+fn numeric_first(mut args: Vec<Expr>) -> Vec<Expr> {
+    if !args.is_empty() {
+        let first = args.remove(0);
+        args.insert(0, ast::call("__numeric", vec![first]));
+    }
+    args
+}
+
+fn tiny() -> sqlparser::ast::DataType {
+    sqlparser::ast::DataType::TinyInt(None)
+}
+
+/// The digest in hex by its length in bits.
+fn sha2(mut args: Vec<Expr>) -> Result<Expr, SqlError> {
+    let bits = ast::as_number(&args[1]).unwrap_or_default();
+    let name = match bits {
+        "224" => "sha224",
+        "0" | "256" => "sha256",
+        "384" => "sha384",
+        "512" => "sha512",
+        _ => return Err(SqlError::detail(ErrorCode::Unknown, "SHA2 takes 224, 256, 384 or 512 bits")),
+    };
+    let digest = ast::call(name, vec![as_text(args.remove(0))]);
+    Ok(ast::call("encode", vec![digest, ast::text("hex")]))
+}
+
+/// A unit that is written as a name.
+fn word(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(name) => name.value.clone(),
+        other => ast::as_text(other).map_or_else(|| other.to_string(), str::to_owned),
+    }
+}
+
+fn is_part(name: &str) -> bool {
+    const PARTS: [&str; 16] = [
+        "year",
+        "quarter",
+        "month",
+        "week",
+        "weekofyear",
+        "yearweek",
+        "day",
+        "dayofmonth",
+        "dayofweek",
+        "weekday",
+        "dayofyear",
+        "hour",
+        "minute",
+        "second",
+        "microsecond",
+        "to_days",
+    ];
+    PARTS.contains(&name)
+}
+
+/// Doris's `months_add(d, n)`, `hours_sub(d, n)` and so on.
+fn is_shift(name: &str) -> bool {
+    name.rsplit_once('_').is_some_and(|(unit, direction)| {
+        matches!(direction, "add" | "sub")
+            && unit.ends_with('s')
+            && crate::functions::datetime::unit(unit).is_some()
+    })
+}
+
+/// Doris's `days_diff(to, from)` and so on.
+fn is_difference(name: &str) -> bool {
+    name.strip_suffix("_diff").is_some_and(|unit| crate::functions::datetime::unit(unit).is_some())
+}

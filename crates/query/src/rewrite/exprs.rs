@@ -1,0 +1,285 @@
+//! The rewrite of one expression whose parts are rewritten already.
+
+use super::{Rewriter, ast, casts, dates};
+use sqlparser::ast::{
+    BinaryOperator, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
+};
+use tributary_types::{ErrorCode, SqlError};
+
+/// Chains of AND or OR that are longer than this are made into a balanced tree.
+const CHAIN_MAX: usize = 16;
+
+impl Rewriter<'_> {
+    pub(super) fn expression(&self, expr: Expr) -> Result<Expr, SqlError> {
+        Ok(match expr {
+            Expr::Identifier(name) if name.value.starts_with('@') => self.variable(&name.value)?,
+            Expr::Identifier(name) => Expr::Identifier(lower(name)),
+            Expr::CompoundIdentifier(parts) => self.compound(parts)?,
+            Expr::Value(value) => self.value(value)?,
+            Expr::Function(function) => self.function(function)?,
+            Expr::Cast { expr, data_type, .. } => casts::cast(*expr, &data_type)?,
+            Expr::Convert { expr, data_type: Some(data_type), .. } => casts::cast(*expr, &data_type)?,
+            Expr::Convert { expr, .. } => ast::call("__text", vec![*expr]),
+            Expr::TypedString(typed) => casts::cast(Expr::Value(typed.value), &typed.data_type)?,
+            Expr::Prefixed { value, .. } => *value,
+            Expr::Collate { expr, .. } => *expr,
+            Expr::BinaryOp { left, op, right } => binary(*left, op, *right)?,
+            Expr::UnaryOp { op, expr } => unary(op, *expr),
+            Expr::Extract { field, expr, .. } => dates::part(&field.to_string(), *expr)?,
+            Expr::Like { negated, any, expr, pattern, escape_char } => Expr::Like {
+                negated,
+                any,
+                expr: Box::new(as_text(*expr)),
+                pattern: Box::new(as_text(*pattern)),
+                escape_char: escape_char.map(single_quoted),
+            },
+            Expr::RLike { negated, expr, pattern, .. } => {
+                let found = ast::call("regexp_like", vec![as_text(*expr), as_text(*pattern)]);
+                if negated { not(found) } else { found }
+            }
+            Expr::IsTrue(expr) => Expr::IsTrue(Box::new(ast::truth(*expr))),
+            Expr::IsNotTrue(expr) => Expr::IsNotTrue(Box::new(ast::truth(*expr))),
+            Expr::IsFalse(expr) => Expr::IsFalse(Box::new(ast::truth(*expr))),
+            Expr::IsNotFalse(expr) => Expr::IsNotFalse(Box::new(ast::truth(*expr))),
+            Expr::IsUnknown(expr) => Expr::IsNull(expr),
+            Expr::IsNotUnknown(expr) => Expr::IsNotNull(expr),
+            Expr::Case { case_token, end_token, operand, mut conditions, else_result } => {
+                if operand.is_none() {
+                    for when in &mut conditions {
+                        let taken = std::mem::replace(&mut when.condition, ast::null());
+                        when.condition = ast::truth(taken);
+                    }
+                } else if let Some(operand) = operand {
+                    for when in &mut conditions {
+                        let taken = std::mem::replace(&mut when.condition, ast::null());
+                        when.condition = ast::binary((*operand).clone(), BinaryOperator::Eq, taken);
+                    }
+                }
+                Expr::Case { case_token, end_token, operand: None, conditions, else_result }
+            }
+            Expr::Position { expr, r#in } => ast::call("locate", vec![*expr, *r#in]),
+            Expr::Substring { expr, substring_from, substring_for, .. } => {
+                let mut args = vec![*expr, substring_from.map_or_else(|| ast::number(1), |from| *from)];
+                args.extend(substring_for.map(|length| *length));
+                ast::call("substring", args)
+            }
+            Expr::Trim { trim_where, trim_what, expr, .. } => {
+                let name = match trim_where {
+                    Some(TrimWhereField::Leading) => "ltrim",
+                    Some(TrimWhereField::Trailing) => "rtrim",
+                    Some(TrimWhereField::Both) | None => "trim",
+                };
+                let mut args = vec![*expr];
+                args.extend(trim_what.map(|what| *what));
+                ast::call(name, args)
+            }
+            Expr::Ceil { expr, field } => round_to("ceil", *expr, &field),
+            Expr::Floor { expr, field } => round_to("floor", *expr, &field),
+            Expr::MatchAgainst { .. } => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "MATCH … AGAINST is not supported; use LIKE or REGEXP",
+                ));
+            }
+            other => other,
+        })
+    }
+
+    fn compound(&self, mut parts: Vec<Ident>) -> Result<Expr, SqlError> {
+        if parts[0].value.starts_with("@@") {
+            let name: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+            return self.variable(&name.join("."));
+        }
+        if parts.len() == 4 && parts[0].value.eq_ignore_ascii_case("internal") {
+            parts.remove(0);
+        }
+        if let Some(last) = parts.pop() {
+            parts.push(lower(last));
+        }
+        Ok(Expr::CompoundIdentifier(parts))
+    }
+
+    /// `@@name`, `@@session.name`, `@@global.name` or `@name` as a literal.
+    fn variable(&self, written: &str) -> Result<Expr, SqlError> {
+        let session = self.environment.session;
+        let Some(system) = written.strip_prefix("@@") else {
+            let name = written.trim_start_matches('@').to_lowercase();
+            return Ok(session
+                .user_variables
+                .get(&name)
+                .map_or_else(ast::null, |value| variable_value(value)));
+        };
+        let lower = system.to_lowercase();
+        let (scope, name) = lower.split_once('.').unwrap_or(("session", &lower));
+        let own = || session.variables.get(name).cloned();
+        let value = match scope {
+            "global" => (self.environment.global)(name).or_else(own),
+            _ => own().or_else(|| (self.environment.global)(name)),
+        };
+        match value {
+            Some(value) => Ok(system_value(&value)),
+            None => {
+                Err(SqlError::new(ErrorCode::UnknownVariable, format!("Unknown system variable '{name}'")))
+            }
+        }
+    }
+
+    fn value(&self, value: ValueWithSpan) -> Result<Expr, SqlError> {
+        Ok(match &value.value {
+            Value::Placeholder(_) => match self.environment.params {
+                None => ast::null(),
+                Some(params) => {
+                    let at = self.placeholders.iter().position(|place| *place == value.span.start);
+                    match at.and_then(|at| params.get(at)) {
+                        Some(param) => ast::literal(param),
+                        None => return Err(SqlError::detail(ErrorCode::Unknown, "a parameter has no value")),
+                    }
+                }
+            },
+            Value::Number(digits, _) if digits.contains(['e', 'E']) => {
+                ast::call("__double", vec![ast::text(digits.clone())])
+            }
+            Value::DoubleQuotedString(text)
+            | Value::NationalStringLiteral(text)
+            | Value::EscapedStringLiteral(text) => ast::text(text.clone()),
+            Value::HexStringLiteral(hex) => ast::call("unhex", vec![ast::text(hex.clone())]),
+            _ => Expr::Value(value),
+        })
+    }
+}
+
+fn lower(mut name: Ident) -> Ident {
+    name.value = name.value.to_lowercase();
+    name.quote_style = None;
+    name
+}
+
+/// A user variable: a number if it looks like one.
+fn variable_value(value: &str) -> Expr {
+    if is_number(value) { ast::number(value) } else { ast::text(value) }
+}
+
+/// A system variable: switches are 1 and 0, as in MySQL.
+fn system_value(value: &str) -> Expr {
+    match value {
+        on if on.eq_ignore_ascii_case("ON") || on.eq_ignore_ascii_case("true") => ast::number(1),
+        off if off.eq_ignore_ascii_case("OFF") || off.eq_ignore_ascii_case("false") => ast::number(0),
+        other => variable_value(other),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.len() < 19 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+pub(super) fn as_text(expr: Expr) -> Expr {
+    if ast::as_text(&expr).is_some() { expr } else { ast::call("__text", vec![expr]) }
+}
+
+pub(super) fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}
+
+fn single_quoted(mut value: ValueWithSpan) -> ValueWithSpan {
+    if let Value::DoubleQuotedString(text) = value.value {
+        value.value = Value::SingleQuotedString(text);
+    }
+    value
+}
+
+fn unary(op: UnaryOperator, expr: Expr) -> Expr {
+    match op {
+        UnaryOperator::Not | UnaryOperator::BangNot => not(ast::truth(expr)),
+        UnaryOperator::Plus => expr,
+        UnaryOperator::Minus if ast::as_number(&expr).is_none() => {
+            Expr::UnaryOp { op, expr: Box::new(ast::call("__numeric", vec![expr])) }
+        }
+        other => Expr::UnaryOp { op: other, expr: Box::new(expr) },
+    }
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr, SqlError> {
+    use BinaryOperator as Op;
+    Ok(match (op, left, right) {
+        (Op::Plus, left, Expr::Interval(interval)) => dates::add(left, interval, false)?,
+        (Op::Plus, Expr::Interval(interval), right) => dates::add(right, interval, false)?,
+        (Op::Minus, left, Expr::Interval(interval)) => dates::add(left, interval, true)?,
+        (Op::Arrow, left, right) => ast::call("json_extract", vec![left, right]),
+        (Op::LongArrow, left, right) => ast::call("get_json_string", vec![left, right]),
+        (op, left, right) => Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) },
+    })
+}
+
+/// CEIL and FLOOR give whole numbers in MySQL.
+fn round_to(name: &str, expr: Expr, field: &CeilFloorKind) -> Expr {
+    match field {
+        CeilFloorKind::Scale(digits) if digits.to_string() != "0" => {
+            let factor = ast::call("power", vec![ast::number(10), Expr::Value(digits.clone())]);
+            let scaled =
+                ast::binary(ast::call("__double", vec![expr]), BinaryOperator::Multiply, factor.clone());
+            ast::binary(ast::call(name, vec![scaled]), BinaryOperator::Divide, factor)
+        }
+        _ => whole(name, expr),
+    }
+}
+
+pub(super) fn whole(name: &str, expr: Expr) -> Expr {
+    let rounded = ast::call(name, vec![ast::call("__numeric", vec![expr])]);
+    ast::try_cast(rounded, sqlparser::ast::DataType::BigInt(None))
+}
+
+/// Turns a long left-deep chain of one logical operator into a tree of logarithmic depth.
+pub(super) fn balance(expr: &mut Expr) {
+    let Expr::BinaryOp { op, .. } = expr else { return };
+    if !matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::StringConcat) {
+        return;
+    }
+    let op = op.clone();
+    if chain_length(expr, &op) <= CHAIN_MAX {
+        return;
+    }
+    let mut operands = Vec::new();
+    let mut rest = std::mem::replace(expr, ast::null());
+    loop {
+        match rest {
+            Expr::BinaryOp { left, op: inner, right } if inner == op => {
+                operands.push(*right);
+                rest = *left;
+            }
+            other => {
+                operands.push(other);
+                break;
+            }
+        }
+    }
+    operands.reverse();
+    *expr = tree(operands, &op);
+}
+
+fn chain_length(expr: &Expr, op: &BinaryOperator) -> usize {
+    let mut length = 0;
+    let mut here = expr;
+    while let Expr::BinaryOp { left, op: inner, .. } = here
+        && inner == op
+    {
+        length += 1;
+        here = left;
+    }
+    length
+}
+
+fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
+    match operands.len() {
+        0 => ast::null(),
+        1 => operands.remove(0),
+        count => {
+            let right = operands.split_off(count / 2);
+            Expr::BinaryOp {
+                left: Box::new(tree(operands, op)),
+                op: op.clone(),
+                right: Box::new(tree(right, op)),
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! SHOW and DESC, as rows that are made from names and facts.
+//!
+//! What only the session or the loads know (SHOW LAST INSERT, TRANSACTION, LOAD, GRANTS …) is
+//! answered elsewhere and refused here.
+
+pub mod facts;
+mod filter;
+mod nodes;
+mod tables;
+
+use crate::context::no_database;
+use crate::engine::QueryEngine;
+use crate::info_schema;
+use crate::model::{QueryResult, SessionView};
+use crate::namespace::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
+use crate::rows::{Cell, Grid, grid_result};
+use tributary_sql::{Name, Scope, Show};
+use tributary_types::{ErrorCode, SqlError};
+
+impl QueryEngine {
+    /// Answers a SHOW statement, with the columns of Doris.
+    ///
+    /// # Errors
+    /// Unknown databases, tables and columns; [`ErrorCode::NotSupported`] for what only the
+    /// session knows.
+    pub async fn show(&self, session: &SessionView, show: &Show) -> Result<QueryResult, SqlError> {
+        grid_result(&self.show_grid(session, show)?)
+    }
+
+    /// Answers `DESC t` and, with `all`, `DESC t ALL`.
+    ///
+    /// # Errors
+    /// No database selected, or no such table.
+    pub async fn describe_table(
+        &self,
+        session: &SessionView,
+        table: &Name,
+        all: bool,
+    ) -> Result<QueryResult, SqlError> {
+        let grid =
+            if all { self.describe_all(session, table)? } else { self.columns(session, table, false)? };
+        grid_result(&grid)
+    }
+
+    fn show_grid(&self, session: &SessionView, show: &Show) -> Result<Grid, SqlError> {
+        let namespace = self.namespace.as_ref();
+        Ok(match show {
+            Show::Databases { filter } => {
+                let mut grid = Grid::new(&["Database"]);
+                let mut names = namespace.databases();
+                names.extend(SYSTEM_DATABASES.map(str::to_owned));
+                names.sort_unstable();
+                names.into_iter().for_each(|name| grid.push(vec![name.into()]));
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Tables { full, db, filter } => {
+                let grid = self.tables(&self.database(session, db.as_deref())?, *full);
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::TableStatus { db, filter } => {
+                let grid = self.table_status(&self.database(session, db.as_deref())?);
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Columns { full, table, filter } => {
+                self.filtered(session, self.columns(session, table, *full)?, filter.as_ref(), 0)?
+            }
+            Show::CreateTable { table } => self.create_table(session, table)?,
+            Show::CreateDatabase { db } => {
+                let db = self.database(session, Some(db))?;
+                let mut grid = Grid::new(&["Database", "Create Database"]);
+                grid.push(vec![db.as_str().into(), tributary_sql::show_create_database(&db).into()]);
+                grid
+            }
+            Show::Variables { scope, filter } => {
+                self.filtered(session, self.variables(session, *scope), filter.as_ref(), 0)?
+            }
+            Show::Status { filter, .. } => {
+                let mut grid = Grid::new(&["Variable_name", "Value"]);
+                for (name, value) in namespace.server_facts().status {
+                    grid.push(vec![name.into(), value.into()]);
+                }
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Warnings { count: false } | Show::Errors { count: false } => {
+                Grid::new(&["Level", "Code#", "Message"])
+            }
+            Show::Warnings { count: true } => count("@@session.warning_count"),
+            Show::Errors { count: true } => count("@@session.error_count"),
+            Show::Engines => filled(
+                &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
+                facts::engines(),
+            ),
+            Show::Charset { filter } => {
+                let grid = filled(
+                    &["Charset", "Default collation", "Description", "Maxlen#"],
+                    facts::character_sets(),
+                );
+                // MySQL's order of columns has the description second.
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Collation { filter } => {
+                let names = ["Collation", "Charset", "Id#", "Default", "Compiled", "Sortlen#"];
+                self.filtered(session, filled(&names, facts::collations()), filter.as_ref(), 0)?
+            }
+            Show::ProcessList { full } => process_list(facts::processes(namespace, session), *full),
+            Show::Index { table } => self.index(session, table)?,
+            Show::Backends => nodes::backends(namespace),
+            Show::Frontends => nodes::frontends(namespace),
+            Show::Partitions { table, tail } => {
+                self.tailed(session, self.partitions(session, table)?, tail, 1)?
+            }
+            Show::Data { table, tail } => {
+                self.tailed(session, self.data(session, table.as_ref())?, tail, 0)?
+            }
+            Show::Catalogs { filter } => {
+                let mut grid = Grid::new(&[
+                    "CatalogId#",
+                    "CatalogName",
+                    "Type",
+                    "IsCurrent",
+                    "CreateTime",
+                    "LastUpdateTime",
+                    "Comment",
+                ]);
+                grid.push(vec![
+                    Cell::Int(0),
+                    "internal".into(),
+                    "internal".into(),
+                    "Yes".into(),
+                    "UNRECORDED".into(),
+                    Cell::Null,
+                    "Tributary's own catalog".into(),
+                ]);
+                self.filtered(session, grid, filter.as_ref(), 1)?
+            }
+            other => empty(other)?,
+        })
+    }
+
+    /// The database that a statement means, which must exist.
+    fn database(&self, session: &SessionView, named: Option<&str>) -> Result<String, SqlError> {
+        let Some(name) = named.or(session.database.as_deref()) else {
+            return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
+        };
+        if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+            return Ok(INFORMATION_SCHEMA.to_owned());
+        }
+        let exists =
+            SYSTEM_DATABASES.contains(&name) || self.namespace.databases().iter().any(|known| known == name);
+        if exists {
+            return Ok(name.to_owned());
+        }
+        Err(match named {
+            Some(_) => SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")),
+            None => no_database(name),
+        })
+    }
+
+    fn variables(&self, session: &SessionView, scope: Scope) -> Grid {
+        let mut grid = Grid::new(&["Variable_name", "Value", "Default_Value", "Changed"]);
+        let defaults = self.namespace.global_variables();
+        let mut all: Vec<(String, String)> = match scope {
+            Scope::Global => defaults.clone(),
+            Scope::Session => {
+                session.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+            }
+        };
+        all.sort();
+        for (name, value) in all {
+            let default =
+                defaults.iter().find(|(known, _)| *known == name).map_or(&value, |(_, default)| default);
+            let changed = if *default == value { "0" } else { "1" };
+            grid.push(vec![name.into(), value.as_str().into(), default.as_str().into(), changed.into()]);
+        }
+        grid
+    }
+}
+
+fn filled(names: &[&str], rows: Vec<Vec<Cell>>) -> Grid {
+    let mut grid = Grid::new(names);
+    rows.into_iter().for_each(|row| grid.push(row));
+    grid
+}
+
+/// `SHOW COUNT(*) WARNINGS`: none are kept.
+fn count(name: &str) -> Grid {
+    filled(&[&format!("{name}#")], vec![vec![Cell::Int(0)]])
+}
+
+/// Statements are cut to this many characters without FULL.
+const INFO_CHARACTERS: usize = 100;
+
+fn process_list(rows: Vec<Vec<Cell>>, full: bool) -> Grid {
+    let mut grid = Grid::new(&[
+        "CurrentConnected",
+        "Id#",
+        "User",
+        "Host",
+        "LoginTime",
+        "Catalog",
+        "Db",
+        "Command",
+        "Time#",
+        "State",
+        "QueryId",
+        "Info",
+        "FE",
+    ]);
+    for mut row in rows {
+        if let Cell::Text(info) = &mut row[11]
+            && !full
+            && let Some((end, _)) = info.char_indices().nth(INFO_CHARACTERS)
+        {
+            info.truncate(end);
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+/// SHOW statements that have nothing to show, and those that are answered elsewhere.
+fn empty(show: &Show) -> Result<Grid, SqlError> {
+    let names: &[&str] = match show {
+        Show::Triggers { .. } => &[
+            "Trigger",
+            "Event",
+            "Table",
+            "Statement",
+            "Timing",
+            "Created",
+            "sql_mode",
+            "Definer",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::Events { .. } => &[
+            "Db",
+            "Name",
+            "Definer",
+            "Time",
+            "Type",
+            "Execute at",
+            "Interval value",
+            "Interval field",
+            "Status",
+            "Ends",
+            "Originator",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::ProcedureStatus { .. } | Show::FunctionStatus { .. } => &[
+            "Db",
+            "Name",
+            "Type",
+            "Definer",
+            "Modified",
+            "Created",
+            "Security_type",
+            "Comment",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::Plugins => &["Name", "Status", "Type", "Library", "License"],
+        Show::Privileges => &["Privilege", "Context", "Comment"],
+        Show::Delete { .. } => &["TableName", "PartitionName", "CreateTime", "DeleteCondition", "State"],
+        Show::AlterTableColumn { .. } => &[
+            "JobId",
+            "TableName",
+            "CreateTime",
+            "FinishTime",
+            "IndexName",
+            "IndexId",
+            "OriginIndexId",
+            "SchemaVersion",
+            "TransactionId",
+            "State",
+            "Msg",
+            "Progress",
+            "Timeout",
+        ],
+        Show::FrontendConfig { .. } => &["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"],
+        _ => {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "this SHOW statement is answered by the session, not by the query engine",
+            ));
+        }
+    };
+    Ok(Grid::new(names))
+}
+
+/// The names of the tables of `information_schema`.
+fn system_tables() -> Vec<&'static str> {
+    info_schema::names()
+}

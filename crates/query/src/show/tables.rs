@@ -1,0 +1,341 @@
+//! SHOW and DESC of tables and their columns.
+
+use super::facts::{bucket_count, distribution_key, size_text, table_bytes};
+use crate::context::{no_database, no_table};
+use crate::engine::QueryEngine;
+use crate::info_schema;
+use crate::model::SessionView;
+use crate::namespace::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
+use crate::rows::{Cell, Grid};
+use std::sync::Arc;
+use tributary_sql::Name;
+use tributary_table::Table;
+use tributary_types::{ColumnDef, SqlError, TableRef};
+
+const COLLATION: &str = "utf8mb4_0900_bin";
+
+impl QueryEngine {
+    fn resolve(
+        &self,
+        session: &SessionView,
+        name: &Name,
+    ) -> Result<(TableRef, Option<Arc<Table>>), SqlError> {
+        let name = name.resolve(session.database.as_deref())?;
+        let found = self.namespace.table(&name.db, &name.table);
+        Ok((name, found))
+    }
+
+    fn existing(&self, session: &SessionView, name: &Name) -> Result<Arc<Table>, SqlError> {
+        let (name, found) = self.resolve(session, name)?;
+        found.ok_or_else(|| self.missing(&name))
+    }
+
+    fn missing(&self, name: &TableRef) -> SqlError {
+        let is_system = SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(&name.db));
+        if is_system || self.namespace.databases().contains(&name.db) {
+            no_table(&name.db, &name.table)
+        } else {
+            no_database(&name.db)
+        }
+    }
+
+    pub(super) fn tables(&self, database: &str, full: bool) -> Grid {
+        let title = format!("Tables_in_{database}");
+        let mut grid = match full {
+            true => {
+                Grid::new(&[title.as_str(), "Table_type", "Storage_format", "Inverted_index_storage_format"])
+            }
+            false => Grid::new(&[title.as_str()]),
+        };
+        let mut push = |name: &str, kind: &str, format: &str| {
+            let row: Vec<Cell> = if full {
+                vec![name.into(), kind.into(), format.into(), format.into()]
+            } else {
+                vec![name.into()]
+            };
+            grid.push(row);
+        };
+        if database == INFORMATION_SCHEMA {
+            super::system_tables().into_iter().for_each(|name| push(name, "SYSTEM VIEW", "NONE"));
+        }
+        for table in self.namespace.tables(database) {
+            push(&table.def().name, "BASE TABLE", "V2");
+        }
+        grid
+    }
+
+    pub(super) fn table_status(&self, database: &str) -> Grid {
+        let mut grid = Grid::new(&[
+            "Name",
+            "Engine",
+            "Version#",
+            "Row_format",
+            "Rows#",
+            "Avg_row_length#",
+            "Data_length#",
+            "Max_data_length#",
+            "Index_length#",
+            "Data_free#",
+            "Auto_increment#",
+            "Create_time",
+            "Update_time",
+            "Check_time",
+            "Collation",
+            "Checksum#",
+            "Create_options",
+            "Comment",
+        ]);
+        for table in self.namespace.tables(database) {
+            let snapshot = table.snapshot();
+            let (rows, bytes) = (snapshot.rows(), table_bytes(&snapshot));
+            let mut row: Vec<Cell> = vec![
+                snapshot.def.name.as_str().into(),
+                "Doris".into(),
+                Cell::Null,
+                Cell::Null,
+                rows.into(),
+                bytes.checked_div(rows).unwrap_or(0).into(),
+                bytes.into(),
+            ];
+            row.extend(vec![Cell::Null; 7]);
+            row.extend([COLLATION.into(), Cell::Null, Cell::Null, snapshot.def.comment.as_str().into()]);
+            grid.push(row);
+        }
+        grid
+    }
+
+    /// DESC and SHOW [FULL] COLUMNS.
+    pub(super) fn columns(&self, session: &SessionView, name: &Name, full: bool) -> Result<Grid, SqlError> {
+        let mut grid = match full {
+            true => Grid::new(&[
+                "Field",
+                "Type",
+                "Collation",
+                "Null",
+                "Key",
+                "Default",
+                "Extra",
+                "Privileges",
+                "Comment",
+            ]),
+            false => Grid::new(&["Field", "Type", "Null", "Key", "Default", "Extra"]),
+        };
+        let (name, found) = self.resolve(session, name)?;
+        if let Some(table) = found {
+            for column in &table.def().schema.columns {
+                let collation = column.data_type.is_text().then_some(COLLATION);
+                grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
+            }
+            return Ok(grid);
+        }
+        let system = name.db.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        let Some(columns) = info_schema::columns_of(&name.table).filter(|_| system) else {
+            return Err(self.missing(&name));
+        };
+        for (column, data_type) in columns {
+            let mut row: Vec<Cell> = vec![column.into(), data_type.into()];
+            if full {
+                row.push(Cell::Null);
+            }
+            row.extend(["Yes".into(), "false".into(), Cell::Null, "".into()]);
+            if full {
+                row.extend(["".into(), "".into()]);
+            }
+            grid.push(row);
+        }
+        Ok(grid)
+    }
+
+    pub(super) fn describe_all(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
+        let mut grid = Grid::new(&[
+            "IndexName",
+            "IndexKeysType",
+            "Field",
+            "Type",
+            "InternalType",
+            "Null",
+            "Key",
+            "Default",
+            "Extra",
+            "Visible",
+            "DefineExpr",
+            "WhereClause",
+        ]);
+        let def = self.existing(session, name)?.def();
+        for (index, column) in def.schema.columns.iter().enumerate() {
+            let shown = described(column, None);
+            let first = index == 0;
+            let mut row: Vec<Cell> = vec![
+                if first { def.name.as_str() } else { "" }.into(),
+                if first { "DUP_KEYS" } else { "" }.into(),
+                shown[0].clone(),
+                shown[1].clone(),
+                shown[1].clone(),
+            ];
+            row.extend(shown[2..].iter().cloned());
+            row.extend(["true".into(), "".into(), "".into()]);
+            grid.push(row);
+        }
+        Ok(grid)
+    }
+
+    pub(super) fn create_table(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
+        let def = self.existing(session, name)?.def();
+        let mut grid = Grid::new(&["Table", "Create Table"]);
+        grid.push(vec![def.name.as_str().into(), tributary_sql::show_create_table(&def).into()]);
+        Ok(grid)
+    }
+
+    /// There are no indexes; the table must exist.
+    pub(super) fn index(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
+        self.existing(session, name)?;
+        Ok(Grid::new(&[
+            "Table",
+            "Non_unique",
+            "Key_name",
+            "Seq_in_index",
+            "Column_name",
+            "Collation",
+            "Cardinality",
+            "Sub_part",
+            "Packed",
+            "Null",
+            "Index_type",
+            "Comment",
+            "Properties",
+        ]))
+    }
+
+    /// A table has one partition of its own name.
+    pub(super) fn partitions(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
+        let table = self.existing(session, name)?;
+        let snapshot = table.snapshot();
+        let def = &snapshot.def;
+        let mut grid = Grid::new(&[
+            "PartitionId#",
+            "PartitionName",
+            "VisibleVersion#",
+            "VisibleVersionTime",
+            "State",
+            "PartitionKey",
+            "Range",
+            "DistributionKey",
+            "Buckets#",
+            "ReplicationNum#",
+            "StorageMedium",
+            "CooldownTime",
+            "RemoteStoragePolicy",
+            "LastConsistencyCheckTime",
+            "DataSize",
+            "IsInMemory",
+            "ReplicaAllocation",
+            "IsMutable",
+            "SyncWithBaseTables",
+            "UnsyncTables",
+        ]);
+        grid.push(vec![
+            def.id.0.into(),
+            def.name.as_str().into(),
+            // An empty table shows 1, as in Doris.
+            (snapshot.version.0 + 1).into(),
+            Cell::Null,
+            "NORMAL".into(),
+            "".into(),
+            "".into(),
+            distribution_key(def).into(),
+            bucket_count(def).into(),
+            Cell::Int(1),
+            "HDD".into(),
+            "9999-12-31 23:59:59".into(),
+            "".into(),
+            Cell::Null,
+            size_text(table_bytes(&snapshot)).into(),
+            "false".into(),
+            "tag.location.default: 1".into(),
+            "true".into(),
+            "true".into(),
+            Cell::Null,
+        ]);
+        Ok(grid)
+    }
+
+    pub(super) fn data(&self, session: &SessionView, name: Option<&Name>) -> Result<Grid, SqlError> {
+        let none = || -> Cell { size_text(0).into() };
+        let Some(name) = name else { return self.data_of_database(session) };
+        let table = self.existing(session, name)?;
+        let snapshot = table.snapshot();
+        let mut grid = Grid::new(&[
+            "TableName",
+            "IndexName",
+            "Size",
+            "ReplicaCount",
+            "RowCount",
+            "RemoteSize",
+            "BinlogSize",
+        ]);
+        let (size, rows) = (size_text(table_bytes(&snapshot)), snapshot.rows().to_string());
+        let name = snapshot.def.name.as_str();
+        grid.push(vec![
+            name.into(),
+            name.into(),
+            size.as_str().into(),
+            "1".into(),
+            rows.into(),
+            none(),
+            none(),
+        ]);
+        grid.push(vec!["".into(), "Total".into(), size.into(), "1".into(), "".into(), none(), none()]);
+        Ok(grid)
+    }
+
+    fn data_of_database(&self, session: &SessionView) -> Result<Grid, SqlError> {
+        let none = || -> Cell { size_text(0).into() };
+        let bytes_of = |table: &Arc<Table>| table_bytes(&table.snapshot());
+        if session.database.is_none() {
+            let mut grid = Grid::new(&[
+                "DbId",
+                "DbName",
+                "Size",
+                "RemoteSize",
+                "BinlogSize",
+                "RecycleSize",
+                "RecycleRemoteSize",
+            ]);
+            for database in self.namespace.databases() {
+                let tables = self.namespace.tables(&database);
+                let id = tables.first().map(|table| table.def().db_id.to_string());
+                let size = size_text(tables.iter().map(bytes_of).sum());
+                grid.push(vec![id.into(), database.into(), size.into(), none(), none(), none(), none()]);
+            }
+            return Ok(grid);
+        }
+        let database = self.database(session, None)?;
+        let mut grid = Grid::new(&["TableName", "Size", "ReplicaCount", "RemoteSize", "BinlogSize"]);
+        let tables = self.namespace.tables(&database);
+        for table in &tables {
+            let name = table.def().name.clone();
+            grid.push(vec![name.into(), size_text(bytes_of(table)).into(), "1".into(), none(), none()]);
+        }
+        let total = size_text(tables.iter().map(bytes_of).sum());
+        grid.push(vec!["Total".into(), total.into(), tables.len().to_string().into(), none(), none()]);
+        Ok(grid)
+    }
+}
+
+/// A row of DESC, or of SHOW FULL COLUMNS with collation and comment.
+fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>) -> Vec<Cell> {
+    let mut row: Vec<Cell> = vec![column.name.as_str().into(), column.data_type.to_string().into()];
+    if let Some((collation, _)) = full {
+        row.push(collation.into());
+    }
+    row.extend([
+        if column.nullable { "Yes" } else { "No" }.into(),
+        if column.is_key { "true" } else { "false" }.into(),
+        info_schema::default_text(column).into(),
+        if column.is_key { "" } else { "NONE" }.into(),
+    ]);
+    if let Some((_, comment)) = full {
+        row.extend(["".into(), comment.into()]);
+    }
+    row
+}

@@ -1,0 +1,239 @@
+//! A server of one process for tests: databases, tables with rows in memtable and data files.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use futures::StreamExt;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tributary_query::{
+    Namespace, ProcessRow, QueryEngine, QueryOptions, QueryResult, ResultColumn, ScalarValue, ServerFacts,
+    SessionView,
+};
+use tributary_sql::{InsertSource, Statement, Value};
+use tributary_table::{Publication, StoreOptions, Table, TableStore};
+use tributary_types::{DbId, ErrorCode, Lsn, SqlError, TableId, Version};
+
+/// 2024-05-06 07:08:09.123456 UTC.
+pub const NOW_MICROS: i64 = 1_714_979_289_123_456;
+
+#[derive(Default)]
+pub struct Names {
+    tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
+}
+
+impl Namespace for Names {
+    fn databases(&self) -> Vec<String> {
+        vec!["db".to_owned(), "other".to_owned()]
+    }
+
+    fn tables(&self, database: &str) -> Vec<Arc<Table>> {
+        let tables = self.tables.lock().unwrap();
+        tables.iter().filter(|((db, _), _)| db == database).map(|(_, table)| Arc::clone(table)).collect()
+    }
+
+    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.tables.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned()
+    }
+
+    fn processes(&self) -> Vec<ProcessRow> {
+        vec![ProcessRow {
+            id: 7,
+            user: "root".to_owned(),
+            command: "Query".to_owned(),
+            ..ProcessRow::default()
+        }]
+    }
+
+    fn server_facts(&self) -> ServerFacts {
+        ServerFacts {
+            node_name: "node-1".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            query_port: 9030,
+            http_port: 8030,
+            webserver_port: 8040,
+            status: vec![("Uptime".to_owned(), "1".to_owned())],
+            ..ServerFacts::default()
+        }
+    }
+
+    fn global_variables(&self) -> Vec<(String, String)> {
+        [("autocommit", "ON"), ("group_commit", "off_mode"), ("version", "5.7.99"), ("wait_timeout", "28800")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec()
+    }
+}
+
+pub struct Server {
+    pub names: Arc<Names>,
+    pub engine: QueryEngine,
+    pub session: SessionView,
+    store: TableStore,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    pub fn new() -> Self {
+        Self::with_options(QueryOptions { target_partitions: 2, ..QueryOptions::default() })
+    }
+
+    pub fn with_options(options: QueryOptions) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = TableStore::local(directory.path(), StoreOptions::default()).unwrap();
+        let names = Arc::new(Names::default());
+        let engine = QueryEngine::new(Arc::clone(&names) as Arc<dyn Namespace>, &store, options).unwrap();
+        let mut session = SessionView::new("root@127.0.0.1", NOW_MICROS);
+        session.database = Some("db".to_owned());
+        session.connection_id = 7;
+        session.variables = Arc::new(names.global_variables().into_iter().collect());
+        Self { names, engine, session, store, _directory: directory }
+    }
+
+    /// Runs a statement. CREATE TABLE, INSERT, ALTER TABLE and `FLUSH <table>` are done by hand
+    /// here, the rest by the query engine.
+    pub async fn run(
+        &mut self,
+        sql: &str,
+    ) -> Result<Option<(Vec<ResultColumn>, Vec<RecordBatch>)>, SqlError> {
+        if let Some(name) = sql.strip_prefix("FLUSH ") {
+            self.table(name.trim()).flush().await.unwrap();
+            return Ok(None);
+        }
+        let result = match tributary_sql::parse(sql)? {
+            Statement::CreateTable(create) => {
+                let id = TableId(self.names.tables.lock().unwrap().len() as u64 + 1);
+                let db = create.table.db.clone().unwrap_or_else(|| "db".to_owned());
+                let def = create.to_def(&db, DbId(1), id)?;
+                let table = self.store.create(&Arc::new(def)).await.unwrap();
+                self.names.tables.lock().unwrap().insert((db, create.table.table.clone()), table);
+                return Ok(None);
+            }
+            Statement::Insert(insert) => {
+                let text = match &insert.source {
+                    InsertSource::Query(query) => query.text.clone(),
+                    InsertSource::Values(rows) => values_query(rows),
+                };
+                self.insert(&insert.table.table, &text).await?;
+                return Ok(None);
+            }
+            Statement::AlterTable { table, ops } => {
+                let table = self.table(&table.table);
+                for op in &ops {
+                    let def = tributary_sql::apply_alter(&table.def(), op)?;
+                    table.alter(Arc::new(def)).await.unwrap();
+                }
+                return Ok(None);
+            }
+            Statement::Query(query) => self.engine.query(&self.session, &query, &[]).await?,
+            Statement::Show(show) => self.engine.show(&self.session, &show).await?,
+            Statement::Describe { table, all } => {
+                self.engine.describe_table(&self.session, &table, all).await?
+            }
+            Statement::Explain(explain) => {
+                let Statement::Query(query) = *explain.statement else { panic!("EXPLAIN of no query") };
+                self.engine.explain(&self.session, &query, &[], explain.analyze, explain.verbose).await?
+            }
+            Statement::Use { db } => {
+                self.session.database = Some(db);
+                return Ok(None);
+            }
+            other => {
+                return Err(SqlError::new(ErrorCode::NotSupported, format!("not in these tests: {other:?}")));
+            }
+        };
+        collect(result).await.map(Some)
+    }
+
+    pub async fn query(&self, sql: &str, params: &[ScalarValue]) -> Result<Vec<Vec<String>>, SqlError> {
+        let query = tributary_sql::parse_query(sql)?;
+        let (_, batches) = collect(self.engine.query(&self.session, &query, params).await?).await?;
+        Ok(rows(&batches))
+    }
+
+    /// The titles of a query's columns.
+    pub async fn titles(&self, sql: &str) -> Vec<String> {
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let described = self.engine.describe(&self.session, &query).await.unwrap();
+        described.into_iter().map(|column| column.name).collect()
+    }
+
+    pub fn table(&self, name: &str) -> Arc<Table> {
+        self.names.table("db", name).unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    async fn insert(&self, name: &str, text: &str) -> Result<(), SqlError> {
+        let query = tributary_sql::parse_query(text)?;
+        let (_, batches) = collect(self.engine.query(&self.session, &query, &[]).await?).await?;
+        let table = self.table(name);
+        let snapshot = table.snapshot();
+        let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
+            let columns = batch.columns().iter().zip(snapshot.schema.fields());
+            let columns = columns.map(|(array, field)| cast(array, field.data_type()).unwrap()).collect();
+            RecordBatch::try_new(Arc::clone(&snapshot.schema), columns).unwrap()
+        });
+        table
+            .publish(Publication {
+                version: Version(snapshot.version.0 + 1),
+                schema: Arc::clone(&snapshot.def.schema),
+                batches: typed.collect(),
+                files: Vec::new(),
+                lsn: Lsn(snapshot.version.0 + 1),
+            })
+            .unwrap();
+        Ok(())
+    }
+}
+
+fn values_query(rows: &[Vec<Value>]) -> String {
+    let row = |row: &Vec<Value>| {
+        let items: Vec<String> = row
+            .iter()
+            .map(|value| match value {
+                Value::Expr(expr) => expr.to_string(),
+                Value::Default => "NULL".to_owned(),
+            })
+            .collect();
+        format!("SELECT {}", items.join(", "))
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join(" UNION ALL ")
+}
+
+pub async fn collect(mut result: QueryResult) -> Result<(Vec<ResultColumn>, Vec<RecordBatch>), SqlError> {
+    let mut batches = Vec::new();
+    while let Some(batch) = result.stream.next().await {
+        let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+        for (column, array) in result.columns.iter().zip(batch.columns()) {
+            assert_eq!(column.data_type, *array.data_type(), "column {}", column.name);
+        }
+        batches.push(batch);
+    }
+    Ok((result.columns, batches))
+}
+
+pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            rows.push(batch.columns().iter().map(|array| cell(array.as_ref(), row)).collect());
+        }
+    }
+    rows
+}
+
+fn cell(array: &dyn Array, row: usize) -> String {
+    if array.is_null(row) {
+        return "NULL".to_owned();
+    }
+    match array.data_type() {
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().value(row).to_string(),
+        DataType::Boolean => u8::from(array.as_boolean().value(row)).to_string(),
+        DataType::Utf8 if array.as_string::<i32>().value(row).is_empty() => "(empty)".to_owned(),
+        _ => {
+            let options = FormatOptions::default().with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+            ArrayFormatter::try_new(array, &options).unwrap().value(row).to_string()
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What a caller gets besides rows: titles, types, parameters, errors, and expressions of loads.
+
+mod common;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Int64Type};
+use common::{Server, collect, rows};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use std::sync::Arc;
+use tributary_query::{QueryOptions, ScalarValue};
+use tributary_types::ErrorCode;
+
+async fn server() -> Server {
+    let mut server = Server::new();
+    let create = "CREATE TABLE t (Id INT NOT NULL, UserName VARCHAR(20), at DATETIME) DUPLICATE KEY(Id) DISTRIBUTED BY RANDOM";
+    server.run(create).await.unwrap();
+    server.run("INSERT INTO t VALUES (1, 'ann', '2024-01-01'), (2, 'bob', NULL)").await.unwrap();
+    server.run("FLUSH t").await.unwrap();
+    server.run("INSERT INTO t VALUES (3, 'cy', NULL)").await.unwrap();
+    server
+}
+
+#[tokio::test]
+async fn titles_are_aliases_declared_names_and_the_text_as_written() {
+    let server = server().await;
+    for (sql, expected) in [
+        ("SELECT * FROM t", vec!["Id", "UserName", "at"]),
+        (
+            "SELECT ID, t.username, 1+1,  COUNT( * ) FROM t GROUP BY 1, 2",
+            vec!["ID", "username", "1+1", "COUNT( * )"],
+        ),
+        ("SELECT id AS MyId, 'txt', \"dq\" FROM t", vec!["MyId", "txt", "dq"]),
+        ("SELECT 0 z, t.*, id + 1 FROM t", vec!["z", "Id", "UserName", "at", "id + 1"]),
+        ("SELECT * FROM (SELECT MAX(Id) AS Top FROM t) x", vec!["Top"]),
+        ("SELECT @@version, VERSION()", vec!["@@version", "VERSION()"]),
+        ("SELECT 1 UNION SELECT 2", vec!["1"]),
+    ] {
+        assert_eq!(server.titles(sql).await, expected, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_column_that_is_shown_unchanged_keeps_its_declared_type_and_table() {
+    let server = server().await;
+    let query = tributary_sql::parse_query("SELECT username u, UPPER(username), id + 1 FROM t").unwrap();
+    let columns = server.engine.describe(&server.session, &query).await.unwrap();
+    assert_eq!(columns[0].declared, Some(tributary_types::DataType::Varchar { bytes: 20 }));
+    assert_eq!(columns[0].table.as_deref(), Some("t"));
+    assert_eq!(columns[0].original_name.as_deref(), Some("UserName"));
+    assert_eq!((columns[1].declared, &columns[1].data_type), (None, &DataType::Utf8));
+    assert_eq!((columns[2].declared, &columns[2].data_type), (None, &DataType::Int64));
+}
+
+#[tokio::test]
+async fn parameters_are_bound_in_the_order_of_the_text() {
+    let server = server().await;
+    let params =
+        [ScalarValue::from("x"), ScalarValue::from(2i64), ScalarValue::from("1"), ScalarValue::from(1i64)];
+    let answer =
+        server.query("SELECT ?, id FROM t WHERE id <= ? AND id >= ? ORDER BY id DESC LIMIT ?", &params).await;
+    assert_eq!(answer.unwrap(), [["x", "2"]]);
+    let error = server.query("SELECT ?", &[]).await.unwrap_err();
+    assert!(error.message.contains("has 1 parameters but 0 values"), "{error}");
+    let query = tributary_sql::parse_query("SELECT id FROM t WHERE id = ? LIMIT ?").unwrap();
+    assert_eq!(server.engine.describe(&server.session, &query).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_statement_without_a_database_says_so() {
+    let mut server = server().await;
+    server.session.database = None;
+    let error = server.query("SELECT * FROM t", &[]).await.unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NoDbSelected, "No database selected"));
+    assert_eq!(server.query("SELECT DATABASE()", &[]).await.unwrap(), [["NULL"]]);
+}
+
+#[tokio::test]
+async fn count_is_answered_from_statistics_and_files_are_pruned() {
+    let mut server = server().await;
+    let (_, plan) = server.run("EXPLAIN SELECT COUNT(*) FROM t").await.unwrap().unwrap();
+    let plan = rows(&plan).concat().join("\n");
+    assert!(!plan.contains("DataSourceExec"), "{plan}");
+    let (_, plan) = server.run("EXPLAIN SELECT username FROM t WHERE id = '99'").await.unwrap().unwrap();
+    let plan = rows(&plan).concat().join("\n");
+    assert!(!plan.contains(".parquet"), "{plan}");
+    let (_, plan) = server.run("EXPLAIN SELECT username FROM t WHERE id = 1").await.unwrap().unwrap();
+    assert!(rows(&plan).concat().join("\n").contains(".parquet"));
+}
+
+#[tokio::test]
+async fn rows_published_after_a_query_began_are_not_seen_by_it() {
+    let mut server = server().await;
+    let query = tributary_sql::parse_query("SELECT id FROM t").unwrap();
+    let result = server.engine.query(&server.session, &query, &[]).await.unwrap();
+    server.run("INSERT INTO t VALUES (4, 'dora', NULL)").await.unwrap();
+    let (_, batches) = collect(result).await.unwrap();
+    assert_eq!(rows(&batches).len(), 3);
+    assert_eq!(server.query("SELECT COUNT(*) FROM t", &[]).await.unwrap(), [["4"]]);
+}
+
+#[tokio::test]
+async fn a_query_beyond_the_memory_limit_fails_and_says_how_to_mend_it() {
+    let mut server = Server::with_options(QueryOptions { memory_limit_bytes: 20_000, target_partitions: 1 });
+    server.run("CREATE TABLE m (k BIGINT) DUPLICATE KEY(k) DISTRIBUTED BY RANDOM").await.unwrap();
+    server.run("INSERT INTO m VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)").await.unwrap();
+    let sql = "SELECT COUNT(*) FROM (SELECT CONCAT(a.k, b.k, c.k, d.k, 'some text to make it long') x, COUNT(*) \
+               FROM m a, m b, m c, m d GROUP BY x ORDER BY x) y";
+    let error = server.query(sql, &[]).await.unwrap_err();
+    assert!(error.message.contains("query_memory_limit_bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_loads_condition_takes_null_for_false() {
+    let server = server().await;
+    let schema = server.table("t").def().schema.clone();
+    let filter =
+        server.engine.compile_filter(&server.session, &schema, "ID > '1' and UserName <> 'cy'").unwrap();
+    let batch = RecordBatch::try_new(
+        schema.arrow(),
+        vec![
+            Arc::new(arrow::array::Int32Array::from(vec![1, 2, 3, 4])),
+            Arc::new(StringArray::from(vec![Some("a"), Some("b"), Some("cy"), None])),
+            arrow::array::new_null_array(schema.arrow().field(2).data_type(), 4),
+        ],
+    )
+    .unwrap();
+    let mask = filter.evaluate(&batch).unwrap();
+    assert_eq!(mask.iter().map(Option::unwrap).collect::<Vec<_>>(), [false, true, false, false]);
+    let number = server.engine.compile_filter(&server.session, &schema, "id - 1").unwrap();
+    assert_eq!(number.evaluate(&batch).unwrap().true_count(), 3);
+    for bad in ["nope = 1", "id =", "id = 1) OR (1", "SUM(id) > 1", "1; SELECT 2"] {
+        assert!(server.engine.compile_filter(&server.session, &schema, bad).is_err(), "{bad}");
+    }
+}
+
+fn strings(names: &[&str], columns: Vec<Vec<&str>>) -> RecordBatch {
+    let columns = names.iter().zip(columns).map(|(name, texts)| {
+        let array: ArrayRef = Arc::new(StringArray::from(texts));
+        ((*name).to_owned(), array)
+    });
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+#[tokio::test]
+async fn a_loads_columns_are_computed_from_texts() {
+    let server = server().await;
+    let batch = strings(&["c1", "Tmp"], vec![vec!["1", "x"], vec!["2024-01-31", "a b"]]);
+    let targets = [
+        ("k".to_owned(), "c1 + 1".to_owned()),
+        ("raw".to_owned(), "`tmp`".to_owned()),
+        ("y".to_owned(), "CASE WHEN c1 = 1 THEN year(tmp) ELSE 0 END".to_owned()),
+        ("fixed".to_owned(), "'z'".to_owned()),
+    ];
+    let projection = server.engine.compile_projection(&server.session, &batch.schema(), &targets).unwrap();
+    let computed = projection.evaluate(&batch).unwrap();
+    assert_eq!(rows(&[computed.clone()]), [["2", "2024-01-31", "2024", "z"], ["NULL", "a b", "0", "z"]]);
+    assert_eq!(computed.schema().field(1).name(), "raw");
+}
+
+#[tokio::test]
+async fn a_query_over_a_loads_body_reads_it_once() {
+    let server = server().await;
+    let batch = strings(&["c1", "c2"], vec![vec!["1", "2", "3"], vec!["a", "b", "c"]]);
+    let body = || {
+        let batches = futures::stream::iter([Ok(batch.clone())]);
+        Box::pin(RecordBatchStreamAdapter::new(batch.schema(), batches))
+    };
+    let text = "SELECT c2, CAST(c1 AS SIGNED) * 2 FROM http_stream('format'='csv') WHERE c1 > 1";
+    let query = tributary_sql::parse_query(text).unwrap();
+    let result = server.engine.query_over(&server.session, &query, body()).await.unwrap();
+    let (_, batches) = collect(result).await.unwrap();
+    assert_eq!(rows(&batches), [["b", "4"], ["c", "6"]]);
+    assert_eq!(batches[0].column(1).as_primitive::<Int64Type>().value(0), 4);
+}
+
+#[tokio::test]
+async fn long_chains_of_or_are_answered() {
+    let server = server().await;
+    let chain = (0..480).map(|value| format!("id = {value}")).collect::<Vec<_>>().join(" OR ");
+    let sql = format!("SELECT COUNT(*) FROM t WHERE {chain}");
+    assert_eq!(server.query(&sql, &[]).await.unwrap(), [["3"]]);
+}
+
+#[tokio::test]
+async fn an_expression_of_the_greatest_depth_is_answered() {
+    let server = server().await;
+    let sql = format!("SELECT id{} FROM t WHERE id = 1", "+id".repeat(195));
+    assert_eq!(server.query(&sql, &[]).await.unwrap(), [["196"]]);
+    let error = server.query(&format!("SELECT 1{}", "+1".repeat(250)), &[]).await.unwrap_err();
+    assert!(error.message.contains("expressions nest deeper than 200 levels"), "{error}");
+}
+
+#[tokio::test]
+async fn deep_trees_of_every_operator_are_answered_or_refused_but_never_overflow_the_stack() {
+    let server = server().await;
+    let left_deep = [
+        " + 1",
+        " / 2",
+        " DIV 1",
+        " % 7",
+        " = 1",
+        " <=> 1",
+        " + INTERVAL 1 DAY",
+        " IS NULL",
+        " LIKE 'a'",
+        " XOR 1",
+    ];
+    for tail in left_deep {
+        let sql = format!("SELECT id{} FROM t", tail.repeat(180));
+        if let Err(error) = server.query(&sql, &[]).await {
+            panic!("{tail}: {error}");
+        }
+    }
+    for head in ["NOT ", "- ", "!"] {
+        let _ = server.query(&format!("SELECT {} id FROM t", head.repeat(180)), &[]).await;
+    }
+    for (open, close) in [("CONCAT(", ", 'x')"), ("IF(id = 1, ", ", 2)"), ("(SELECT ", ")"), ("UPPER(", ")")]
+    {
+        for depth in [20, 45] {
+            let sql = format!("SELECT {} id {} FROM t", open.repeat(depth), close.repeat(depth));
+            let _ = server.query(&sql, &[]).await;
+        }
+    }
+    let union = vec!["SELECT id FROM t"; 200].join(" UNION ALL ");
+    assert_eq!(server.query(&union, &[]).await.unwrap().len(), 600);
+}

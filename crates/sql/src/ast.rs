@@ -1,0 +1,332 @@
+//! Statements as the rest of the house sees them.
+//!
+//! Statements are our own; expressions and queries inside of them are sqlparser's, re-exported as
+//! [`Expr`] and [`sqlparser::ast::Query`]. Names are kept as written: database and table names
+//! are compared with regard to case, column and variable names without. Nothing here is checked
+//! against a catalog.
+
+use sqlparser::ast as sp;
+use tributary_types::{DataType, DefaultValue, Distribution, ErrorCode, SqlError, TableRef};
+
+pub use sqlparser::ast::Expr;
+
+/// The only catalog there is; `internal.db.t` is the long form of `db.t`.
+pub const INTERNAL_CATALOG: &str = "internal";
+
+/// A table as a statement names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// `None`: the session's database.
+    pub db: Option<String>,
+    pub table: String,
+}
+
+impl Name {
+    /// The table's full name, with the session's database where the statement names none.
+    ///
+    /// # Errors
+    /// [`ErrorCode::NoDbSelected`] when neither the statement nor the session names a database.
+    pub fn resolve(&self, session_db: Option<&str>) -> Result<TableRef, SqlError> {
+        match self.db.as_deref().or(session_db) {
+            Some(db) => Ok(TableRef { db: db.to_owned(), table: self.table.clone() }),
+            None => Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected")),
+        }
+    }
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// Nothing but blanks, comments or `;`.
+    Empty,
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+        force: bool,
+    },
+    CreateTable(Box<CreateTable>),
+    DropTable {
+        table: Name,
+        if_exists: bool,
+        force: bool,
+    },
+    TruncateTable {
+        table: Name,
+        force: bool,
+    },
+    AlterTable {
+        table: Name,
+        ops: Vec<AlterOp>,
+    },
+    Insert(Box<Insert>),
+    Query(SelectQuery),
+    Explain(Explain),
+    Use {
+        db: String,
+    },
+    Set(Vec<SetItem>),
+    Show(Box<Show>),
+    Describe {
+        table: Name,
+        /// `DESC t ALL`.
+        all: bool,
+    },
+    Begin {
+        label: Option<String>,
+    },
+    Commit,
+    Rollback,
+    /// Waits until every acknowledged load is visible.
+    Sync,
+    CreateUser {
+        user: UserName,
+        if_not_exists: bool,
+        password: Option<Password>,
+    },
+    AlterUser {
+        user: UserName,
+        if_exists: bool,
+        password: Option<Password>,
+    },
+    DropUser {
+        user: UserName,
+        if_exists: bool,
+    },
+    Kill(Kill),
+    /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so nothing is held.
+    UnlockTables,
+}
+
+/// A query and the text it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelectQuery {
+    pub ast: Box<sp::Query>,
+    /// The whole statement as the client sent it, without a final `;`. The spans in `ast` (line and
+    /// column, both from 1) count from the beginning of this text.
+    pub text: String,
+}
+
+/// `INSERT [INTO] …` and `INSERT OVERWRITE TABLE …`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insert {
+    pub table: Name,
+    pub label: Option<String>,
+    /// `PARTITION (…)` was written.
+    pub partitions: bool,
+    pub overwrite: bool,
+    pub columns: Option<Vec<String>>,
+    pub source: InsertSource,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum InsertSource {
+    /// Rows may be empty (`VALUES ()`: all defaults) and need not be of one length.
+    Values(Vec<Vec<Value>>),
+    Query(SelectQuery),
+}
+
+/// One value of a VALUES row.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all values are expressions")]
+pub enum Value {
+    Default,
+    Expr(Expr),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explain {
+    pub analyze: bool,
+    /// `VERBOSE` (also Doris's `ALL PLAN` and MySQL's `EXTENDED`).
+    pub verbose: bool,
+    /// A query or an INSERT. An explained INSERT is not run.
+    pub statement: Box<Statement>,
+}
+
+/// `CREATE TABLE` as written. [`crate::table`] makes a table of it and holds the rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    pub table: Name,
+    pub if_not_exists: bool,
+    pub columns: Vec<ColumnSpec>,
+    /// The columns of `DUPLICATE KEY(…)`.
+    pub keys: Option<Vec<String>>,
+    pub comment: String,
+    pub distribution: Option<Distribution>,
+    pub properties: Vec<(String, String)>,
+}
+
+/// A column of `CREATE TABLE`, `ADD COLUMN` or `MODIFY COLUMN`, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSpec {
+    pub name: String,
+    pub data_type: DataType,
+    /// `None`: neither NULL nor NOT NULL was written, which means NULL.
+    pub nullable: Option<bool>,
+    /// `KEY` was written after the type.
+    pub is_key: bool,
+    pub default: Option<DefaultValue>,
+    pub comment: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    First,
+    After(String),
+}
+
+/// One clause of `ALTER TABLE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AlterOp {
+    SetProperties(Vec<(String, String)>),
+    AddColumn { column: ColumnSpec, position: Option<Position> },
+    AddColumns(Vec<ColumnSpec>),
+    DropColumn { name: String },
+    RenameColumn { from: String, to: String },
+    ModifyColumn { column: ColumnSpec, position: Option<Position> },
+    ModifyColumnComment { name: String, comment: String },
+    RenameTable { to: String },
+    ModifyComment { comment: String },
+}
+
+/// Which variables a statement means. Without a word it is the session's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    #[default]
+    Session,
+    Global,
+}
+
+/// One assignment of `SET`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetItem {
+    /// A system variable; `name` is in lower case, without `@@`.
+    Variable { scope: Scope, name: String, value: SetValue },
+    /// `@name`, without the `@`, in lower case.
+    UserVariable { name: String, value: SetValue },
+    /// `SET NAMES`; `None` is `DEFAULT`.
+    Names { charset: Option<String>, collation: Option<String> },
+    /// `SET CHARACTER SET`; `None` is `DEFAULT`.
+    CharacterSet { charset: Option<String> },
+    Transaction {
+        scope: Scope,
+        /// In upper case with one blank between words, e.g. `READ COMMITTED`.
+        isolation: Option<String>,
+        read_only: Option<bool>,
+    },
+    /// `None`: the session's own user.
+    Password { user: Option<UserName>, password: Password },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetValue {
+    Default,
+    Null,
+    /// A string, or a bare word such as `ON` or `async_mode`, as written.
+    Text(String),
+    /// A number as written, with its sign.
+    Number(String),
+    /// `@@x`, with the name in lower case.
+    Variable {
+        scope: Scope,
+        name: String,
+    },
+    Expr(Box<Expr>),
+}
+
+/// `LIKE '…'` or `WHERE …` after SHOW.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShowFilter {
+    Like(String),
+    Where(Box<Expr>),
+}
+
+/// What may end a SHOW that lists: filter, order, limit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShowTail {
+    pub filter: Option<ShowFilter>,
+    /// Column and whether the order is descending.
+    pub order_by: Vec<(String, bool)>,
+    pub limit: Option<u64>,
+    pub offset: u64,
+}
+
+/// Which transaction `SHOW TRANSACTION` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransactionBy {
+    Id(u64),
+    Label(String),
+}
+
+/// The SHOW statements. `db: None` is the session's database.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    Databases { filter: Option<ShowFilter> },
+    Tables { full: bool, db: Option<String>, filter: Option<ShowFilter> },
+    TableStatus { db: Option<String>, filter: Option<ShowFilter> },
+    Columns { full: bool, table: Name, filter: Option<ShowFilter> },
+    CreateTable { table: Name },
+    CreateDatabase { db: String },
+    Variables { scope: Scope, filter: Option<ShowFilter> },
+    Status { scope: Scope, filter: Option<ShowFilter> },
+    Warnings { count: bool },
+    Errors { count: bool },
+    Engines,
+    Charset { filter: Option<ShowFilter> },
+    Collation { filter: Option<ShowFilter> },
+    ProcessList { full: bool },
+    Index { table: Name },
+    Grants { user: Option<UserName>, all: bool },
+    Backends,
+    Frontends,
+    LastInsert,
+    Transaction { db: Option<String>, by: TransactionBy },
+    Load { db: Option<String>, tail: ShowTail },
+    StreamLoad { db: Option<String>, tail: ShowTail },
+    Partitions { table: Name, tail: ShowTail },
+    Data { table: Option<Name>, tail: ShowTail },
+    AlterTableColumn { db: Option<String>, tail: ShowTail },
+    Triggers { db: Option<String>, filter: Option<ShowFilter> },
+    Events { db: Option<String>, filter: Option<ShowFilter> },
+    ProcedureStatus { filter: Option<ShowFilter> },
+    FunctionStatus { filter: Option<ShowFilter> },
+    Plugins,
+    Privileges,
+    Catalogs { filter: Option<ShowFilter> },
+    Delete { db: Option<String> },
+    FrontendConfig { filter: Option<ShowFilter> },
+}
+
+/// `'user'@'host'`; the host is `%` when it is not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserName {
+    pub name: String,
+    pub host: String,
+}
+
+/// A password as a statement gives it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Password {
+    Plain(String),
+    /// SHA1(SHA1(password)), from `*` + 40 hex digits.
+    Hash([u8; 20]),
+}
+
+/// Never shows the password.
+impl std::fmt::Debug for Password {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Password(…)")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kill {
+    Connection(u32),
+    /// Ends the statement that the connection runs and keeps the connection.
+    Query(u32),
+    /// `KILL QUERY "<query id>"`.
+    QueryId(String),
+}

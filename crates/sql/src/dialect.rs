@@ -1,0 +1,180 @@
+//! MySQL's dialect for sqlparser, with what its own gets wrong or lacks.
+//!
+//! - `&&` binds like AND and `||` like OR (sqlparser: like `|` and like `*`). The operators in the
+//!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
+//! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
+//! - `a MOD b` and `!a` exist.
+//! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
+//!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
+
+use sqlparser::ast::{BinaryOperator, Expr, Statement};
+use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Word};
+use std::any::TypeId;
+use std::cell::Cell;
+
+/// Operands that one statement may begin, whatever its length.
+const OPERANDS_BASE: usize = 10_000;
+/// Operands that one statement may begin per token of it.
+const OPERANDS_PER_TOKEN: usize = 8;
+/// Words that MySQL reserves and that [`crate::chains`] relies on never being names.
+const NEVER_OPERANDS: [Keyword; 4] = [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE];
+/// What the parser reports when it gives up.
+pub(crate) const TOO_COMPLEX: &str = "statement too complex";
+
+/// The dialect of one statement: it holds the statement's budget.
+#[derive(Debug)]
+pub(crate) struct Grammar {
+    mysql: MySqlDialect,
+    operands_left: Cell<usize>,
+}
+
+impl Grammar {
+    /// A dialect that does not limit work, for tokenizing.
+    pub(crate) fn new() -> Self {
+        Self { mysql: MySqlDialect {}, operands_left: Cell::new(usize::MAX) }
+    }
+
+    /// Sets the budget for a statement of that many tokens.
+    pub(crate) fn limit(&self, tokens: usize) {
+        self.operands_left.set(OPERANDS_BASE.saturating_add(tokens.saturating_mul(OPERANDS_PER_TOKEN)));
+    }
+
+    fn infix_operator(parser: &mut Parser) -> Option<BinaryOperator> {
+        if parser.parse_keyword(Keyword::DIV) {
+            return Some(BinaryOperator::MyIntegerDivide);
+        }
+        if is_infix_mod(parser) {
+            parser.advance_token();
+            return Some(BinaryOperator::Modulo);
+        }
+        None
+    }
+}
+
+/// Whether the next token is the operator MOD and not a name: an operand must follow.
+fn is_infix_mod(parser: &Parser) -> bool {
+    let is_mod = matches!(&parser.peek_token_ref().token, Token::Word(word) if is_bare(word) && word.value.eq_ignore_ascii_case("mod"));
+    is_mod
+        && match &parser.peek_nth_token_ref(1).token {
+            Token::Number(..) | Token::LParen | Token::Placeholder(_) | Token::SingleQuotedString(_) => true,
+            Token::Word(word) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,
+            _ => false,
+        }
+}
+
+fn is_bare(word: &Word) -> bool {
+    word.quote_style.is_none()
+}
+
+macro_rules! as_mysql {
+    ($($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool { self.mysql.$name() })*
+    };
+}
+
+impl Dialect for Grammar {
+    fn dialect(&self) -> TypeId {
+        self.mysql.dialect()
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        self.mysql.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        self.mysql.is_identifier_part(ch)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        self.mysql.is_delimited_identifier_start(ch)
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        self.mysql.identifier_quote_style(identifier)
+    }
+
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        keyword == Keyword::CASE || self.mysql.is_reserved_for_identifier(keyword)
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if let Token::Word(word) = &parser.peek_token_ref().token
+            && NEVER_OPERANDS.contains(&word.keyword)
+        {
+            return Some(parser.expected_ref("an expression", parser.peek_token_ref()));
+        }
+        let left = self.operands_left.get();
+        if left == 0 {
+            return Some(Err(ParserError::ParserError(TOO_COMPLEX.to_owned())));
+        }
+        self.operands_left.set(left - 1);
+        None
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        let precedence = match &parser.peek_token_ref().token {
+            Token::Overlap => Precedence::And,
+            Token::StringConcat => Precedence::Or,
+            Token::Word(_) if is_infix_mod(parser) => Precedence::MulDivModOp,
+            _ => return None,
+        };
+        Some(Ok(self.prec_value(precedence)))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let op = Self::infix_operator(parser)?;
+        Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
+            left: Box::new(left.clone()),
+            op,
+            right: Box::new(right),
+        }))
+    }
+
+    fn parse_statement(&self, _parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+        None
+    }
+
+    fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
+        self.mysql.is_table_factor_alias(explicit, keyword, parser)
+    }
+
+    fn supports_bang_not_operator(&self) -> bool {
+        true
+    }
+
+    as_mysql!(
+        supports_string_literal_backslash_escape,
+        supports_string_literal_concatenation,
+        ignores_wildcard_escapes,
+        supports_numeric_prefix,
+        supports_bitwise_shift_operators,
+        supports_multiline_comment_hints,
+        require_interval_qualifier,
+        supports_limit_comma,
+        supports_create_table_select,
+        supports_insert_set,
+        supports_user_host_grantee,
+        supports_table_hints,
+        requires_single_line_comment_whitespace,
+        supports_match_against,
+        supports_select_modifiers,
+        supports_set_names,
+        supports_comma_separated_set_assignments,
+        supports_update_order_by,
+        supports_data_type_signed_suffix,
+        supports_cross_join_constraint,
+        supports_double_ampersand_operator,
+        supports_binary_kw_as_cast,
+        supports_comment_optimizer_hint,
+        supports_constraint_keyword_without_name,
+        supports_key_column_option,
+    );
+}

@@ -1,0 +1,89 @@
+//! One statement's text → [`Statement`]: looks at the first words and hands over.
+
+mod ddl;
+mod insert;
+mod query;
+mod set;
+mod show;
+mod transaction;
+mod types;
+mod unsupported;
+mod user;
+
+#[cfg(test)]
+mod tests;
+
+use crate::ast::{Expr, SelectQuery, Statement};
+use crate::cursor::{Cursor, Parsed};
+use crate::dialect::Grammar;
+use crate::syntax;
+use tributary_types::SqlError;
+
+/// Parses one statement; final `;` are allowed.
+///
+/// # Errors
+/// - [`tributary_types::ErrorCode::Syntax`] with the offending token, its line (from 1) and its
+///   position in the line (from 0);
+/// - [`tributary_types::ErrorCode::NotSupported`] for statements that Doris or MySQL has and we do
+///   not yet, naming them;
+/// - [`tributary_types::ErrorCode::PacketTooLarge`] above [`crate::STATEMENT_BYTES_MAX`];
+/// - the errors of names and types inside of CREATE and ALTER.
+pub fn parse(sql: &str) -> Result<Statement, SqlError> {
+    with_cursor(sql, statement)
+}
+
+/// Parses one expression and nothing else, e.g. the `where` of a Stream Load.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
+    with_cursor(text, |cursor| cursor.expr())
+}
+
+/// Parses one query and nothing else.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_query(sql: &str) -> Result<SelectQuery, SqlError> {
+    with_cursor(sql, query::select)
+}
+
+fn with_cursor<T>(sql: &str, parse: impl FnOnce(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<T> {
+    syntax::prepare_stack();
+    let grammar = Grammar::new();
+    let tokens = syntax::tokenize(sql, &grammar)?;
+    let mut cursor = Cursor::new(sql, &grammar, tokens);
+    let parsed = parse(&mut cursor)?;
+    cursor.expect_end()?;
+    Ok(parsed)
+}
+
+fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    use sqlparser::tokenizer::Token;
+    while cursor.eat_token(&Token::SemiColon) {}
+    if cursor.at_end() {
+        return Ok(Statement::Empty);
+    }
+    if query::begins(cursor) {
+        return query::select(cursor).map(Statement::Query);
+    }
+    let Some(word) = cursor.word().map(str::to_ascii_uppercase) else {
+        return Err(cursor.expected("a statement"));
+    };
+    match word.as_str() {
+        "INSERT" => insert::insert(cursor),
+        "SET" => set::set(cursor),
+        "SHOW" => show::show(cursor),
+        "USE" => query::use_database(cursor),
+        "EXPLAIN" | "DESC" | "DESCRIBE" => query::explain_or_describe(cursor),
+        "BEGIN" | "START" | "COMMIT" | "ROLLBACK" | "SYNC" => transaction::transaction(cursor),
+        "CREATE" => ddl::create(cursor),
+        "DROP" => ddl::drop(cursor),
+        "ALTER" => ddl::alter(cursor),
+        "TRUNCATE" => ddl::truncate(cursor),
+        "KILL" => user::kill(cursor),
+        "UNLOCK" => transaction::unlock_tables(cursor),
+        "ADMIN" => show::admin(cursor),
+        other => Err(unsupported::statement(other).unwrap_or_else(|| cursor.expected("a statement"))),
+    }
+}

@@ -1,0 +1,397 @@
+//! CREATE, DROP, ALTER and TRUNCATE: databases, tables and (through [`super::user`]) users.
+
+use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
+use crate::cursor::{Cursor, Parsed};
+use crate::names;
+use crate::parse::{types, unsupported, user};
+use sqlparser::tokenizer::Token;
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{DefaultValue, ErrorCode, SqlError};
+
+/// What Doris makes of `DISTRIBUTED BY …` without BUCKETS.
+const BUCKETS_DEFAULT: u32 = 10;
+
+pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    if cursor.eat_any(&["DATABASE", "SCHEMA"]).is_some() {
+        return create_database(cursor);
+    }
+    if cursor.eat("TABLE") {
+        return create_table(cursor);
+    }
+    if cursor.eat("USER") {
+        return user::create(cursor);
+    }
+    Err(unsupported_object(cursor, "CREATE"))
+}
+
+/// The error for CREATE, DROP or ALTER of anything else.
+fn unsupported_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
+    match cursor.word().map(str::to_ascii_uppercase) {
+        Some(word) => unsupported::refuse(&format!("{verb} {word}"), ""),
+        None => cursor.expected("DATABASE, TABLE or USER"),
+    }
+}
+
+fn create_database(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    let name = cursor.database()?;
+    names::check_database(&name)?;
+    if cursor.eat("PROPERTIES") {
+        properties(cursor)?;
+    }
+    // mysqldump and tools write these; all text is UTF-8.
+    while cursor.eat_any(&["DEFAULT", "CHARACTER", "SET", "CHARSET", "COLLATE"]).is_some() {
+        cursor.eat_any(&["CHARACTER", "CHARSET", "COLLATE"]);
+        cursor.eat("SET");
+        cursor.eat_token(&Token::Eq);
+        cursor.identifier_or_string("a character set or collation")?;
+    }
+    Ok(Statement::CreateDatabase { name, if_not_exists })
+}
+
+fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    let table = cursor.name()?;
+    if cursor.is("LIKE") || cursor.is("AS") || cursor.is("SELECT") {
+        return Err(unsupported::refuse(
+            "CREATE TABLE … LIKE or AS SELECT",
+            "write the columns, then INSERT … SELECT",
+        ));
+    }
+    let columns = column_list(cursor)?;
+    let mut create = CreateTable {
+        table,
+        if_not_exists,
+        columns,
+        keys: None,
+        comment: String::new(),
+        distribution: None,
+        properties: Vec::new(),
+    };
+    while clause(cursor, &mut create)? {}
+    if cursor.is_any(&["AS", "SELECT", "WITH"]) {
+        return Err(unsupported::refuse(
+            "CREATE TABLE … AS SELECT",
+            "create the table, then INSERT … SELECT",
+        ));
+    }
+    Ok(Statement::CreateTable(Box::new(create)))
+}
+
+/// `(column, …)`; a comma before the `)` is fine, as in many of Doris's examples.
+fn column_list(cursor: &mut Cursor<'_>) -> Parsed<Vec<ColumnSpec>> {
+    cursor.expect_token(&Token::LParen)?;
+    let mut columns = Vec::new();
+    loop {
+        refuse_table_item(cursor)?;
+        columns.push(types::column(cursor)?);
+        let more = cursor.eat_token(&Token::Comma);
+        if cursor.eat_token(&Token::RParen) {
+            return Ok(columns);
+        }
+        if !more {
+            return Err(cursor.expected("',' or ')'"));
+        }
+    }
+}
+
+/// Items of the column list that are not columns.
+fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
+    let what = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
+        Some("INDEX" | "KEY") => "an INDEX",
+        Some("PRIMARY") => "PRIMARY KEY",
+        Some("UNIQUE") => "UNIQUE KEY",
+        Some("CONSTRAINT" | "FOREIGN" | "CHECK") => "a constraint",
+        _ => return Ok(()),
+    };
+    let remedy = "leave it out: tables have DUPLICATE KEY after the columns and no indexes";
+    Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
+}
+
+/// One clause after the columns. `false` when there is none.
+fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
+    if cursor.eat("ENGINE") {
+        engine(cursor)?;
+    } else if cursor.is("DUPLICATE") {
+        cursor.advance();
+        cursor.expect("KEY")?;
+        create.keys = Some(cursor.parenthesized(|cursor| cursor.identifier("a key column"))?);
+    } else if cursor.eat("COMMENT") {
+        cursor.eat_token(&Token::Eq);
+        create.comment = cursor.string("a comment in quotes")?;
+    } else if cursor.eat_all("DISTRIBUTED BY") {
+        create.distribution = Some(distribution(cursor)?);
+    } else if cursor.eat("PROPERTIES") {
+        create.properties = properties(cursor)?;
+    } else {
+        refuse_clause(cursor)?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
+    let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
+        Some("UNIQUE") => ("UNIQUE KEY", "use DUPLICATE KEY and choose the newest row in queries"),
+        Some("AGGREGATE") => ("AGGREGATE KEY", "use DUPLICATE KEY and aggregate in queries"),
+        Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
+        Some("PARTITION" | "AUTO") => {
+            ("PARTITION BY", "leave it out: data files are pruned by their statistics")
+        }
+        Some("ROLLUP") => ("ROLLUP", "leave it out"),
+        Some("ORDER" | "CLUSTER") => {
+            ("ORDER BY or CLUSTER BY in CREATE TABLE", "rows are sorted by the key columns")
+        }
+        Some("BROKER") => ("BROKER", "leave it out"),
+        _ => return Ok(()),
+    };
+    Err(unsupported::refuse(what, remedy))
+}
+
+fn engine(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    cursor.eat_token(&Token::Eq);
+    let engine = cursor.identifier_or_string("an engine")?;
+    if engine.eq_ignore_ascii_case("olap") {
+        return Ok(());
+    }
+    Err(unsupported::refuse(&format!("ENGINE={engine}"), "use ENGINE=OLAP"))
+}
+
+fn distribution(cursor: &mut Cursor<'_>) -> Parsed<Distribution> {
+    if cursor.eat("HASH") {
+        let columns = cursor.parenthesized(|cursor| cursor.identifier("a column name"))?;
+        return Ok(Distribution::Hash { columns, buckets: buckets(cursor)? });
+    }
+    cursor.expect("RANDOM").map_err(|_| cursor.expected("HASH or RANDOM"))?;
+    Ok(Distribution::Random { buckets: buckets(cursor)? })
+}
+
+fn buckets(cursor: &mut Cursor<'_>) -> Parsed<Buckets> {
+    if !cursor.eat("BUCKETS") {
+        return Ok(Buckets::Count(BUCKETS_DEFAULT));
+    }
+    if cursor.eat("AUTO") {
+        return Ok(Buckets::Auto);
+    }
+    match cursor.number("a number of buckets or AUTO")? {
+        0 => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            "Buckets number of distribution should be greater than zero.",
+        )),
+        count => Ok(Buckets::Count(count)),
+    }
+}
+
+/// `("key" = "value", …)`
+fn properties(cursor: &mut Cursor<'_>) -> Parsed<Vec<(String, String)>> {
+    cursor.parenthesized(|cursor| {
+        let key = cursor.identifier_or_string("a property's name in quotes")?;
+        cursor.expect_token(&Token::Eq)?;
+        Ok((key, property_value(cursor)?))
+    })
+}
+
+fn property_value(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    if let Token::Number(digits, _) = cursor.peek() {
+        let digits = digits.clone();
+        cursor.advance();
+        return Ok(digits);
+    }
+    cursor.identifier_or_string("a property's value in quotes")
+}
+
+pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    if cursor.eat("USER") {
+        return user::drop(cursor);
+    }
+    let is_table = cursor.eat("TABLE");
+    if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
+        return Err(unsupported_object(cursor, "DROP"));
+    }
+    let if_exists = cursor.eat_all("IF EXISTS");
+    if is_table {
+        let table = cursor.name()?;
+        if *cursor.peek() == Token::Comma {
+            return Err(unsupported::refuse("DROP TABLE of several tables", "drop one at a time"));
+        }
+        return Ok(Statement::DropTable { table, if_exists, force: cursor.eat("FORCE") });
+    }
+    Ok(Statement::DropDatabase { name: cursor.database()?, if_exists, force: cursor.eat("FORCE") })
+}
+
+pub(crate) fn truncate(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    cursor.eat("TABLE");
+    let table = cursor.name()?;
+    if cursor.is_any(&["PARTITION", "PARTITIONS"]) {
+        return Err(unsupported::refuse("TRUNCATE of a PARTITION", "tables have no partitions yet"));
+    }
+    Ok(Statement::TruncateTable { table, force: cursor.eat("FORCE") })
+}
+
+pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    if cursor.eat("USER") {
+        return user::alter(cursor);
+    }
+    if !cursor.eat("TABLE") {
+        return Err(unsupported_object(cursor, "ALTER"));
+    }
+    let table = cursor.name()?;
+    Ok(Statement::AlterTable { table, ops: cursor.list(alter_op)? })
+}
+
+fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "MODIFY"]) {
+        Some("SET") => properties(cursor).map(AlterOp::SetProperties),
+        Some("ADD") => add(cursor),
+        Some("DROP") => drop_column(cursor),
+        Some("RENAME") => rename(cursor),
+        Some(_) => modify(cursor),
+        None => match cursor.word().map(str::to_ascii_uppercase) {
+            Some(word) => Err(unsupported::refuse(&format!("ALTER TABLE … {word}"), "")),
+            None => Err(cursor.expected("SET, ADD, DROP, RENAME or MODIFY")),
+        },
+    }
+}
+
+fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    expect_column(cursor, "ADD")?;
+    if *cursor.peek() == Token::LParen {
+        return column_list(cursor).map(AlterOp::AddColumns);
+    }
+    let column = types::column(cursor)?;
+    let position = position(cursor)?;
+    refuse_rollup(cursor)?;
+    Ok(AlterOp::AddColumn { column, position })
+}
+
+/// Takes COLUMN. It may be left out before a name, but not before what else can be altered.
+fn expect_column(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<()> {
+    const OTHERS: [&str; 12] = [
+        "INDEX",
+        "KEY",
+        "PARTITION",
+        "PARTITIONS",
+        "TEMPORARY",
+        "ROLLUP",
+        "CONSTRAINT",
+        "PRIMARY",
+        "UNIQUE",
+        "FOREIGN",
+        "GENERATED",
+        "DISTRIBUTION",
+    ];
+    match cursor.eat("COLUMN") {
+        true => Ok(()),
+        false if cursor.is_any(&OTHERS) => {
+            let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
+            Err(unsupported::refuse(&format!("ALTER TABLE … {verb} {what}"), ""))
+        }
+        false => Ok(()),
+    }
+}
+
+fn position(cursor: &mut Cursor<'_>) -> Parsed<Option<Position>> {
+    if cursor.eat("FIRST") {
+        return Ok(Some(Position::First));
+    }
+    if cursor.eat("AFTER") {
+        return cursor.identifier("a column name").map(|name| Some(Position::After(name)));
+    }
+    Ok(None)
+}
+
+fn refuse_rollup(cursor: &Cursor<'_>) -> Parsed<()> {
+    if cursor.is_any(&["TO", "FROM", "IN"]) {
+        return Err(unsupported::refuse("ALTER TABLE of a ROLLUP", "leave the rollup out"));
+    }
+    Ok(())
+}
+
+fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    expect_column(cursor, "DROP")?;
+    let name = cursor.identifier("a column name")?;
+    refuse_rollup(cursor)?;
+    Ok(AlterOp::DropColumn { name })
+}
+
+fn rename(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.eat("COLUMN") {
+        let from = cursor.identifier("a column name")?;
+        cursor.eat("TO");
+        return Ok(AlterOp::RenameColumn { from, to: cursor.identifier("the column's new name")? });
+    }
+    if cursor.is_any(&["ROLLUP", "PARTITION"]) && matches!(cursor.peek_nth(1), Token::Word(_)) {
+        return Err(unsupported::refuse("RENAME of a ROLLUP or PARTITION", ""));
+    }
+    cursor.eat_any(&["TO", "AS"]);
+    Ok(AlterOp::RenameTable { to: cursor.identifier("the table's new name")? })
+}
+
+fn modify(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.eat("COMMENT") {
+        return cursor.string("a comment in quotes").map(|comment| AlterOp::ModifyComment { comment });
+    }
+    expect_column(cursor, "MODIFY")?;
+    if cursor.is_nth(1, "COMMENT") {
+        let name = cursor.identifier("a column name")?;
+        cursor.advance();
+        return Ok(AlterOp::ModifyColumnComment { name, comment: cursor.string("a comment in quotes")? });
+    }
+    let column = types::column(cursor)?;
+    let position = position(cursor)?;
+    refuse_rollup(cursor)?;
+    Ok(AlterOp::ModifyColumn { column, position })
+}
+
+/// The value after DEFAULT.
+pub(crate) fn default_value(cursor: &mut Cursor<'_>) -> Parsed<DefaultValue> {
+    let literal = |text: String| Ok(DefaultValue::Literal(text));
+    let sign = match cursor.peek() {
+        Token::Minus => "-",
+        _ => "",
+    };
+    if !sign.is_empty() || *cursor.peek() == Token::Plus {
+        cursor.advance();
+    }
+    if let Token::Number(digits, _) = cursor.peek() {
+        let text = format!("{sign}{digits}");
+        cursor.advance();
+        return literal(text);
+    }
+    match cursor.eat_any(&["NULL", "TRUE", "FALSE", "CURRENT_TIMESTAMP", "CURRENT_DATE"]) {
+        Some("NULL") => Ok(DefaultValue::Null),
+        Some("CURRENT_TIMESTAMP") => Ok(DefaultValue::CurrentTimestamp { scale: timestamp_scale(cursor)? }),
+        Some("CURRENT_DATE") => {
+            if cursor.eat_token(&Token::LParen) {
+                cursor.expect_token(&Token::RParen)?;
+            }
+            Ok(DefaultValue::CurrentDate)
+        }
+        Some(word) => literal(word.to_ascii_lowercase()),
+        None if cursor.is_any(&["PI", "E", "BITMAP_EMPTY", "HLL_EMPTY", "NOW", "UUID"]) => {
+            let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
+            Err(unsupported::refuse(
+                &format!("DEFAULT {what}"),
+                "use a literal, CURRENT_TIMESTAMP or CURRENT_DATE",
+            ))
+        }
+        None => literal(cursor.string("a literal, NULL, CURRENT_TIMESTAMP or CURRENT_DATE")?),
+    }
+}
+
+/// `[([p])]`
+fn timestamp_scale(cursor: &mut Cursor<'_>) -> Parsed<u8> {
+    if !cursor.eat_token(&Token::LParen) {
+        return Ok(0);
+    }
+    if cursor.eat_token(&Token::RParen) {
+        return Ok(0);
+    }
+    let scale = cursor.number("a number of fraction digits")?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(scale)
+}

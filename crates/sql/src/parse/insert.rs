@@ -1,0 +1,117 @@
+//! `INSERT`, in all the forms that are not hot.
+
+use crate::ast::{Insert, InsertSource, Statement, Value};
+use crate::cursor::{Cursor, Parsed};
+use crate::parse::{query, unsupported};
+use sqlparser::tokenizer::Token;
+
+pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.expect("INSERT")?;
+    if let Some(word) = cursor.eat_any(&["IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]) {
+        return Err(unsupported::refuse(&format!("INSERT {word}"), "use INSERT INTO"));
+    }
+    let overwrite = cursor.eat("OVERWRITE");
+    if overwrite {
+        cursor.expect("TABLE")?;
+    } else {
+        cursor.eat("INTO");
+        cursor.eat("TABLE");
+    }
+    let table = cursor.name()?;
+    let partitions = partitions(cursor)?;
+    let mut label = label(cursor)?;
+    let columns = columns(cursor)?;
+    if label.is_none() {
+        label = self::label(cursor)?;
+    }
+    skip_shuffle_hint(cursor)?;
+    let source = source(cursor)?;
+    if cursor.is("ON") && cursor.is_nth(1, "DUPLICATE") {
+        return Err(unsupported::refuse("INSERT … ON DUPLICATE KEY UPDATE", "use INSERT INTO"));
+    }
+    Ok(Statement::Insert(Box::new(Insert { table, label, partitions, overwrite, columns, source })))
+}
+
+/// `[TEMPORARY] PARTITION[S] (p, …)`, `PARTITION p`, `PARTITION (*)`
+fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
+    let temporary = cursor.eat("TEMPORARY");
+    if cursor.eat_any(&["PARTITION", "PARTITIONS"]).is_none() {
+        return if temporary { Err(cursor.expected("PARTITION")) } else { Ok(false) };
+    }
+    if *cursor.peek() != Token::LParen {
+        return cursor.identifier_or_string("a partition name").map(|_| true);
+    }
+    cursor.parenthesized(|cursor| {
+        if cursor.eat_token(&Token::Mul) {
+            Ok(String::new())
+        } else {
+            cursor.identifier_or_string("a partition name")
+        }
+    })?;
+    Ok(true)
+}
+
+/// `WITH LABEL l`, but not a CTE that is called `label`.
+fn label(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
+    if !cursor.is("WITH") || !cursor.is_nth(1, "LABEL") || cursor.is_nth(2, "AS") {
+        return Ok(None);
+    }
+    cursor.advance();
+    cursor.advance();
+    cursor.identifier_or_string("a label").map(Some)
+}
+
+/// `(a, b, …)`, unless the parenthesis begins a query.
+fn columns(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
+    let is_query = *cursor.peek_nth(1) == Token::LParen
+        || ["SELECT", "WITH", "VALUES"].iter().any(|word| cursor.is_nth(1, word));
+    if *cursor.peek() != Token::LParen || is_query {
+        return Ok(None);
+    }
+    if *cursor.peek_nth(1) == Token::RParen {
+        cursor.advance();
+        cursor.advance();
+        return Ok(None);
+    }
+    cursor.parenthesized(|cursor| cursor.identifier("a column name")).map(Some)
+}
+
+/// `[shuffle]` and the like between the columns and the query say how to distribute rows.
+fn skip_shuffle_hint(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    if !cursor.eat_token(&Token::LBracket) {
+        return Ok(());
+    }
+    cursor.list(|cursor| cursor.identifier("a hint"))?;
+    cursor.expect_token(&Token::RBracket)
+}
+
+fn source(cursor: &mut Cursor<'_>) -> Parsed<InsertSource> {
+    if cursor.eat_any(&["VALUES", "VALUE"]).is_some() {
+        return cursor.list(row).map(InsertSource::Values);
+    }
+    if cursor.is("SET") {
+        return Err(unsupported::refuse("INSERT … SET", "use INSERT INTO t (columns) VALUES (…)"));
+    }
+    if !query::begins(cursor) {
+        return Err(cursor.expected("VALUES or a query"));
+    }
+    query::select(cursor).map(InsertSource::Query)
+}
+
+fn row(cursor: &mut Cursor<'_>) -> Parsed<Vec<Value>> {
+    cursor.expect_token(&Token::LParen)?;
+    if cursor.eat_token(&Token::RParen) {
+        return Ok(Vec::new());
+    }
+    let values = cursor.list(value)?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(values)
+}
+
+fn value(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+    if cursor.is("DEFAULT") && matches!(cursor.peek_nth(1), Token::Comma | Token::RParen) {
+        cursor.advance();
+        return Ok(Value::Default);
+    }
+    cursor.expr().map(Value::Expr)
+}

@@ -1,0 +1,99 @@
+//! Queries, EXPLAIN, DESCRIBE and USE.
+
+use crate::ast::{Explain, SelectQuery, Statement};
+use crate::cursor::{Cursor, Parsed};
+use crate::parse::{insert, unsupported};
+use sqlparser::ast::{Query, SetExpr};
+use sqlparser::tokenizer::Token;
+
+/// Whether the next token begins a query.
+pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
+    *cursor.peek() == Token::LParen || cursor.is_any(&["SELECT", "WITH", "VALUES", "TABLE"])
+}
+
+/// A query. Writes in disguise (`WITH … INSERT`) are refused.
+pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
+    if !begins(cursor) {
+        return Err(cursor.expected("a query"));
+    }
+    let ast = cursor.query()?;
+    refuse_writes(&ast)?;
+    Ok(SelectQuery { ast, text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned() })
+}
+
+fn refuse_writes(query: &Query) -> Parsed<()> {
+    let what = match query.body.as_ref() {
+        SetExpr::Insert(_) => "INSERT after WITH",
+        SetExpr::Update(_) => "UPDATE after WITH",
+        SetExpr::Delete(_) => "DELETE after WITH",
+        SetExpr::Merge(_) => "MERGE after WITH",
+        _ => return Ok(()),
+    };
+    Err(unsupported::refuse(what, "write INSERT INTO t WITH … SELECT …"))
+}
+
+/// `EXPLAIN …`, `DESC …`, `DESCRIBE …`: of a statement or of a table.
+pub(crate) fn explain_or_describe(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    let (mut analyze, mut verbose) = (false, false);
+    loop {
+        if cursor.eat("ANALYZE") {
+            analyze = true;
+        } else if cursor.eat_any(&["VERBOSE", "EXTENDED"]).is_some() || cursor.eat_all("ALL PLAN") {
+            verbose = true;
+        } else if !eat_plan_kind(cursor)? {
+            break;
+        }
+    }
+    if begins(cursor) {
+        let statement = Box::new(Statement::Query(select(cursor)?));
+        return Ok(Statement::Explain(Explain { analyze, verbose, statement }));
+    }
+    if cursor.is("INSERT") {
+        let statement = Box::new(insert::insert(cursor)?);
+        return Ok(Statement::Explain(Explain { analyze, verbose, statement }));
+    }
+    if cursor.is_any(&["UPDATE", "DELETE", "REPLACE"]) {
+        let word = cursor.word().unwrap_or_default().to_ascii_uppercase();
+        return Err(unsupported::statement(&word).unwrap_or_else(|| cursor.expected("a query")));
+    }
+    if cursor.is("FUNCTION") && matches!(cursor.peek_nth(1), Token::Word(_)) {
+        return Err(unsupported::refuse("DESC FUNCTION", ""));
+    }
+    let table = cursor.name()?;
+    Ok(Statement::Describe { table, all: cursor.eat("ALL") })
+}
+
+/// Words that choose among plans; there is one plan, so they change nothing.
+fn eat_plan_kind(cursor: &mut Cursor<'_>) -> Parsed<bool> {
+    const KINDS: [&str; 9] = [
+        "PARSED PLAN",
+        "ANALYZED PLAN",
+        "REWRITTEN PLAN",
+        "LOGICAL PLAN",
+        "OPTIMIZED PLAN",
+        "PHYSICAL PLAN",
+        "SHAPE PLAN",
+        "MEMO PLAN",
+        "DISTRIBUTED PLAN",
+    ];
+    if KINDS.iter().any(|kind| cursor.eat_all(kind)) {
+        return Ok(true);
+    }
+    if !(cursor.is("FORMAT") && *cursor.peek_nth(1) == Token::Eq) {
+        return Ok(false);
+    }
+    cursor.advance();
+    cursor.advance();
+    match cursor.eat_any(&["TRADITIONAL", "TREE"]) {
+        Some(_) => Ok(true),
+        None => {
+            Err(unsupported::refuse("this EXPLAIN FORMAT", "use EXPLAIN, EXPLAIN VERBOSE or EXPLAIN ANALYZE"))
+        }
+    }
+}
+
+pub(crate) fn use_database(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    cursor.database().map(|db| Statement::Use { db })
+}

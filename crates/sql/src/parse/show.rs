@@ -1,0 +1,288 @@
+//! `SHOW`.
+
+use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy};
+use crate::cursor::{Cursor, Parsed};
+use crate::parse::{set, unsupported, user};
+use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue};
+use sqlparser::tokenizer::Token;
+
+pub(crate) fn show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    form(cursor).map(|show| Statement::Show(Box::new(show)))
+}
+
+/// `ADMIN SHOW FRONTEND CONFIG`
+pub(crate) fn admin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if !cursor.eat_all("ADMIN SHOW FRONTEND CONFIG") {
+        return Err(unsupported::refuse("this ADMIN statement", "there is ADMIN SHOW FRONTEND CONFIG"));
+    }
+    let show = Show::FrontendConfig { filter: filter(cursor)? };
+    Ok(Statement::Show(Box::new(show)))
+}
+
+fn form(cursor: &mut Cursor<'_>) -> Parsed<Show> {
+    if let Some(show) = of_a_table(cursor)? {
+        return Ok(show);
+    }
+    if let Some(show) = of_loads(cursor)? {
+        return Ok(show);
+    }
+    if let Some(show) = of_the_server(cursor)? {
+        return Ok(show);
+    }
+    if let Some(show) = of_mysql(cursor)? {
+        return Ok(show);
+    }
+    match cursor.word().map(str::to_ascii_uppercase) {
+        Some(word) => Err(unsupported::refuse(&format!("SHOW {word}"), "")),
+        None => Err(cursor.expected("what to show")),
+    }
+}
+
+/// Databases, tables and what belongs to one table.
+fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
+    if cursor.eat_all("CREATE TABLE") {
+        return Ok(Some(Show::CreateTable { table: cursor.name()? }));
+    }
+    if cursor.eat_all("CREATE DATABASE") || cursor.eat_all("CREATE SCHEMA") {
+        return Ok(Some(Show::CreateDatabase { db: cursor.database()? }));
+    }
+    if cursor.eat_all("TABLE STATUS") {
+        return Ok(Some(Show::TableStatus { db: from_db(cursor)?, filter: filter(cursor)? }));
+    }
+    if cursor.eat_all("ALTER TABLE COLUMN") {
+        return Ok(Some(Show::AlterTableColumn { db: from_db(cursor)?, tail: tail(cursor)? }));
+    }
+    if cursor.is("FULL") && !cursor.is_nth(1, "PROCESSLIST") || cursor.is("EXTENDED") {
+        let full = cursor.eat("FULL") | cursor.eat("EXTENDED") | cursor.eat("FULL");
+        return match tables_or_columns(cursor, full)? {
+            Some(show) => Ok(Some(show)),
+            None => Err(cursor.expected("TABLES, COLUMNS or PROCESSLIST")),
+        };
+    }
+    if let Some(show) = tables_or_columns(cursor, false)? {
+        return Ok(Some(show));
+    }
+    let show =
+        match cursor.eat_any(&["DATABASES", "SCHEMAS", "INDEX", "INDEXES", "KEYS", "PARTITIONS", "DATA"]) {
+            Some("DATABASES" | "SCHEMAS") => Show::Databases { filter: filter(cursor)? },
+            Some("PARTITIONS") => Show::Partitions { table: from_table(cursor)?, tail: tail(cursor)? },
+            Some("DATA") => {
+                let table = if is_from(cursor) { Some(from_table(cursor)?) } else { None };
+                Show::Data { table, tail: tail(cursor)? }
+            }
+            Some(_) => Show::Index { table: from_table(cursor)? },
+            None => return Ok(None),
+        };
+    Ok(Some(show))
+}
+
+fn tables_or_columns(cursor: &mut Cursor<'_>, full: bool) -> Parsed<Option<Show>> {
+    let show = match cursor.eat_any(&["TABLES", "COLUMNS", "FIELDS"]) {
+        Some("TABLES") => Show::Tables { full, db: from_db(cursor)?, filter: filter(cursor)? },
+        Some(_) => Show::Columns { full, table: from_table(cursor)?, filter: filter(cursor)? },
+        None => return Ok(None),
+    };
+    Ok(Some(show))
+}
+
+/// Loads and transactions.
+fn of_loads(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
+    if cursor.eat_all("LAST INSERT") {
+        return Ok(Some(Show::LastInsert));
+    }
+    if cursor.eat_all("STREAM LOAD") {
+        return Ok(Some(Show::StreamLoad { db: from_db(cursor)?, tail: tail(cursor)? }));
+    }
+    if cursor.is("LOAD") && !cursor.is_nth(1, "WARNINGS") && !cursor.is_nth(1, "PROFILE") {
+        cursor.advance();
+        return Ok(Some(Show::Load { db: from_db(cursor)?, tail: tail(cursor)? }));
+    }
+    if cursor.eat("TRANSACTION") {
+        let db = from_db(cursor)?;
+        return Ok(Some(Show::Transaction { db, by: transaction_by(cursor)? }));
+    }
+    if cursor.eat("DELETE") {
+        return Ok(Some(Show::Delete { db: from_db(cursor)? }));
+    }
+    Ok(None)
+}
+
+/// `WHERE id = n` or `WHERE label = 'l'`
+fn transaction_by(cursor: &mut Cursor<'_>) -> Parsed<TransactionBy> {
+    cursor.expect("WHERE")?;
+    let wrong = cursor.expected("id = <number> or label = '<label>'");
+    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = cursor.expr()? else {
+        return Err(wrong);
+    };
+    let (Expr::Identifier(column), Expr::Value(value)) = (*left, *right) else {
+        return Err(wrong);
+    };
+    match (column.value.to_ascii_lowercase().as_str(), value.value) {
+        ("id", SpValue::Number(digits, _)) => digits.parse().map(TransactionBy::Id).map_err(|_| wrong),
+        ("label", SpValue::SingleQuotedString(label) | SpValue::DoubleQuotedString(label)) => {
+            Ok(TransactionBy::Label(label))
+        }
+        _ => Err(wrong),
+    }
+}
+
+/// What the server is and does.
+fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
+    if cursor.eat_all("FRONTEND CONFIG") {
+        return Ok(Some(Show::FrontendConfig { filter: filter(cursor)? }));
+    }
+    if cursor.eat_all("FULL PROCESSLIST") {
+        return Ok(Some(Show::ProcessList { full: true }));
+    }
+    let show = match cursor.eat_any(&["PROCESSLIST", "BACKENDS", "FRONTENDS", "CATALOGS", "GRANTS", "ALL"]) {
+        Some("PROCESSLIST") => Show::ProcessList { full: false },
+        Some("BACKENDS") => Show::Backends,
+        Some("FRONTENDS") => {
+            cursor.eat("DISKS");
+            Show::Frontends
+        }
+        Some("CATALOGS") => Show::Catalogs { filter: filter(cursor)? },
+        Some("GRANTS") => {
+            let user = if cursor.eat("FOR") { Some(user::user_name(cursor)?) } else { None };
+            Show::Grants { user, all: false }
+        }
+        Some(_) => {
+            cursor.expect("GRANTS")?;
+            Show::Grants { user: None, all: true }
+        }
+        None => return Ok(None),
+    };
+    Ok(Some(show))
+}
+
+/// What MySQL's clients ask for at connect.
+fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
+    if let Some(scope) = set::scope_word(cursor) {
+        return match cursor.eat_any(&["VARIABLES", "STATUS"]) {
+            Some("VARIABLES") => Ok(Some(Show::Variables { scope, filter: filter(cursor)? })),
+            Some(_) => Ok(Some(Show::Status { scope, filter: filter(cursor)? })),
+            None => Err(cursor.expected("VARIABLES or STATUS")),
+        };
+    }
+    if cursor.is("COUNT") && *cursor.peek_nth(1) == Token::LParen {
+        return count(cursor).map(Some);
+    }
+    if cursor.eat_all("CHARACTER SET") {
+        return Ok(Some(Show::Charset { filter: filter(cursor)? }));
+    }
+    if cursor.eat_all("PROCEDURE STATUS") {
+        return Ok(Some(Show::ProcedureStatus { filter: filter(cursor)? }));
+    }
+    if cursor.eat_all("FUNCTION STATUS") {
+        return Ok(Some(Show::FunctionStatus { filter: filter(cursor)? }));
+    }
+    if cursor.eat_all("STORAGE ENGINES") {
+        return Ok(Some(Show::Engines));
+    }
+    const WORDS: [&str; 11] = [
+        "VARIABLES",
+        "STATUS",
+        "WARNINGS",
+        "ERRORS",
+        "ENGINES",
+        "CHARSET",
+        "COLLATION",
+        "TRIGGERS",
+        "EVENTS",
+        "PLUGINS",
+        "PRIVILEGES",
+    ];
+    let show = match cursor.eat_any(&WORDS) {
+        Some("VARIABLES") => Show::Variables { scope: Scope::Session, filter: filter(cursor)? },
+        Some("STATUS") => Show::Status { scope: Scope::Session, filter: filter(cursor)? },
+        Some("WARNINGS") => {
+            tail(cursor)?;
+            Show::Warnings { count: false }
+        }
+        Some("ERRORS") => {
+            tail(cursor)?;
+            Show::Errors { count: false }
+        }
+        Some("ENGINES") => Show::Engines,
+        Some("CHARSET") => Show::Charset { filter: filter(cursor)? },
+        Some("COLLATION") => Show::Collation { filter: filter(cursor)? },
+        Some("TRIGGERS") => Show::Triggers { db: from_db(cursor)?, filter: filter(cursor)? },
+        Some("EVENTS") => Show::Events { db: from_db(cursor)?, filter: filter(cursor)? },
+        Some("PLUGINS") => Show::Plugins,
+        Some(_) => Show::Privileges,
+        None => return Ok(None),
+    };
+    Ok(Some(show))
+}
+
+/// `COUNT(*) WARNINGS` or `COUNT(*) ERRORS`
+fn count(cursor: &mut Cursor<'_>) -> Parsed<Show> {
+    cursor.advance();
+    for token in [Token::LParen, Token::Mul, Token::RParen] {
+        cursor.expect_token(&token)?;
+    }
+    match cursor.eat_any(&["WARNINGS", "ERRORS"]) {
+        Some("WARNINGS") => Ok(Show::Warnings { count: true }),
+        Some(_) => Ok(Show::Errors { count: true }),
+        None => Err(cursor.expected("WARNINGS or ERRORS")),
+    }
+}
+
+fn is_from(cursor: &Cursor<'_>) -> bool {
+    cursor.is_any(&["FROM", "IN"])
+}
+
+fn from_db(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
+    match cursor.eat_any(&["FROM", "IN"]) {
+        Some(_) => cursor.database().map(Some),
+        None => Ok(None),
+    }
+}
+
+/// `FROM [db.]t [FROM db]`
+fn from_table(cursor: &mut Cursor<'_>) -> Parsed<Name> {
+    if cursor.eat_any(&["FROM", "IN"]).is_none() {
+        return Err(cursor.expected("FROM"));
+    }
+    let name = cursor.name()?;
+    Ok(Name { db: from_db(cursor)?.or(name.db), table: name.table })
+}
+
+fn filter(cursor: &mut Cursor<'_>) -> Parsed<Option<ShowFilter>> {
+    if cursor.eat("LIKE") {
+        return cursor.string("a pattern in quotes").map(|pattern| Some(ShowFilter::Like(pattern)));
+    }
+    if cursor.eat("WHERE") {
+        return cursor.expr().map(|expr| Some(ShowFilter::Where(Box::new(expr))));
+    }
+    Ok(None)
+}
+
+/// `[LIKE …|WHERE …] [ORDER BY c [ASC|DESC], …] [LIMIT [o,] n [OFFSET o]]`
+fn tail(cursor: &mut Cursor<'_>) -> Parsed<ShowTail> {
+    let mut tail = ShowTail { filter: filter(cursor)?, ..ShowTail::default() };
+    if cursor.eat_all("ORDER BY") {
+        tail.order_by = cursor.list(order)?;
+    }
+    if cursor.eat("LIMIT") {
+        let first = cursor.number("a number of rows")?;
+        if cursor.eat_token(&Token::Comma) {
+            tail.offset = first;
+            tail.limit = Some(cursor.number("a number of rows")?);
+        } else {
+            tail.limit = Some(first);
+            if cursor.eat("OFFSET") {
+                tail.offset = cursor.number("a number of rows")?;
+            }
+        }
+    }
+    Ok(tail)
+}
+
+/// A column and whether its order is descending.
+fn order(cursor: &mut Cursor<'_>) -> Parsed<(String, bool)> {
+    let column = cursor.identifier("a column name")?;
+    let descending = cursor.eat_any(&["ASC", "DESC"]) == Some("DESC");
+    Ok((column, descending))
+}

@@ -1,0 +1,226 @@
+//! What statements mean, by example.
+
+mod ddl;
+mod robustness;
+mod sessions;
+
+use super::*;
+use crate::ast::*;
+use tributary_types::ErrorCode;
+
+fn ok(sql: &str) -> Statement {
+    parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn error(sql: &str) -> SqlError {
+    match parse(sql) {
+        Ok(statement) => panic!("{sql} is {statement:?}"),
+        Err(error) => error,
+    }
+}
+
+fn insert_of(sql: &str) -> Insert {
+    match ok(sql) {
+        Statement::Insert(insert) => *insert,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn show_of(sql: &str) -> Show {
+    match ok(sql) {
+        Statement::Show(show) => *show,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn set_of(sql: &str) -> Vec<SetItem> {
+    match ok(sql) {
+        Statement::Set(items) => items,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn name(db: Option<&str>, table: &str) -> Name {
+    Name { db: db.map(str::to_owned), table: table.to_owned() }
+}
+
+#[test]
+fn a_query_keeps_its_text_without_the_final_semicolon() {
+    let Statement::Query(query) = ok(" select a, `b`+1 from t ; ") else { panic!() };
+    assert_eq!(query.text, " select a, `b`+1 from t");
+    for sql in ["(select 1) union all select 2", "with x as (select 1) select * from x", "values (1), (2)"] {
+        assert!(matches!(ok(sql), Statement::Query(_)), "{sql}");
+    }
+}
+
+#[test]
+fn blanks_and_comments_alone_are_an_empty_statement() {
+    for sql in ["", " ;; ", "-- x", "/* x */", "# x\n"] {
+        assert_eq!(ok(sql), Statement::Empty, "{sql}");
+    }
+}
+
+#[test]
+fn operators_bind_as_in_mysql() {
+    for (sql, grouped) in [
+        ("a || b && c", "a || (b && c)"),
+        ("a = 1 && b = 2", "(a = 1) && (b = 2)"),
+        ("a = 1 || b = 2", "(a = 1) || (b = 2)"),
+        ("a DIV 2 + 1", "(a DIV 2) + 1"),
+        ("a DIV 2 = 1", "(a DIV 2) = 1"),
+        ("a MOD 2 = 1", "(a % 2) = 1"),
+        ("a + b MOD 3", "a + (b % 3)"),
+    ] {
+        let strip = |text: &str| parse_expression(text).unwrap().to_string().replace(['(', ')'], "");
+        assert_eq!(strip(sql), strip(grouped), "{sql}");
+        assert_eq!(
+            shape(&parse_expression(sql).unwrap()),
+            shape(&parse_expression(grouped).unwrap()),
+            "{sql}"
+        );
+    }
+    parse_expression("!a").unwrap();
+    parse_query("select 1 as mod from t where mod = 2").unwrap();
+}
+
+/// The expression with all parentheses, and none of its own.
+fn shape(expr: &Expr) -> String {
+    match expr {
+        Expr::BinaryOp { left, op, right } => format!("[{} {op} {}]", shape(left), shape(right)),
+        Expr::Nested(inner) => shape(inner),
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn texts_may_be_in_either_quotes_and_names_in_backticks() {
+    let expr = parse_expression(r#"`a` = "x" and b = 'it\'s'"#).unwrap();
+    assert_eq!(expr.to_string(), r#"`a` = "x" AND b = 'it''s'"#);
+}
+
+#[test]
+fn an_insert_of_values_takes_literals_expressions_and_defaults() {
+    let insert = insert_of("INSERT INTO d.t (a, `b`) VALUES (1, DEFAULT), (1+1, now()), ()");
+    assert_eq!(insert.table, name(Some("d"), "t"));
+    assert_eq!(insert.columns, Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!((insert.label, insert.partitions, insert.overwrite), (None, false, false));
+    let InsertSource::Values(rows) = insert.source else { panic!() };
+    assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 0]);
+    assert_eq!(rows[0][1], Value::Default);
+    assert!(matches!(&rows[1][0], Value::Expr(Expr::BinaryOp { .. })));
+}
+
+#[test]
+fn an_insert_takes_its_label_on_either_side_of_the_columns() {
+    for sql in [
+        "insert into t with label l1 (a) values (1)",
+        "insert into t (a) with label `l1` values (1)",
+        "insert into t (a) with label 'l1' select 1",
+    ] {
+        let insert = insert_of(sql);
+        assert_eq!(insert.label.as_deref(), Some("l1"), "{sql}");
+        assert_eq!(insert.columns.as_deref(), Some(&["a".to_owned()][..]), "{sql}");
+    }
+}
+
+#[test]
+fn an_insert_of_a_query_knows_a_cte_from_a_label() {
+    for sql in [
+        "insert into t select 1, 2",
+        "insert into t (select 1)",
+        "insert into t ((select 1) union all (select 2))",
+        "insert into t (a) with x as (select 1) select * from x",
+        "insert into t with label as (select 1) select * from label",
+        "insert into t [shuffle] select 1",
+    ] {
+        let insert = insert_of(sql);
+        assert!(matches!(insert.source, InsertSource::Query(_)), "{sql}");
+        assert_eq!(insert.label, None, "{sql}");
+    }
+}
+
+#[test]
+fn an_insert_says_whether_it_names_partitions_or_overwrites() {
+    assert!(insert_of("insert into t partition (p1, p2) values (1)").partitions);
+    assert!(insert_of("insert into t temporary partition (p1) (a) values (1)").partitions);
+    let overwrite = insert_of("insert overwrite table internal.d.t partition(*) select 1");
+    assert!(overwrite.overwrite && overwrite.partitions);
+    assert_eq!(overwrite.table, name(Some("d"), "t"));
+}
+
+#[test]
+fn the_http_stream_function_parses() {
+    let sql = r#"insert into d.t (c1, c2) select c1, c2*2 from http_stream("format"="CSV", "column_separator"=",") where c1 > 1"#;
+    let InsertSource::Query(query) = insert_of(sql).source else { panic!() };
+    assert!(query.ast.to_string().contains("http_stream"), "{}", query.ast);
+}
+
+#[test]
+fn explain_takes_queries_inserts_and_tables() {
+    let Statement::Explain(explain) = ok("EXPLAIN VERBOSE select 1") else { panic!() };
+    assert!(explain.verbose && !explain.analyze);
+    let Statement::Explain(explain) = ok("explain analyze insert into t values (1)") else { panic!() };
+    assert!(explain.analyze && matches!(*explain.statement, Statement::Insert(_)));
+    assert!(matches!(ok("explain format=tree select 1"), Statement::Explain(_)));
+    assert!(matches!(ok("desc shape plan select 1"), Statement::Explain(_)));
+    assert_eq!(ok("DESC d.t ALL"), Statement::Describe { table: name(Some("d"), "t"), all: true });
+    assert_eq!(ok("describe `t`"), Statement::Describe { table: name(None, "t"), all: false });
+    assert_eq!(ok("explain t"), Statement::Describe { table: name(None, "t"), all: false });
+}
+
+#[test]
+fn a_syntax_error_names_the_token_the_line_and_the_position() {
+    let wrong = error("select 1\nfrm t where");
+    assert_eq!(wrong.code, ErrorCode::Syntax);
+    assert_eq!(
+        wrong.message,
+        "errCode = 2, detailMessage = syntax error: expected the end of the statement, found 't' (line 2, pos 4)"
+    );
+    assert_eq!(
+        error("create tabel t").message,
+        "errCode = 2, detailMessage = CREATE TABEL is not supported yet"
+    );
+    assert_eq!(
+        error("insert into t values (1,").detail_text(),
+        "syntax error: expected an expression, found the end of the statement (line 1, pos 24)"
+    );
+    assert_eq!(
+        error("frobnicate").detail_text(),
+        "syntax error: expected a statement, found 'frobnicate' (line 1, pos 0)"
+    );
+    let unfinished = error("select 'abc");
+    assert_eq!(unfinished.code, ErrorCode::Syntax);
+    assert!(unfinished.detail_text().contains("Unterminated string literal (line 1, pos 7)"), "{unfinished}");
+}
+
+#[test]
+fn statements_that_are_not_built_are_refused_by_name() {
+    for (sql, what) in [
+        ("update t set a = 1", "UPDATE"),
+        ("delete from t where a = 1", "DELETE"),
+        ("replace into t values (1)", "REPLACE"),
+        ("grant select_priv on *.* to u", "GRANT"),
+        ("create view v as select 1", "CREATE VIEW"),
+        ("create materialized view v as select 1", "CREATE MATERIALIZED"),
+        ("create index i on t(a)", "CREATE INDEX"),
+        ("drop view v", "DROP VIEW"),
+        ("alter database d rename e", "ALTER DATABASE"),
+        ("alter system add backend 'h:1'", "ALTER SYSTEM"),
+        ("load data infile 'f' into table t", "LOAD"),
+        ("lock tables t read", "LOCK"),
+        ("with x as (select 1) delete from t", "DELETE after WITH"),
+        ("with x as (select 1) insert into t select 1", "INSERT after WITH"),
+        ("explain update t set a = 1", "UPDATE"),
+        ("insert ignore into t values (1)", "INSERT IGNORE"),
+        ("insert into t values (1) on duplicate key update a = 1", "INSERT … ON DUPLICATE KEY UPDATE"),
+        ("insert into t set a = 1", "INSERT … SET"),
+        ("show routine load", "SHOW ROUTINE"),
+    ] {
+        let refused = error(sql);
+        assert_eq!(refused.code, ErrorCode::NotSupported, "{sql}: {refused}");
+        assert!(
+            refused.detail_text().starts_with(&format!("{what} is not supported yet")),
+            "{sql}: {refused}"
+        );
+    }
+}

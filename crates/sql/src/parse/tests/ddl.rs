@@ -1,0 +1,263 @@
+use super::*;
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{DataType, DefaultValue};
+
+fn create_of(sql: &str) -> CreateTable {
+    match ok(sql) {
+        Statement::CreateTable(create) => *create,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn column_of(text: &str) -> ColumnSpec {
+    create_of(&format!("create table t (c {text})")).columns.remove(0)
+}
+
+#[test]
+fn the_manuals_table_parses() {
+    let create = create_of(
+        r#"CREATE TABLE IF NOT EXISTS `db1`.`dt` (
+            `id` int(11) NOT NULL,
+            `name` varchar(50) NULL COMMENT "who",
+            `score` int(11) NULL DEFAULT "0",
+        ) ENGINE=OLAP
+        DUPLICATE KEY(`id`)
+        COMMENT 'people'
+        DISTRIBUTED BY HASH(`id`) BUCKETS 1
+        PROPERTIES ("replication_num" = "1", "group_commit_mode" = "async_mode");"#,
+    );
+    assert!(create.if_not_exists);
+    assert_eq!(create.table, name(Some("db1"), "dt"));
+    assert_eq!(create.columns.len(), 3);
+    assert_eq!(create.columns[0].data_type, DataType::Int);
+    assert_eq!(create.columns[0].nullable, Some(false));
+    assert_eq!(create.columns[1].comment.as_deref(), Some("who"));
+    assert_eq!(create.columns[2].default, Some(DefaultValue::Literal("0".into())));
+    assert_eq!(create.keys.as_deref(), Some(&["id".to_owned()][..]));
+    assert_eq!(create.comment, "people");
+    let hash = Distribution::Hash { columns: vec!["id".into()], buckets: Buckets::Count(1) };
+    assert_eq!(create.distribution, Some(hash));
+    assert_eq!(create.properties[1], ("group_commit_mode".to_owned(), "async_mode".to_owned()));
+}
+
+#[test]
+fn a_distribution_is_hash_or_random_with_buckets_or_auto() {
+    let of = |text: &str| {
+        create_of(&format!("create table t (a int) distributed by {text}")).distribution.unwrap()
+    };
+    assert_eq!(of("random"), Distribution::Random { buckets: Buckets::Count(10) });
+    assert_eq!(of("random buckets auto"), Distribution::Random { buckets: Buckets::Auto });
+    let hash = Distribution::Hash { columns: vec!["a".into(), "b".into()], buckets: Buckets::Count(7) };
+    assert_eq!(of("hash(a, b) buckets 7"), hash);
+    assert!(
+        error("create table t (a int) distributed by random buckets 0").message.contains("greater than zero")
+    );
+}
+
+#[test]
+fn every_type_and_its_aliases_are_known() {
+    use DataType::*;
+    for (text, expected) in [
+        ("boolean", Boolean),
+        ("bool", Boolean),
+        ("tinyint(1)", TinyInt),
+        ("smallint", SmallInt),
+        ("int(11)", Int),
+        ("integer", Int),
+        ("BIGINT(20) SIGNED", BigInt),
+        ("largeint", LargeInt),
+        ("float", Float),
+        ("double", Double),
+        ("decimal", Decimal { precision: 38, scale: 9 }),
+        ("decimal(10)", Decimal { precision: 10, scale: 0 }),
+        ("numeric(10, 2)", Decimal { precision: 10, scale: 2 }),
+        ("decimalv3(38,38)", Decimal { precision: 38, scale: 38 }),
+        ("date", Date),
+        ("datev2", Date),
+        ("datetime", DateTime { scale: 0 }),
+        ("datetimev2(6)", DateTime { scale: 6 }),
+        ("char", Char { bytes: 1 }),
+        ("char(255)", Char { bytes: 255 }),
+        ("varchar", Varchar { bytes: 65533 }),
+        ("varchar(*)", Varchar { bytes: 65533 }),
+        ("varchar(50)", Varchar { bytes: 50 }),
+        ("string", String),
+        ("text", String),
+        ("json", Json),
+        ("jsonb", Json),
+    ] {
+        assert_eq!(column_of(text).data_type, expected, "{text}");
+    }
+}
+
+#[test]
+fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
+    for (text, remedy) in [
+        ("bigint unsigned", "use LARGEINT"),
+        ("int(10) unsigned", "use BIGINT"),
+        ("array<int>", "use JSON"),
+        ("map<string,int>", "use JSON"),
+        ("struct<a:int>", "use JSON"),
+        ("variant", "use JSON"),
+        ("bitmap", "COUNT(DISTINCT"),
+        ("hll", "COUNT(DISTINCT"),
+        ("ipv4", "use VARCHAR(15)"),
+        ("timestamp", "use DATETIME"),
+        ("longtext", "use STRING"),
+        ("int auto_increment", "load the values"),
+        ("int as (a + 1)", "compute the value"),
+        ("bigint sum", "use DUPLICATE KEY"),
+    ] {
+        let refused = error(&format!("create table t (c {text})"));
+        assert_eq!(refused.code, ErrorCode::NotSupported, "{text}");
+        assert!(
+            refused.message.contains("column 'c'") && refused.message.contains(remedy),
+            "{text}: {refused}"
+        );
+    }
+    assert_eq!(error("create table t (c frob)").code, ErrorCode::Syntax);
+}
+
+#[test]
+fn arguments_of_types_have_limits() {
+    for (text, limits) in [
+        ("char(256)", "1 to 255 bytes, not 256"),
+        ("char(0)", "1 to 255 bytes, not 0"),
+        ("varchar(65534)", "1 to 65533 bytes, not 65534"),
+        ("decimal(39)", "1 to 38 digits, not 39"),
+        ("decimal(5,6)", "0 to 5 digits after the point, not 6"),
+        ("datetime(7)", "0 to 6 digits of a second's fraction, not 7"),
+    ] {
+        assert!(error(&format!("create table t (c {text})")).message.contains(limits), "{text}");
+    }
+}
+
+#[test]
+fn defaults_are_literals_null_or_the_present_time() {
+    let of = |text: &str| column_of(&format!("int default {text}")).default.unwrap();
+    for (text, literal) in
+        [("'1'", "1"), ("\"1\"", "1"), ("1", "1"), ("-1", "-1"), ("+1.5", "1.5"), ("TRUE", "true")]
+    {
+        assert_eq!(of(text), DefaultValue::Literal(literal.into()), "{text}");
+    }
+    assert_eq!(of("null"), DefaultValue::Null);
+    assert_eq!(of("current_timestamp"), DefaultValue::CurrentTimestamp { scale: 0 });
+    assert_eq!(of("CURRENT_TIMESTAMP(3)"), DefaultValue::CurrentTimestamp { scale: 3 });
+    assert_eq!(of("current_date"), DefaultValue::CurrentDate);
+    assert_eq!(error("create table t (c double default pi)").code, ErrorCode::NotSupported);
+}
+
+#[test]
+fn the_options_of_a_column_come_in_any_order() {
+    let column = column_of("varchar(10) KEY NOT NULL DEFAULT 'x' COMMENT 'y'");
+    assert!(column.is_key);
+    assert_eq!(column.nullable, Some(false));
+    assert_eq!(column_of("varchar(10) comment 'y' default 'x' not null key"), column);
+}
+
+#[test]
+fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
+    for (sql, what) in [
+        ("create table t (a int) unique key(a)", "UNIQUE KEY"),
+        ("create table t (a int) aggregate key(a)", "AGGREGATE KEY"),
+        ("create table t (a int) partition by range(a) ()", "PARTITION BY"),
+        ("create table t (a int) auto partition by list(a) ()", "PARTITION BY"),
+        ("create table t (a int) rollup (r (a))", "ROLLUP"),
+        ("create table t (a int, index i (a) using inverted)", "an INDEX among the columns"),
+        ("create table t (a int, primary key (a))", "PRIMARY KEY among the columns"),
+        ("create table t (a int primary key)", "column 'a': PRIMARY KEY or UNIQUE on a column"),
+        ("create table t (a int) engine=mysql", "ENGINE=mysql"),
+        ("create table t (a int) as select 1", "CREATE TABLE … AS SELECT"),
+        ("create table t like u", "CREATE TABLE … LIKE or AS SELECT"),
+        ("create external table t (a int)", "CREATE EXTERNAL"),
+    ] {
+        let refused = error(sql);
+        assert_eq!(refused.code, ErrorCode::NotSupported, "{sql}: {refused}");
+        assert!(
+            refused.detail_text().starts_with(&format!("{what} is not supported yet")),
+            "{sql}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn databases_are_created_and_dropped() {
+    let create = |name: &str, if_not_exists| Statement::CreateDatabase { name: name.into(), if_not_exists };
+    assert_eq!(ok("create database d"), create("d", false));
+    assert_eq!(ok("CREATE SCHEMA IF NOT EXISTS internal.d"), create("d", true));
+    assert_eq!(
+        ok(r#"create database d properties ("replication_allocation"="tag.location.default:1")"#),
+        create("d", false)
+    );
+    assert_eq!(
+        ok("create database d default character set = utf8mb4 collate utf8mb4_bin"),
+        create("d", false)
+    );
+    assert_eq!(error("create database `1d`").code, ErrorCode::WrongDbName);
+    assert_eq!(
+        error("create database hive.d").detail_text(),
+        "Unknown catalog 'hive': there is one catalog, 'internal'"
+    );
+    let dropped = Statement::DropDatabase { name: "d".into(), if_exists: true, force: true };
+    assert_eq!(ok("drop database if exists d force"), dropped);
+}
+
+#[test]
+fn tables_are_dropped_and_truncated() {
+    let dropped = Statement::DropTable { table: name(Some("d"), "t"), if_exists: true, force: false };
+    assert_eq!(ok("drop table if exists d.t"), dropped);
+    assert_eq!(
+        ok("truncate table t force"),
+        Statement::TruncateTable { table: name(None, "t"), force: true }
+    );
+    assert_eq!(error("truncate table t partition (p)").code, ErrorCode::NotSupported);
+}
+
+#[test]
+fn alter_table_takes_several_clauses() {
+    let ops = |text: &str| match ok(&format!("alter table d.t {text}")) {
+        Statement::AlterTable { table, ops } => {
+            assert_eq!(table, name(Some("d"), "t"));
+            ops
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        ops(r#"set ("group_commit_interval_ms" = "2000", "group_commit_data_bytes" = 5)"#),
+        [AlterOp::SetProperties(vec![
+            ("group_commit_interval_ms".into(), "2000".into()),
+            ("group_commit_data_bytes".into(), "5".into()),
+        ])]
+    );
+    let several = ops(
+        "add column a int default 1 after b, add column c string first, drop column e, rename column f g",
+    );
+    assert!(matches!(&several[0], AlterOp::AddColumn { position: Some(Position::After(b)), .. } if b == "b"));
+    assert!(matches!(&several[1], AlterOp::AddColumn { position: Some(Position::First), .. }));
+    assert_eq!(several[2], AlterOp::DropColumn { name: "e".into() });
+    assert_eq!(several[3], AlterOp::RenameColumn { from: "f".into(), to: "g".into() });
+    assert!(
+        matches!(&ops("add column (a int, b int)")[0], AlterOp::AddColumns(columns) if columns.len() == 2)
+    );
+    assert_eq!(ops("rename u"), [AlterOp::RenameTable { to: "u".into() }]);
+    assert_eq!(ops("modify comment 'x'"), [AlterOp::ModifyComment { comment: "x".into() }]);
+    assert_eq!(
+        ops("modify column a comment 'x'"),
+        [AlterOp::ModifyColumnComment { name: "a".into(), comment: "x".into() }]
+    );
+    assert!(matches!(
+        &ops("modify column a varchar(99) not null")[0],
+        AlterOp::ModifyColumn { position: None, .. }
+    ));
+    for refused in [
+        "add partition p values less than (1)",
+        "add index i (a)",
+        "add rollup r (a)",
+        "order by (a)",
+        "replace with table u",
+        "enable feature 'x'",
+        "modify distribution distributed by random",
+    ] {
+        assert_eq!(error(&format!("alter table t {refused}")).code, ErrorCode::NotSupported, "{refused}");
+    }
+}

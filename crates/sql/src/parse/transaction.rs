@@ -1,0 +1,64 @@
+//! BEGIN, COMMIT, ROLLBACK, SYNC and UNLOCK TABLES.
+
+use crate::ast::Statement;
+use crate::cursor::{Cursor, Parsed};
+use crate::parse::unsupported;
+
+pub(crate) fn transaction(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if cursor.eat("BEGIN") {
+        cursor.eat("WORK");
+        return begin(cursor);
+    }
+    if cursor.eat("START") {
+        cursor.expect("TRANSACTION")?;
+        return begin(cursor);
+    }
+    if cursor.eat("SYNC") {
+        return Ok(Statement::Sync);
+    }
+    if cursor.eat("COMMIT") {
+        end_words(cursor)?;
+        return Ok(Statement::Commit);
+    }
+    cursor.expect("ROLLBACK")?;
+    end_words(cursor)?;
+    if cursor.is("TO") {
+        return Err(unsupported::refuse("ROLLBACK TO SAVEPOINT", "use ROLLBACK"));
+    }
+    Ok(Statement::Rollback)
+}
+
+fn begin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if cursor.eat_all("WITH LABEL") {
+        let label = Some(cursor.identifier_or_string("a label")?);
+        return Ok(Statement::Begin { label });
+    }
+    while characteristic(cursor) {
+        cursor.eat_token(&sqlparser::tokenizer::Token::Comma);
+    }
+    Ok(Statement::Begin { label: None })
+}
+
+/// What START TRANSACTION may ask for; all transactions are alike.
+fn characteristic(cursor: &mut Cursor<'_>) -> bool {
+    ["WITH CONSISTENT SNAPSHOT", "READ WRITE", "READ ONLY"].iter().any(|words| cursor.eat_all(words))
+}
+
+/// `[WORK] [AND NO CHAIN] [NO RELEASE]`
+fn end_words(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    cursor.eat("WORK");
+    cursor.eat_all("AND NO CHAIN");
+    cursor.eat_all("NO RELEASE");
+    if cursor.is("AND") || cursor.is("RELEASE") {
+        return Err(unsupported::refuse("COMMIT or ROLLBACK with CHAIN or RELEASE", "use it without"));
+    }
+    Ok(())
+}
+
+pub(crate) fn unlock_tables(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    match cursor.eat_any(&["TABLES", "TABLE"]) {
+        Some(_) => Ok(Statement::UnlockTables),
+        None => Err(cursor.expected("TABLES")),
+    }
+}

@@ -1,0 +1,66 @@
+//! Statements that Doris or MySQL has and we do not: refused by name, never taken for another.
+
+use tributary_types::{ErrorCode, SqlError};
+
+/// First words of statements that are not built, and what to do instead.
+const STATEMENTS: [(&str, &str); 48] = [
+    ("UPDATE", "only UNIQUE tables can be updated, and they are not supported yet"),
+    ("DELETE", "use TRUNCATE TABLE to remove all rows"),
+    ("REPLACE", "use INSERT"),
+    ("MERGE", "use INSERT"),
+    ("GRANT", "every user may do everything"),
+    ("REVOKE", "every user may do everything"),
+    ("LOAD", "use Stream Load (PUT /api/{db}/{table}/_stream_load) or INSERT"),
+    ("EXPORT", "read the table's Delta files"),
+    ("BACKUP", "copy the storage root"),
+    ("RESTORE", "copy the storage root"),
+    ("RECOVER", "a dropped table is gone"),
+    ("LOCK", "there are no table locks; mysqldump has --skip-lock-tables"),
+    ("PREPARE", "use the driver's prepared statements"),
+    ("EXECUTE", "use the driver's prepared statements"),
+    ("DEALLOCATE", "use the driver's prepared statements"),
+    ("SAVEPOINT", "a transaction commits or rolls back as a whole"),
+    ("RELEASE", "a transaction commits or rolls back as a whole"),
+    ("RENAME", "use ALTER TABLE t RENAME new_name"),
+    ("HELP", ""),
+    ("ANALYZE", ""),
+    ("BUILD", ""),
+    ("CALL", ""),
+    ("CANCEL", ""),
+    ("CHECK", ""),
+    ("CHECKSUM", ""),
+    ("CLEAN", ""),
+    ("COPY", ""),
+    ("DO", ""),
+    ("FLUSH", ""),
+    ("HANDLER", ""),
+    ("IMPORT", ""),
+    ("INSTALL", ""),
+    ("LINK", ""),
+    ("OPTIMIZE", ""),
+    ("PAUSE", ""),
+    ("PLAY", ""),
+    ("REFRESH", ""),
+    ("REPAIR", ""),
+    ("RESET", ""),
+    ("RESUME", ""),
+    ("SHUTDOWN", ""),
+    ("STOP", ""),
+    ("SWITCH", "there is one catalog, 'internal'"),
+    ("TRANSACTION", ""),
+    ("UNINSTALL", ""),
+    ("UNLINK", ""),
+    ("UNSET", "use SET <variable> = DEFAULT"),
+    ("WARM", ""),
+];
+
+/// The error for a statement that begins with this word (in upper case), if it is a known one.
+pub(crate) fn statement(first_word: &str) -> Option<SqlError> {
+    STATEMENTS.iter().find(|(word, _)| *word == first_word).map(|(word, instead)| refuse(word, instead))
+}
+
+/// The error that `what` is not supported yet; `instead` may be empty.
+pub(crate) fn refuse(what: &str, instead: &str) -> SqlError {
+    let remedy = if instead.is_empty() { String::new() } else { format!(": {instead}") };
+    SqlError::detail(ErrorCode::NotSupported, format!("{what} is not supported yet{remedy}"))
+}

@@ -1,0 +1,177 @@
+//! Users, their passwords, and KILL.
+
+use crate::ast::{Kill, Password, Statement, UserName};
+use crate::cursor::{Cursor, Parsed};
+use crate::parse::unsupported;
+use sqlparser::tokenizer::Token;
+use tributary_types::{ErrorCode, SqlError};
+
+/// The host of a user that is named without one.
+const ANY_HOST: &str = "%";
+
+/// After `CREATE USER`.
+pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    let user = user_name(cursor)?;
+    let password = identified(cursor)?;
+    refuse_options(cursor)?;
+    Ok(Statement::CreateUser { user, if_not_exists, password })
+}
+
+/// After `ALTER USER`.
+pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_exists = cursor.eat_all("IF EXISTS");
+    let user = user_name(cursor)?;
+    let password = identified(cursor)?;
+    refuse_options(cursor)?;
+    Ok(Statement::AlterUser { user, if_exists, password })
+}
+
+/// After `DROP USER`.
+pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_exists = cursor.eat_all("IF EXISTS");
+    Ok(Statement::DropUser { user: user_name(cursor)?, if_exists })
+}
+
+/// `u`, `'u'`, `u@h`, `'u'@'h'`, `'u'@h`. The tokenizer takes `@` for a letter in and before words.
+pub(crate) fn user_name(cursor: &mut Cursor<'_>) -> Parsed<UserName> {
+    let is_bare = cursor.word().is_some();
+    let name = cursor.identifier_or_string("a user name")?;
+    if is_bare && let Some((name, host)) = name.split_once('@') {
+        let host = if host.is_empty() { self::host(cursor)? } else { dotted(cursor, host.to_owned())? };
+        return checked(name.to_owned(), host);
+    }
+    if cursor.eat_token(&Token::AtSign) {
+        return checked(name, host(cursor)?);
+    }
+    match cursor.word().and_then(|word| word.strip_prefix('@')).map(str::to_owned) {
+        None => checked(name, ANY_HOST.to_owned()),
+        Some(after) => {
+            cursor.advance();
+            let host = if after.is_empty() { host(cursor)? } else { dotted(cursor, after)? };
+            checked(name, host)
+        }
+    }
+}
+
+/// A host after `@`.
+fn host(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    if *cursor.peek() == Token::LBracket {
+        return Err(unsupported::refuse("a user's domain in brackets", "use a host or '%'"));
+    }
+    match cursor.word() {
+        Some(_) => {
+            let first = cursor.identifier("a host")?;
+            dotted(cursor, first)
+        }
+        None => cursor.identifier_or_string("a host"),
+    }
+}
+
+/// The rest of an unquoted host such as `example.org`.
+fn dotted(cursor: &mut Cursor<'_>, mut host: String) -> Parsed<String> {
+    while cursor.eat_token(&Token::Period) {
+        host = format!("{host}.{}", cursor.identifier("the rest of a host")?);
+    }
+    Ok(host)
+}
+
+fn checked(name: String, host: String) -> Parsed<UserName> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    if !name.starts_with(|ch: char| ch.is_ascii_alphabetic()) || !name.bytes().all(legal) || name.len() > 64 {
+        return Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("invalid user name: '{name}'. User name regex is '^[a-zA-Z][a-zA-Z0-9.-_]{{0,63}}$'"),
+        ));
+    }
+    Ok(UserName { name, host })
+}
+
+/// `IDENTIFIED [WITH mysql_native_password] BY [PASSWORD] '…'`
+fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<Password>> {
+    if !cursor.eat("IDENTIFIED") {
+        return Ok(None);
+    }
+    if cursor.eat("WITH") {
+        let plugin = cursor.identifier_or_string("an authentication plugin")?;
+        if !plugin.eq_ignore_ascii_case("mysql_native_password") {
+            return Err(unsupported::refuse(
+                &format!("the authentication plugin '{plugin}'"),
+                "use mysql_native_password",
+            ));
+        }
+    }
+    cursor.expect("BY")?;
+    if cursor.eat("PASSWORD") {
+        return hash(&cursor.string("a password hash")?).map(Some);
+    }
+    Ok(Some(Password::Plain(cursor.string("a password")?)))
+}
+
+/// After `SET PASSWORD [FOR u] =`: `PASSWORD('…')` or `'*HASH'`.
+pub(crate) fn password(cursor: &mut Cursor<'_>) -> Parsed<Password> {
+    if !cursor.eat("PASSWORD") {
+        return hash(&cursor.string("PASSWORD('…') or a password hash")?);
+    }
+    cursor.expect_token(&Token::LParen)?;
+    let plain = cursor.string("a password")?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(Password::Plain(plain))
+}
+
+/// `*` and 40 hexadecimal digits; an empty text is the empty password.
+fn hash(text: &str) -> Parsed<Password> {
+    if text.is_empty() {
+        return Ok(Password::Plain(String::new()));
+    }
+    let digits = text.strip_prefix('*').map(str::as_bytes).filter(|digits| digits.len() == 40);
+    let mut hash = [0; 20];
+    let decoded = digits.is_some_and(|digits| {
+        digits.chunks_exact(2).zip(&mut hash).all(|(pair, byte)| {
+            let value = std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+            let is_hex = pair.iter().all(u8::is_ascii_hexdigit);
+            *byte = value.unwrap_or_default();
+            is_hex && value.is_some()
+        })
+    });
+    if decoded {
+        return Ok(Password::Hash(hash));
+    }
+    Err(SqlError::detail(
+        ErrorCode::Unknown,
+        "a password hash is '*' and 40 hexadecimal digits: for a password in plain text write PASSWORD('…')",
+    ))
+}
+
+/// Roles, password policies and comments of users.
+fn refuse_options(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    const OPTIONS: [&str; 9] = [
+        "DEFAULT",
+        "PASSWORD_HISTORY",
+        "PASSWORD_EXPIRE",
+        "PASSWORD_REUSE",
+        "FAILED_LOGIN_ATTEMPTS",
+        "PASSWORD_LOCK_TIME",
+        "ACCOUNT_UNLOCK",
+        "ACCOUNT_LOCK",
+        "COMMENT",
+    ];
+    match cursor.eat_any(&OPTIONS) {
+        Some(option) => Err(unsupported::refuse(&format!("the user option {option}"), "leave it out")),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn kill(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    let kill = if cursor.eat("QUERY") {
+        match cursor.peek() {
+            Token::Number(..) => Kill::Query(cursor.number("a connection id")?),
+            _ => Kill::QueryId(cursor.string("a connection id or a query id in quotes")?),
+        }
+    } else {
+        cursor.eat("CONNECTION");
+        Kill::Connection(cursor.number("a connection id")?)
+    };
+    Ok(Statement::Kill(kill))
+}

@@ -1,0 +1,140 @@
+//! What CREATE TABLE, ALTER TABLE and SHOW CREATE TABLE mean: statements ↔ [`TableDef`].
+//!
+//! Invariant: a definition that leaves this room obeys Doris's rules for DUPLICATE KEY tables (key
+//! columns first, key types, unique names, defaults that fit), and printing it with
+//! [`show_create_table`] and parsing that again gives the same table.
+
+mod alter;
+mod default_value;
+mod keys;
+pub mod properties;
+mod show_create;
+
+#[cfg(test)]
+mod tests;
+
+pub use alter::apply_alter;
+pub use show_create::{show_create_database, show_create_table};
+
+use crate::ast::{ColumnSpec, CreateTable};
+use crate::names;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{
+    ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, SchemaVersion, SqlError, TableDef, TableId,
+    TableSchema,
+};
+
+/// The first column's id; ids go on from there and are never used twice in a table.
+pub const FIRST_COLUMN_ID: ColumnId = ColumnId(1);
+
+impl CreateTable {
+    /// The table that the statement describes. `db` is the database it is created in. Its files
+    /// will be at `tables/<db>/<table>-<id>`, which is never used again.
+    ///
+    /// # Errors
+    /// Doris's rules that the statement breaks: names (1103, 1166), duplicate columns (1060), keys,
+    /// types, defaults, distribution and properties (1105).
+    pub fn to_def(&self, db: &str, db_id: DbId, id: TableId) -> Result<TableDef, SqlError> {
+        names::check_table(&self.table.table)?;
+        let mut columns = self
+            .columns
+            .iter()
+            .zip(FIRST_COLUMN_ID.0..)
+            .map(|(spec, id)| column_def(spec, ColumnId(id)))
+            .collect::<Result<Vec<_>, _>>()?;
+        check_unique(&columns)?;
+        let settings = properties::of_create(&self.properties, &columns)?;
+        let has_key_clause = keys::mark(self, &settings, &mut columns)?;
+        let distribution = distribution(self.distribution.as_ref(), &columns)?;
+        let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
+        let name = self.table.table.clone();
+        Ok(TableDef {
+            id,
+            db_id,
+            db: db.to_owned(),
+            schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id }),
+            has_key_clause,
+            distribution,
+            properties: settings,
+            comment: self.comment.clone(),
+            location: format!("tables/{db}/{name}-{id}"),
+            name,
+        })
+    }
+}
+
+/// A column of its own, with a name and default that are good.
+fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
+    names::check_column(&spec.name)?;
+    let nullable = spec.nullable.unwrap_or(true);
+    if let Some(default) = &spec.default {
+        default_value::check(&spec.name, spec.data_type, nullable, default)?;
+    }
+    Ok(ColumnDef {
+        id,
+        name: spec.name.clone(),
+        physical_name: spec.name.clone(),
+        data_type: spec.data_type,
+        nullable,
+        is_key: spec.is_key,
+        default: spec.default.clone(),
+        comment: spec.comment.clone().unwrap_or_default(),
+    })
+}
+
+fn check_unique(columns: &[ColumnDef]) -> Result<(), SqlError> {
+    let mut seen = HashSet::new();
+    match columns.iter().find(|column| !seen.insert(column.name.to_lowercase())) {
+        Some(column) => Err(duplicate_column(&column.name)),
+        None => Ok(()),
+    }
+}
+
+fn duplicate_column(name: &str) -> SqlError {
+    SqlError::new(ErrorCode::DuplicateColumn, format!("Duplicate column name '{name}'"))
+}
+
+fn refused(message: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, message)
+}
+
+/// The column called `name` in any case.
+fn find<'c>(columns: &'c [ColumnDef], name: &str) -> Option<&'c ColumnDef> {
+    columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+}
+
+/// What the statement says, with columns in their declared case.
+fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result<Distribution, SqlError> {
+    let (names, buckets) = match written {
+        None => return Ok(Distribution::Random { buckets: Buckets::Auto }),
+        Some(random @ Distribution::Random { .. }) => return Ok(random.clone()),
+        Some(Distribution::Hash { columns, buckets }) => (columns, *buckets),
+    };
+    let mut hashed: Vec<String> = Vec::with_capacity(names.len());
+    for name in names {
+        let Some(column) = find(columns, name) else {
+            return Err(refused(format!("Distribution column({name}) doesn't exist.")));
+        };
+        if matches!(column.data_type, DataType::Float | DataType::Double | DataType::Json) {
+            return Err(refused(format!(
+                "column '{name}' of type {} cannot be a distribution column: choose another or RANDOM",
+                column.data_type.base_name()
+            )));
+        }
+        if hashed.contains(&column.name) {
+            return Err(refused(format!("Duplicated distribution column {name}")));
+        }
+        hashed.push(column.name.clone());
+    }
+    Ok(Distribution::Hash { columns: hashed, buckets })
+}
+
+/// Whether a new row may leave the column out.
+fn can_be_omitted(column: &ColumnDef) -> bool {
+    match &column.default {
+        Some(DefaultValue::Null) | None => column.nullable,
+        Some(_) => true,
+    }
+}

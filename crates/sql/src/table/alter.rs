@@ -1,0 +1,228 @@
+//! `ALTER TABLE`, light changes only: those that change the definition and no stored row.
+
+use super::properties::{self, BLOOM_FILTER_COLUMNS};
+use super::{can_be_omitted, column_def, duplicate_column, find, refused};
+use crate::ast::{AlterOp, ColumnSpec, Position};
+use crate::names;
+use std::sync::Arc;
+use tributary_types::table::Distribution;
+use tributary_types::{ColumnDef, ColumnId, DataType, ErrorCode, SqlError, TableDef, TableSchema};
+
+/// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
+/// change of properties, comments or the table's name does not. Nothing is stored.
+///
+/// # Errors
+/// Changes that are not light (anything that would rewrite rows, change keys or reorder columns)
+/// are refused with [`ErrorCode::NotSupported`] and say so; wrong names, values and duplicates as in
+/// CREATE TABLE.
+pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
+    let mut new = def.clone();
+    match op {
+        AlterOp::SetProperties(written) => {
+            new.properties = properties::of_alter(&def.properties, written, &def.schema.columns)?;
+        }
+        AlterOp::RenameTable { to } => {
+            names::check_table(to)?;
+            if *to == def.name {
+                return Err(refused(format!("Same table name: {to}")));
+            }
+            new.name.clone_from(to);
+        }
+        AlterOp::ModifyComment { comment } => new.comment.clone_from(comment),
+        AlterOp::ModifyColumnComment { name, comment } => {
+            let index = index_of(def, name)?;
+            change_columns(&mut new, |columns| columns[index].comment.clone_from(comment));
+        }
+        AlterOp::AddColumn { column, position } => add(&mut new, column, position.as_ref())?,
+        AlterOp::AddColumns(columns) => columns.iter().try_for_each(|column| add(&mut new, column, None))?,
+        AlterOp::DropColumn { name } => drop(&mut new, name)?,
+        AlterOp::RenameColumn { from, to } => rename(&mut new, from, to)?,
+        AlterOp::ModifyColumn { column, position } => modify(&mut new, column, position.as_ref())?,
+    }
+    if new.schema != def.schema {
+        check_light(def)?;
+        let mut schema = TableSchema::clone(&new.schema);
+        schema.version = def.schema.version.next();
+        new.schema = Arc::new(schema);
+    }
+    Ok(new)
+}
+
+fn check_light(def: &TableDef) -> Result<(), SqlError> {
+    if def.properties.light_schema_change {
+        return Ok(());
+    }
+    Err(heavy(&format!("a change of columns of '{}', whose light_schema_change is false,", def.table_ref())))
+}
+
+/// The error for a change that would rewrite rows.
+fn heavy(what: &str) -> SqlError {
+    SqlError::detail(
+        ErrorCode::NotSupported,
+        format!(
+            "{what} is not a light schema change and is not supported yet: \
+             create a new table and INSERT … SELECT"
+        ),
+    )
+}
+
+fn change_columns(def: &mut TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) {
+    change(&mut Arc::make_mut(&mut def.schema).columns);
+}
+
+fn index_of(def: &TableDef, name: &str) -> Result<usize, SqlError> {
+    def.schema.index_of(name).ok_or_else(|| {
+        SqlError::detail(
+            ErrorCode::UnknownColumn,
+            format!("Unknown column '{name}' in table '{}'", def.table_ref()),
+        )
+    })
+}
+
+fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
+    if spec.is_key {
+        return Err(heavy(&format!("adding the key column '{}'", spec.name)));
+    }
+    if find(&def.schema.columns, &spec.name).is_some() {
+        return Err(duplicate_column(&spec.name));
+    }
+    let id = def.schema.next_column_id;
+    let mut column = column_def(spec, id)?;
+    if !can_be_omitted(&column) {
+        return Err(refused(format!(
+            "column '{}' is NOT NULL and has no DEFAULT for the rows that exist: give it a DEFAULT or let it be NULL",
+            spec.name
+        )));
+    }
+    column.physical_name = physical_name(&def.schema, &spec.name, id);
+    let index = index_for(def, spec, position)?;
+    let schema = Arc::make_mut(&mut def.schema);
+    schema.columns.insert(index, column);
+    schema.next_column_id = id.next();
+    Ok(())
+}
+
+/// The column's name in data files. A name that files may already use for a column that was
+/// dropped or renamed must not be used again; `~` is in no column's name.
+fn physical_name(schema: &TableSchema, name: &str, id: ColumnId) -> String {
+    let was_dropped = (id.0 - super::FIRST_COLUMN_ID.0) as usize != schema.columns.len();
+    let is_taken = schema.columns.iter().any(|column| column.physical_name.eq_ignore_ascii_case(name));
+    if was_dropped || is_taken { format!("{name}~{id}") } else { name.to_owned() }
+}
+
+/// Where the new column goes: value columns stay behind the key columns.
+fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<usize, SqlError> {
+    let keys = def.schema.key_indices().len();
+    let index = match position {
+        None => def.schema.columns.len(),
+        Some(Position::First) => 0,
+        Some(Position::After(name)) => index_of(def, name)? + 1,
+    };
+    if index < keys {
+        return Err(refused(format!(
+            "Invalid column order. value column '{}' should be after the key columns: place it AFTER {}",
+            spec.name,
+            def.schema.columns[keys - 1].name
+        )));
+    }
+    Ok(index)
+}
+
+fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
+    let index = index_of(def, name)?;
+    let column = &def.schema.columns[index];
+    if column.is_key {
+        return Err(heavy(&format!("dropping the key column '{name}'")));
+    }
+    if let Distribution::Hash { columns, .. } = &def.distribution
+        && columns.contains(&column.name)
+    {
+        return Err(refused(format!("Distribution column[{name}] cannot be dropped")));
+    }
+    if def.schema.columns.len() == 1 {
+        return Err(refused(format!("column '{name}' is the table's only column: use DROP TABLE")));
+    }
+    let name = column.name.clone();
+    change_bloom_filter(def, |column| (!column.eq_ignore_ascii_case(&name)).then(|| column.to_owned()));
+    change_columns(def, |columns| {
+        columns.remove(index);
+    });
+    Ok(())
+}
+
+fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
+    let index = index_of(def, from)?;
+    names::check_column(to)?;
+    if def.schema.index_of(to).is_some_and(|other| other != index) {
+        return Err(duplicate_column(to));
+    }
+    let old = def.schema.columns[index].name.clone();
+    if let Distribution::Hash { columns, .. } = &mut def.distribution {
+        columns.iter_mut().filter(|column| **column == old).for_each(|column| to.clone_into(column));
+    }
+    change_bloom_filter(def, |column| {
+        Some(if column.eq_ignore_ascii_case(&old) { to.to_owned() } else { column.to_owned() })
+    });
+    change_columns(def, |columns| to.clone_into(&mut columns[index].name));
+    Ok(())
+}
+
+/// Changes the names in `bloom_filter_columns`; without any, the property goes.
+fn change_bloom_filter(def: &mut TableDef, change: impl Fn(&str) -> Option<String>) {
+    let others = &mut def.properties.others;
+    let Some(value) = others.get_mut(BLOOM_FILTER_COLUMNS) else { return };
+    let names: Vec<String> = properties::column_names(value).filter_map(change).collect();
+    if names.is_empty() {
+        others.remove(BLOOM_FILTER_COLUMNS);
+    } else {
+        *value = names.join(",");
+    }
+}
+
+/// Takes a longer VARCHAR and a new comment; all else must be repeated as it is.
+fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
+    let index = index_of(def, &spec.name)?;
+    let old = &def.schema.columns[index];
+    check_type_change(old, spec.data_type)?;
+    let name = &old.name;
+    if position.is_some() {
+        return Err(heavy(&format!("moving column '{name}'")));
+    }
+    if spec.is_key && !old.is_key {
+        return Err(heavy(&format!("making column '{name}' a key column")));
+    }
+    if spec.nullable.unwrap_or(true) != old.nullable {
+        let repeat = if old.nullable { "NULL" } else { "NOT NULL" };
+        return Err(heavy(&format!("changing column '{name}' from {repeat} (repeat {repeat} to keep it)")));
+    }
+    if spec.default != old.default {
+        return Err(refused(format!(
+            "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
+        )));
+    }
+    change_columns(def, |columns| {
+        columns[index].data_type = spec.data_type;
+        if let Some(comment) = &spec.comment {
+            columns[index].comment.clone_from(comment);
+        }
+    });
+    Ok(())
+}
+
+fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
+    match (old.data_type, to) {
+        (from, to) if from == to => Ok(()),
+        (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) if to > from => Ok(()),
+        (DataType::Varchar { .. }, DataType::Varchar { .. })
+        | (DataType::Char { .. }, DataType::Char { .. }) => {
+            if to.max_bytes() < old.data_type.max_bytes() {
+                return Err(refused(format!(
+                    "Shorten type length is prohibited, srcType={}, dstType={to} (column '{}')",
+                    old.data_type, old.name
+                )));
+            }
+            Err(heavy(&format!("changing column '{}' from {} to {to}", old.name, old.data_type)))
+        }
+        (from, to) => Err(heavy(&format!("changing column '{}' from {from} to {to}", old.name))),
+    }
+}

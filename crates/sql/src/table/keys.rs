@@ -1,0 +1,121 @@
+//! Which columns are the key: as written, or derived as Doris does.
+
+use super::{find, refused};
+use crate::ast::CreateTable;
+use tributary_types::{ColumnDef, DataType, ErrorCode, SqlError, TableProperties};
+
+/// Derived keys have at most so many columns …
+const DERIVED_COLUMNS_MAX: usize = 3;
+/// … and so many bytes in Doris's index.
+const DERIVED_BYTES_MAX: u32 = 36;
+/// With this property, a table without a key clause has no key columns.
+const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
+
+/// Sets `is_key` of the columns; the result is whether the statement named the keys.
+pub(super) fn mark(
+    create: &CreateTable,
+    properties: &TableProperties,
+    columns: &mut [ColumnDef],
+) -> Result<bool, SqlError> {
+    let marked: Vec<String> =
+        columns.iter().filter(|column| column.is_key).map(|column| column.name.clone()).collect();
+    let (names, has_clause) = match &create.keys {
+        Some(names) => {
+            check_marks(&marked, names)?;
+            (names.clone(), true)
+        }
+        None if !marked.is_empty() => (marked, true),
+        None if properties.others.get(WITHOUT_KEYS).is_some_and(|value| value == "true") => {
+            (Vec::new(), false)
+        }
+        None => (derive(columns)?, false),
+    };
+    check_order(&names, columns)?;
+    columns.iter_mut().enumerate().for_each(|(index, column)| column.is_key = index < names.len());
+    match columns.iter().find(|column| column.is_key && !column.data_type.may_be_key()) {
+        Some(column) => Err(not_a_key_type(column)),
+        None => Ok(has_clause),
+    }
+}
+
+/// `KEY` behind a column must not contradict the key clause.
+fn check_marks(marked: &[String], names: &[String]) -> Result<(), SqlError> {
+    let is_named = |mark: &String| names.iter().any(|name| name.eq_ignore_ascii_case(mark));
+    match marked.iter().find(|mark| !is_named(mark)) {
+        Some(mark) => Err(refused(format!(
+            "column '{mark}' is marked KEY but is not in DUPLICATE KEY(…): add it there"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Key columns come first and in the order of the clause.
+fn check_order(names: &[String], columns: &[ColumnDef]) -> Result<(), SqlError> {
+    for (index, name) in names.iter().enumerate() {
+        if find(columns, name).is_none() {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!("Key columns doesn't exist: column '{name}'"),
+            ));
+        }
+        if names[..index].iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            return Err(refused(format!("Duplicate key column '{name}'")));
+        }
+        if !columns[index].name.eq_ignore_ascii_case(name) {
+            return Err(refused(format!(
+                "Key columns should be a ordered prefix of the schema. KeyColumns[{index}] (starts from zero) is {name}, \
+                 but corresponding column is {} in the previous columns declaration.",
+                columns[index].name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The first columns, up to [`DERIVED_COLUMNS_MAX`] and [`DERIVED_BYTES_MAX`]; a VARCHAR ends them.
+fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    for column in columns {
+        bytes += index_bytes(column.data_type);
+        let is_full = names.len() >= DERIVED_COLUMNS_MAX || bytes > DERIVED_BYTES_MAX;
+        if !column.data_type.may_be_key() || (is_full && !names.is_empty()) {
+            break;
+        }
+        names.push(column.name.clone());
+        if is_full || matches!(column.data_type, DataType::Varchar { .. }) {
+            break;
+        }
+    }
+    match columns.first() {
+        Some(first) if names.is_empty() => Err(not_a_key_type(first)),
+        _ => Ok(names),
+    }
+}
+
+/// What a column takes in Doris's short key index.
+fn index_bytes(data_type: DataType) -> u32 {
+    match data_type {
+        DataType::Boolean | DataType::TinyInt => 1,
+        DataType::SmallInt => 2,
+        DataType::Int | DataType::Float => 4,
+        DataType::Date => 3,
+        DataType::BigInt | DataType::Double | DataType::DateTime { .. } => 8,
+        DataType::LargeInt | DataType::Decimal { .. } => 16,
+        DataType::Char { bytes } => bytes,
+        DataType::Varchar { .. } | DataType::String | DataType::Json => 20,
+    }
+}
+
+fn not_a_key_type(column: &ColumnDef) -> SqlError {
+    let instead = match column.data_type {
+        DataType::Float | DataType::Double => "use DECIMAL",
+        _ => "use VARCHAR",
+    };
+    refused(format!(
+        "column '{}' of type {} cannot be a key column (without DUPLICATE KEY(…) the first columns are the key): \
+         {instead}, or put another column first",
+        column.name,
+        column.data_type.base_name()
+    ))
+}

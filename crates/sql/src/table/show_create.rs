@@ -1,0 +1,116 @@
+//! `SHOW CREATE TABLE` and `SHOW CREATE DATABASE`.
+
+use super::properties::{self, KEPT};
+use std::fmt::Write;
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, TableDef};
+
+/// The statement that makes such a table, in Doris's layout (clients parse the column lines by
+/// their two blanks).
+#[must_use]
+pub fn show_create_table(def: &TableDef) -> String {
+    let columns: Vec<String> = def.schema.columns.iter().map(column).collect();
+    let mut text = format!("CREATE TABLE {} (\n{}\n) ENGINE=OLAP\n", quoted(&def.name), columns.join(",\n"));
+    let keys: Vec<&str> =
+        def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect();
+    if !keys.is_empty() {
+        push_line(&mut text, &format!("DUPLICATE KEY({})", name_list(&keys)));
+    }
+    if !def.comment.is_empty() {
+        push_line(&mut text, &format!("COMMENT '{}'", escaped(&def.comment, '\'')));
+    }
+    push_line(&mut text, &distribution(&def.distribution));
+    text.push_str("PROPERTIES (\n");
+    text.push_str(&property_lines(def).join(",\n"));
+    text.push_str("\n);");
+    text
+}
+
+/// The statement that makes such a database.
+#[must_use]
+pub fn show_create_database(name: &str) -> String {
+    format!("CREATE DATABASE {}", quoted(name))
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn column(column: &ColumnDef) -> String {
+    let nullable = if column.nullable { "NULL" } else { "NOT NULL" };
+    let mut line = format!("  {} {} {nullable}", quoted(&column.name), column.data_type);
+    if let Some(default) = &column.default {
+        line.push_str(" DEFAULT ");
+        line.push_str(&default_value(default));
+    }
+    if !column.comment.is_empty() {
+        // Writing to a String cannot fail.
+        let _ = write!(line, " COMMENT '{}'", escaped(&column.comment, '\''));
+    }
+    line
+}
+
+fn default_value(default: &DefaultValue) -> String {
+    match default {
+        DefaultValue::Null => "NULL".to_owned(),
+        DefaultValue::Literal(text) => format!("\"{}\"", escaped(text, '"')),
+        DefaultValue::CurrentTimestamp { scale: 0 } => "CURRENT_TIMESTAMP".to_owned(),
+        DefaultValue::CurrentTimestamp { scale } => format!("CURRENT_TIMESTAMP({scale})"),
+        DefaultValue::CurrentDate => "CURRENT_DATE".to_owned(),
+    }
+}
+
+fn distribution(distribution: &Distribution) -> String {
+    let (how, buckets) = match distribution {
+        Distribution::Hash { columns, buckets } => {
+            let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+            (format!("HASH({})", name_list(&names)), buckets)
+        }
+        Distribution::Random { buckets } => ("RANDOM".to_owned(), buckets),
+    };
+    match buckets {
+        Buckets::Count(count) => format!("DISTRIBUTED BY {how} BUCKETS {count}"),
+        Buckets::Auto => format!("DISTRIBUTED BY {how} BUCKETS AUTO"),
+    }
+}
+
+/// Doris's order: what was given, then what Group Commit does.
+fn property_lines(def: &TableDef) -> Vec<String> {
+    let own = &def.properties;
+    let line = |key: &str, value: &str| format!("\"{}\" = \"{}\"", escaped(key, '"'), escaped(value, '"'));
+    let known = KEPT.iter().filter_map(|key| own.others.get(*key).map(|value| line(key, value)));
+    let rest = own
+        .others
+        .iter()
+        .filter(|(key, _)| !KEPT.contains(&key.as_str()))
+        .map(|(key, value)| line(key, value));
+    let mut lines: Vec<String> = known.chain(rest).collect();
+    lines.push(line(properties::LIGHT_SCHEMA_CHANGE, if own.light_schema_change { "true" } else { "false" }));
+    lines.push(line(properties::GROUP_COMMIT_INTERVAL_MS, &own.group_commit_interval_ms.to_string()));
+    lines.push(line(properties::GROUP_COMMIT_DATA_BYTES, &own.group_commit_data_bytes.to_string()));
+    if own.group_commit_mode != GroupCommitMode::Off {
+        lines.push(line(properties::GROUP_COMMIT_MODE, own.group_commit_mode.as_str()));
+    }
+    lines
+}
+
+fn name_list(names: &[&str]) -> String {
+    names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// The text between such quotes.
+fn escaped(text: &str, quote: char) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for ch in text.chars() {
+        if ch == quote || ch == '\\' {
+            escaped.push('\\');
+        }
+        escaped.push(ch);
+    }
+    escaped
+}

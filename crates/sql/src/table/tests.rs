@@ -1,0 +1,381 @@
+use super::*;
+use crate::ast::{AlterOp, Statement};
+use crate::parse;
+use tributary_types::GroupCommitMode;
+
+fn try_def(sql: &str) -> Result<TableDef, SqlError> {
+    match parse(sql)? {
+        Statement::CreateTable(create) => create.to_def("d", DbId(3), TableId(7)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn def(sql: &str) -> TableDef {
+    try_def(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn wrong(sql: &str) -> SqlError {
+    try_def(sql).err().unwrap_or_else(|| panic!("{sql} is a table"))
+}
+
+/// Applies all clauses of an ALTER TABLE.
+fn try_alter(def: &TableDef, clauses: &str) -> Result<TableDef, SqlError> {
+    match parse(&format!("alter table t {clauses}"))? {
+        Statement::AlterTable { ops, .. } => {
+            ops.iter().try_fold(def.clone(), |def: TableDef, op: &AlterOp| apply_alter(&def, op))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn altered(def: &TableDef, clauses: &str) -> TableDef {
+    try_alter(def, clauses).unwrap_or_else(|error| panic!("{clauses}: {error}"))
+}
+
+fn keys(def: &TableDef) -> Vec<&str> {
+    def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect()
+}
+
+fn names(def: &TableDef) -> Vec<&str> {
+    def.schema.columns.iter().map(|column| column.name.as_str()).collect()
+}
+
+const MANUAL: &str = r#"CREATE TABLE `dt` (`id` int(11) NOT NULL, `name` varchar(50) NULL, `score` int(11) NULL) ENGINE=OLAP
+    DUPLICATE KEY(`id`) DISTRIBUTED BY HASH(`id`) BUCKETS 1
+    PROPERTIES ("replication_num" = "1", "group_commit_mode" = "async_mode")"#;
+
+#[test]
+fn the_manuals_table_becomes_a_definition() {
+    let def = def(MANUAL);
+    assert_eq!((def.db.as_str(), def.name.as_str(), def.id, def.db_id), ("d", "dt", TableId(7), DbId(3)));
+    assert_eq!(def.location, "tables/d/dt-7");
+    assert_eq!(def.schema.version, SchemaVersion(1));
+    assert_eq!(def.schema.next_column_id, ColumnId(4));
+    assert_eq!(def.schema.columns[2].id, ColumnId(3));
+    assert_eq!(keys(&def), ["id"]);
+    assert_eq!(def.properties.group_commit_mode, GroupCommitMode::Async);
+    assert_eq!(
+        (def.properties.group_commit_interval_ms, def.properties.group_commit_data_bytes),
+        (10_000, 64 << 20)
+    );
+    assert!(def.has_key_clause && def.schema.columns[1].nullable && !def.schema.columns[0].nullable);
+}
+
+#[test]
+fn show_create_table_prints_doriss_layout() {
+    assert_eq!(
+        show_create_table(&def(MANUAL)),
+        "CREATE TABLE `dt` (\n  `id` int NOT NULL,\n  `name` varchar(50) NULL,\n  `score` int NULL\n) ENGINE=OLAP\n\
+         DUPLICATE KEY(`id`)\nDISTRIBUTED BY HASH(`id`) BUCKETS 1\nPROPERTIES (\n\
+         \"replication_allocation\" = \"tag.location.default: 1\",\n\"light_schema_change\" = \"true\",\n\
+         \"group_commit_interval_ms\" = \"10000\",\n\"group_commit_data_bytes\" = \"67108864\",\n\
+         \"group_commit_mode\" = \"async_mode\"\n);"
+    );
+    let off = altered(&def(MANUAL), r#"set ("group_commit_mode" = "OFF_MODE")"#);
+    assert!(!show_create_table(&off).contains("group_commit_mode"));
+}
+
+#[test]
+fn a_printed_table_parses_to_the_same_table() {
+    for sql in [
+        MANUAL,
+        r#"create table t (a int key, b string) comment 'it''s a \\ "comment"'"#,
+        r#"create table t (a date default current_date, b datetime(3) default current_timestamp(3), c datetime default current_timestamp)
+           duplicate key(a, b) distributed by random"#,
+        r#"create table t (k varchar(10) not null default "a\"'\\b" comment 'x''y\n', v decimal(10,2) default 1.5, w json default null)
+           duplicate key(k) distributed by hash(v, k) buckets auto
+           properties ("compression" = "zstd", "bloom_filter_columns" = "k", "binlog.enable" = "false", "light_schema_change" = "false",
+                       "time_series_compaction_goal_size_mbytes" = "1", "group_commit_interval_ms" = "0", "group_commit_data_bytes" = "1")"#,
+        r#"create table t (a boolean default true, b tinyint default -1, c largeint, d float, e double default 1e3, f char(3), g `text`)
+           duplicate key(a)"#,
+    ] {
+        let sql = sql.replace("`text`", "text");
+        let first = def(&sql);
+        let printed = show_create_table(&first);
+        assert_eq!(def(&printed), first, "{printed}");
+    }
+}
+
+#[test]
+fn keys_are_derived_from_the_first_columns() {
+    for (columns, expected) in [
+        ("a int, b int, c int, d int", &["a", "b", "c"][..]),
+        ("a bigint, b largeint, c largeint, d int", &["a", "b"]),
+        ("a int, b varchar(10), c int", &["a", "b"]),
+        ("a varchar(10), b int", &["a"]),
+        ("a int, b double, c int", &["a"]),
+        ("a int, b string, c int", &["a"]),
+        ("a int, b json", &["a"]),
+        ("a char(100), b int", &["a"]),
+        ("a int, b char(100)", &["a"]),
+    ] {
+        let def = def(&format!("create table t ({columns})"));
+        assert_eq!(keys(&def), expected, "{columns}");
+        assert!(!def.has_key_clause);
+    }
+    for columns in ["a double, b int", "a string", "a json"] {
+        let error = wrong(&format!("create table t ({columns})"));
+        assert!(error.message.contains("put another column first"), "{error}");
+    }
+    let keyless =
+        def(r#"create table t (a string) properties ("enable_duplicate_without_keys_by_default" = "true")"#);
+    assert!(keys(&keyless).is_empty());
+    assert!(!show_create_table(&keyless).contains("DUPLICATE KEY"));
+}
+
+#[test]
+fn key_columns_come_first_in_their_order_and_have_key_types() {
+    assert_eq!(keys(&def("create table t (a int, B int, c int) duplicate key(A, b)")), ["a", "B"]);
+    assert_eq!(keys(&def("create table t (a int key, b int key, c int)")), ["a", "b"]);
+    for (sql, text) in [
+        ("create table t (a int, b int) duplicate key(b)", "ordered prefix"),
+        ("create table t (a int, b int) duplicate key(b, a)", "ordered prefix"),
+        ("create table t (a int, b int key)", "ordered prefix"),
+        ("create table t (a int key, b int key) duplicate key(a)", "column 'b' is marked KEY"),
+        ("create table t (a int) duplicate key(x)", "column 'x'"),
+        ("create table t (a int) duplicate key(a, a)", "Duplicate key column 'a'"),
+        ("create table t (a double) duplicate key(a)", "use DECIMAL"),
+        ("create table t (a string) duplicate key(a)", "use VARCHAR"),
+    ] {
+        assert!(wrong(sql).message.contains(text), "{sql}: {}", wrong(sql));
+    }
+}
+
+#[test]
+fn names_and_columns_are_checked_with_mysqls_numbers() {
+    for (sql, number) in [
+        ("create table `t$` (a int)", 1103),
+        ("create table t (`a b` int)", 1166),
+        ("create table t (a int, A int)", 1060),
+        ("create table t (a int) distributed by hash(b)", 1105),
+        ("create table t (a int, b double) distributed by hash(b)", 1105),
+        ("create table t (a int) distributed by hash(a, A)", 1105),
+    ] {
+        assert_eq!(wrong(sql).code.number(), number, "{sql}: {}", wrong(sql));
+    }
+    let hash = def("create table t (Abc int) distributed by hash(aBC)").distribution;
+    assert_eq!(hash, Distribution::Hash { columns: vec!["Abc".into()], buckets: Buckets::Count(10) });
+    let random = def("create table t (a int)").distribution;
+    assert_eq!(random, Distribution::Random { buckets: Buckets::Auto });
+}
+
+#[test]
+fn a_default_must_fit_its_column() {
+    for good in [
+        "boolean default true",
+        "boolean default 0",
+        "tinyint default -128",
+        "largeint default '99999999999999999999999999999999999999'",
+        "float default 1.5",
+        "double default '1e10'",
+        "decimal(5,2) default 999.99",
+        "decimal(5,2) default '1.500'",
+        "decimal(2,2) default .25",
+        "date default '2024-02-29'",
+        "datetime default '2024-02-29 12:00:00'",
+        "datetime(3) default '2024-02-29 12:00:00.123'",
+        "char(3) default 'abc'",
+        "varchar(6) default 'éàü'",
+        "string default 'x'",
+        "json default '{}'",
+        "int default null",
+        "datetime(6) default current_timestamp(3)",
+        "varchar(3) not null default ''",
+    ] {
+        def(&format!("create table t (k int, c {good})"));
+    }
+    for bad in [
+        "boolean default 2",
+        "tinyint default 128",
+        "int default 'x'",
+        "int default 1.5",
+        "largeint default '999999999999999999999999999999999999999'",
+        "float default 'inf'",
+        "decimal(5,2) default 1000",
+        "decimal(5,2) default 1.234",
+        "decimal(5,2) default '.'",
+        "date default '2023-02-29'",
+        "datetime default 'noon'",
+        "char(3) default 'abcd'",
+        "varchar(5) default 'éàü'",
+        "json default '{'",
+        "int not null default null",
+        "datetime(3) default current_timestamp(6)",
+        "date default current_timestamp",
+        "datetime default current_date",
+        "int default current_timestamp",
+    ] {
+        let error = wrong(&format!("create table t (k int, c {bad})"));
+        assert_eq!(error.code.number(), 1105, "{bad}");
+    }
+}
+
+#[test]
+fn group_commits_properties_have_doriss_limits_and_texts() {
+    for (property, text) in [
+        (r#""group_commit_interval_ms" = "x""#, "parse group_commit_interval_ms format error"),
+        (r#""group_commit_interval_ms" = "99999999999""#, "parse group_commit_interval_ms format error"),
+        (r#""group_commit_interval_ms" = "-1""#, "group_commit_interval_ms can not be less than 0:-1"),
+        (r#""group_commit_data_bytes" = "1.5""#, "parse group_commit_data_bytes format error"),
+        (r#""group_commit_data_bytes" = "0""#, "group_commit_data_bytes must be greater than 0"),
+        (
+            r#""group_commit_mode" = "on""#,
+            "Invalid group_commit_mode: on. Valid values: off_mode, async_mode, sync_mode",
+        ),
+        (r#""b" = "2", "a" = "1""#, "Unknown properties: {a=1, b=2}"),
+        (r#""replication_num" = "0""#, "replication_num must be a number from 1 to 32767, not '0'"),
+        (r#""light_schema_change" = "maybe""#, "light_schema_change must be 'true' or 'false', not 'maybe'"),
+        (
+            r#""bloom_filter_columns" = "a,x""#,
+            "Bloom filter column does not exist in table. invalid column: x",
+        ),
+    ] {
+        assert_eq!(wrong(&format!("create table t (a int) properties ({property})")).detail_text(), text);
+    }
+    for property in
+        ["dynamic_partition.enable", "enable_unique_key_merge_on_write", "function_column.sequence_col"]
+    {
+        let error = wrong(&format!(r#"create table t (a int) properties ("{property}" = "true")"#));
+        assert_eq!(error.code, ErrorCode::NotSupported, "{error}");
+    }
+}
+
+#[test]
+fn the_number_of_replicas_is_kept_as_an_allocation() {
+    let table = def(r#"create table t (a int) properties ("replication_num" = "3")"#);
+    assert_eq!(table.properties.others["replication_allocation"], "tag.location.default: 3");
+    let table = altered(&table, r#"set ("default.replication_num" = "2")"#);
+    assert_eq!(table.properties.others["replication_allocation"], "tag.location.default: 2");
+}
+
+#[test]
+fn properties_are_altered_without_a_new_schema() {
+    let old = def(MANUAL);
+    let new =
+        altered(&old, r#"set ("group_commit_interval_ms" = "2000", "group_commit_mode" = "Sync_Mode")"#);
+    assert_eq!(new.properties.group_commit_interval_ms, 2000);
+    assert_eq!(new.properties.group_commit_mode, GroupCommitMode::Sync);
+    assert_eq!(new.schema, old.schema);
+    assert_eq!(
+        try_alter(&old, r#"set ("no_such" = "1")"#).unwrap_err().detail_text(),
+        "Unknown table property: [no_such]"
+    );
+    assert!(try_alter(&old, r#"set ("light_schema_change" = "false")"#).is_err());
+    altered(&old, r#"set ("light_schema_change" = "true")"#);
+}
+
+#[test]
+fn columns_are_added_behind_the_keys_as_a_new_schema() {
+    let old = def(MANUAL);
+    let new =
+        altered(&old, "add column a int default 1, add column b string after id, add column (c int, d json)");
+    assert_eq!(names(&new), ["id", "b", "name", "score", "a", "c", "d"]);
+    assert_eq!(new.schema.version, SchemaVersion(4));
+    assert_eq!(new.schema.next_column_id, ColumnId(8));
+    assert_eq!(new.schema.columns[1].id, ColumnId(5));
+    assert!(new.schema.columns.iter().all(|column| column.physical_name == column.name));
+    for (clauses, number) in [
+        ("add column NAME int", 1060),
+        ("add column k int key", 1235),
+        ("add column n int not null", 1105),
+        ("add column f int first", 1105),
+        ("add column f int after nowhere", 1054),
+        ("add column (x int, x int)", 1060),
+        ("add column n int default 'x'", 1105),
+    ] {
+        let error = try_alter(&old, clauses).unwrap_err();
+        assert_eq!(error.code.number(), number, "{clauses}: {error}");
+    }
+    altered(&old, "add column n int not null default 5");
+}
+
+#[test]
+fn a_name_that_comes_back_is_another_column_in_the_files() {
+    let old = def(MANUAL);
+    let again = altered(&old, "drop column name, add column name string");
+    assert_eq!(again.schema.columns[2].physical_name, "name~4");
+    let renamed = altered(&old, "rename column name title, add column name string");
+    assert_eq!(renamed.schema.columns[1].physical_name, "name");
+    assert_eq!(renamed.schema.columns[3].physical_name, "name~4");
+}
+
+#[test]
+fn value_columns_can_be_dropped() {
+    let old = def(
+        r#"create table t (k int, a int, b int) duplicate key(k) distributed by hash(a) properties ("bloom_filter_columns" = "b")"#,
+    );
+    let new = altered(&old, "drop column B");
+    assert_eq!(names(&new), ["k", "a"]);
+    assert!(!new.properties.others.contains_key("bloom_filter_columns"));
+    assert_eq!(new.schema.next_column_id, old.schema.next_column_id);
+    for (clauses, number) in [("drop column k", 1235), ("drop column a", 1105), ("drop column x", 1054)] {
+        assert_eq!(try_alter(&old, clauses).unwrap_err().code.number(), number, "{clauses}");
+    }
+}
+
+#[test]
+fn a_renamed_column_is_renamed_everywhere_but_in_files() {
+    let old = def(
+        r#"create table t (k int, a int) duplicate key(k) distributed by hash(k) properties ("bloom_filter_columns" = "a,K")"#,
+    );
+    let new = altered(&old, "rename column k key2");
+    assert_eq!(names(&new), ["key2", "a"]);
+    assert_eq!(new.schema.columns[0].physical_name, "k");
+    assert_eq!(
+        new.distribution,
+        Distribution::Hash { columns: vec!["key2".into()], buckets: Buckets::Count(10) }
+    );
+    assert_eq!(new.properties.others["bloom_filter_columns"], "a,key2");
+    assert_eq!(names(&altered(&old, "rename column a A")), ["k", "A"]);
+    assert_eq!(try_alter(&old, "rename column k a").unwrap_err().code.number(), 1060);
+    assert_eq!(try_alter(&old, "rename column k `x y`").unwrap_err().code.number(), 1166);
+}
+
+#[test]
+fn only_a_longer_varchar_and_a_comment_are_light_modifications() {
+    let old =
+        def("create table t (k int, v varchar(10) not null default 'x' comment 'old') duplicate key(k)");
+    let longer = altered(&old, "modify column v varchar(20) not null default 'x'");
+    assert_eq!(longer.schema.columns[1].data_type, DataType::Varchar { bytes: 20 });
+    assert_eq!(longer.schema.columns[1].comment, "old");
+    assert_eq!(longer.schema.version, SchemaVersion(2));
+    let commented = altered(&old, "modify column v comment 'new'");
+    assert_eq!(commented.schema.columns[1].comment, "new");
+    assert_eq!(
+        try_alter(&old, "modify column v varchar(5) not null default 'x'").unwrap_err().detail_text(),
+        "Shorten type length is prohibited, srcType=varchar(10), dstType=varchar(5) (column 'v')"
+    );
+    for (clauses, text) in [
+        (
+            "modify column v string not null default 'x'",
+            "changing column 'v' from varchar(10) to text is not a light schema change",
+        ),
+        ("modify column k bigint", "changing column 'k' from int to bigint is not a light schema change"),
+        ("modify column v varchar(20) default 'x'", "repeat NOT NULL"),
+        ("modify column v varchar(20) not null", "Can not change default value"),
+        ("modify column v varchar(20) not null default 'x' first", "moving column 'v'"),
+        ("modify column v varchar(20) key not null default 'x'", "making column 'v' a key column"),
+    ] {
+        let error = try_alter(&old, clauses).unwrap_err();
+        assert!(error.message.contains(text), "{clauses}: {error}");
+    }
+}
+
+#[test]
+fn a_table_can_be_renamed_and_commented_without_moving() {
+    let old = def(MANUAL);
+    let new = altered(&old, "rename u, modify comment 'new'");
+    assert_eq!((new.name.as_str(), new.comment.as_str(), &new.location), ("u", "new", &old.location));
+    assert_eq!(new.schema, old.schema);
+    assert!(try_alter(&old, "rename dt").is_err());
+    assert_eq!(try_alter(&old, "rename `u$`").unwrap_err().code.number(), 1103);
+}
+
+#[test]
+fn a_table_without_light_schema_change_keeps_its_columns() {
+    let old = def(r#"create table t (k int, v int) properties ("light_schema_change" = "false")"#);
+    let error = try_alter(&old, "add column a int").unwrap_err();
+    assert_eq!(error.code, ErrorCode::NotSupported);
+    assert!(error.message.contains("light_schema_change is false"), "{error}");
+    altered(&old, r#"set ("group_commit_interval_ms" = "1")"#);
+}

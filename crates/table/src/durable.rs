@@ -1,0 +1,306 @@
+//! A local file system whose writes are durable when they return.
+//!
+//! `object_store`'s own local store never calls fsync, so a Delta commit or a data file that it
+//! reported as written may be gone after a power failure, when the write-ahead log has already
+//! been trimmed. Here every put, upload, copy and rename writes a staged file, makes it durable,
+//! gives it its name and makes the directory durable, in that order. Reads, lists and deletes
+//! are the inner store's.
+//!
+//! Staged files are called `<name>#<digits>`, which the inner store never lists.
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
+};
+use parking_lot::Mutex;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path as FsPath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+const STORE: &str = "DurableLocal";
+
+/// The local file system, with `/` as its root so that paths are those of `file://` URLs.
+#[derive(Clone, Debug)]
+pub struct DurableLocal {
+    inner: Arc<LocalFileSystem>,
+}
+
+impl Default for DurableLocal {
+    fn default() -> Self {
+        Self { inner: Arc::new(LocalFileSystem::new()) }
+    }
+}
+
+impl fmt::Display for DurableLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(STORE)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for DurableLocal {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        let target = self.inner.path_to_filesystem(location)?;
+        let create = match opts.mode {
+            PutMode::Overwrite => false,
+            PutMode::Create => true,
+            PutMode::Update(_) => {
+                return Err(Error::NotImplemented {
+                    operation: "`put_opts` with mode `PutMode::Update`".into(),
+                    implementer: STORE.into(),
+                });
+            }
+        };
+        on_disk_thread(move || {
+            let mut staged = Staged::create(&target)?;
+            for chunk in payload.iter() {
+                staged.file.write_all(chunk)?;
+            }
+            staged.publish(&target, create)
+        })
+        .await
+        .map_err(|error| generic(location, error))
+        .map(|()| PutResult { e_tag: None, version: None })
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        _opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        let target = self.inner.path_to_filesystem(location)?;
+        let staging = target.clone();
+        let staged = on_disk_thread(move || Staged::create(&staging))
+            .await
+            .map_err(|error| generic(location, error))?;
+        Ok(Box::new(DurableUpload {
+            location: location.clone(),
+            target,
+            staged: Arc::new(Mutex::new(Some(staged))),
+            next_offset: 0,
+        }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await?;
+        let target = self.inner.path_to_filesystem(to)?;
+        on_disk_thread(move || {
+            File::open(&target)?.sync_all()?;
+            sync_parent(&target)
+        })
+        .await
+        .map_err(|error| generic(to, error))
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        let source = self.inner.path_to_filesystem(from)?;
+        let target = self.inner.path_to_filesystem(to)?;
+        let before = source.clone();
+        on_disk_thread(move || File::open(&before)?.sync_all())
+            .await
+            .map_err(|error| generic(from, error))?;
+        self.inner.rename_opts(from, to, options).await?;
+        on_disk_thread(move || {
+            sync_parent(&target)?;
+            sync_parent(&source)
+        })
+        .await
+        .map_err(|error| generic(to, error))
+    }
+}
+
+/// A file that does not have its name yet. Dropped without [`Staged::publish`] it is deleted.
+#[derive(Debug)]
+struct Staged {
+    file: File,
+    path: PathBuf,
+    named: bool,
+}
+
+impl Staged {
+    fn create(target: &FsPath) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        loop {
+            let mut name = target.as_os_str().to_owned();
+            name.push(format!("#{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+            let path = PathBuf::from(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(Self { file, path, named: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => match target.parent() {
+                    Some(parent) if !parent.is_dir() => create_dirs(parent)?,
+                    _ => return Err(error),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Makes the content durable, then its name. With `create` an existing target is an error.
+    fn publish(mut self, target: &FsPath, create: bool) -> io::Result<()> {
+        self.file.sync_all()?;
+        if create {
+            fs::hard_link(&self.path, target)?;
+            fs::remove_file(&self.path)?;
+        } else {
+            fs::rename(&self.path, target)?;
+        }
+        self.named = true;
+        sync_parent(target)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.named
+            && let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a staged file could not be removed");
+        }
+    }
+}
+
+#[derive(Debug)]
+struct DurableUpload {
+    location: Path,
+    target: PathBuf,
+    staged: Arc<Mutex<Option<Staged>>>,
+    next_offset: u64,
+}
+
+#[async_trait]
+impl MultipartUpload for DurableUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let offset = self.next_offset;
+        self.next_offset += data.content_length() as u64;
+        let staged = Arc::clone(&self.staged);
+        let location = self.location.clone();
+        Box::pin(async move {
+            on_disk_thread(move || {
+                let mut guard = staged.lock();
+                let file = &mut guard.as_mut().ok_or_else(upload_is_over)?.file;
+                file.seek(SeekFrom::Start(offset))?;
+                data.iter().try_for_each(|chunk| file.write_all(chunk))
+            })
+            .await
+            .map_err(|error| generic(&location, error))
+        })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let staged = self.staged.lock().take().ok_or_else(|| generic(&self.location, upload_is_over()))?;
+        let target = self.target.clone();
+        on_disk_thread(move || staged.publish(&target, false))
+            .await
+            .map_err(|error| generic(&self.location, error))?;
+        Ok(PutResult { e_tag: None, version: None })
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        drop(self.staged.lock().take());
+        Ok(())
+    }
+}
+
+fn upload_is_over() -> io::Error {
+    io::Error::other("the upload is already completed or aborted")
+}
+
+/// Creates the absolute path `directory` and what is missing above it, each entry durable in its
+/// parent.
+pub(crate) fn create_dirs(directory: &FsPath) -> io::Result<()> {
+    if let Some(parent) = directory.parent()
+        && !parent.is_dir()
+    {
+        create_dirs(parent)?;
+    }
+    match fs::create_dir(directory) {
+        Ok(()) => sync_parent(directory),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_parent(path: &FsPath) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+async fn on_disk_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+fn generic(location: &Path, error: io::Error) -> Error {
+    let path = location.to_string();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: error.into() },
+        io::ErrorKind::NotFound => Error::NotFound { path, source: error.into() },
+        io::ErrorKind::PermissionDenied => Error::PermissionDenied { path, source: error.into() },
+        _ => Error::Generic { store: STORE, source: format!("'/{path}': {error}").into() },
+    }
+}
+
+/// Deletes staged files that a crash left below `directory` and that are older than `age`.
+/// Returns how many.
+pub(crate) fn sweep_staged(directory: &FsPath, age: Duration) -> io::Result<u64> {
+    let mut swept = 0;
+    let now = SystemTime::now();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            swept += sweep_staged(&entry.path(), age)?;
+            continue;
+        }
+        let modified = entry.metadata()?.modified()?;
+        let old = now.duration_since(modified).is_ok_and(|elapsed| elapsed >= age);
+        if old && is_staged(&entry.path()) {
+            fs::remove_file(entry.path())?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}
+
+fn is_staged(path: &FsPath) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.rsplit_once('#')
+        .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! What can go wrong in this room.
+
+use arrow::error::ArrowError;
+use deltalake_core::DeltaTableError;
+use parquet::errors::ParquetError;
+use std::path::PathBuf;
+use tributary_types::{TableId, Version};
+
+/// An error of storage, of the Delta log, or of rows that do not fit their table.
+///
+/// Unless a variant says otherwise nothing was lost or changed: rows that were published stay
+/// visible, and the operation may be tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    #[error(
+        "there is no Delta table at '{location}' although the catalog has it; restore its files or drop the table"
+    )]
+    NotFound { location: String },
+    #[error(
+        "the location '{location}' holds table {found}, not table {expected}; remove the files there or use another location"
+    )]
+    LocationTaken { location: String, expected: TableId, found: String },
+    #[error("storage failed while {doing}: {source}")]
+    Storage {
+        doing: String,
+        #[source]
+        source: object_store::Error,
+    },
+    #[error("the Delta log failed while {doing}: {source}")]
+    Delta {
+        doing: String,
+        #[source]
+        source: Box<DeltaTableError>,
+    },
+    #[error("Parquet failed while {doing}: {source}")]
+    Parquet {
+        doing: String,
+        #[source]
+        source: ParquetError,
+    },
+    #[error("Arrow failed while {doing}: {source}")]
+    Arrow {
+        doing: String,
+        #[source]
+        source: ArrowError,
+    },
+    #[error("{doing} '{}' failed: {source}", path.display())]
+    Local {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("a worker thread stopped while {doing}: {reason}")]
+    Worker { doing: String, reason: String },
+    #[error("'{url}' cannot be a storage root: {reason}; use an absolute path or a URL such as file:///data")]
+    BadRoot { url: String, reason: String },
+    #[error("the option {name} is {value}; allowed is {allowed}")]
+    BadOption { name: &'static str, value: String, allowed: &'static str },
+    #[error("rows for table '{table}' do not fit its schema version {schema_version}: {detail}")]
+    SchemaMismatch { table: String, schema_version: u32, detail: String },
+    #[error(
+        "table '{table}' is at version {current}, so version {given} cannot be published after it (expected {expected} or later)"
+    )]
+    OutOfOrder { table: String, current: Version, expected: Version, given: Version },
+    #[error(
+        "column '{column}' of table '{table}' is NOT NULL without a default, so the existing rows would have no value; add a DEFAULT or make it NULL"
+    )]
+    AddedColumnNeedsDefault { table: String, column: String },
+    #[error("the default '{value}' of column '{column}' is not a {data_type}; use a value of that type")]
+    BadDefault { column: String, value: String, data_type: String },
+    #[error(
+        "column '{column}' of table '{table}' cannot change from {from} to {to} in place; create a new table and copy the rows"
+    )]
+    TypeChange { table: String, column: String, from: String, to: String },
+    #[error(
+        "the data files of table '{table}' may still hold a dropped column under the name '{physical_name}'; give the new column another physical name"
+    )]
+    PhysicalNameReused { table: String, physical_name: String },
+    #[error("the Delta log of '{location}' has {what}, which this server does not read; {remedy}")]
+    UnsupportedLog { location: String, what: String, remedy: &'static str },
+    #[error(
+        "another writer took {attempts} Delta versions of '{location}' in a row; stop it or try again later"
+    )]
+    Raced { location: String, attempts: u32 },
+    #[error("table '{table}' is being dropped")]
+    Closed { table: String },
+}
+
+impl TableError {
+    pub(crate) fn storage(doing: impl Into<String>) -> impl FnOnce(object_store::Error) -> Self {
+        let doing = doing.into();
+        |source| Self::Storage { doing, source }
+    }
+
+    pub(crate) fn delta(doing: impl Into<String>) -> impl FnOnce(DeltaTableError) -> Self {
+        let doing = doing.into();
+        |source| Self::Delta { doing, source: Box::new(source) }
+    }
+
+    pub(crate) fn parquet(doing: impl Into<String>) -> impl FnOnce(ParquetError) -> Self {
+        let doing = doing.into();
+        |source| Self::Parquet { doing, source }
+    }
+
+    pub(crate) fn arrow(doing: impl Into<String>) -> impl FnOnce(ArrowError) -> Self {
+        let doing = doing.into();
+        |source| Self::Arrow { doing, source }
+    }
+
+    pub(crate) fn json(doing: impl Into<String>) -> impl FnOnce(serde_json::Error) -> Self {
+        let doing = doing.into();
+        |source| Self::Delta {
+            doing,
+            source: Box::new(DeltaTableError::Generic(format!("JSON of a log action: {source}"))),
+        }
+    }
+}
+
+/// Runs `work` on a thread that may block, so that encoding does not hold up network tasks.
+pub(crate) async fn blocking<T: Send + 'static>(
+    doing: &str,
+    work: impl FnOnce() -> Result<T, TableError> + Send + 'static,
+) -> Result<T, TableError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(stopped) => Err(TableError::Worker { doing: doing.to_owned(), reason: stopped.to_string() }),
+    }
+}

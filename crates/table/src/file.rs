@@ -1,0 +1,74 @@
+//! Data files: what the snapshot and the Delta log know of one, and how they are written and read.
+
+mod read;
+mod sort;
+mod stats;
+mod write;
+
+pub use stats::{ColumnStats, FileStats};
+pub use write::FileWriter;
+
+pub(crate) use read::FileReader;
+pub(crate) use write::{RunWriter, delete_files, publish_names};
+
+use crate::evolve::fills_old_rows;
+use deltalake_core::kernel::{Add, Remove};
+use serde::{Deserialize, Serialize};
+use tributary_types::{ColumnId, SchemaVersion, TableSchema};
+
+/// A Parquet file of a table. Written once, never changed.
+///
+/// It is embedded in commit records of the write-ahead log: a file of a large load is durable but
+/// in no Delta log until the next flush.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// Relative to the table's location, with `/` between parts.
+    pub path: String,
+    pub size_bytes: u64,
+    pub rows: u64,
+    /// The schema it was written with.
+    pub schema_version: SchemaVersion,
+    /// The `next_column_id` of that schema: columns with this id or a higher one are not in it.
+    pub columns_below: ColumnId,
+    /// Bounds by physical column name.
+    pub stats: FileStats,
+    /// Milliseconds since the Unix epoch.
+    pub modification_time_ms: i64,
+}
+
+impl DataFile {
+    /// Whether readers would see wrong values for `schema` unless the file is rewritten: it lacks
+    /// a column whose default is not NULL, or it was written with a schema that was taken back.
+    #[must_use]
+    pub(crate) fn is_stale(&self, schema: &TableSchema) -> bool {
+        self.columns_below > schema.next_column_id
+            || schema.columns.iter().any(|column| column.id >= self.columns_below && fills_old_rows(column))
+    }
+
+    pub(crate) fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
+        Add {
+            path: self.path.clone(),
+            size: signed(self.size_bytes),
+            modification_time: self.modification_time_ms,
+            data_change,
+            stats: Some(self.stats.to_delta_json(self.rows, schema)),
+            ..Add::default()
+        }
+    }
+
+    pub(crate) fn to_remove(&self, data_change: bool, now_ms: i64) -> Remove {
+        Remove {
+            path: self.path.clone(),
+            data_change,
+            deletion_timestamp: Some(now_ms),
+            extended_file_metadata: Some(true),
+            partition_values: Some(std::collections::HashMap::new()),
+            size: Some(signed(self.size_bytes)),
+            ..Remove::default()
+        }
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

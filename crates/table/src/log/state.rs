@@ -1,0 +1,177 @@
+//! What the log says at one of its versions, in our terms.
+
+use crate::error::TableError;
+use crate::file::{DataFile, FileStats};
+use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
+use deltalake_core::DeltaTable;
+use deltalake_core::kernel::{LogicalFileView, Metadata, Protocol};
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaDataReader;
+use std::collections::{BTreeMap, HashSet};
+use std::str::FromStr;
+use std::sync::Arc;
+use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
+
+/// The end of a Parquet file that is read to find its footer, in bytes.
+const FOOTER_GUESS_BYTES: u64 = 64 * 1024;
+
+/// The log at `version`. Kept current by whoever writes an entry.
+#[derive(Clone, Debug)]
+pub(crate) struct LogState {
+    pub(crate) version: u64,
+    pub(crate) metadata: Metadata,
+    pub(crate) protocol: Protocol,
+    /// The table's files by path.
+    pub(crate) live: BTreeMap<String, Arc<DataFile>>,
+    /// The last table version whose rows are all in the log.
+    pub(crate) app_version: Version,
+    /// Entries since the last checkpoint that we wrote or since the state was read.
+    pub(crate) uncheckpointed: u64,
+}
+
+/// How the set of live files differs between two states.
+#[derive(Debug)]
+pub(crate) struct LogChange {
+    pub(crate) gone: HashSet<String>,
+    pub(crate) added: Vec<Arc<DataFile>>,
+}
+
+impl LogState {
+    pub(crate) async fn read(
+        table: &DeltaTable,
+        app_id: &str,
+        location: &str,
+        schema: &TableSchema,
+    ) -> Result<Self, TableError> {
+        let failed = || TableError::delta(format!("reading the log of '{location}'"));
+        let state = table.snapshot().map_err(failed())?;
+        let metadata = state.metadata().clone();
+        refuse_partitions(&metadata, location)?;
+        let written_with = WrittenWith::read(&metadata, schema);
+        let mut live = BTreeMap::new();
+        let store = table.object_store();
+        for view in state.log_data().iter() {
+            let rows = match view.num_records() {
+                Some(rows) => rows as u64,
+                None => count_rows(&store, &view).await?,
+            };
+            let file = written_with.data_file(&view, rows, location, schema)?;
+            live.insert(file.path.clone(), Arc::new(file));
+        }
+        let log_store = table.log_store();
+        let app_version = state.transaction_version(log_store.as_ref(), app_id).await.map_err(failed())?;
+        Ok(Self {
+            version: state.version(),
+            protocol: state.protocol().clone(),
+            metadata,
+            live,
+            app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
+            uncheckpointed: 0,
+        })
+    }
+
+    /// The id of the table that the log belongs to, as it was written.
+    pub(crate) fn table_id(&self) -> Option<&str> {
+        self.metadata.configuration().get(TABLE_ID_KEY).map(String::as_str)
+    }
+
+    /// Puts the newly read `fresh` state in place of this one and tells what changed.
+    pub(crate) fn advance(&mut self, fresh: Self) -> LogChange {
+        let gone = self.live.keys().filter(|path| !fresh.live.contains_key(*path)).cloned().collect();
+        let mut live = BTreeMap::new();
+        let mut added = Vec::new();
+        for (path, file) in fresh.live {
+            // What we know of a file already is better than what the log's JSON kept of it.
+            match self.live.remove(&path) {
+                Some(known) => drop(live.insert(path, known)),
+                None => {
+                    added.push(Arc::clone(&file));
+                    live.insert(path, file);
+                }
+            }
+        }
+        let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
+        *self = Self { live, uncheckpointed, ..fresh };
+        LogChange { gone, added }
+    }
+}
+
+fn refuse_partitions(metadata: &Metadata, location: &str) -> Result<(), TableError> {
+    if metadata.partition_columns().is_empty() {
+        return Ok(());
+    }
+    Err(TableError::UnsupportedLog {
+        location: location.to_owned(),
+        what: format!("the partition columns {:?}", metadata.partition_columns()),
+        remedy: "restore the table without partitions",
+    })
+}
+
+/// The rows of a file whose writer left no statistics, from its Parquet footer.
+async fn count_rows(store: &Arc<dyn ObjectStore>, view: &LogicalFileView) -> Result<u64, TableError> {
+    let doing = || format!("counting the rows of '{}'", view.path());
+    let size = u64::try_from(view.size()).unwrap_or(0);
+    let mut wanted = FOOTER_GUESS_BYTES.min(size);
+    loop {
+        let range = size - wanted..size;
+        let bytes =
+            store.get_range(&view.object_store_path(), range).await.map_err(TableError::storage(doing()))?;
+        let mut reader = ParquetMetaDataReader::new();
+        match reader.try_parse_sized(&bytes, size) {
+            Ok(()) => {
+                let metadata = reader.finish().map_err(TableError::parquet(doing()))?;
+                return Ok(u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0));
+            }
+            Err(ParquetError::NeedMoreData(more)) if more as u64 > wanted && more as u64 <= size => {
+                wanted = more as u64;
+            }
+            Err(error) => return Err(TableError::parquet(doing())(error)),
+        }
+    }
+}
+
+/// What the log's metadata says of the schema that its files follow.
+struct WrittenWith {
+    schema_version: SchemaVersion,
+    columns_below: ColumnId,
+}
+
+impl WrittenWith {
+    fn read(metadata: &Metadata, schema: &TableSchema) -> Self {
+        let config = metadata.configuration();
+        let number = |key: &str| config.get(key).and_then(|text| u32::from_str(text).ok());
+        Self {
+            schema_version: number(SCHEMA_VERSION_KEY).map_or(schema.version, SchemaVersion),
+            columns_below: number(NEXT_COLUMN_ID_KEY).map_or(schema.next_column_id, ColumnId),
+        }
+    }
+
+    fn data_file(
+        &self,
+        view: &LogicalFileView,
+        rows: u64,
+        location: &str,
+        schema: &TableSchema,
+    ) -> Result<DataFile, TableError> {
+        let unsupported =
+            |what: String, remedy| TableError::UnsupportedLog { location: location.to_owned(), what, remedy };
+        if view.deletion_vector_descriptor().is_some() {
+            let what = format!("a deletion vector for '{}'", view.path());
+            return Err(unsupported(
+                what,
+                "rewrite the table without deletion vectors (REORG … APPLY (PURGE))",
+            ));
+        }
+        let stats = view.stats().map(|text| FileStats::from_delta_json(&text, schema));
+        Ok(DataFile {
+            path: view.path().into_owned(),
+            size_bytes: u64::try_from(view.size()).unwrap_or(0),
+            rows,
+            schema_version: self.schema_version,
+            columns_below: self.columns_below,
+            stats: stats.unwrap_or_default(),
+            modification_time_ms: view.modification_time(),
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! Committed rows that are in no data file yet.
+//!
+//! The memtable is a list of immutable parts. Publications append parts; small neighbours are
+//! merged so that the list stays short, at a cost of a few copies per row however small the
+//! publications are. Parts that a flush is writing are never merged with later ones.
+
+use crate::error::TableError;
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat_batches;
+use std::sync::Arc;
+use std::time::Instant;
+use tributary_types::{Lsn, Version};
+
+/// Parts are merged up to this many rows.
+const MERGE_ROWS: usize = 4096;
+/// Parts are merged up to this many bytes.
+const MERGE_BYTES: usize = 1024 * 1024;
+
+/// Rows of one publication or of several neighbouring ones.
+#[derive(Clone, Debug)]
+pub struct MemPart {
+    /// The last publication in this part.
+    pub version: Version,
+    /// The rows, in the snapshot's schema.
+    pub batch: RecordBatch,
+    /// Arrow memory of the rows.
+    pub bytes: usize,
+    /// The first byte of the write-ahead log that holds any of the rows.
+    pub lsn: Lsn,
+    /// When the oldest of the rows were published.
+    pub since: Instant,
+}
+
+/// Bytes of Arrow memory that the rows themselves take; what arrays of one allocation share is
+/// counted once.
+pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
+    let bytes = |array: &arrow::array::ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes).sum()
+}
+
+/// Appends `part`, merging it with small parts before it that come at or after `frozen`.
+pub(crate) fn append(parts: &mut Vec<Arc<MemPart>>, frozen: usize, part: MemPart) -> Result<(), TableError> {
+    let first = first_to_merge(&parts[frozen..], &part) + frozen;
+    let part = if first == parts.len() { part } else { merge(&parts[first..], part)? };
+    parts.truncate(first);
+    parts.push(Arc::new(part));
+    Ok(())
+}
+
+/// Where merging begins: as in a binary counter, a part is merged into what follows when it is
+/// not larger, so each row is copied at most log2 of [`MERGE_ROWS`] times.
+fn first_to_merge(parts: &[Arc<MemPart>], part: &MemPart) -> usize {
+    let (mut rows, mut bytes) = (part.batch.num_rows(), part.bytes);
+    let mut first = parts.len();
+    while let Some(before) = first.checked_sub(1).map(|index| &parts[index]) {
+        let merged = (rows + before.batch.num_rows(), bytes + before.bytes);
+        if before.batch.num_rows() > rows || merged.0 > MERGE_ROWS || merged.1 > MERGE_BYTES {
+            break;
+        }
+        (rows, bytes) = merged;
+        first -= 1;
+    }
+    first
+}
+
+fn merge(before: &[Arc<MemPart>], last: MemPart) -> Result<MemPart, TableError> {
+    let batches = before.iter().map(|part| &part.batch).chain([&last.batch]);
+    let batch = concat_batches(last.batch.schema_ref(), batches)
+        .map_err(TableError::arrow("merging small parts of a memtable"))?;
+    Ok(MemPart {
+        version: last.version,
+        bytes: batch_bytes(&batch),
+        batch,
+        lsn: before.iter().map(|part| part.lsn).fold(last.lsn, Lsn::min),
+        since: before.iter().map(|part| part.since).fold(last.since, Instant::min),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int64Array};
+    use std::ops::Range;
+
+    fn part(values: Range<i64>) -> MemPart {
+        let version = Version(values.end as u64);
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
+        MemPart { version, bytes: batch_bytes(&batch), batch, lsn: Lsn(version.0), since: Instant::now() }
+    }
+
+    fn values(parts: &[Arc<MemPart>]) -> Vec<i64> {
+        let column = |part: &Arc<MemPart>| {
+            let array = part.batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap().clone();
+            array.values().to_vec()
+        };
+        parts.iter().flat_map(column).collect()
+    }
+
+    #[test]
+    fn many_small_publications_keep_their_order_in_few_parts() {
+        let mut parts = Vec::new();
+        let mut longest = 0;
+        for value in 0..20_000 {
+            append(&mut parts, 0, part(value..value + 1)).unwrap();
+            longest = longest.max(parts.len());
+        }
+        assert!(longest <= 20_000 / MERGE_ROWS + 13, "{longest} parts");
+        assert_eq!(values(&parts), (0..20_000).collect::<Vec<_>>());
+        assert_eq!(parts[0].lsn, Lsn(1));
+        assert_eq!(parts[0].version, Version(MERGE_ROWS as u64));
+    }
+
+    #[test]
+    fn frozen_parts_are_never_merged() {
+        let mut parts = Vec::new();
+        append(&mut parts, 0, part(0..1)).unwrap();
+        append(&mut parts, 1, part(1..2)).unwrap();
+        append(&mut parts, 1, part(2..3)).unwrap();
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts[0].batch.num_rows(), 1);
+    }
+
+    #[test]
+    fn large_parts_stay_as_they_are() {
+        let mut parts = Vec::new();
+        append(&mut parts, 0, part(0..5000)).unwrap();
+        append(&mut parts, 0, part(5000..10_000)).unwrap();
+        append(&mut parts, 0, part(10_000..10_001)).unwrap();
+        assert_eq!(parts.len(), 3);
+    }
+}

@@ -1,0 +1,48 @@
+//! What a storage root's tables agree on: sizes, ages and the name under which they commit.
+
+const MIB: u64 = 1024 * 1024;
+
+/// Settings of a [`crate::TableStore`]. Every limit carries its unit in its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// This node's name. Delta commits carry it in their application id, `tributary-<node>`; it
+    /// must stay the same over restarts or replay would repeat rows.
+    pub node: String,
+    /// A memtable is due for a flush at this many bytes of Arrow memory.
+    pub flush_bytes: u64,
+    /// A publication is due for a flush at this age.
+    pub flush_age_ms: u64,
+    /// A data file is closed when its encoded size reaches this.
+    pub target_file_bytes: u64,
+    /// Parquet's Zstd level, 1 to 22.
+    pub zstd_level: i32,
+    /// A Delta checkpoint is written after this many commits.
+    pub checkpoint_every: u64,
+    /// Files that left the table are kept this long for readers of older Delta versions.
+    pub keep_removed_files_ms: u64,
+    /// Compaction starts at this many files smaller than a quarter of `target_file_bytes`.
+    pub compact_min_files: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            node: "node-1".to_owned(),
+            flush_bytes: 64 * MIB,
+            flush_age_ms: 60_000,
+            target_file_bytes: 128 * MIB,
+            zstd_level: 1,
+            checkpoint_every: 100,
+            keep_removed_files_ms: 24 * 60 * 60 * 1000,
+            compact_min_files: 8,
+        }
+    }
+}
+
+impl StoreOptions {
+    /// The id of our transactions in Delta logs.
+    #[must_use]
+    pub fn app_id(&self) -> String {
+        format!("tributary-{}", self.node)
+    }
+}

@@ -1,0 +1,279 @@
+//! A table's columns in the words of Parquet and of Delta Lake.
+//!
+//! Data files name a column by its physical name, which never changes; the Delta schema names it
+//! as users do and, once the two differ or a column was dropped, maps one to the other (column
+//! mapping, mode `name`). A protocol only ever grows.
+
+use crate::error::TableError;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use deltalake_core::kernel::{
+    DataType as DeltaType, Metadata, MetadataValue, Protocol, StructField, StructType,
+};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use tributary_types::{ColumnDef, ColumnId, DataType, TableDef, TableSchema};
+
+/// Keys of ours in a Delta table's configuration.
+pub(crate) const TABLE_ID_KEY: &str = "tributary.tableId";
+pub(crate) const SCHEMA_VERSION_KEY: &str = "tributary.schemaVersion";
+pub(crate) const NEXT_COLUMN_ID_KEY: &str = "tributary.nextColumnId";
+const DROPPED_COLUMNS_KEY: &str = "tributary.droppedColumns";
+
+/// A column's id in the Delta schema's field metadata.
+const COLUMN_ID: &str = "tributary.columnId";
+
+/// Stands for the id of a column that another writer added.
+const UNKNOWN_ID: u32 = u32::MAX;
+
+const MAPPING_MODE_KEY: &str = "delta.columnMapping.mode";
+const MAPPING_MAX_ID_KEY: &str = "delta.columnMapping.maxColumnId";
+const MAPPING_ID: &str = "delta.columnMapping.id";
+const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
+
+const FEATURE_NTZ: &str = "timestampNtz";
+const FEATURE_MAPPING: &str = "columnMapping";
+/// What writer version 2 implies and a table with named features must spell out.
+const LEGACY_WRITER_FEATURES: [&str; 2] = ["appendOnly", "invariants"];
+/// What writer version 5 adds to that.
+const MAPPED_WRITER_FEATURES: [&str; 3] = ["checkConstraints", "changeDataFeed", "generatedColumns"];
+
+/// The Arrow schema of data files: physical names, and column ids as Parquet field ids.
+#[must_use]
+pub fn physical_arrow(schema: &TableSchema) -> SchemaRef {
+    let field = |column: &ColumnDef| {
+        Field::new(&column.physical_name, column.data_type.to_arrow(), column.nullable)
+            .with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), column.id.to_string())]))
+    };
+    Arc::new(Schema::new(schema.columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
+    let decimal = |precision, scale| {
+        DeltaType::decimal(precision, scale).map_err(|error| {
+            TableError::delta(format!("describing a DECIMAL({precision},{scale})"))(error.into())
+        })
+    };
+    Ok(match data_type {
+        DataType::Boolean => DeltaType::BOOLEAN,
+        DataType::TinyInt => DeltaType::BYTE,
+        DataType::SmallInt => DeltaType::SHORT,
+        DataType::Int => DeltaType::INTEGER,
+        DataType::BigInt => DeltaType::LONG,
+        DataType::LargeInt => decimal(tributary_types::data_type::LARGEINT_DIGITS_MAX, 0)?,
+        DataType::Float => DeltaType::FLOAT,
+        DataType::Double => DeltaType::DOUBLE,
+        DataType::Decimal { precision, scale } => decimal(precision, scale)?,
+        DataType::Date => DeltaType::DATE,
+        DataType::DateTime { .. } => DeltaType::TIMESTAMP_NTZ,
+        DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Json => {
+            DeltaType::STRING
+        }
+    })
+}
+
+fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableError> {
+    let mut fields = Vec::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let id = MetadataValue::Number(i64::from(column.id.0));
+        let mut metadata = vec![(COLUMN_ID, id.clone())];
+        if mapped {
+            metadata.push((MAPPING_ID, id));
+            metadata.push((MAPPING_NAME, MetadataValue::String(column.physical_name.clone())));
+        }
+        let field = StructField::new(&column.name, delta_type(column.data_type)?, column.nullable);
+        fields.push(field.with_metadata(metadata));
+    }
+    StructType::try_new(fields)
+        .map_err(|error| TableError::delta("describing a table's columns to Delta Lake")(error.into()))
+}
+
+/// What the log's metadata says about columns.
+struct LoggedColumns {
+    /// Physical names of the columns that the log's schema has, with their column ids.
+    live: BTreeMap<String, u32>,
+    /// Physical names of dropped columns, which data files may still hold, with their column ids.
+    dropped: BTreeMap<String, u32>,
+    mapped: bool,
+}
+
+impl LoggedColumns {
+    fn read(metadata: &Metadata) -> Result<Self, TableError> {
+        let schema = metadata
+            .parse_schema()
+            .map_err(|error| TableError::delta("reading the schema of a Delta log")(error.into()))?;
+        let physical = |field: &StructField| {
+            let name = match field.metadata().get(MAPPING_NAME) {
+                Some(MetadataValue::String(name)) => name.clone(),
+                _ => field.name().to_owned(),
+            };
+            let id = match field.metadata().get(COLUMN_ID) {
+                Some(MetadataValue::Number(id)) => u32::try_from(*id).unwrap_or(UNKNOWN_ID),
+                _ => UNKNOWN_ID,
+            };
+            (name, id)
+        };
+        let config = metadata.configuration();
+        let dropped = match config.get(DROPPED_COLUMNS_KEY) {
+            Some(text) => serde_json::from_str(text)
+                .map_err(TableError::json(format!("reading the table property {DROPPED_COLUMNS_KEY}")))?,
+            None => BTreeMap::new(),
+        };
+        Ok(Self {
+            live: schema.fields().map(physical).collect(),
+            dropped,
+            mapped: config.get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none"),
+        })
+    }
+}
+
+fn names_differ(column: &ColumnDef) -> bool {
+    column.name != column.physical_name
+        || column.name.contains([' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='])
+}
+
+/// The metadata that a log with `existing` should have for `def`.
+///
+/// # Errors
+/// [`TableError::PhysicalNameReused`] when a new column takes a dropped one's place in data files.
+pub(crate) fn metadata_for(def: &TableDef, existing: Option<&Metadata>) -> Result<Metadata, TableError> {
+    let logged = existing.map(LoggedColumns::read).transpose()?;
+    let dropped = dropped_columns(def, logged.as_ref())?;
+    let mapped = logged.as_ref().is_some_and(|logged| logged.mapped)
+        || !dropped.is_empty()
+        || def.schema.columns.iter().any(names_differ);
+    let schema = delta_schema(&def.schema, mapped)?;
+    let mut config: BTreeMap<String, String> = existing
+        .map(|metadata| metadata.configuration().iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+        .unwrap_or_default();
+    let next_id = def.schema.next_column_id;
+    config.insert(TABLE_ID_KEY.to_owned(), def.id.to_string());
+    config.insert(SCHEMA_VERSION_KEY.to_owned(), def.schema.version.to_string());
+    config.insert(NEXT_COLUMN_ID_KEY.to_owned(), next_id.to_string());
+    if !dropped.is_empty() {
+        config.insert(DROPPED_COLUMNS_KEY.to_owned(), json!(dropped).to_string());
+    }
+    if mapped {
+        config.insert(MAPPING_MODE_KEY.to_owned(), "name".to_owned());
+        config.insert(MAPPING_MAX_ID_KEY.to_owned(), max_column_id(def).to_string());
+    }
+    let created = existing.map_or_else(|| Some(now_ms()), Metadata::created_time);
+    let id = existing.map_or_else(|| uuid::Uuid::new_v4().to_string(), |metadata| metadata.id().to_owned());
+    let schema_string = serde_json::to_string(&schema).map_err(TableError::json("writing a Delta schema"))?;
+    serde_json::from_value(json!({
+        "id": id,
+        "name": def.name,
+        "description": (!def.comment.is_empty()).then_some(&def.comment),
+        "format": { "provider": "parquet", "options": {} },
+        "schemaString": schema_string,
+        "partitionColumns": [],
+        "configuration": config,
+        "createdTime": created,
+    }))
+    .map_err(TableError::json("writing Delta metadata"))
+}
+
+fn max_column_id(def: &TableDef) -> u32 {
+    let used = def.schema.columns.iter().map(|column| column.id.0).max().unwrap_or(0);
+    used.max(def.schema.next_column_id.0.saturating_sub(1))
+}
+
+fn dropped_columns(
+    def: &TableDef,
+    logged: Option<&LoggedColumns>,
+) -> Result<BTreeMap<String, u32>, TableError> {
+    let Some(logged) = logged else { return Ok(BTreeMap::new()) };
+    let mut dropped = logged.dropped.clone();
+    let wanted: HashMap<&str, ColumnId> =
+        def.schema.columns.iter().map(|column| (column.physical_name.as_str(), column.id)).collect();
+    for (name, id) in &wanted {
+        match dropped.get(*name) {
+            Some(old) if *old != id.0 => {
+                return Err(TableError::PhysicalNameReused {
+                    table: def.name.clone(),
+                    physical_name: (*name).to_owned(),
+                });
+            }
+            Some(_) => drop(dropped.remove(*name)),
+            None => {}
+        }
+    }
+    let gone = logged.live.iter().filter(|(name, _)| !wanted.contains_key(name.as_str()));
+    dropped.extend(gone.map(|(name, id)| (name.clone(), *id)));
+    Ok(dropped)
+}
+
+/// Whether two metadata actions say the same.
+pub(crate) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
+    let schema = |metadata: &Metadata| metadata.parse_schema().ok();
+    left.name() == right.name()
+        && left.description() == right.description()
+        && left.configuration() == right.configuration()
+        && schema(left) == schema(right)
+}
+
+/// The weakest protocol that allows what `metadata` needs and all that `existing` allows.
+///
+/// Column mapping is a named feature although reader version 2 would do: readers that do not know
+/// it refuse the name, while some take version 2 for granted and read a renamed column as NULL.
+pub(crate) fn protocol_for(metadata: &Metadata, existing: Option<&Protocol>) -> Result<Protocol, TableError> {
+    let schema = metadata
+        .parse_schema()
+        .map_err(|error| TableError::delta("reading the schema of a Delta log")(error.into()))?;
+    let has_ntz = schema.fields().any(|field| field.data_type() == &DeltaType::TIMESTAMP_NTZ);
+    let mapped = metadata.configuration().get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none");
+    let old = match existing {
+        Some(protocol) => {
+            serde_json::to_value(protocol).map_err(TableError::json("reading a Delta protocol"))?
+        }
+        None => json!({"minReaderVersion": 1, "minWriterVersion": 2}),
+    };
+    let number = |key: &str| old.get(key).and_then(Value::as_u64).unwrap_or(1);
+    let (reader, writer) = (number("minReaderVersion"), number("minWriterVersion"));
+    let value = if has_ntz || mapped || reader >= 3 || writer >= 7 {
+        named_features(&old, reader, writer, has_ntz, mapped)
+    } else {
+        json!({"minReaderVersion": reader, "minWriterVersion": writer})
+    };
+    serde_json::from_value(value).map_err(TableError::json("writing a Delta protocol"))
+}
+
+fn named_features(old: &Value, reader: u64, writer: u64, has_ntz: bool, mapped: bool) -> Value {
+    let listed = |key: &str| -> BTreeSet<String> {
+        let names = old.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let mut readers = listed("readerFeatures");
+    let mut writers = listed("writerFeatures");
+    let mut both = |name: &str| {
+        readers.insert(name.to_owned());
+        writers.insert(name.to_owned());
+    };
+    if has_ntz {
+        both(FEATURE_NTZ);
+    }
+    if mapped || reader == 2 {
+        both(FEATURE_MAPPING);
+    }
+    if writer < 7 {
+        writers.extend(LEGACY_WRITER_FEATURES.map(str::to_owned));
+    }
+    if (5..7).contains(&writer) {
+        writers.extend(MAPPED_WRITER_FEATURES.map(str::to_owned));
+    }
+    json!({
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": readers,
+        "writerFeatures": writers,
+    })
+}
+
+/// Milliseconds since the Unix epoch, as Delta actions carry them.
+pub(crate) fn now_ms() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}
+
+#[cfg(test)]
+mod tests;

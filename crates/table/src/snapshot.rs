@@ -1,0 +1,42 @@
+//! What a query reads: all rows of a table at one version, immutable.
+
+use crate::file::DataFile;
+use crate::memtable::MemPart;
+use arrow::datatypes::SchemaRef;
+use std::sync::Arc;
+use tributary_types::{TableDef, Version};
+
+/// Data files and memtable of a table at one version. Holding one keeps its rows readable: files
+/// that leave the table are deleted only after the store's `keep_removed_files_ms`.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The table's definition at this moment.
+    pub def: Arc<TableDef>,
+    /// The Arrow schema of the memtable's batches: declared names, in the order of `def`.
+    pub schema: SchemaRef,
+    pub version: Version,
+    /// Parquet files whose columns have physical names. Not all need be in the Delta log yet.
+    pub files: Arc<Vec<Arc<DataFile>>>,
+    pub memtable: Vec<Arc<MemPart>>,
+    /// The version of the Delta log that was last written or read.
+    pub delta_version: i64,
+}
+
+impl Snapshot {
+    /// How many rows the snapshot has.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum::<u64>() + self.memtable_rows()
+    }
+
+    #[must_use]
+    pub fn memtable_rows(&self) -> u64 {
+        self.memtable.iter().map(|part| part.batch.num_rows() as u64).sum()
+    }
+
+    /// Bytes of Arrow memory in the memtable.
+    #[must_use]
+    pub fn memtable_bytes(&self) -> u64 {
+        self.memtable.iter().map(|part| part.bytes as u64).sum()
+    }
+}

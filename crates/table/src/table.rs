@@ -1,0 +1,247 @@
+//! A table: its snapshot, and who may change it.
+//!
+//! Two locks, taken in this order. The *rewriter* lock is held over I/O by whoever changes the
+//! Delta log (flush, compaction, schema change, sweep), one at a time, because two rewriters of
+//! the same files would double their rows. The *unflushed* lock serialises changes of the
+//! snapshot and is never held over I/O. Readers take neither.
+//!
+//! Invariant: rows of versions up to the persisted one are in the Delta log; rows of later
+//! versions are in the memtable or in unlogged files of the snapshot, and the write-ahead log from
+//! [`Table::oldest_unflushed_lsn`] on has them all.
+
+mod alter;
+mod commit;
+mod compact;
+mod flush;
+mod publish;
+mod sweep;
+
+pub use compact::CompactReport;
+pub use flush::FlushReport;
+pub use publish::Publication;
+pub use sweep::SweepReport;
+
+use crate::error::TableError;
+use crate::file::{DataFile, FileWriter, delete_files};
+use crate::log::LogState;
+use crate::root::TableRoot;
+use crate::snapshot::Snapshot;
+use arc_swap::ArcSwap;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tributary_types::{Lsn, TableDef, TableId, Version};
+
+/// One table, open. All methods may be called from many tasks at once.
+pub struct Table {
+    root: Arc<TableRoot>,
+    id: TableId,
+    snapshot: ArcSwap<Snapshot>,
+    unflushed: Mutex<Unflushed>,
+    rewriter: tokio::sync::Mutex<LogState>,
+    persisted: AtomicU64,
+    closed: AtomicBool,
+}
+
+/// What is not in the Delta log yet.
+#[derive(Debug, Default)]
+struct Unflushed {
+    /// Leading parts of the memtable that a flush took; they are not merged with later ones.
+    frozen_parts: usize,
+    /// Of publications that a flush took but did not finish.
+    frozen: Option<Pending>,
+    /// Of publications since.
+    active: Option<Pending>,
+    /// The last truncation; 0 for none.
+    truncated_at: Version,
+    /// The log's metadata or files lag behind the snapshot without a publication.
+    log_behind: bool,
+}
+
+/// Publications that the write-ahead log must keep.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    lsn: Lsn,
+    since: Instant,
+}
+
+impl Pending {
+    fn join(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (Some(left), Some(right)) => {
+                Some(Self { lsn: left.lsn.min(right.lsn), since: left.since.min(right.since) })
+            }
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+impl Unflushed {
+    fn pending(&self) -> Option<Pending> {
+        Pending::join(self.frozen, self.active)
+    }
+}
+
+impl Table {
+    /// Reads the log and completes what `def` has ahead of it.
+    pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
+        let state = root.log.load(&def.schema).await?;
+        let id = def.id.to_string();
+        if state.table_id() != Some(id.as_str()) {
+            return Err(TableError::LocationTaken {
+                location: def.location.clone(),
+                expected: def.id,
+                found: state.table_id().unwrap_or("of another writer").to_owned(),
+            });
+        }
+        let snapshot = Snapshot {
+            def: Arc::clone(def),
+            schema: def.schema.arrow(),
+            version: state.app_version,
+            files: Arc::new(state.live.values().cloned().collect()),
+            memtable: Vec::new(),
+            delta_version: delta_version(&state),
+        };
+        let table = Arc::new(Self {
+            root,
+            id: def.id,
+            snapshot: ArcSwap::from_pointee(snapshot),
+            unflushed: Mutex::default(),
+            persisted: AtomicU64::new(state.app_version.0),
+            rewriter: tokio::sync::Mutex::new(state),
+            closed: AtomicBool::new(false),
+        });
+        table.align_log().await?;
+        Ok(table)
+    }
+
+    #[must_use]
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The definition that readers see now.
+    #[must_use]
+    pub fn def(&self) -> Arc<TableDef> {
+        Arc::clone(&self.snapshot.load().def)
+    }
+
+    /// What a query reads. Costs a pointer.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The URL of the table's location, ending in `/`.
+    #[must_use]
+    pub fn url(&self) -> &url::Url {
+        &self.root.url
+    }
+
+    /// The path of a data file in [`crate::TableStore::object_store`].
+    ///
+    /// # Errors
+    /// [`TableError::BadRoot`] when the path has characters that no store takes.
+    pub fn object_path(&self, file: &DataFile) -> Result<Path, TableError> {
+        let bad = |error: object_store::path::Error| TableError::BadRoot {
+            url: self.root.url.to_string(),
+            reason: error.to_string(),
+        };
+        let base = Path::from_url_path(self.root.url.path()).map_err(bad)?;
+        let relative = Path::parse(&file.path).map_err(bad)?;
+        Ok(base.parts().chain(relative.parts()).collect())
+    }
+
+    /// The last version that the Delta log holds completely. Replay skips publications up to it.
+    #[must_use]
+    pub fn persisted_version(&self) -> Version {
+        Version(self.persisted.load(Ordering::Acquire))
+    }
+
+    /// Bytes of Arrow memory in the memtable.
+    #[must_use]
+    pub fn memtable_bytes(&self) -> u64 {
+        self.snapshot.load().memtable_bytes()
+    }
+
+    #[must_use]
+    pub fn memtable_rows(&self) -> u64 {
+        self.snapshot.load().memtable_rows()
+    }
+
+    /// The first byte of the write-ahead log that this table still needs. `None`: it needs none.
+    #[must_use]
+    pub fn oldest_unflushed_lsn(&self) -> Option<Lsn> {
+        self.unflushed.lock().pending().map(|pending| pending.lsn)
+    }
+
+    /// Whether the memtable is large enough, or what is unflushed old enough, for a flush.
+    #[must_use]
+    pub fn flush_due(&self, now: Instant) -> bool {
+        let (pending, behind) = {
+            let unflushed = self.unflushed.lock();
+            (unflushed.pending(), unflushed.log_behind)
+        };
+        let Some(pending) = pending else { return behind };
+        let age = Duration::from_millis(self.root.options.flush_age_ms);
+        behind
+            || now.saturating_duration_since(pending.since) >= age
+            || self.memtable_bytes() >= self.root.options.flush_bytes
+    }
+
+    /// Starts data files for a load that is too large for the memtable. Rows must have the schema
+    /// that the table has now ([`FileWriter::schema`]).
+    ///
+    /// # Errors
+    /// [`TableError::Closed`] when the table is being dropped.
+    pub fn new_file_writer(&self) -> Result<FileWriter, TableError> {
+        let def = self.def();
+        if self.closed.load(Ordering::Acquire) {
+            return Err(TableError::Closed { table: def.name.clone() });
+        }
+        Ok(FileWriter::new(&self.root, &def.schema))
+    }
+
+    /// Keeps `files`, which a transaction prepared and a restart has yet to publish, from the
+    /// sweep. Publishing or discarding them ends it.
+    pub fn hold(&self, files: &[DataFile]) {
+        self.root.unpublished.lock().extend(files.iter().map(|file| file.path.clone()));
+    }
+
+    /// Deletes finished files that will never be published. What cannot be deleted now is left to
+    /// [`Table::sweep`].
+    pub async fn discard(&self, files: &[DataFile]) {
+        let names: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+        delete_files(&self.root, &names).await;
+    }
+
+    /// Waits for a running flush, compaction or schema change and refuses later ones, so that the
+    /// table's files can be removed.
+    pub async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        drop(self.rewriter.lock().await);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn root(&self) -> &Arc<TableRoot> {
+        &self.root
+    }
+
+    /// The log's state, for the one task that may change it.
+    async fn lock_log(&self) -> Result<tokio::sync::MutexGuard<'_, LogState>, TableError> {
+        let state = self.rewriter.lock().await;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(TableError::Closed { table: self.def().name.clone() });
+        }
+        Ok(state)
+    }
+}
+
+fn delta_version(state: &LogState) -> i64 {
+    i64::try_from(state.version).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Light schema changes: the snapshot follows at once, the Delta log after it.
+//!
+//! The catalog's definition is the truth. Commit a change there first, then call
+//! [`Table::alter`]; after a crash between the two, opening the table completes the change. One
+//! change cannot be light: a new column whose default is not NULL must have that value in files
+//! that other Delta readers open, so those files are written anew before anybody sees the column.
+
+use super::commit::{Committed, Goal};
+use super::{Table, delta_version};
+use crate::error::TableError;
+use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
+use crate::file::{DataFile, publish_names};
+use crate::log::LogState;
+use crate::memtable::{MemPart, batch_bytes};
+use crate::snapshot::Snapshot;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tributary_types::{TableDef, TableSchema, Version};
+
+/// Files that take the place of others with the same rows.
+pub(super) struct Replacement {
+    pub(super) inputs: Vec<Arc<DataFile>>,
+    pub(super) outputs: Vec<Arc<DataFile>>,
+    /// The version of the snapshot that had the inputs.
+    pub(super) version: Version,
+}
+
+impl Table {
+    /// Makes `new_def` the table's definition: added, dropped and renamed columns, properties.
+    /// Every later snapshot has it on return, with the memtable's rows adapted; so are publications
+    /// with rows of the old schema.
+    ///
+    /// The Delta log has the change on return too, unless writing it failed; then the failure is
+    /// logged and the next flush writes it. Dropping or renaming a column turns on Delta's column
+    /// mapping. Adding a column with a default other than NULL flushes, rewrites all data files
+    /// and is the only change that takes long; publications go on meanwhile.
+    ///
+    /// # Errors
+    /// When rows cannot follow ([`TableError::TypeChange`], [`TableError::BadDefault`],
+    /// [`TableError::AddedColumnNeedsDefault`], [`TableError::PhysicalNameReused`]) or when
+    /// rewriting failed: then nothing has changed and the catalog should go back.
+    pub async fn alter(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(TableError::Closed { table: new_def.name.clone() });
+        }
+        let before = self.snapshot();
+        check_change(&before.def, &new_def, before.rows() > 0)?;
+        if fills_new_columns(&before.def.schema, &new_def.schema) {
+            return self.alter_with_rewrite(new_def).await;
+        }
+        self.check_names(&new_def).await?;
+        self.swap_schema(&new_def, &[])?;
+        let mut state = self.lock_log().await?;
+        if let Err(error) = self.log_schema(&mut state, &new_def).await {
+            self.unflushed.lock().log_behind = true;
+            tracing::warn!(table = new_def.name, %error, "the Delta log will have the schema change with the next flush");
+        }
+        self.checkpoint_if_due(&mut state).await;
+        Ok(())
+    }
+
+    /// Refuses a physical name that data files may still hold, before anything is changed.
+    async fn check_names(&self, new_def: &Arc<TableDef>) -> Result<(), TableError> {
+        let known: HashSet<_> = self.def().schema.columns.iter().map(|column| column.id).collect();
+        if new_def.schema.columns.iter().all(|column| known.contains(&column.id)) {
+            return Ok(());
+        }
+        let state = self.lock_log().await?;
+        crate::schema::metadata_for(new_def, Some(&state.metadata)).map(drop)
+    }
+
+    async fn log_schema(&self, state: &mut LogState, def: &Arc<TableDef>) -> Result<(), TableError> {
+        let goal = Goal {
+            operation: "ALTER TABLE",
+            parameters: Vec::new(),
+            def: Arc::clone(def),
+            files: state.live.clone(),
+            version: state.app_version,
+            data_change: true,
+            inputs: Vec::new(),
+        };
+        self.commit(state, goal).await?;
+        self.unflushed.lock().log_behind = false;
+        Ok(())
+    }
+
+    async fn alter_with_rewrite(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
+        let mut state = self.lock_log().await?;
+        crate::schema::metadata_for(&new_def, Some(&state.metadata))?;
+        self.flush_locked(&mut state).await?;
+        let replacement = self.rewrite_stale(&mut state, &new_def).await?;
+        self.swap_schema(&new_def, &[replacement])?;
+        self.checkpoint_if_due(&mut state).await;
+        Ok(())
+    }
+
+    /// Brings the log to the snapshot's definition, rewriting files that lack a default. For the
+    /// opening of a table.
+    pub(super) async fn align_log(&self) -> Result<(), TableError> {
+        let mut state = self.lock_log().await?;
+        let def = self.def();
+        let replacement = self.rewrite_stale(&mut state, &def).await?;
+        self.swap_schema(&def, &[replacement])
+    }
+
+    /// Rewrites the logged files that are stale under `def` and logs the result together with the
+    /// schema, as one entry. The snapshot still has the old files.
+    async fn rewrite_stale(
+        &self,
+        state: &mut LogState,
+        def: &Arc<TableDef>,
+    ) -> Result<Replacement, TableError> {
+        loop {
+            let snapshot = self.snapshot();
+            let stale =
+                |file: &&Arc<DataFile>| file.is_stale(&def.schema) && state.live.contains_key(&file.path);
+            let inputs: Vec<_> = snapshot.files.iter().filter(stale).cloned().collect();
+            let outputs = self.rewrite(&inputs, &def.schema, civil_now_micros()).await?;
+            let replacement = Replacement {
+                inputs,
+                outputs: outputs.into_iter().map(Arc::new).collect(),
+                version: snapshot.version,
+            };
+            if self.log_replacement(state, def, &replacement, "ALTER TABLE", true).await? == Committed::Yes {
+                return Ok(replacement);
+            }
+        }
+    }
+
+    /// Logs that `outputs` took the place of `inputs`, if all inputs are live still. Otherwise the
+    /// outputs are deleted. After an error they are left to the sweep, because the entry may have
+    /// reached the log.
+    pub(super) async fn log_replacement(
+        &self,
+        state: &mut LogState,
+        def: &Arc<TableDef>,
+        replacement: &Replacement,
+        operation: &'static str,
+        data_change: bool,
+    ) -> Result<Committed, TableError> {
+        let mut files = state.live.clone();
+        replacement.inputs.iter().for_each(|file| drop(files.remove(&file.path)));
+        files.extend(replacement.outputs.iter().map(|file| (file.path.clone(), Arc::clone(file))));
+        let goal = Goal {
+            operation,
+            parameters: Vec::new(),
+            def: Arc::clone(def),
+            files,
+            version: state.app_version,
+            data_change,
+            inputs: replacement.inputs.iter().map(|file| file.path.clone()).collect(),
+        };
+        let committed = self.commit(state, goal).await;
+        if matches!(committed, Ok(Committed::Void)) {
+            let outputs: Vec<_> = replacement.outputs.iter().map(|file| file.as_ref().clone()).collect();
+            self.discard(&outputs).await;
+        } else {
+            publish_names(&self.root, replacement.outputs.iter().map(|file| file.path.as_str()));
+        }
+        committed
+    }
+
+    /// Shows `def` and the replaced files, with the memtable's rows adapted.
+    fn swap_schema(&self, def: &Arc<TableDef>, replacements: &[Replacement]) -> Result<(), TableError> {
+        let mut unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        let arrow = def.schema.arrow();
+        let now = civil_now_micros();
+        let adapted = |part: &Arc<MemPart>| -> Result<Arc<MemPart>, TableError> {
+            let batch = adapt(&part.batch, &current.def.schema, &def.schema, &arrow, now)?;
+            Ok(Arc::new(MemPart { bytes: batch_bytes(&batch), batch, ..part.as_ref().clone() }))
+        };
+        let memtable = current.memtable.iter().map(adapted).collect::<Result<Vec<_>, _>>()?;
+        let mut files = Arc::clone(&current.files);
+        for replacement in replacements {
+            files = replacement.apply(&current, &files, unflushed.truncated_at);
+        }
+        if replacements.is_empty() {
+            unflushed.log_behind = true;
+        }
+        self.swap(&current, |next| {
+            next.def = Arc::clone(def);
+            next.schema = arrow;
+            next.memtable = memtable;
+            next.files = files;
+        });
+        Ok(())
+    }
+
+    /// Shows replaced files.
+    pub(super) fn swap_files(&self, replacement: &Replacement, state: &LogState) {
+        let unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        let files = replacement.apply(&current, &current.files, unflushed.truncated_at);
+        self.swap(&current, |next| {
+            next.files = files;
+            next.delta_version = delta_version(state);
+        });
+    }
+}
+
+impl Replacement {
+    /// `files` with the outputs in place of the inputs. If a truncation came after the inputs were
+    /// read, their rows are gone and so are the outputs'.
+    fn apply(
+        &self,
+        current: &Snapshot,
+        files: &Arc<Vec<Arc<DataFile>>>,
+        truncated_at: Version,
+    ) -> Arc<Vec<Arc<DataFile>>> {
+        debug_assert!(current.version >= self.version);
+        if self.inputs.is_empty() && self.outputs.is_empty() {
+            return Arc::clone(files);
+        }
+        let mine: HashSet<&str> =
+            self.inputs.iter().chain(&self.outputs).map(|file| file.path.as_str()).collect();
+        let mut kept: Vec<_> =
+            files.iter().filter(|file| !mine.contains(file.path.as_str())).cloned().collect();
+        if truncated_at <= self.version {
+            kept.extend(self.outputs.iter().cloned());
+        }
+        Arc::new(kept)
+    }
+}
+
+/// Whether `new` adds a column that existing rows must get a value for.
+fn fills_new_columns(old: &TableSchema, new: &TableSchema) -> bool {
+    new.columns.iter().any(|column| old.index_of_id(column.id).is_none() && fills_old_rows(column))
+}

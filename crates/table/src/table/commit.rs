@@ -1,0 +1,191 @@
+//! Bringing the Delta log to a wanted set of files, against other writers.
+
+use super::{Table, delta_version};
+use crate::error::TableError;
+use crate::file::DataFile;
+use crate::log::{LogChange, LogState, Written, commit_info};
+use crate::schema::{metadata_for, now_ms, protocol_for, same_metadata};
+use deltalake_core::kernel::{Action, Metadata, Protocol, Transaction};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tributary_types::{TableDef, Version};
+
+/// Versions that other writers may take in a row before we give up.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// Files by path.
+pub(super) type FileSet = BTreeMap<String, Arc<DataFile>>;
+
+/// What an entry should make of the log.
+pub(super) struct Goal {
+    pub(super) operation: &'static str,
+    pub(super) parameters: Vec<(&'static str, Value)>,
+    pub(super) def: Arc<TableDef>,
+    /// All files that should be live, and no others.
+    pub(super) files: FileSet,
+    /// The table version whose rows are then all in the log.
+    pub(super) version: Version,
+    /// `false` when rows only moved between files.
+    pub(super) data_change: bool,
+    /// Files that must still be live, or the goal is void.
+    pub(super) inputs: Vec<String>,
+}
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Committed {
+    /// The log has what the goal asked for.
+    Yes,
+    /// Another writer removed an input: nothing was written.
+    Void,
+}
+
+/// An entry that would bring the log to a goal, and what the state is after it.
+struct Entry {
+    actions: Vec<Action>,
+    metadata: Metadata,
+    protocol: Protocol,
+}
+
+impl Table {
+    /// Writes at most one entry that brings the log from `state` to `goal`. If another writer took
+    /// the version, its changes are taken into the snapshot and the goal, and it is tried again.
+    /// On `Yes` the entry is durable and `state`, the snapshot's Delta version and the persisted
+    /// version are up to date.
+    pub(super) async fn commit(&self, state: &mut LogState, mut goal: Goal) -> Result<Committed, TableError> {
+        for _ in 0..ATTEMPTS_MAX {
+            if goal.inputs.iter().any(|path| !state.live.contains_key(path)) {
+                return Ok(Committed::Void);
+            }
+            let Some(entry) = entry_for(state, &goal, self.root.log.app_id())? else {
+                self.log_is_at(state);
+                return Ok(Committed::Yes);
+            };
+            let version = state.version + 1;
+            if self.write_or_find(state, &mut goal, version, &entry.actions).await? == Written::Yes {
+                state.version = version;
+                state.metadata = entry.metadata;
+                state.protocol = entry.protocol;
+                state.live = goal.files;
+                state.app_version = goal.version.max(state.app_version);
+                state.uncheckpointed += 1;
+                self.log_is_at(state);
+                return Ok(Committed::Yes);
+            }
+        }
+        Err(TableError::Raced { location: self.root.log.location().to_owned(), attempts: ATTEMPTS_MAX })
+    }
+
+    /// Writes an entry. `Taken` leaves the newest state in `state` and others' changes in `goal`.
+    /// So does an error whose entry is in the log after all: the next round finds nothing to do.
+    async fn write_or_find(
+        &self,
+        state: &mut LogState,
+        goal: &mut Goal,
+        version: u64,
+        actions: &[Action],
+    ) -> Result<Written, TableError> {
+        match self.root.log.write(version, actions).await {
+            Ok(Written::Yes) => Ok(Written::Yes),
+            Ok(Written::Taken) => {
+                self.catch_up(state, goal).await?;
+                Ok(Written::Taken)
+            }
+            Err(error) => match self.catch_up(state, goal).await {
+                Ok(()) if state.version >= version => Ok(Written::Taken),
+                _ => Err(error),
+            },
+        }
+    }
+
+    async fn catch_up(&self, state: &mut LogState, goal: &mut Goal) -> Result<(), TableError> {
+        let fresh = self.root.log.load(&goal.def.schema).await?;
+        if fresh.table_id() != state.table_id() {
+            return Err(TableError::LocationTaken {
+                location: self.root.log.location().to_owned(),
+                expected: self.id,
+                found: fresh.table_id().unwrap_or("of another writer").to_owned(),
+            });
+        }
+        let change = state.advance(fresh);
+        let persisted = state.app_version;
+        let truncated_at = self.take_in(&change, persisted);
+        let truncates = truncated_at > persisted && truncated_at <= goal.version;
+        goal.files.retain(|path, _| !change.gone.contains(path));
+        if !truncates {
+            for file in change.added {
+                goal.files.entry(file.path.clone()).or_insert(file);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes other writers' changes into the snapshot, unless a truncation that is not in the log
+    /// yet wiped them out. Returns the version of the last truncation.
+    fn take_in(&self, change: &LogChange, persisted: Version) -> Version {
+        let unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        let have: HashSet<&str> = current.files.iter().map(|file| file.path.as_str()).collect();
+        let new = change.added.iter().filter(|file| !have.contains(file.path.as_str()));
+        let mut files: Vec<_> =
+            current.files.iter().filter(|file| !change.gone.contains(&file.path)).cloned().collect();
+        if unflushed.truncated_at <= persisted {
+            files.extend(new.cloned());
+        }
+        self.swap(&current, |next| next.files = Arc::new(files));
+        unflushed.truncated_at
+    }
+
+    fn log_is_at(&self, state: &LogState) {
+        let _unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        self.swap(&current, |next| next.delta_version = delta_version(state));
+        self.persisted.store(state.app_version.0, Ordering::Release);
+    }
+
+    /// Writes a checkpoint when enough entries have come since the last. A failure costs readers
+    /// time, nothing else, so it is logged and tried again after the next commit.
+    pub(super) async fn checkpoint_if_due(&self, state: &mut LogState) {
+        if state.uncheckpointed < self.root.options.checkpoint_every.max(1) {
+            return;
+        }
+        match self.root.log.checkpoint().await {
+            Ok(()) => state.uncheckpointed = 0,
+            Err(error) => tracing::warn!(table = %self.id, %error, "a Delta checkpoint could not be written"),
+        }
+    }
+}
+
+/// The entry from `state` to `goal`, `None` when the log is there already.
+fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry>, TableError> {
+    let metadata = metadata_for(&goal.def, Some(&state.metadata))?;
+    let protocol = protocol_for(&metadata, Some(&state.protocol))?;
+    let mut actions = Vec::new();
+    if protocol != state.protocol {
+        actions.push(Action::Protocol(protocol.clone()));
+    }
+    let metadata = if same_metadata(&metadata, &state.metadata) {
+        state.metadata.clone()
+    } else {
+        actions.push(Action::Metadata(metadata.clone()));
+        metadata
+    };
+    let now = now_ms();
+    let removed = state.live.iter().filter(|(path, _)| !goal.files.contains_key(*path));
+    actions.extend(removed.map(|(_, file)| Action::Remove(file.to_remove(goal.data_change, now))));
+    let blind_append = actions.is_empty();
+    let added = goal.files.iter().filter(|(path, _)| !state.live.contains_key(*path));
+    actions.extend(added.map(|(_, file)| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
+    // The library records application versions without enforcing them: comparing is up to us.
+    if goal.version > state.app_version {
+        let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
+        actions.push(Action::Txn(Transaction::new_with_last_update(app_id, version, Some(now))));
+    }
+    if actions.is_empty() {
+        return Ok(None);
+    }
+    actions.insert(0, commit_info(goal.operation, blind_append, &goal.parameters));
+    Ok(Some(Entry { actions, metadata, protocol }))
+}

@@ -1,0 +1,180 @@
+//! Moving the memtable into data files and the Delta log.
+//!
+//! Two steps, either of which may fail without losing a row. *Spill*: the memtable's rows are
+//! written to sorted files and the snapshot shows them from there. *Log*: one Delta entry brings
+//! the log to the frozen version. A crash between leaves files that nothing refers to, and the
+//! write-ahead log still has their rows. Publications go on meanwhile.
+
+use super::commit::{FileSet, Goal};
+use super::{Pending, Table};
+use crate::error::TableError;
+use crate::evolve::civil_now_micros;
+use crate::file::{DataFile, FileReader, RunWriter, publish_names};
+use crate::log::LogState;
+use crate::snapshot::Snapshot;
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tributary_types::{TableSchema, Version};
+
+/// What a flush did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlushReport {
+    /// All rows up to this version are in the Delta log now.
+    pub version: Version,
+    pub delta_version: i64,
+    /// Rows that came from the memtable.
+    pub rows: u64,
+    /// Files that this flush wrote.
+    pub files: usize,
+    pub bytes: u64,
+}
+
+impl Table {
+    /// Moves everything published so far into data files and the Delta log. `None`: there was
+    /// nothing to do. On return the rows up to the report's version are durable without the
+    /// write-ahead log.
+    ///
+    /// # Errors
+    /// Of storage, Parquet or the log. No row is lost or shown twice: what was not written stays
+    /// in the memtable, what was written but not logged stays visible, and
+    /// [`Table::oldest_unflushed_lsn`] keeps the write-ahead log from being trimmed.
+    pub async fn flush(&self) -> Result<Option<FlushReport>, TableError> {
+        let mut state = self.lock_log().await?;
+        let report = self.flush_locked(&mut state).await?;
+        self.checkpoint_if_due(&mut state).await;
+        Ok(report)
+    }
+
+    pub(super) async fn flush_locked(&self, state: &mut LogState) -> Result<Option<FlushReport>, TableError> {
+        let Some(frozen) = self.freeze() else { return Ok(None) };
+        let (files, written) = self.spill(&frozen, state).await?;
+        let goal = Goal {
+            operation: "WRITE",
+            parameters: vec![("mode", json!("Append"))],
+            def: Arc::clone(&frozen.def),
+            files,
+            version: frozen.version,
+            data_change: true,
+            inputs: Vec::new(),
+        };
+        self.commit(state, goal).await?;
+        self.settle();
+        Ok(Some(FlushReport {
+            version: state.app_version,
+            delta_version: super::delta_version(state),
+            rows: frozen.memtable_rows(),
+            files: written.len(),
+            bytes: written.iter().map(|file| file.size_bytes).sum(),
+        }))
+    }
+
+    /// The snapshot to flush, `None` when the log has everything.
+    fn freeze(&self) -> Option<Arc<Snapshot>> {
+        let mut unflushed = self.unflushed.lock();
+        if unflushed.pending().is_none() && !unflushed.log_behind {
+            return None;
+        }
+        let current = self.snapshot.load_full();
+        unflushed.frozen_parts = current.memtable.len();
+        let active = unflushed.active.take();
+        unflushed.frozen = Pending::join(unflushed.frozen, active);
+        Some(current)
+    }
+
+    fn settle(&self) {
+        let mut unflushed = self.unflushed.lock();
+        unflushed.frozen = None;
+        unflushed.log_behind = false;
+    }
+
+    /// Writes the frozen memtable to files, and anew the unlogged files that lack a column's
+    /// default. Returns all files of the frozen version, and those that were written.
+    async fn spill(
+        &self,
+        frozen: &Snapshot,
+        state: &LogState,
+    ) -> Result<(FileSet, Vec<Arc<DataFile>>), TableError> {
+        let schema = &frozen.def.schema;
+        let stale = |file: &&Arc<DataFile>| !state.live.contains_key(&file.path) && file.is_stale(schema);
+        let replaced: Vec<_> = frozen.files.iter().filter(stale).cloned().collect();
+        let mut written = self.write_memtable(frozen).await?;
+        match self.rewrite(&replaced, schema, civil_now_micros()).await {
+            Ok(files) => written.extend(files),
+            Err(error) => {
+                self.discard(&written).await;
+                return Err(error);
+            }
+        }
+        let written: Vec<_> = written.into_iter().map(Arc::new).collect();
+        let gone: HashSet<&str> = replaced.iter().map(|file| file.path.as_str()).collect();
+        self.swap_spilled(frozen, &gone, &written);
+        let kept = frozen.files.iter().filter(|file| !gone.contains(file.path.as_str()));
+        let files = kept.chain(&written).map(|file| (file.path.clone(), Arc::clone(file))).collect();
+        Ok((files, written))
+    }
+
+    async fn write_memtable(&self, frozen: &Snapshot) -> Result<Vec<DataFile>, TableError> {
+        if frozen.memtable.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut writer = RunWriter::new(&self.root, &frozen.def.schema);
+        for part in &frozen.memtable {
+            if let Err(error) = writer.append(part.batch.clone()).await {
+                writer.abort().await;
+                return Err(error);
+            }
+        }
+        writer.finish().await
+    }
+
+    /// The rows of `inputs` in new files of `schema`, which are durable and in no log.
+    pub(super) async fn rewrite(
+        &self,
+        inputs: &[Arc<DataFile>],
+        schema: &Arc<TableSchema>,
+        now_micros: i64,
+    ) -> Result<Vec<DataFile>, TableError> {
+        let mut writer = RunWriter::new(&self.root, schema);
+        for file in inputs {
+            if let Err(error) = self.copy_rows(file, schema, now_micros, &mut writer).await {
+                writer.abort().await;
+                return Err(error);
+            }
+        }
+        writer.finish().await
+    }
+
+    async fn copy_rows(
+        &self,
+        file: &DataFile,
+        schema: &Arc<TableSchema>,
+        now_micros: i64,
+        writer: &mut RunWriter,
+    ) -> Result<(), TableError> {
+        let mut reader = FileReader::open(&self.root, file, schema, now_micros).await?;
+        while let Some(batch) = reader.next().await? {
+            writer.append(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows the frozen rows from files instead of the memtable. A truncation since then has
+    /// removed them already.
+    fn swap_spilled(&self, frozen: &Snapshot, gone: &HashSet<&str>, written: &[Arc<DataFile>]) {
+        let mut unflushed = self.unflushed.lock();
+        publish_names(&self.root, written.iter().map(|file| file.path.as_str()));
+        if unflushed.truncated_at > frozen.version {
+            return;
+        }
+        let current = self.snapshot.load_full();
+        let frozen_parts = std::mem::take(&mut unflushed.frozen_parts);
+        let mut files: Vec<_> =
+            current.files.iter().filter(|file| !gone.contains(file.path.as_str())).cloned().collect();
+        files.extend(written.iter().cloned());
+        self.swap(&current, |next| {
+            next.memtable.drain(..frozen_parts);
+            next.files = Arc::new(files);
+        });
+    }
+}

@@ -1,0 +1,131 @@
+//! Making committed rows visible: a swap of the snapshot, no I/O.
+
+use super::{Pending, Table};
+use crate::error::TableError;
+use crate::evolve::{adapt, assemble, civil_now_micros};
+use crate::file::{DataFile, publish_names};
+use crate::memtable::{MemPart, append, batch_bytes};
+use crate::snapshot::Snapshot;
+use arrow::array::RecordBatch;
+use std::sync::Arc;
+use std::time::Instant;
+use tributary_types::{Lsn, TableSchema, Version};
+
+/// Rows of one transaction, committed in the write-ahead log.
+#[derive(Debug)]
+pub struct Publication {
+    /// Above the snapshot's. A commit that found no space in the write-ahead log leaves a gap.
+    pub version: Version,
+    /// The schema of `batches`. Rows of an older schema are adapted to the table's.
+    pub schema: Arc<TableSchema>,
+    /// Rows for the memtable, in order of arrival.
+    pub batches: Vec<RecordBatch>,
+    /// Finished files of a large load.
+    pub files: Vec<DataFile>,
+    /// The first byte of the write-ahead log that holds any of this.
+    pub lsn: Lsn,
+}
+
+impl Table {
+    /// Makes the rows visible to every later [`Table::snapshot`]. Does no I/O and is not blocked
+    /// by a flush; durability is the write-ahead log's.
+    ///
+    /// Rows in `files` that were written before a column with a default was added show NULL there
+    /// until the next flush has rewritten them.
+    ///
+    /// # Errors
+    /// [`TableError::OutOfOrder`] and [`TableError::SchemaMismatch`]: nothing has changed. Both
+    /// are mistakes of the caller.
+    pub fn publish(&self, publication: Publication) -> Result<(), TableError> {
+        let Publication { version, schema, batches, files, lsn } = publication;
+        let since = Instant::now();
+        let mut unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        check_order(&current, version)?;
+        let mut memtable = current.memtable.clone();
+        for batch in batches {
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let batch = fit(&current, &schema, &batch)?;
+            let part = MemPart { version, bytes: batch_bytes(&batch), batch, lsn, since };
+            append(&mut memtable, unflushed.frozen_parts, part)?;
+        }
+        let all_files = with_files(&current, files);
+        publish_names(&self.root, all_files[current.files.len()..].iter().map(|file| file.path.as_str()));
+        unflushed.active = Pending::join(unflushed.active, Some(Pending { lsn, since }));
+        self.swap(&current, |next| {
+            next.version = version;
+            next.memtable = memtable;
+            next.files = all_files;
+        });
+        Ok(())
+    }
+
+    /// Makes all rows of lower versions disappear for every later snapshot. The next flush removes
+    /// their files from the Delta log.
+    ///
+    /// # Errors
+    /// [`TableError::OutOfOrder`]: nothing has changed.
+    pub fn publish_truncate(&self, version: Version, lsn: Lsn) -> Result<(), TableError> {
+        let mut unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        check_order(&current, version)?;
+        let pending = Pending { lsn, since: Instant::now() };
+        unflushed.active = Pending::join(unflushed.active, Some(pending));
+        unflushed.frozen_parts = 0;
+        unflushed.truncated_at = version;
+        self.swap(&current, |next| {
+            next.version = version;
+            next.memtable = Vec::new();
+            next.files = Arc::default();
+        });
+        Ok(())
+    }
+
+    /// Puts a changed copy of `current` in its place. The caller holds the unflushed lock, so
+    /// nobody else swaps between.
+    pub(super) fn swap(&self, current: &Snapshot, change: impl FnOnce(&mut Snapshot)) {
+        let mut next = current.clone();
+        change(&mut next);
+        self.snapshot.store(Arc::new(next));
+    }
+}
+
+fn check_order(current: &Snapshot, version: Version) -> Result<(), TableError> {
+    let expected = current.version.next();
+    if version >= expected {
+        return Ok(());
+    }
+    Err(TableError::OutOfOrder {
+        table: current.def.name.clone(),
+        current: current.version,
+        expected,
+        given: version,
+    })
+}
+
+/// The batch under the snapshot's own schema, so that all parts share one.
+fn fit(current: &Snapshot, schema: &TableSchema, batch: &RecordBatch) -> Result<RecordBatch, TableError> {
+    let wanted = &current.def.schema;
+    let fitted = if schema.version == wanted.version {
+        assemble(&current.schema, batch.columns().to_vec(), batch.num_rows(), wanted)
+    } else {
+        adapt(batch, schema, wanted, &current.schema, civil_now_micros())
+    };
+    fitted.map_err(|error| match error {
+        TableError::SchemaMismatch { schema_version, detail, .. } => {
+            TableError::SchemaMismatch { table: current.def.name.clone(), schema_version, detail }
+        }
+        other => other,
+    })
+}
+
+fn with_files(current: &Snapshot, files: Vec<DataFile>) -> Arc<Vec<Arc<DataFile>>> {
+    if files.is_empty() {
+        return Arc::clone(&current.files);
+    }
+    let mut all = current.files.as_ref().clone();
+    all.extend(files.into_iter().map(Arc::new));
+    Arc::new(all)
+}

@@ -1,0 +1,73 @@
+//! Deleting files that left the table, and those that a crash or a failure left behind.
+
+use super::Table;
+use crate::durable::sweep_staged;
+use crate::error::{TableError, blocking};
+use crate::file::delete_files;
+use crate::schema::now_ms;
+use futures::TryStreamExt;
+use object_store::ObjectMeta;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// What a sweep deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    pub files: u64,
+    pub bytes: u64,
+}
+
+impl Table {
+    /// Deletes data files that are neither in the Delta log nor in the snapshot nor being written,
+    /// once they have been out of use for the store's `keep_removed_files_ms`. Older versions of
+    /// the Delta table can then not be read any more.
+    ///
+    /// # Errors
+    /// Of storage or the log. It may be repeated.
+    pub async fn sweep(&self) -> Result<SweepReport, TableError> {
+        let state = self.lock_log().await?;
+        let keep_ms = self.root.options.keep_removed_files_ms;
+        let before_ms = now_ms().saturating_sub_unsigned(keep_ms);
+        let listed = self.old_files(before_ms).await?;
+        let mut used: HashSet<String> = self.root.log.removed_since(before_ms).await?;
+        used.extend(state.live.keys().cloned());
+        used.extend(self.snapshot.load().files.iter().map(|file| file.path.clone()));
+        used.extend(self.root.unpublished.lock().iter().cloned());
+        let unused: Vec<_> =
+            listed.into_iter().filter(|meta| !used.contains(meta.location.as_ref())).collect();
+        let names: Vec<String> = unused.iter().map(|meta| meta.location.to_string()).collect();
+        delete_files(&self.root, &names).await;
+        self.sweep_directory(Duration::from_millis(keep_ms)).await?;
+        Ok(SweepReport { files: names.len() as u64, bytes: unused.iter().map(|meta| meta.size).sum() })
+    }
+
+    /// Data files in storage that were written before that time.
+    async fn old_files(&self, before_ms: i64) -> Result<Vec<ObjectMeta>, TableError> {
+        let is_data = |meta: &ObjectMeta| {
+            let path = meta.location.as_ref();
+            path.ends_with(".parquet") && !path.starts_with("_delta_log/")
+        };
+        self.root
+            .store
+            .list(None)
+            .try_filter(|meta| {
+                let old = meta.last_modified.timestamp_millis() <= before_ms;
+                futures::future::ready(old && is_data(meta))
+            })
+            .try_collect()
+            .await
+            .map_err(TableError::storage(format!("listing the files of '{}'", self.root.log.location())))
+    }
+
+    async fn sweep_directory(&self, age: Duration) -> Result<(), TableError> {
+        let Some(directory) = self.root.directory.clone() else { return Ok(()) };
+        blocking("sweeping staged files", move || {
+            sweep_staged(&directory, age).map(drop).map_err(|source| TableError::Local {
+                doing: "sweeping staged files below",
+                path: directory,
+                source,
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,4 @@
+mod failure;
+mod files;
+mod flush;
+mod schema_change;

@@ -1,0 +1,164 @@
+use crate::options::StoreOptions;
+use crate::table::Publication;
+use crate::testing::{Bench, Fault, expected, logged, publish, rows, two_columns, visible};
+use crate::{DataFile, Table};
+use tributary_types::{Lsn, Version};
+
+fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
+    let publication = Publication {
+        version: Version(version),
+        schema: two_columns().schema.clone(),
+        batches: Vec::new(),
+        files,
+        lsn: Lsn(version * 100),
+    };
+    table.publish(publication).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_load_goes_to_files_of_the_target_size_past_the_memtable() {
+    let bench = Bench::with(StoreOptions { target_file_bytes: 100_000, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    for start in (0..400_000).step_by(10_000) {
+        writer.append(rows(start..start + 10_000)).await.unwrap();
+    }
+    let files = writer.finish().await.unwrap();
+    assert!(files.len() > 1, "{files:?}");
+    assert_eq!(files.iter().map(|file| file.rows).sum::<u64>(), 400_000);
+    assert_eq!(visible(&table).await.len(), 0);
+    assert_eq!(table.flush().await.unwrap(), None);
+
+    // The commit record of the write-ahead log has the files; a restart publishes them again.
+    let record = serde_json::to_string(&files).unwrap();
+    publish_files(&table, 1, files);
+    assert_eq!(table.snapshot().rows(), 400_000);
+    assert_eq!(table.memtable_bytes(), 0);
+    let table = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(table.persisted_version(), Version(0));
+    publish_files(&table, 1, serde_json::from_str(&record).unwrap());
+    table.flush().await.unwrap().unwrap();
+    let table = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(table.persisted_version(), Version(1));
+    assert_eq!(visible(&table).await, expected(0..400_000));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_aborted_or_discarded_load_leaves_no_file() {
+    let bench = Bench::with(StoreOptions { target_file_bytes: 1000, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows(0..200_000)).await.unwrap();
+    writer.abort().await;
+    assert_eq!(bench.data_files(), Vec::<String>::new());
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows(0..200_000)).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    assert_eq!(bench.data_files().len(), files.len());
+    table.discard(&files).await;
+    assert_eq!(bench.data_files(), Vec::<String>::new());
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows([1])).await.unwrap();
+    bench.faults.fail_next(".parquet", Fault::Before);
+    writer.finish().await.unwrap_err();
+    assert_eq!(bench.data_files(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sweep_spares_files_that_wait_for_their_publication() {
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows([1])).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    assert_eq!(table.sweep().await.unwrap().files, 0);
+    let restarted = bench.store.open(&two_columns()).await.unwrap();
+    restarted.hold(&files);
+    assert_eq!(restarted.sweep().await.unwrap().files, 0);
+    publish_files(&restarted, 1, files);
+    assert_eq!(restarted.sweep().await.unwrap().files, 0);
+    assert_eq!(visible(&restarted).await, expected([1]));
+    restarted.publish_truncate(Version(2), Lsn(200)).unwrap();
+    restarted.flush().await.unwrap();
+    assert_eq!(restarted.sweep().await.unwrap().files, 1);
+    assert_eq!(bench.data_files(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn removed_files_stay_for_readers_of_older_versions() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    table.flush().await.unwrap();
+    table.publish_truncate(Version(2), Lsn(200)).unwrap();
+    table.flush().await.unwrap();
+    assert_eq!(table.sweep().await.unwrap().files, 0);
+    assert_eq!(bench.data_files().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compaction_turns_many_small_files_into_one_with_the_same_rows() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 0..7 {
+        publish(&table, [id * 2 + 1, id * 2]);
+        table.flush().await.unwrap();
+    }
+    assert_eq!(table.compact().await.unwrap(), None);
+    publish(&table, [14]);
+    table.flush().await.unwrap();
+    publish(&table, [15]);
+    let report = table.compact().await.unwrap().unwrap();
+    assert_eq!((report.files_before, report.files_after, report.rows), (8, 1, 15));
+    assert_eq!(visible(&table).await, expected(0..16));
+    assert_eq!(logged(&table).await, expected(0..15));
+    table.flush().await.unwrap();
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.snapshot().files.len(), 2);
+    assert_eq!(visible(&again).await, expected(0..16));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_truncation_during_a_compaction_wins() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 0..2 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    let gate = bench.faults.hold_next(".parquet");
+    let compaction = tokio::spawn({
+        let table = std::sync::Arc::clone(&table);
+        async move { table.compact().await }
+    });
+    gate.arrived().await;
+    table.publish_truncate(Version(3), Lsn(300)).unwrap();
+    gate.open();
+    compaction.await.unwrap().unwrap();
+    assert_eq!(visible(&table).await, expected([]));
+    table.flush().await.unwrap();
+    assert_eq!(logged(&table).await, expected([]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_whose_input_another_writer_removed_changes_nothing() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 0..2 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    let other = bench.store.open(&two_columns()).await.unwrap();
+    let gate = bench.faults.hold_next(".parquet");
+    let compaction = tokio::spawn({
+        let table = std::sync::Arc::clone(&table);
+        async move { table.compact().await }
+    });
+    gate.arrived().await;
+    assert_eq!(other.compact().await.unwrap().unwrap().rows, 2);
+    gate.open();
+    assert_eq!(compaction.await.unwrap().unwrap(), None);
+    assert_eq!(visible(&table).await, expected([0, 1]));
+    assert_eq!(logged(&table).await, expected([0, 1]));
+    assert_eq!(bench.data_files().len(), 3);
+}

@@ -1,0 +1,349 @@
+use crate::TableStore;
+use crate::error::TableError;
+use crate::options::StoreOptions;
+use crate::testing::{
+    Bench, Fault, column, def_of, expected, logged, publication, publish, rows, two_columns, visible,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tributary_types::{DataType, Lsn, TableId, Version};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn published_rows_are_visible_at_once_and_survive_a_flush_and_a_restart() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    assert_eq!(table.persisted_version(), Version(0));
+    publish(&table, [3, 1]);
+    publish(&table, [2]);
+    assert_eq!(visible(&table).await, expected(1..=3));
+    assert_eq!(table.oldest_unflushed_lsn(), Some(Lsn(100)));
+
+    let report = table.flush().await.unwrap().unwrap();
+    assert_eq!((report.version, report.delta_version, report.rows, report.files), (Version(2), 1, 3, 1));
+    assert_eq!(table.oldest_unflushed_lsn(), None);
+    assert_eq!(table.memtable_bytes(), 0);
+    assert_eq!(visible(&table).await, expected(1..=3));
+    assert_eq!(table.flush().await.unwrap(), None);
+
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.persisted_version(), Version(2));
+    assert_eq!(again.snapshot().version, Version(2));
+    assert_eq!(again.snapshot().delta_version, 1);
+    assert_eq!(again.snapshot().files, table.snapshot().files);
+    assert_eq!(visible(&again).await, expected(1..=3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_sorted_by_the_key_columns() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [5, 3]);
+    publish(&table, [4, 1, 2]);
+    table.flush().await.unwrap();
+    let snapshot = table.snapshot();
+    let mut reader = crate::file::FileReader::open(table.root(), &snapshot.files[0], &snapshot.def.schema, 0)
+        .await
+        .unwrap();
+    assert_eq!(reader.next().await.unwrap().unwrap(), rows(1..=5));
+    assert!(reader.next().await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_must_grow_and_may_have_gaps() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let given = |version| table.publish(publication(&two_columns().schema, version, rows([version as i64])));
+    given(2).unwrap();
+    given(5).unwrap();
+    for version in [1, 5] {
+        let error = given(version).unwrap_err();
+        assert!(matches!(error, TableError::OutOfOrder { .. }), "{error}");
+    }
+    assert!(table.publish_truncate(Version(5), Lsn(500)).is_err());
+    assert_eq!(visible(&table).await, expected([2, 5]));
+    assert_eq!(table.flush().await.unwrap().unwrap().version, Version(5));
+    assert_eq!(bench.store.open(&two_columns()).await.unwrap().snapshot().version, Version(5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_another_schema_are_never_published() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let narrow = rows([1]).project(&[0]).unwrap();
+    let error = table.publish(publication(&two_columns().schema, 1, narrow)).unwrap_err();
+    assert!(error.to_string().contains("table 'events' do not fit its schema version 1"), "{error}");
+    assert_eq!(table.snapshot().version, Version(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publications_go_on_while_a_flush_writes_its_file() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    let gate = bench.faults.hold_next(".parquet");
+    let flush = tokio::spawn({
+        let table = Arc::clone(&table);
+        async move { table.flush().await }
+    });
+    gate.arrived().await;
+    publish(&table, [2]);
+    publish(&table, [3]);
+    assert_eq!(visible(&table).await, expected(1..=3));
+    assert_eq!(table.oldest_unflushed_lsn(), Some(Lsn(100)));
+    gate.open();
+    assert_eq!(flush.await.unwrap().unwrap().unwrap().version, Version(1));
+    assert_eq!(visible(&table).await, expected(1..=3));
+    assert_eq!(logged(&table).await, expected([1]));
+    assert_eq!(table.persisted_version(), Version(1));
+    assert_eq!(table.oldest_unflushed_lsn(), Some(Lsn(200)));
+    table.flush().await.unwrap();
+    assert_eq!(logged(&table).await, expected(1..=3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn truncation_removes_files_and_memtable_and_later_rows_stay() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    table.flush().await.unwrap();
+    publish(&table, [2]);
+    table.publish_truncate(Version(3), Lsn(300)).unwrap();
+    assert_eq!(visible(&table).await, expected([]));
+    assert_eq!(table.oldest_unflushed_lsn(), Some(Lsn(200)));
+    publish(&table, [4]);
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, expected([4]));
+    assert_eq!(logged(&table).await, expected([4]));
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!((again.persisted_version(), visible(&again).await), (Version(4), expected([4])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_truncation_during_a_flush_wins_over_the_rows_that_the_flush_writes() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    let gate = bench.faults.hold_next(".parquet");
+    let flush = tokio::spawn({
+        let table = Arc::clone(&table);
+        async move { table.flush().await }
+    });
+    gate.arrived().await;
+    table.publish_truncate(Version(2), Lsn(200)).unwrap();
+    publish(&table, [3]);
+    gate.open();
+    flush.await.unwrap().unwrap();
+    assert_eq!(visible(&table).await, expected([3]));
+    assert_eq!(table.persisted_version(), Version(1));
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, expected([3]));
+    assert_eq!(logged(&table).await, expected([3]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_publication_without_rows_counts_as_a_version_and_is_persisted() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, []);
+    assert_eq!(table.oldest_unflushed_lsn(), Some(Lsn(100)));
+    let report = table.flush().await.unwrap().unwrap();
+    assert_eq!((report.version, report.files), (Version(1), 0));
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.persisted_version(), Version(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_is_due_by_bytes_or_by_age() {
+    let options = StoreOptions { flush_bytes: 1000, flush_age_ms: 60_000, ..StoreOptions::default() };
+    let bench = Bench::with(options);
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let now = Instant::now();
+    assert!(!table.flush_due(now + Duration::from_secs(3600)));
+    publish(&table, [1]);
+    assert!(!table.flush_due(now));
+    assert!(table.flush_due(Instant::now() + Duration::from_secs(60)));
+    publish(&table, 0..1000);
+    assert!(table.flush_due(now));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_local_store_leaves_only_named_files_and_removal_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = TableStore::local(&dir.path().join("new/root"), StoreOptions::default()).unwrap();
+    let table = store.create(&two_columns()).await.unwrap();
+    publish(&table, 0..100);
+    table.flush().await.unwrap();
+    let location = dir.path().join("new/root/demo/events-7");
+    let names: Vec<_> = std::fs::read_dir(&location)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(names.iter().all(|name| !name.contains('#')), "{names:?}");
+    assert_eq!(
+        store.url(&two_columns()),
+        url::Url::from_directory_path(location.canonicalize().unwrap()).unwrap().to_string()
+    );
+    table.close().await;
+    assert!(matches!(table.flush().await, Err(TableError::Closed { .. })));
+    store.remove("demo/events-7").await.unwrap();
+    assert!(!location.exists());
+    store.remove("demo/events-7").await.unwrap();
+    assert!(store.remove("").await.is_err());
+    assert!(store.remove("demo/../..").await.is_err());
+    assert!(matches!(store.open(&two_columns()).await, Err(TableError::NotFound { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn creating_a_table_twice_opens_it_and_never_takes_anothers_place() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    table.flush().await.unwrap();
+    let again = bench.store.create(&two_columns()).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1]));
+    let mut other = two_columns().as_ref().clone();
+    other.id = TableId(8);
+    let error = bench.store.create(&Arc::new(other)).await.err().unwrap();
+    assert!(error.to_string().contains("holds table 7, not table 8"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkpoint_is_written_every_so_many_commits_and_the_table_opens_from_it() {
+    let bench = Bench::with(StoreOptions { checkpoint_every: 3, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 1..=4 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    let log = bench.dir.path().join("demo/events-7/_delta_log");
+    assert!(log.join("00000000000000000003.checkpoint.parquet").exists());
+    std::fs::remove_file(log.join("00000000000000000001.json")).unwrap();
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.persisted_version(), Version(4));
+    assert_eq!(visible(&again).await, expected(1..=4));
+    assert_eq!(again.snapshot().files, table.snapshot().files);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_checkpoint_does_not_fail_the_flush() {
+    let bench = Bench::with(StoreOptions { checkpoint_every: 1, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    bench.faults.fail_next("checkpoint", Fault::Before);
+    publish(&table, [1]);
+    table.flush().await.unwrap().unwrap();
+    publish(&table, [2]);
+    table.flush().await.unwrap().unwrap();
+    assert!(
+        bench.dir.path().join("demo/events-7/_delta_log/00000000000000000002.checkpoint.parquet").exists()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_writers_commit_is_taken_in_and_never_overwritten() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let stale = bench.store.open(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    table.flush().await.unwrap();
+    // The second handle stands for another engine: it has its own application id and rows.
+    let other = StoreOptions { node: "elsewhere".to_owned(), ..StoreOptions::default() };
+    let other =
+        TableStore::with_object_store(bench.store.object_store(), bench.store.root_url().clone(), other)
+            .unwrap();
+    let foreign = other.open(&two_columns()).await.unwrap();
+    assert_eq!(foreign.persisted_version(), Version(0));
+    publish(&foreign, [10]);
+    foreign.flush().await.unwrap();
+
+    publish(&table, [2]);
+    let report = table.flush().await.unwrap().unwrap();
+    assert_eq!(report.delta_version, 3);
+    assert_eq!(visible(&table).await, expected([1, 2, 10]));
+    assert_eq!(logged(&table).await, expected([1, 2, 10]));
+    assert_eq!(stale.persisted_version(), Version(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_type_comes_back_from_a_file_as_it_was() {
+    use arrow::array::{ArrayRef, RecordBatch, StringArray};
+    let types = [
+        (DataType::Int, "1", "-2147483648"),
+        (DataType::Boolean, "true", "false"),
+        (DataType::TinyInt, "127", "-128"),
+        (DataType::SmallInt, "32767", "-32768"),
+        (DataType::BigInt, "9223372036854775807", "-9223372036854775808"),
+        (DataType::LargeInt, "99999999999999999999999999999999999999", "-1"),
+        (DataType::Float, "1.5", "-0.1"),
+        (DataType::Double, "1e300", "-0.1"),
+        (DataType::Decimal { precision: 20, scale: 5 }, "123456789012345.12345", "-0.00001"),
+        (DataType::Date, "9999-12-31", "0001-01-01"),
+        (DataType::DateTime { scale: 6 }, "2024-02-29T23:59:59.123456", "0001-01-01T00:00:00"),
+        (DataType::Char { bytes: 4 }, "ab", ""),
+        (DataType::Varchar { bytes: 100 }, "héé", "x"),
+        (DataType::String, "long text that is more than thirty-two characters", "日本"),
+        (DataType::Json, "{\"a\":1}", "[]"),
+    ];
+    let columns = types
+        .iter()
+        .enumerate()
+        .map(|(index, (data_type, ..))| {
+            column(index as u32 + 1, &format!("c{index}"), *data_type, index == 0)
+        })
+        .collect();
+    let def = def_of(1, columns);
+    let arrays: Vec<ArrayRef> = types
+        .iter()
+        .enumerate()
+        .map(|(index, (data_type, first, second))| {
+            let third = if index == 0 { Some("5") } else { None };
+            let text = StringArray::from(vec![Some(*first), Some(*second), third]);
+            arrow::compute::cast(&text, &data_type.to_arrow()).unwrap()
+        })
+        .collect();
+    let batch = RecordBatch::try_new(def.schema.arrow(), arrays).unwrap();
+    let bench = Bench::new();
+    let table = bench.store.create(&def).await.unwrap();
+    table.publish(publication(&def.schema, 1, batch)).unwrap();
+    let before = visible(&table).await;
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, before);
+    let again = bench.store.open(&def).await.unwrap();
+    assert_eq!(visible(&again).await, before);
+    let stats = &table.snapshot().files[0].stats.columns;
+    let bounds = |name: &str| (stats[name].min.clone().unwrap(), stats[name].max.clone().unwrap());
+    assert_eq!(bounds("c5"), ("-1".to_owned(), "9".repeat(38)));
+    assert_eq!(
+        bounds("c10"),
+        ("0001-01-01T00:00:00.000000".to_owned(), "2024-02-29T23:59:59.123456".to_owned())
+    );
+    assert_eq!(bounds("c0"), ("-2147483648".to_owned(), "5".to_owned()));
+    assert_eq!(stats["c1"].null_count, Some(1));
+    assert_eq!(stats["c1"].min, None);
+    let max = crate::max_values(&again.snapshot().files, &def.schema.columns[8]).unwrap();
+    assert_eq!(max.data_type(), &def.schema.columns[8].data_type.to_arrow());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_a_file_without_statistics_are_counted() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, 0..100);
+    table.flush().await.unwrap();
+    let entry = bench.dir.path().join("demo/events-7/_delta_log/00000000000000000001.json");
+    let bare: Vec<String> = std::fs::read_to_string(&entry)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let mut action: serde_json::Value = serde_json::from_str(line).unwrap();
+            if let Some(add) = action.get_mut("add") {
+                add["stats"] = serde_json::Value::Null;
+            }
+            action.to_string()
+        })
+        .collect();
+    std::fs::write(&entry, bare.join("\n")).unwrap();
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.snapshot().rows(), 100);
+    assert!(again.snapshot().files[0].stats.columns.values().all(|stats| stats.max.is_none()));
+}

@@ -1,0 +1,322 @@
+//! Tables, rows and a store that fails or waits on command, for the tests of this room.
+
+use crate::file::{DataFile, FileReader};
+use crate::options::StoreOptions;
+use crate::store::TableStore;
+use crate::table::{Publication, Table};
+use crate::{DurableLocal, Snapshot};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tributary_types::table::Buckets;
+use tributary_types::{
+    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Distribution, Lsn, SchemaVersion, TableDef, TableId,
+    TableProperties, TableSchema, Version,
+};
+use url::Url;
+
+pub(crate) fn column(id: u32, name: &str, data_type: DataType, is_key: bool) -> ColumnDef {
+    ColumnDef {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        physical_name: name.to_owned(),
+        data_type,
+        nullable: !is_key,
+        is_key,
+        default: None,
+        comment: String::new(),
+    }
+}
+
+pub(crate) fn with_default(mut column: ColumnDef, text: &str) -> ColumnDef {
+    column.default = Some(DefaultValue::Literal(text.to_owned()));
+    column
+}
+
+/// A table of `columns`, whose schema version is `version`.
+pub(crate) fn def_of(version: u32, columns: Vec<ColumnDef>) -> Arc<TableDef> {
+    let next = columns.iter().map(|column| column.id.0).max().unwrap_or(0) + 1;
+    Arc::new(TableDef {
+        id: TableId(7),
+        db_id: DbId(1),
+        db: "demo".to_owned(),
+        name: "events".to_owned(),
+        schema: Arc::new(TableSchema {
+            version: SchemaVersion(version),
+            columns,
+            next_column_id: ColumnId(next),
+        }),
+        has_key_clause: true,
+        distribution: Distribution::Random { buckets: Buckets::Auto },
+        properties: TableProperties::default(),
+        comment: String::new(),
+        location: "demo/events-7".to_owned(),
+    })
+}
+
+/// `id BIGINT NOT NULL` as key, `name VARCHAR(20)`.
+pub(crate) fn two_columns() -> Arc<TableDef> {
+    def_of(
+        1,
+        vec![
+            column(1, "id", DataType::BigInt, true),
+            column(2, "name", DataType::Varchar { bytes: 20 }, false),
+        ],
+    )
+}
+
+/// Rows `(id, "n<id>")` of [`two_columns`].
+pub(crate) fn rows(ids: impl IntoIterator<Item = i64>) -> RecordBatch {
+    let ids: Vec<i64> = ids.into_iter().collect();
+    let names: StringArray = ids.iter().map(|id| Some(format!("n{id}"))).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(ids)), Arc::new(names)];
+    RecordBatch::try_new(two_columns().schema.arrow(), columns).unwrap()
+}
+
+pub(crate) fn publication(schema: &Arc<TableSchema>, version: u64, batch: RecordBatch) -> Publication {
+    Publication {
+        version: Version(version),
+        schema: Arc::clone(schema),
+        batches: vec![batch],
+        files: Vec::new(),
+        lsn: Lsn(version * 100),
+    }
+}
+
+/// Publishes rows of [`two_columns`] as the next version.
+pub(crate) fn publish(table: &Table, ids: impl IntoIterator<Item = i64>) {
+    let next = table.snapshot().version.next();
+    table.publish(publication(&two_columns().schema, next.0, rows(ids))).unwrap();
+}
+
+pub(crate) fn text_rows(batch: &RecordBatch) -> Vec<String> {
+    let format = FormatOptions::new().with_null("NULL");
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|array| ArrayFormatter::try_new(array.as_ref(), &format).unwrap())
+        .collect();
+    let row = |index: usize| {
+        columns.iter().map(|column| column.value(index).to_string()).collect::<Vec<_>>().join("|")
+    };
+    (0..batch.num_rows()).map(row).collect()
+}
+
+async fn file_rows(table: &Table, snapshot: &Snapshot, file: &DataFile) -> Vec<String> {
+    let mut reader = FileReader::open(table.root(), file, &snapshot.def.schema, 0).await.unwrap();
+    let mut texts = Vec::new();
+    while let Some(batch) = reader.next().await.unwrap() {
+        texts.extend(text_rows(&batch));
+    }
+    texts
+}
+
+/// All rows that a query sees, sorted.
+pub(crate) async fn visible(table: &Table) -> Vec<String> {
+    let snapshot = table.snapshot();
+    let mut texts: Vec<_> = snapshot.memtable.iter().flat_map(|part| text_rows(&part.batch)).collect();
+    for file in snapshot.files.iter() {
+        texts.extend(file_rows(table, &snapshot, file).await);
+    }
+    texts.sort();
+    texts
+}
+
+/// All rows that the Delta log has, sorted, by the log alone.
+pub(crate) async fn logged(table: &Table) -> Vec<String> {
+    let snapshot = table.snapshot();
+    let state = table.root().log.load(&snapshot.def.schema).await.unwrap();
+    let mut texts = Vec::new();
+    for file in state.live.values() {
+        texts.extend(file_rows(table, &snapshot, file).await);
+    }
+    texts.sort();
+    texts
+}
+
+pub(crate) fn expected(ids: impl IntoIterator<Item = i64>) -> Vec<String> {
+    let mut texts: Vec<_> = ids.into_iter().map(|id| format!("{id}|n{id}")).collect();
+    texts.sort();
+    texts
+}
+
+/// What happens to a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It fails and nothing is written.
+    Before,
+    /// It is written, but the answer is an error.
+    After,
+}
+
+/// A local store whose next write to a name that contains some text fails or waits.
+#[derive(Clone, Debug)]
+pub(crate) struct FaultStore {
+    inner: DurableLocal,
+    faults: Arc<Mutex<Vec<(String, Fault)>>>,
+    gate: Arc<Mutex<Option<Gate>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Gate {
+    text: String,
+    arrived: Arc<Semaphore>,
+    open: Arc<Semaphore>,
+}
+
+/// Holds a write back until it is opened.
+#[derive(Debug)]
+pub(crate) struct GateKey {
+    arrived: Arc<Semaphore>,
+    open: Arc<Semaphore>,
+}
+
+impl GateKey {
+    /// Waits until a write is at the gate.
+    pub(crate) async fn arrived(&self) {
+        self.arrived.acquire().await.unwrap().forget();
+    }
+
+    pub(crate) fn open(self) {
+        self.open.add_permits(1);
+    }
+}
+
+impl FaultStore {
+    pub(crate) fn new() -> Self {
+        Self { inner: DurableLocal::default(), faults: Arc::default(), gate: Arc::default() }
+    }
+
+    /// The next write to a name with `text` in it fails.
+    pub(crate) fn fail_next(&self, text: &str, fault: Fault) {
+        self.faults.lock().push((text.to_owned(), fault));
+    }
+
+    /// The next write to a name with `text` in it waits.
+    pub(crate) fn hold_next(&self, text: &str) -> GateKey {
+        let gate = Gate {
+            text: text.to_owned(),
+            arrived: Arc::new(Semaphore::new(0)),
+            open: Arc::new(Semaphore::new(0)),
+        };
+        *self.gate.lock() = Some(gate.clone());
+        GateKey { arrived: gate.arrived, open: gate.open }
+    }
+
+    fn fault_of(&self, location: &Path) -> Option<Fault> {
+        let mut faults = self.faults.lock();
+        let index = faults.iter().position(|(text, _)| location.as_ref().contains(text))?;
+        Some(faults.remove(index).1)
+    }
+
+    async fn pass_gate(&self, location: &Path) {
+        let gate = {
+            let mut gate = self.gate.lock();
+            if gate.as_ref().is_some_and(|gate| location.as_ref().contains(&gate.text)) {
+                gate.take()
+            } else {
+                None
+            }
+        };
+        if let Some(gate) = gate {
+            gate.arrived.add_permits(1);
+            gate.open.acquire().await.unwrap().forget();
+        }
+    }
+}
+
+fn broken() -> Error {
+    Error::Generic { store: "FaultStore", source: "the test said so".into() }
+}
+
+impl fmt::Display for FaultStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FaultStore")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.pass_gate(location).await;
+        match self.fault_of(location) {
+            Some(Fault::Before) => Err(broken()),
+            Some(Fault::After) => self.inner.put_opts(location, payload, opts).await.and(Err(broken())),
+            None => self.inner.put_opts(location, payload, opts).await,
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.pass_gate(location).await;
+        match self.fault_of(location) {
+            Some(_) => Err(broken()),
+            None => self.inner.put_multipart_opts(location, opts).await,
+        }
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+/// A storage root in a temporary directory, on a store with faults.
+pub(crate) struct Bench {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) faults: FaultStore,
+    pub(crate) store: TableStore,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(StoreOptions::default())
+    }
+
+    pub(crate) fn with(options: StoreOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = FaultStore::new();
+        let url = Url::from_directory_path(dir.path().canonicalize().unwrap()).unwrap();
+        let store = TableStore::with_object_store(Arc::new(faults.clone()), url, options).unwrap();
+        Self { dir, faults, store }
+    }
+
+    /// Names of the table's data files on disk, sorted.
+    pub(crate) fn data_files(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.dir.path().join("demo/events-7")) else { return Vec::new() };
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "_delta_log")
+            .collect();
+        names.sort();
+        names
+    }
+}

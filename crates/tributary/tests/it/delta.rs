@@ -1,0 +1,115 @@
+//! The tables that a server writes, read by another Delta reader.
+
+use crate::support::programs::python;
+use crate::support::{Curl, Server, wait_until};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The folders below `root` that hold a Delta log.
+fn delta_tables(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        // A file that goes away meanwhile is none of ours.
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if entry.file_name() == "_delta_log" {
+                found.push(folder.clone());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// The folder of the only Delta table of a server.
+fn delta_table(server: &Server) -> String {
+    let mut tables = Vec::new();
+    wait_until("there is a Delta table", || {
+        tables = delta_tables(&server.data());
+        !tables.is_empty()
+    });
+    assert_eq!(tables.len(), 1, "{tables:?}");
+    tables.remove(0).display().to_string()
+}
+
+#[test]
+fn values_of_all_types_are_read_back() {
+    let server = Server::with_settings(&[("flush_age_ms", "500")]);
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE types (
+        k INT NOT NULL, b BOOLEAN, t TINYINT, s SMALLINT, i INT, l BIGINT, ll LARGEINT, f FLOAT, d DOUBLE,
+        n DECIMAL(27,9), day DATE, at DATETIME, at6 DATETIME(6), c CHAR(10), v VARCHAR(100), txt STRING, j JSON
+    ) DUPLICATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1 PROPERTIES (\"replication_num\" = \"1\")");
+    db.client.ok("INSERT INTO types VALUES
+        (1, true, 127, -32768, 2147483647, -9223372036854775808, 12345678901234567890123456789, 1.5, -2.25,
+         123456789012345678.123456789, '2024-02-29', '2024-02-29 23:59:59', '2024-02-29 23:59:59.123456', 'abc',
+         'Grüße', '', '{\"a\": 1}'),
+        (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
+    python("delta_checks.py", &["types", &delta_table(&server)]);
+    assert_eq!(db.client.value("SELECT count(*) FROM types"), "2", "a flushed row is not shown twice");
+}
+
+#[test]
+fn rows_of_all_ways_are_read_back_once() {
+    let server = Server::with_settings(&[("flush_age_ms", "300")]);
+    let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"100\"");
+    db.client.ok("SET group_commit = async_mode");
+    let (mut count, mut total) = (0_u64, 0_u64);
+    for round in 0..10_u64 {
+        for id in round * 1000..round * 1000 + 20 {
+            db.client.ok(&format!("INSERT INTO dt VALUES ({id}, 'insert', {id})"));
+            (count, total) = (count + 1, total + id);
+        }
+        let mut csv = String::new();
+        for id in round * 1000 + 20..round * 1000 + 500 {
+            writeln!(csv, "{id},stream,{id}").expect("a String takes all");
+            (count, total) = (count + 1, total + id);
+        }
+        let mode = ["async_mode", "sync_mode", "off_mode"][usize::try_from(round % 3).expect("small")];
+        Curl::stream_load(&server, &db.name, "dt")
+            .header("column_separator:,")
+            .header(&format!("group_commit:{mode}"))
+            .body(&csv)
+            .load()
+            .success();
+    }
+    db.client.ok("SYNC");
+    let directory = delta_table(&server);
+    python("delta_checks.py", &["sums", &directory, &count.to_string(), &total.to_string()]);
+    let expected = format!("{count}|{count}|{total}");
+    assert_eq!(db.client.rows("SELECT count(*), count(DISTINCT id), sum(score) FROM dt"), [expected]);
+}
+
+#[test]
+fn stopping_flushes_everything_so_that_others_see_all_rows() {
+    let mut server = Server::start();
+    let mut db = server.database().with_dt("\"group_commit_mode\" = \"async_mode\"");
+    db.client.ok("INSERT INTO dt VALUES (1, 'a', 10), (2, 'b', 20), (3, 'c', 30)");
+    assert_eq!(server.stop().code(), Some(0), "{}", server.log());
+    python("delta_checks.py", &["sums", &delta_table(&server), "3", "60"]);
+    server.start_again();
+    assert_eq!(server.connect_to(&db.name).rows("SELECT sum(score) FROM dt"), ["60"]);
+}
+
+#[test]
+fn rows_are_there_once_after_crashes_among_flushes() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "100")]);
+    let db = server.database().with_dt("");
+    let mut total = 0_u64;
+    for round in 0..4_u64 {
+        let mut client = server.connect_to(&db.name);
+        for id in round * 100..round * 100 + 50 {
+            client.ok(&format!("INSERT INTO dt VALUES ({id}, 'x', {id})"));
+            total += id;
+        }
+        server.kill();
+        server.start_again();
+        let expected = format!("{0}|{0}|{total}", (round + 1) * 50);
+        let found =
+            server.connect_to(&db.name).rows("SELECT count(*), count(DISTINCT id), sum(score) FROM dt");
+        assert_eq!(found, [expected], "round {round}");
+    }
+    python("delta_checks.py", &["sums", &delta_table(&server), "200", &total.to_string()]);
+}

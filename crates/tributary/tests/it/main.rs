@@ -1,0 +1,28 @@
+//! Tests of the whole server, through the doors that users have: real clients over real ports.
+//!
+//! Every test starts the program or shares a running one with tests beside it, in which case it
+//! works in a database of its own. Nothing waits for a fixed time: a test waits until something is
+//! so, or fails after a generous limit.
+//!
+//! The clients of other languages are installed by `scripts/setup-test-clients`; a test whose client
+//! is missing fails and says so.
+
+mod bad_http;
+mod bad_insert;
+mod bad_statements;
+mod command_line;
+mod crash;
+mod delta;
+mod fallback;
+mod go;
+mod http_api;
+mod http_stream;
+mod java;
+mod lifecycle;
+mod manual_insert;
+mod manual_stream_load;
+mod node;
+mod python;
+mod stream_load;
+mod support;
+mod two_phase;

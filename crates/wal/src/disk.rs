@@ -1,0 +1,138 @@
+//! The file system as the log needs it: a trait, so that a simulated disk can take its place.
+//!
+//! Invariant: nothing is durable before the sync that belongs to it has returned `Ok`: contents with
+//! [`DiskFile::sync_data`], names (created, renamed, removed) with [`Disk::sync_dir`]. Not its
+//! business: what the files mean.
+
+mod mem;
+mod os;
+
+pub use mem::{Fault, MemDisk};
+pub use os::OsDisk;
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+/// How to open a file. Both ways allow reading and writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// The file must not exist.
+    CreateNew,
+    /// The file must exist.
+    Existing,
+}
+
+/// Keeps a directory locked until it is dropped.
+pub type DirLock = Box<dyn Any + Send + Sync>;
+
+/// A file system.
+pub trait Disk: Send + Sync + Debug + 'static {
+    /// Creates a directory and its parents; they are durable on return.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+
+    /// Takes the directory for this process alone by its file `LOCK`. `None`: somebody else has it.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn lock_dir(&self, dir: &Path) -> io::Result<Option<DirLock>>;
+
+    /// Opens a file. The name of a created one is durable only after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// `AlreadyExists`, `NotFound`, or what the operating system says.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
+
+    /// The directory's files: name and length in bytes, in no particular order. Files whose names are
+    /// not UTF-8 and directories are left out.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn list(&self, dir: &Path) -> io::Result<Vec<(String, u64)>>;
+
+    /// Renames a file, replacing `to` if it exists. Durable only after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file. Durable only after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the directory's names durable.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Bytes that can still be written in that directory.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn available_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Writes all of `buf` at `offset` (bytes). After an error any part of it may have been written.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all of `bufs`, one after another, at `offset` (bytes). After an error any part may have
+    /// been written. The slices are used up.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn write_vectored_all_at(&self, bufs: &mut [IoSlice<'_>], offset: u64) -> io::Result<()>;
+
+    /// Reads at `offset` until `buf` is full or the file ends; returns how many bytes were read.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Makes contents and length durable.
+    ///
+    /// # Errors
+    /// What the operating system says; what is on the disk is then unknown, even if a later sync succeeds.
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Writes `len` real zeros at `offset`: blocks that are only reserved (`fallocate`) would make every
+    /// later sync write metadata too, which doubles its time.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn zero_fill(&self, offset: u64, len: u64) -> io::Result<()> {
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        let mut done = 0;
+        while done < len {
+            let step = (len - done).min(ZEROS.len() as u64);
+            self.write_all_at(&ZEROS[..step as usize], offset + done)?;
+            done += step;
+        }
+        Ok(())
+    }
+
+    /// Whether the file is empty.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}

@@ -1,0 +1,26 @@
+//! An entry: what users of the log write and read back.
+
+use bytes::Bytes;
+use tributary_types::{Lsn, TableId, TxnId};
+
+/// One thing that happened. The log orders entries and keeps them; only `body.len()` matters to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What the body is. The meaning belongs to the writer.
+    pub kind: u8,
+    pub table: TableId,
+    pub txn: TxnId,
+    /// A number of the writer's own, such as a load's number in its transaction.
+    pub tag: u32,
+    /// Written as it is, never copied on the way to the disk when it is large.
+    pub body: Bytes,
+}
+
+/// Where a submission's entries are in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The LSN of the first entry. Equal to `end` for a submission without entries.
+    pub first: Lsn,
+    /// The LSN just after the last entry: `release(end)` says that this submission is no longer needed.
+    pub end: Lsn,
+}

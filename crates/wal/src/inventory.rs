@@ -1,0 +1,283 @@
+//! Which files the log has: closed segments that wait for their release, and spare files for new segments.
+//!
+//! Shared by the writer, which takes spare files and hands over closed segments, and by the keeper, which
+//! prepares spare files ahead and recycles released segments.
+//!
+//! Invariant: segments leave from the oldest on, one after another, each durably before the next, so that a
+//! crash never leaves a gap. Not its business: what is in a segment, and when it may go.
+
+use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::error::{WalError, is_no_space};
+use crate::options::WalOptions;
+use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_name, spare_name};
+use crate::segment::writer::SegmentWriter;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tributary_types::Lsn;
+
+/// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
+const FILL_STEP_BYTES: u64 = 8 << 20;
+
+/// A segment that takes no more frames.
+#[derive(Clone, Debug)]
+pub(crate) struct ClosedSegment {
+    pub(crate) path: PathBuf,
+    pub(crate) first: Lsn,
+    pub(crate) end: Lsn,
+    pub(crate) file_bytes: u64,
+}
+
+/// A file that can become a segment.
+pub(crate) struct Spare {
+    pub(crate) file: Box<dyn DiskFile>,
+    pub(crate) path: PathBuf,
+    pub(crate) file_bytes: u64,
+}
+
+/// The files beside the active segment.
+pub(crate) struct Inventory {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    segment_bytes: u64,
+    max_spares: usize,
+    reserve_bytes: u64,
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Files {
+    closed: VecDeque<ClosedSegment>,
+    spares: Vec<Spare>,
+    next_spare: u64,
+}
+
+/// What the inventory holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holdings {
+    pub(crate) closed: usize,
+    pub(crate) closed_bytes: u64,
+    pub(crate) spares: usize,
+    pub(crate) spare_bytes: u64,
+    /// The first LSN of the oldest closed segment.
+    pub(crate) oldest: Option<Lsn>,
+}
+
+impl Inventory {
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, options: &WalOptions) -> Self {
+        Self {
+            disk,
+            dir,
+            segment_bytes: options.segment_bytes,
+            max_spares: options.max_spare_segments,
+            reserve_bytes: options.reserve_bytes,
+            files: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn holdings(&self) -> Holdings {
+        let files = self.files.lock();
+        Holdings {
+            closed: files.closed.len(),
+            closed_bytes: files.closed.iter().map(|segment| segment.file_bytes).sum(),
+            spares: files.spares.len(),
+            spare_bytes: files.spares.iter().map(|spare| spare.file_bytes).sum(),
+            oldest: files.closed.front().map(|segment| segment.first),
+        }
+    }
+
+    pub(crate) fn has_spare(&self) -> bool {
+        !self.files.lock().spares.is_empty()
+    }
+
+    /// Whether a release up to `lsn` would free a segment.
+    pub(crate) fn can_recycle(&self, lsn: Lsn) -> bool {
+        self.files.lock().closed.front().is_some_and(|oldest| oldest.end <= lsn)
+    }
+
+    /// Takes over a segment that was closed. Segments come in order.
+    pub(crate) fn add_closed(&self, segment: ClosedSegment) {
+        let mut files = self.files.lock();
+        debug_assert!(files.closed.back().is_none_or(|last| last.end == segment.first));
+        files.closed.push_back(segment);
+    }
+
+    /// Takes over a spare file that an earlier process left, or removes it if it is not fit for use.
+    pub(crate) fn adopt_spare(&self, name: &str, number: u64, file_bytes: u64) {
+        let path = self.dir.join(name);
+        let mut files = self.files.lock();
+        let wanted = files.spares.len() < self.max_spares.max(1) && self.wants_for_reuse(file_bytes);
+        files.next_spare = files.next_spare.max(number + 1);
+        match self.disk.open(&path, OpenMode::Existing) {
+            Ok(file) if wanted => files.spares.push(Spare { file, path, file_bytes }),
+            _ => drop_file(&*self.disk, &path),
+        }
+    }
+
+    /// Prepares a spare file of zeros. Its name is not durable yet.
+    ///
+    /// # Errors
+    /// [`WalError::NoSpace`]; [`WalError::Io`]. Either way the directory is as it was.
+    pub(crate) fn prepare_spare(&self) -> Result<(), WalError> {
+        self.check_space(self.segment_bytes)?;
+        let (file, path) = self.create_spare_file()?;
+        if let Err(error) = fill_with_zeros(&*file, self.segment_bytes) {
+            drop_file(&*self.disk, &path);
+            return Err(self.space_or_io("zero-fill", &path, self.segment_bytes, error));
+        }
+        self.files.lock().spares.push(Spare { file, path, file_bytes: self.segment_bytes });
+        Ok(())
+    }
+
+    /// Begins a segment for a first frame of that length: on return its header and name are durable.
+    /// Without a spare file a new one is taken that grows as it is written, rather than wait for zeros.
+    ///
+    /// # Errors
+    /// [`WalError::NoSpace`]: nothing has changed. [`WalError::Io`]: whether the segment's name exists
+    /// durably is unknown; the log must not go on.
+    pub(crate) fn begin_segment(
+        &self,
+        header: SegmentHeader,
+        frame_bytes: u64,
+    ) -> Result<SegmentWriter, WalError> {
+        let needed = SEGMENT_HEADER_BYTES + frame_bytes;
+        let spare = self.take_spare(needed)?;
+        if let Err(error) = spare.file.write_all_at(&header.encode(), 0).and_then(|()| spare.file.sync_data())
+        {
+            drop_file(&*self.disk, &spare.path);
+            return Err(self.space_or_io("write the header of", &spare.path, needed, error));
+        }
+        let path = self.dir.join(segment_name(header.first));
+        self.disk.rename(&spare.path, &path).map_err(|error| WalError::io("rename to", &path, error))?;
+        self.sync_dir()?;
+        Ok(SegmentWriter::new(spare.file, path, header, spare.file_bytes))
+    }
+
+    /// Recycles the closed segments that end at or before `lsn`, from the oldest on. A segment that cannot be
+    /// renamed or removed stays for the next call.
+    ///
+    /// # Errors
+    /// [`WalError::Io`] if the directory cannot be synced: what it holds is unknown, the log must not go on.
+    pub(crate) fn recycle(&self, lsn: Lsn) -> Result<(), WalError> {
+        while let Some((segment, reuse_as)) = self.next_released(lsn) {
+            let path = segment.path.clone();
+            let gone = match &reuse_as {
+                Some(spare) => self.disk.rename(&path, spare),
+                None => self.disk.remove(&path),
+            };
+            if let Err(error) = gone
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::warn!(file = %path.display(), %error, "cannot recycle a released segment; will retry");
+                self.files.lock().closed.push_front(segment);
+                return Ok(());
+            }
+            self.sync_dir()?;
+            if let Some(path) = reuse_as {
+                self.add_spare(path, segment.file_bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is room for a file to grow by that many bytes.
+    ///
+    /// # Errors
+    /// [`WalError::NoSpace`].
+    pub(crate) fn check_space(&self, growth_bytes: u64) -> Result<(), WalError> {
+        if growth_bytes == 0 {
+            return Ok(());
+        }
+        let needed = growth_bytes.saturating_add(self.reserve_bytes);
+        match self.disk.available_bytes(&self.dir) {
+            Ok(available) if available < needed => {
+                Err(WalError::NoSpace { dir: self.dir.clone(), needed, available })
+            }
+            // If the operating system does not know, the write will find out.
+            _ => Ok(()),
+        }
+    }
+
+    /// [`WalError::NoSpace`] if that is what `error` says, else [`WalError::Io`].
+    pub(crate) fn space_or_io(
+        &self,
+        action: &'static str,
+        path: &Path,
+        needed: u64,
+        error: io::Error,
+    ) -> WalError {
+        if !is_no_space(&error) {
+            return WalError::io(action, path, error);
+        }
+        let available = self.disk.available_bytes(&self.dir).unwrap_or(0);
+        WalError::NoSpace { dir: self.dir.clone(), needed, available }
+    }
+
+    fn take_spare(&self, needed: u64) -> Result<Spare, WalError> {
+        if let Some(spare) = self.files.lock().spares.pop() {
+            return Ok(spare);
+        }
+        self.check_space(needed.max(self.segment_bytes))?;
+        let (file, path) = self.create_spare_file()?;
+        Ok(Spare { file, path, file_bytes: 0 })
+    }
+
+    fn create_spare_file(&self) -> Result<(Box<dyn DiskFile>, PathBuf), WalError> {
+        let path = self.new_spare_path(&mut self.files.lock());
+        match self.disk.open(&path, OpenMode::CreateNew) {
+            Ok(file) => Ok((file, path)),
+            Err(error) => Err(self.space_or_io("create", &path, self.segment_bytes, error)),
+        }
+    }
+
+    fn new_spare_path(&self, files: &mut Files) -> PathBuf {
+        let path = self.dir.join(spare_name(files.next_spare));
+        files.next_spare += 1;
+        path
+    }
+
+    /// Takes the oldest segment off the list if it is released; says which spare it is to become.
+    fn next_released(&self, lsn: Lsn) -> Option<(ClosedSegment, Option<PathBuf>)> {
+        let mut files = self.files.lock();
+        let segment = files.closed.pop_front_if(|oldest| oldest.end <= lsn)?;
+        let reuse = files.spares.len() < self.max_spares && self.wants_for_reuse(segment.file_bytes);
+        let reuse_as = reuse.then(|| self.new_spare_path(&mut files));
+        Some((segment, reuse_as))
+    }
+
+    fn add_spare(&self, path: PathBuf, file_bytes: u64) {
+        match self.disk.open(&path, OpenMode::Existing) {
+            Ok(file) => self.files.lock().spares.push(Spare { file, path, file_bytes }),
+            Err(error) => tracing::warn!(file = %path.display(), %error, "cannot open a recycled segment"),
+        }
+    }
+
+    /// Files that were cut short or have grown far over the target are not worth keeping.
+    fn wants_for_reuse(&self, file_bytes: u64) -> bool {
+        (self.segment_bytes / 2..=self.segment_bytes.saturating_mul(2)).contains(&file_bytes)
+    }
+
+    fn sync_dir(&self) -> Result<(), WalError> {
+        self.disk.sync_dir(&self.dir).map_err(|error| WalError::io("sync the directory", &self.dir, error))
+    }
+}
+
+fn fill_with_zeros(file: &dyn DiskFile, bytes: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        let step = (bytes - done).min(FILL_STEP_BYTES);
+        file.zero_fill(done, step)?;
+        file.sync_data()?;
+        done += step;
+    }
+    Ok(())
+}
+
+/// Removes a file that nothing depends on.
+fn drop_file(disk: &dyn Disk, path: &Path) {
+    if let Err(error) = disk.remove(path) {
+        tracing::warn!(file = %path.display(), %error, "cannot remove an unused file of the write-ahead log");
+    }
+}

@@ -1,0 +1,211 @@
+use crate::testing::{dir, entry, options};
+use crate::{Appended, Entry, MemDisk, OsDisk, Wal, WalError, WalOptions};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use tributary_types::{Lsn, TableId};
+
+fn start(disk: &MemDisk, options: WalOptions) -> Wal {
+    Wal::recover(Arc::new(disk.clone()), &dir(), options).unwrap().start().unwrap().0
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+fn append(wal: &Wal, entries: Vec<Entry>) -> Result<Appended, WalError> {
+    block_on(wal.append(entries))
+}
+
+fn read(path: &Path) -> Vec<(Lsn, Entry)> {
+    let mut recovered = Wal::recover(Arc::new(OsDisk), path, options()).unwrap();
+    crate::testing::read(&mut recovered).unwrap()
+}
+
+/// Options whose hook counts failures and lets the process live.
+fn counting_failures() -> (WalOptions, Arc<AtomicU64>) {
+    let failures = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&failures);
+    let hook = move |_: &WalError| {
+        counter.fetch_add(1, Ordering::SeqCst);
+    };
+    (WalOptions { on_fatal: Some(Arc::new(hook)), ..options() }, failures)
+}
+
+#[test]
+fn many_submitters_on_a_real_disk_find_all_their_entries_again_in_their_order() {
+    const SUBMITTERS: u64 = 8;
+    const EACH: u64 = 150;
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("a/wal");
+    let small_frames = WalOptions { frame_bytes: 20_000, ..options() };
+    let wal = Wal::recover(Arc::new(OsDisk), &path, small_frames).unwrap().start().unwrap().0;
+    let order = Arc::new(Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for submitter in 0..SUBMITTERS {
+            let (wal, order) = (wal.clone(), Arc::clone(&order));
+            scope.spawn(move || {
+                let (sender, receiver) = mpsc::channel();
+                for number in 0..EACH {
+                    let one =
+                        Entry { table: TableId(submitter), ..entry(number, (number as usize * 37) % 6000) };
+                    let (sender, order) = (sender.clone(), Arc::clone(&order));
+                    let done = move |result: Result<Appended, WalError>| {
+                        order.lock().push(result.as_ref().unwrap().first);
+                        sender.send(result).unwrap();
+                    };
+                    wal.submit(vec![one], Box::new(done));
+                }
+                let places: Vec<Appended> = (0..EACH).map(|_| receiver.recv().unwrap().unwrap()).collect();
+                assert!(places.is_sorted_by_key(|place| place.first));
+            });
+        }
+    });
+    assert!(wal.is_idle());
+    assert_eq!(wal.pending_bytes(), 0);
+    assert!(order.lock().is_sorted(), "answers come in the order of the log");
+    let stats = wal.stats();
+    assert_eq!(stats.entries, SUBMITTERS * EACH);
+    assert!(stats.segments > 3 && stats.batches == stats.fsyncs);
+    wal.shutdown();
+    let mut next = [0; SUBMITTERS as usize];
+    for (_, one) in read(&path) {
+        let submitter = &mut next[one.table.0 as usize];
+        assert_eq!(one.txn.0, *submitter);
+        *submitter += 1;
+    }
+    assert_eq!(next, [EACH; SUBMITTERS as usize]);
+}
+
+#[test]
+fn a_directory_of_the_real_file_system_is_locked_until_shutdown() {
+    let temp = tempfile::tempdir().unwrap();
+    let wal = Wal::recover(Arc::new(OsDisk), temp.path(), options()).unwrap().start().unwrap().0;
+    let error = Wal::recover(Arc::new(OsDisk), temp.path(), options()).err().unwrap();
+    assert!(matches!(error, WalError::Locked { .. }), "{error}");
+    wal.shutdown();
+    assert!(Wal::recover(Arc::new(OsDisk), temp.path(), options()).is_ok());
+}
+
+#[test]
+fn shutdown_writes_and_answers_what_is_pending_and_then_refuses() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..50 {
+        let sender = sender.clone();
+        wal.submit(vec![entry(number, 100)], Box::new(move |result| sender.send(result).unwrap()));
+    }
+    wal.shutdown();
+    drop(sender);
+    assert_eq!(receiver.iter().filter(Result::is_ok).count(), 50);
+    assert!(matches!(append(&wal, vec![entry(1, 1)]), Err(WalError::Closed)));
+    assert_eq!(crate::testing::read_all(&disk).unwrap().0.len(), 50);
+}
+
+#[test]
+fn dropping_the_last_handle_shuts_the_log_down() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let (sender, receiver) = mpsc::channel();
+    wal.submit(vec![entry(1, 1)], Box::new(move |result| sender.send(result.is_ok()).unwrap()));
+    drop(wal);
+    assert!(receiver.recv().unwrap());
+    assert_eq!(crate::testing::read_all(&disk).unwrap().0.len(), 1);
+}
+
+#[test]
+fn a_failed_sync_fails_all_waiters_and_calls_the_hook_once() {
+    let disk = MemDisk::new();
+    let (options, failures) = counting_failures();
+    let wal = start(&disk, options);
+    append(&wal, vec![entry(1, 10)]).unwrap();
+    disk.fail_next_sync();
+    let (sender, receiver) = mpsc::channel();
+    for number in 0..20 {
+        let sender = sender.clone();
+        wal.submit(vec![entry(number, 10)], Box::new(move |result| sender.send(result).unwrap()));
+    }
+    for _ in 0..20 {
+        assert!(receiver.recv().unwrap().unwrap_err().is_fatal());
+    }
+    assert!(append(&wal, vec![entry(2, 10)]).unwrap_err().is_fatal());
+    wal.shutdown();
+    assert_eq!(failures.load(Ordering::SeqCst), 1);
+    assert!(wal.is_idle());
+}
+
+#[test]
+fn a_callback_that_panics_fails_the_log_instead_of_leaving_waiters_alone() {
+    let disk = MemDisk::new();
+    let (options, failures) = counting_failures();
+    let wal = start(&disk, options);
+    wal.submit(vec![entry(1, 10)], Box::new(|_| panic!("on purpose")));
+    wal.inner.shutdown();
+    assert_eq!(failures.load(Ordering::SeqCst), 1);
+    assert!(append(&wal, vec![entry(2, 10)]).unwrap_err().is_fatal());
+}
+
+#[test]
+fn a_full_disk_fails_submissions_one_by_one_and_the_log_goes_on() {
+    let disk = MemDisk::new();
+    let (options, failures) = counting_failures();
+    let wal = start(&disk, WalOptions { reserve_bytes: 1 << 20, ..options });
+    disk.set_capacity(Some(1 << 20));
+    append(&wal, vec![entry(1, 3000)]).unwrap();
+    let error = append(&wal, vec![entry(2, 30_000)]).unwrap_err();
+    assert!(matches!(error, WalError::NoSpace { .. }), "{error}");
+    append(&wal, vec![entry(3, 3000)]).unwrap();
+    disk.set_capacity(None);
+    append(&wal, vec![entry(4, 30_000)]).unwrap();
+    wal.shutdown();
+    let numbers: Vec<u64> =
+        crate::testing::read_all(&disk).unwrap().0.iter().map(|(_, entry)| entry.txn.0).collect();
+    assert_eq!(numbers, [1, 3, 4]);
+    assert_eq!(failures.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn an_empty_submission_is_a_barrier() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let (sender, receiver) = mpsc::channel();
+    let first = sender.clone();
+    wal.submit(vec![entry(1, 10)], Box::new(move |result| first.send(result.unwrap().end).unwrap()));
+    wal.submit(Vec::new(), Box::new(move |result| sender.send(result.unwrap().end).unwrap()));
+    let end = receiver.recv().unwrap();
+    assert_eq!(receiver.recv().unwrap(), end);
+    assert_eq!(wal.end_lsn(), end);
+}
+
+#[test]
+fn released_segments_are_recycled_by_the_keeper() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let mut end = Lsn(0);
+    for number in 0..40 {
+        end = append(&wal, vec![entry(number, 3000)]).unwrap().end;
+    }
+    wal.release(end);
+    while wal.stats().segments > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(wal.stats().live_bytes, 0);
+    wal.shutdown();
+}
+
+#[test]
+fn a_callback_may_submit_again_and_sees_its_own_entries_as_settled() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let (sender, receiver) = mpsc::channel();
+    let again = wal.clone();
+    let done = move |result: Result<Appended, WalError>| {
+        assert!(result.is_ok() && again.is_idle());
+        again.submit(vec![entry(2, 10)], Box::new(move |result| sender.send(result.is_ok()).unwrap()));
+    };
+    wal.submit(vec![entry(1, 10)], Box::new(done));
+    assert!(receiver.recv().unwrap());
+}

@@ -1,0 +1,90 @@
+//! What can be set about a log.
+
+use crate::error::WalError;
+use crate::segment::format::SEGMENT_HEADER_BYTES;
+use std::fmt;
+use std::sync::Arc;
+
+/// Called once, on a thread of the log, when the log has failed (see [`WalError::Failed`]).
+pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
+
+/// The smallest segment: a header and as much again for frames.
+pub const SEGMENT_BYTES_MIN: u64 = 2 * SEGMENT_HEADER_BYTES;
+
+/// Settings of a log.
+#[derive(Clone)]
+pub struct WalOptions {
+    /// The target size of a segment file, in bytes. A frame that is larger makes its segment grow.
+    pub segment_bytes: u64,
+    /// How many released segments are kept for reuse.
+    pub max_spare_segments: usize,
+    /// Pending submissions are written together in one frame up to this many bytes.
+    pub frame_bytes: u64,
+    /// A new segment is begun, or a segment grown, only if this many bytes stay free on the disk.
+    pub reserve_bytes: u64,
+    /// What to do when the log has failed. `None`: log what failed and abort the process.
+    pub on_fatal: Option<FatalHook>,
+    /// Makes the salts of segments repeatable, for simulations. `None`: the operating system's entropy.
+    pub salt_seed: Option<u64>,
+}
+
+impl Default for WalOptions {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            max_spare_segments: 2,
+            frame_bytes: 16 << 20,
+            reserve_bytes: 0,
+            on_fatal: None,
+            salt_seed: None,
+        }
+    }
+}
+
+impl fmt::Debug for WalOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WalOptions")
+            .field("segment_bytes", &self.segment_bytes)
+            .field("max_spare_segments", &self.max_spare_segments)
+            .field("frame_bytes", &self.frame_bytes)
+            .field("reserve_bytes", &self.reserve_bytes)
+            .field("on_fatal", &self.on_fatal.as_ref().map_or("abort", |_| "own"))
+            .field("salt_seed", &self.salt_seed)
+            .finish()
+    }
+}
+
+impl WalOptions {
+    /// # Errors
+    /// [`WalError::BadOption`] for the first value that cannot work.
+    pub fn check(&self) -> Result<(), WalError> {
+        if self.segment_bytes < SEGMENT_BYTES_MIN {
+            return Err(WalError::BadOption {
+                option: "segment_bytes",
+                value: self.segment_bytes,
+                remedy: "a segment has at least 8192 bytes",
+            });
+        }
+        if self.frame_bytes == 0 {
+            return Err(WalError::BadOption {
+                option: "frame_bytes",
+                value: self.frame_bytes,
+                remedy: "a frame has at least 1 byte; the default is 16777216",
+            });
+        }
+        Ok(())
+    }
+
+    /// Runs the hook, or logs and aborts.
+    pub(crate) fn fail(&self, error: &WalError) {
+        tracing::error!(%error, "the write-ahead log has failed");
+        match &self.on_fatal {
+            Some(hook) => hook(error),
+            None => {
+                // The process ends here: a subscriber that buffers would swallow the reason.
+                eprintln!("tributary: {error}");
+                std::process::abort();
+            }
+        }
+    }
+}

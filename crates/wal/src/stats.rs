@@ -1,0 +1,67 @@
+//! Figures of a log.
+
+use crate::frame::Size;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tributary_types::Lsn;
+
+/// What the log holds and has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalStats {
+    /// Segment files, the active one included.
+    pub segments: usize,
+    /// Spare files, ready to become segments.
+    pub spare_segments: usize,
+    /// Bytes of all files on the disk, spare ones included.
+    pub bytes_total: u64,
+    /// Bytes of frames that are not released yet.
+    pub live_bytes: u64,
+    /// The end of the log: everything before it is durable.
+    pub end_lsn: Lsn,
+    /// Everything before it was released.
+    pub released_lsn: Lsn,
+    /// Syncs of frames.
+    pub fsyncs: u64,
+    /// Entries written.
+    pub entries: u64,
+    /// Bytes of frames written.
+    pub bytes_written: u64,
+    /// Frames written.
+    pub batches: u64,
+}
+
+/// The figures as the writer keeps them.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) end_lsn: AtomicU64,
+    pub(crate) released_lsn: AtomicU64,
+    pub(crate) header_value: AtomicU64,
+    pub(crate) active_file_bytes: AtomicU64,
+    pub(crate) fsyncs: AtomicU64,
+    pub(crate) entries: AtomicU64,
+    pub(crate) bytes_written: AtomicU64,
+    pub(crate) batches: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn end(&self) -> Lsn {
+        Lsn(self.end_lsn.load(Relaxed))
+    }
+
+    pub(crate) fn released(&self) -> Lsn {
+        Lsn(self.released_lsn.load(Relaxed))
+    }
+
+    /// Notes a release; returns up to where the log is released now.
+    pub(crate) fn release(&self, lsn: Lsn) -> Lsn {
+        let lsn = lsn.min(self.end());
+        Lsn(self.released_lsn.fetch_max(lsn.0, Relaxed).max(lsn.0))
+    }
+
+    pub(crate) fn frame_written(&self, size: Size, frame_bytes: u64) {
+        self.fsyncs.fetch_add(1, Relaxed);
+        self.batches.fetch_add(1, Relaxed);
+        self.entries.fetch_add(size.entries, Relaxed);
+        self.header_value.fetch_max(size.next_txn, Relaxed);
+        self.bytes_written.fetch_add(frame_bytes, Relaxed);
+    }
+}

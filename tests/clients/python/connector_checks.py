@@ -1,0 +1,71 @@
+"""MySQL's own Python driver against a server: connector_checks.py CHECK PORT DATABASE
+
+The pure Python implementation is used, because it is the one that every platform has.
+"""
+
+import datetime
+import decimal
+
+import mysql.connector
+
+from checking import equal, main
+
+
+def connect(port, database, **options):
+    return mysql.connector.connect(
+        host="127.0.0.1", port=int(port), user="root", password="", database=database, use_pure=True, **options
+    )
+
+
+def prepared(port, database):
+    """Server-side prepared statements with parameters of all kinds."""
+    connection = connect(port, database, autocommit=True)
+    cursor = connection.cursor()
+    cursor.execute(
+        """CREATE TABLE mixed (k INT NOT NULL, l BIGINT, d DOUBLE, n DECIMAL(20,4), day DATE, at DATETIME(6), v VARCHAR(100))
+        DUPLICATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1 PROPERTIES ("replication_num" = "1")"""
+    )
+    rows = [
+        (1, 1 << 62, 2.5, decimal.Decimal("12345.6789"), datetime.date(2024, 2, 29),
+         datetime.datetime(2024, 2, 29, 12, 30, 15, 250000), "Grüße"),
+        (2, -5, -0.125, decimal.Decimal("-0.0001"), datetime.date(1999, 12, 31), datetime.datetime(1999, 12, 31), ""),
+        (3, None, None, None, None, None, None),
+    ]
+    statement = connection.cursor(prepared=True)
+    for row in rows:
+        statement.execute("INSERT INTO mixed VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        equal(statement.rowcount, 1)
+    for row in rows:
+        statement.execute("SELECT * FROM mixed WHERE k = ?", (row[0],))
+        equal(statement.fetchall(), [row])
+    statement.execute("SELECT count(*) FROM mixed WHERE k > ? AND v = ?", (0, "Grüße"))
+    equal(statement.fetchall(), [(1,)])
+
+
+def plain(port, database):
+    """Plain statements, the client's own escaping, and several rows at once."""
+    connection = connect(port, database)
+    cursor = connection.cursor()
+    cursor.execute(
+        """CREATE TABLE dt (id INT NOT NULL, name VARCHAR(50) NULL) DUPLICATE KEY(id)
+        DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES ("replication_num" = "1")"""
+    )
+    cursor.executemany("INSERT INTO dt VALUES (%s, %s)", [(number, f"it's {number}") for number in range(100)])
+    equal(cursor.rowcount, 100)
+    connection.commit()
+    cursor.execute("SELECT name FROM dt WHERE id = %s", (42,))
+    equal(cursor.fetchall(), [("it's 42",)])
+    try:
+        cursor.execute("SELECT * FROM nowhere")
+        cursor.fetchall()
+    except mysql.connector.Error as error:
+        equal((error.errno, error.sqlstate), (1105, "HY000"))
+    else:
+        raise AssertionError("no error")
+    connection.cmd_reset_connection()
+    cursor = connection.cursor()
+    cursor.execute("SELECT count(*) FROM dt")
+    equal(cursor.fetchall(), [(100,)])
+
+
+main({check.__name__: check for check in (prepared, plain)})

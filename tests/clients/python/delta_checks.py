@@ -1,0 +1,75 @@
+"""Another Delta reader on the tables of a server: delta_checks.py CHECK TABLE_DIRECTORY"""
+
+import datetime
+import decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from checking import equal, main, wait_until
+
+
+def open_with_rows(directory, count):
+    """The table once it has so many rows."""
+    found = {}
+
+    def is_there():
+        try:
+            found["rows"] = DeltaTable(directory).to_pyarrow_table()
+        except Exception as error:  # the first flush has not made the table yet
+            found["error"] = error
+            return False
+        return found["rows"].num_rows >= count
+
+    try:
+        wait_until(f"{count} rows are in the Delta table", is_there)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; last: {found}") from error
+    equal(found["rows"].num_rows, count)
+    return found["rows"]
+
+
+def types(directory):
+    """Names, types and values of a table with all types."""
+    rows = open_with_rows(directory, 2).sort_by("k")
+    expected = [
+        ("k", pa.int32(), [1, 2]),
+        ("b", pa.bool_(), [True, None]),
+        ("t", pa.int8(), [127, None]),
+        ("s", pa.int16(), [-32768, None]),
+        ("i", pa.int32(), [2147483647, None]),
+        ("l", pa.int64(), [-9223372036854775808, None]),
+        ("ll", pa.decimal128(38, 0), [decimal.Decimal("12345678901234567890123456789"), None]),
+        ("f", pa.float32(), [1.5, None]),
+        ("d", pa.float64(), [-2.25, None]),
+        ("n", pa.decimal128(27, 9), [decimal.Decimal("123456789012345678.123456789"), None]),
+        ("day", pa.date32(), [datetime.date(2024, 2, 29), None]),
+        ("at", None, [datetime.datetime(2024, 2, 29, 23, 59, 59), None]),
+        ("at6", None, [datetime.datetime(2024, 2, 29, 23, 59, 59, 123456), None]),
+        ("c", pa.string(), ["abc", None]),
+        ("v", pa.string(), ["Grüße", None]),
+        ("txt", pa.string(), ["", None]),
+        ("j", pa.string(), ['{"a": 1}', None]),
+    ]
+    equal(rows.column_names, [name for name, _, _ in expected])
+    for name, kind, values in expected:
+        column = rows.column(name)
+        if kind is not None and column.type != kind:
+            raise AssertionError(f"column {name} is {column.type}, not {kind}")
+        if kind is None and not pa.types.is_timestamp(column.type):
+            raise AssertionError(f"column {name} is {column.type}, not a timestamp")
+        found = column.to_pylist()
+        if kind is None:  # with or without a zone, the wall clock's time is the same
+            found = [value and value.replace(tzinfo=None) for value in found]
+        equal(found, values, f"column {name}")
+
+
+def sums(directory, count, total):
+    """Number of rows, their sum, and that no id is there twice."""
+    rows = open_with_rows(directory, int(count))
+    equal(pc.sum(rows.column("score")).as_py(), int(total))
+    equal(len(set(rows.column("id").to_pylist())), int(count))
+
+
+main({check.__name__: check for check in (types, sums)})

@@ -8,7 +8,7 @@ use crate::functions;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
@@ -153,52 +153,50 @@ fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// One expression; those whose types are not known yet stay as they are.
+/// One expression; those whose types are not known yet stay as they are. Nothing is duplicated:
+/// copies inside of copies would grow exponentially.
 pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Between(Between { expr, negated, low, high }) => {
-            let (Ok(of), Ok(low_type), Ok(high_type)) =
-                (expr.get_type(schema), low.get_type(schema), high.get_type(schema))
-            else {
-                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+            let (expr, bounds, changed) = alike(*expr, vec![*low, *high], schema);
+            let mut bounds = bounds.into_iter();
+            let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else {
+                return internal_err!("BETWEEN without two bounds");
             };
-            if kind(&of) == kind(&low_type) && kind(&of) == kind(&high_type) {
-                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
-            }
-            let (above, low) = comparable(*expr.clone(), *low, (&of, &low_type));
-            let (below, high) = comparable(*expr, *high, (&of, &high_type));
-            let inside =
-                binary_expr(above, Operator::GtEq, low).and(binary_expr(below, Operator::LtEq, high));
-            Ok(Transformed::yes(if negated { Expr::Not(Box::new(inside)) } else { inside }))
+            let between = Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) };
+            Ok(Transformed::new_transformed(Expr::Between(between), changed))
         }
-        Expr::InList(list) => coerce_list(list, schema),
+        Expr::InList(InList { expr, list, negated }) => {
+            let (expr, list, changed) = alike(*expr, list, schema);
+            Ok(Transformed::new_transformed(
+                Expr::InList(InList { expr: Box::new(expr), list, negated }),
+                changed,
+            ))
+        }
         other => Ok(Transformed::no(other)),
     }
 }
 
-fn coerce_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let Ok(of) = list.expr.get_type(schema) else { return Ok(Transformed::no(Expr::InList(list))) };
-    let types: Vec<DataType> =
-        list.list.iter().map(|item| item.get_type(schema)).collect::<Result<_>>().unwrap_or_default();
-    let alike = |item: &DataType| kind(item) == kind(&of) || kind(item) == Kind::Null;
-    if types.len() != list.list.len() || types.iter().all(alike) {
-        return Ok(Transformed::no(Expr::InList(list)));
+/// A value and those it is compared with, all of one kind. Constants are converted to the value's
+/// kind if that is possible, because a filter on the bare column can prune files; else all become
+/// dates, or numbers.
+fn alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
+    let types: Result<Vec<DataType>> = others.iter().map(|other| other.get_type(schema)).collect();
+    let (Ok(of), Ok(types)) = (expr.get_type(schema), types) else { return (expr, others, false) };
+    let fits = |other: &DataType| kind(other) == kind(&of) || kind(other) == Kind::Null;
+    if types.iter().all(fits) {
+        return (expr, others, false);
     }
-    let InList { expr, list, negated } = list;
-    let mut any: Option<Expr> = None;
-    let mut plain = Vec::new();
-    for (item, item_type) in list.into_iter().zip(&types) {
-        let (left, right) = comparable(*expr.clone(), item, (&of, item_type));
-        if left == *expr {
-            plain.push(right);
-            continue;
-        }
-        let equal = binary_expr(left, Operator::Eq, right);
-        any = Some(any.map_or(equal.clone(), |any| any.or(equal)));
+    let converted: Vec<(Expr, Expr)> = others
+        .iter()
+        .zip(&types)
+        .map(|(other, data_type)| comparable(expr.clone(), other.clone(), (&of, data_type)))
+        .collect();
+    if converted.iter().all(|(left, _)| *left == expr) {
+        return (expr, converted.into_iter().map(|(_, right)| right).collect(), true);
     }
-    let mut found = Expr::InList(InList::new(expr, plain.clone(), false));
-    if let Some(any) = any {
-        found = if plain.is_empty() { any } else { found.or(any) };
-    }
-    Ok(Transformed::yes(if negated { Expr::Not(Box::new(found)) } else { found }))
+    let is_date = |data_type: &DataType| matches!(kind(data_type), Kind::Date | Kind::DateTime);
+    let name = if is_date(&of) || types.iter().any(is_date) { "__datetime" } else { "__double" };
+    let convert = |expr: Expr| functions::named(name).call(vec![expr]);
+    (convert(expr), others.into_iter().map(convert).collect(), true)
 }

@@ -159,7 +159,12 @@ const SETTINGS: &[Setting] = &[
         Kind::Number { min: 0, max: 1024 },
         "threads that one query may use; 0: as many as the machine has cores",
     ),
-    setting("log_level", "info", Kind::Text, "tracing filter, like `info` or `tributary_ingest=debug,info`"),
+    setting(
+        "log_level",
+        "info,buoyant_kernel=warn,deltalake_core=warn",
+        Kind::Text,
+        "tracing filter, like `info` or `tributary_ingest=debug,info`",
+    ),
     setting("log_format", "text", Kind::OneOf(&["text", "json"]), "form of the log on standard error"),
 ];
 

@@ -12,12 +12,13 @@ const DT = `CREATE TABLE dt (id INT NOT NULL, name VARCHAR(50) NULL, score INT N
     PROPERTIES ("replication_num" = "1", "group_commit_interval_ms" = "300")`;
 
 const checks = {
-  // Text protocol: placeholders that the client fills in.
+  // Text protocol: placeholders that the client fills in. The driver shows the info text with the byte of its
+  // length before it.
   async query(connection) {
     await connection.query(DT);
     const [insert] = await connection.query('INSERT INTO dt VALUES (?, ?, ?)', [1, "it's \\ \"me\"\n", null]);
     assert.equal(insert.affectedRows, 1);
-    assert.match(insert.info, /^\{'label':'label_[0-9a-f]{16}_[0-9a-f]{16}', 'status':'VISIBLE', 'txnId':'\d+'\}$/);
+    assert.match(insert.info, /\{'label':'label_[0-9a-f]{16}_[0-9a-f]{16}', 'status':'VISIBLE', 'txnId':'\d+'\}$/);
     const [rows] = await connection.query('SELECT * FROM dt WHERE id = ?', [1]);
     assert.deepEqual([...rows].map((row) => ({ ...row })), [{ id: 1, name: "it's \\ \"me\"\n", score: null }]);
   },
@@ -80,7 +81,7 @@ const checks = {
 
   async multiple(connection) {
     const [results] = await connection.query('SELECT 1 AS one; SELECT 2 AS two');
-    assert.deepEqual(results.map(([row]) => ({ ...row })), [{ one: 1 }, { two: 2 }]);
+    assert.deepEqual(results.map(([row]) => Number(row.one ?? row.two)), [1, 2]);
   },
 
   // Ten connections at once, in one group.
@@ -91,7 +92,7 @@ const checks = {
     const inserts = Array.from({ length: 200 }, (_, number) =>
       pool.execute('INSERT INTO dt VALUES (?, ?, ?)', [number, `name ${number}`, 1]));
     for (const [result] of await Promise.all(inserts)) {
-      assert.match(result.info, /^\{'label':'group_commit_/);
+      assert.match(result.info, /\{'label':'group_commit_/);
     }
     await pool.query('SYNC');
     const [[sums]] = await pool.query('SELECT count(DISTINCT id) AS n, sum(score) AS s FROM dt');
@@ -121,7 +122,7 @@ const checks = {
     const fails = async (promise, errno, sqlState, text) => {
       await assert.rejects(promise, (error) => {
         assert.deepEqual([error.errno, error.sqlState], [errno, sqlState], error.message);
-        assert.ok(error.sqlMessage.includes(text), error.sqlMessage);
+        assert.ok(error.message.includes(text), error.message);
         return true;
       });
     };

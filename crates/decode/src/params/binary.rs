@@ -71,14 +71,6 @@ impl<'a> Reader<'a> {
         self.value(params.types[index])
     }
 
-    /// That nothing is left.
-    pub(super) fn finish(&self) -> Result<(), SqlError> {
-        match self.params.values.len() - self.at {
-            0 => Ok(()),
-            left => Err(malformed(format!("{left} bytes after the last of {} parameters", self.index))),
-        }
-    }
-
     #[inline]
     fn value(&mut self, param: ParamType) -> Result<Cell<'_>, SqlError> {
         Ok(match (param.column_type, param.unsigned) {

@@ -1,14 +1,22 @@
 //! Functions that fit nowhere else.
 
 use super::{MySqlFunction, Param};
+use crate::coercion::{Kind, kind};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringBuilder};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::array::{BooleanArray, Datum};
+use arrow::compute::kernels::boolean::{and_not, is_null, or_kleene};
+use arrow::compute::kernels::cmp;
+use arrow::compute::kernels::zip::zip;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err};
 use regex::Regex;
 use std::sync::Arc;
 
+type Outcome<T> = std::result::Result<T, ArrowError>;
+
 pub(super) fn functions() -> Vec<MySqlFunction> {
-    use Param::{Int, Real, Text};
+    use Param::{Any, Int, Real, Text};
     vec![
         MySqlFunction::new("sqrt", &[Real], super::float64, |args| Ok(real(&args[0], f64::sqrt))),
         MySqlFunction::new("exp", &[Real], super::float64, |args| Ok(real(&args[0], f64::exp))),
@@ -18,6 +26,12 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("asin", &[Real], super::float64, |args| Ok(real(&args[0], f64::asin))),
         MySqlFunction::new("acos", &[Real], super::float64, |args| Ok(real(&args[0], f64::acos))),
         MySqlFunction::new("log", &[Real, Real], super::float64, |args| Ok(log(&args[0], &args[1]))),
+        MySqlFunction::new("greatest", &[Any], super::utf8, |args| extreme(args, cmp::gt))
+            .variadic()
+            .returning(common),
+        MySqlFunction::new("least", &[Any], super::utf8, |args| extreme(args, cmp::lt))
+            .variadic()
+            .returning(common),
         MySqlFunction::new("bin", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:b}"))),
         MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, |args| regexp_extract(args)),
         MySqlFunction::new("oct", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:o}"))),
@@ -34,6 +48,50 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(Arc::new(values.collect::<StringArray>()))
         }),
     ]
+}
+
+/// The type that values of these types are compared in.
+fn common(types: &[DataType]) -> DataType {
+    let kinds: Vec<Kind> = types.iter().map(kind).filter(|kind| *kind != Kind::Null).collect();
+    let all = |wanted: &[Kind]| kinds.iter().all(|kind| wanted.contains(kind));
+    if all(&[Kind::Integer, Kind::Boolean]) {
+        return DataType::Int64;
+    }
+    if all(&[Kind::Integer, Kind::Boolean, Kind::Decimal]) {
+        let scale = types.iter().map(|data_type| match data_type {
+            DataType::Decimal128(_, scale) => *scale,
+            _ => 0,
+        });
+        return DataType::Decimal128(38, scale.max().unwrap_or(0));
+    }
+    if all(&[Kind::Date]) {
+        return DataType::Date32;
+    }
+    if kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime)) {
+        return super::DATETIME;
+    }
+    if all(&[Kind::Text]) { DataType::Utf8 } else { DataType::Float64 }
+}
+
+/// The largest or smallest of each row's values, by what `wins` says; NULL if one is NULL.
+fn extreme(args: &[ArrayRef], wins: fn(&dyn Datum, &dyn Datum) -> Outcome<BooleanArray>) -> Result<ArrayRef> {
+    let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().clone()).collect();
+    let to = common(&types);
+    let convert = |array: &ArrayRef| match &to {
+        DataType::Float64 => super::convert::to_real(array),
+        DataType::Utf8 => super::convert::to_text(array),
+        to if *to == super::DATETIME => super::convert::to_datetime(array),
+        to => super::convert::safe_cast(array, to),
+    };
+    let mut best = convert(&args[0])?;
+    for arg in &args[1..] {
+        let next = convert(arg)?;
+        let better = or_kleene(&wins(&best, &next)?, &is_null(&best)?)?;
+        // A comparison with NULL is NULL, which picks the second: keep the NULL of either side.
+        let better = and_not(&better, &is_null(&next)?)?;
+        best = zip(&better, &best, &next)?;
+    }
+    Ok(best)
 }
 
 /// A function over the reals; NULL where it is not defined.

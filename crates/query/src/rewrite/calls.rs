@@ -3,7 +3,7 @@
 //! A call that is named nowhere here goes to the planner as it is; the planner knows the functions
 //! of `functions` and DataFusion's own.
 
-use super::exprs::{as_text, not, whole};
+use super::exprs::{as_text, whole};
 use super::{Rewriter, ast, dates};
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
@@ -174,11 +174,6 @@ impl Rewriter<'_> {
             }
             ("ifnull" | "nvl", 2) => ast::call("coalesce", args),
             ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
-            ("nullif", 2) => {
-                let (right, left) = (args.remove(1), args.remove(0));
-                ast::case(ast::binary(left.clone(), BinaryOperator::Eq, right), ast::null(), left)
-            }
-            ("greatest" | "least", count) if count > 1 => null_if_any(name, args),
             ("mod", 2) => infix(args, BinaryOperator::Modulo),
             ("log", 1) => ast::call("ln", args),
             ("ceil" | "ceiling", 1) => whole("ceil", args.remove(0)),
@@ -186,10 +181,14 @@ impl Rewriter<'_> {
             ("abs", 1) => ast::call("abs", numeric(args)),
             ("sign", 1) => ast::try_cast(ast::call("signum", vec![ast::call("__double", args)]), tiny()),
             ("round", _) => ast::call("round", numeric_first(args)),
-            // Rounding what is cut already changes nothing but the number of digits shown.
             ("truncate", 2) => {
-                let digits = args[1].clone();
-                ast::call("round", vec![ast::call("trunc", numeric_first(args)), digits])
+                // Rounding what is cut already changes nothing but the number of digits shown.
+                let digits = ast::as_number(&args[1]).is_some().then(|| args[1].clone());
+                let cut = ast::call("trunc", numeric_first(args));
+                match digits {
+                    Some(digits) => ast::call("round", vec![cut, digits]),
+                    None => cut,
+                }
             }
             ("rand" | "random", _) => ast::call("random", Vec::new()),
             ("instr", 2) => ast::call("locate", vec![args.remove(1), args.remove(0)]),
@@ -353,16 +352,6 @@ fn group_concat(args: Vec<Expr>, function: &mut Function) -> Result<Expr, SqlErr
         list.clauses.push(FunctionArgumentClause::OrderBy(order));
     }
     Ok(Expr::Function(function.clone()))
-}
-
-/// GREATEST and LEAST are NULL as soon as one argument is.
-fn null_if_any(name: &str, args: Vec<Expr>) -> Expr {
-    let any = args
-        .iter()
-        .map(|arg| Expr::IsNull(Box::new(arg.clone())))
-        .reduce(|left, right| ast::binary(left, BinaryOperator::Or, right))
-        .unwrap_or_else(ast::null);
-    ast::case(not(any), ast::call(name, args), ast::null())
 }
 
 fn infix(mut args: Vec<Expr>, op: BinaryOperator) -> Expr {

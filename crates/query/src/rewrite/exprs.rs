@@ -49,13 +49,8 @@ impl Rewriter<'_> {
                         let taken = std::mem::replace(&mut when.condition, ast::null());
                         when.condition = ast::truth(taken);
                     }
-                } else if let Some(operand) = operand {
-                    for when in &mut conditions {
-                        let taken = std::mem::replace(&mut when.condition, ast::null());
-                        when.condition = ast::binary((*operand).clone(), BinaryOperator::Eq, taken);
-                    }
                 }
-                Expr::Case { case_token, end_token, operand: None, conditions, else_result }
+                Expr::Case { case_token, end_token, operand, conditions, else_result }
             }
             Expr::Position { expr, r#in } => ast::call("locate", vec![*expr, *r#in]),
             Expr::Substring { expr, substring_from, substring_for, .. } => {

@@ -10,6 +10,7 @@ mod calls;
 mod casts;
 mod dates;
 mod exprs;
+mod having;
 pub mod titles;
 
 use crate::model::SessionView;
@@ -25,6 +26,8 @@ use std::ops::ControlFlow;
 use titles::Title;
 use tributary_types::{ErrorCode, SqlError};
 
+/// Subqueries in expressions may nest this deep: planning one takes a multiple of its parts.
+pub const SUBQUERY_DEPTH_MAX: usize = 6;
 /// Expressions may nest this deep.
 pub const EXPRESSION_DEPTH_MAX: usize = 200;
 
@@ -68,8 +71,14 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
             ),
         ));
     }
-    let mut rewriter =
-        Rewriter { environment, placeholders, ctes: HashSet::new(), spellings: HashMap::new(), depth: 0 };
+    let mut rewriter = Rewriter {
+        environment,
+        placeholders,
+        ctes: HashSet::new(),
+        spellings: HashMap::new(),
+        depth: 0,
+        subqueries: 0,
+    };
     match VisitMut::visit(&mut query, &mut rewriter) {
         ControlFlow::Continue(()) => Ok(Rewritten { query, titles, spellings: rewriter.spellings }),
         ControlFlow::Break(error) => Err(error),
@@ -100,6 +109,7 @@ struct Rewriter<'a> {
     ctes: HashSet<String>,
     spellings: HashMap<String, String>,
     depth: usize,
+    subqueries: usize,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -122,6 +132,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        having::move_to_where(select);
         select.select_modifiers = None;
         select.optimizer_hints.clear();
         if is_dual(select) {
@@ -179,6 +190,13 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         exprs::balance(expr);
         self.depth += 1;
+        self.subqueries += usize::from(is_subquery(expr));
+        if self.subqueries > SUBQUERY_DEPTH_MAX {
+            return ControlFlow::Break(SqlError::detail(
+                ErrorCode::Unknown,
+                format!("subqueries nest deeper than {SUBQUERY_DEPTH_MAX} levels; use WITH or joins"),
+            ));
+        }
         if self.depth > EXPRESSION_DEPTH_MAX {
             return ControlFlow::Break(SqlError::detail(
                 ErrorCode::Unknown,
@@ -192,6 +210,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         self.depth -= 1;
+        self.subqueries -= usize::from(is_subquery(expr));
         let taken = std::mem::replace(expr, ast::null());
         match self.expression(taken) {
             Ok(rewritten) => {
@@ -302,6 +321,10 @@ impl Rewriter<'_> {
             }
         }
     }
+}
+
+const fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. })
 }
 
 /// `LIMIT a, b` as `LIMIT b OFFSET a`.

@@ -157,20 +157,16 @@ impl QueryEngine {
     }
 
     fn variables(&self, session: &SessionView, scope: Scope) -> Grid {
-        let mut grid = Grid::new(&["Variable_name", "Value", "Default_Value", "Changed"]);
-        let defaults = self.namespace.global_variables();
         let mut all: Vec<(String, String)> = match scope {
-            Scope::Global => defaults.clone(),
+            Scope::Global => self.namespace.global_variables(),
             Scope::Session => {
                 session.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
             }
         };
         all.sort();
+        let mut grid = Grid::new(&["Variable_name", "Value"]);
         for (name, value) in all {
-            let default =
-                defaults.iter().find(|(known, _)| *known == name).map_or(&value, |(_, default)| default);
-            let changed = if *default == value { "0" } else { "1" };
-            grid.push(vec![name.into(), value.as_str().into(), default.as_str().into(), changed.into()]);
+            grid.push(vec![name.into(), value.as_str().into()]);
         }
         grid
     }

@@ -212,7 +212,7 @@ fn an_insert_that_is_not_strict_obeys_its_filter_ratio() {
 
 #[test]
 fn a_bad_insert_harms_no_other_of_its_group() {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"3600000\"");
     db.client.ok("SET group_commit = async_mode");
     let first = db.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");

@@ -12,7 +12,7 @@ fn check(name: &str) {
 
 /// Runs the manual's program, which inserts five batches of ten rows.
 fn manual_program(more: &str) {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"3600000\"");
     java("GroupCommitInsertBatch", &[&server.mysql_port().to_string(), &db.name, more]);
     assert_eq!(db.client.value("SELECT count(*) FROM dt"), "0", "the rows wait for their group's commit");
@@ -50,6 +50,11 @@ fn a_statement_can_set_the_mode() {
 #[test]
 fn tables_and_columns_are_found_by_metadata() {
     check("metadata");
+}
+
+#[test]
+fn tables_and_columns_are_found_by_information_schema() {
+    check("information_schema");
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn the_session_variable_beats_the_table_property() {
 
 #[test]
 fn sync_and_async_loads_of_a_table_share_a_group() {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"3000\"");
     let mut other = server.connect_to(&db.name);
     db.client.ok("SET group_commit = async_mode");

@@ -27,7 +27,7 @@ fn assert_alone(reply: &LoadReply) {
 
 #[test]
 fn without_a_header_the_table_property_decides() {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_mode\" = \"async_mode\"");
     let reply = csv(&server, &db).body("6,Amy,60\n").load().success();
     assert_grouped(&reply);
@@ -80,7 +80,7 @@ fn a_chunked_async_load_is_answered_as_sync() {
 
 #[test]
 fn loads_of_one_interval_share_label_and_transaction() {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"3600000\"");
     let load = |body: &str| csv(&server, &db).header("group_commit:async_mode").body(body).load().success();
     let (one, two) = (load("1,a,1\n"), load("2,b,2\n"));
@@ -249,7 +249,7 @@ fn the_comment_is_given_back() {
 
 #[test]
 fn a_bad_load_fails_alone_in_its_group() {
-    let server = Server::shared();
+    let server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"3600000\"");
     let load = |body: &str| {
         csv(&server, &db).header("group_commit:async_mode").header("strict_mode:true").body(body).load()

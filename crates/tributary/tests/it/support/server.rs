@@ -49,7 +49,9 @@ impl Server {
         Self { process, settings, directory }
     }
 
-    /// A server with default settings that tests running now share; the last one ends it.
+    /// A server with default settings that tests running now share; the last one ends it. Other
+    /// tests' SYNC commits the open groups of all: a test that needs one to stay open has its own
+    /// server.
     pub fn shared() -> SharedServer {
         static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

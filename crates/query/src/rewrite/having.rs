@@ -1,0 +1,92 @@
+//! HAVING without groups: MySQL filters rows with it, after the select list has been named.
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, GroupByExpr, Select, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// Functions that make one value of many rows.
+const AGGREGATES: [&str; 16] = [
+    "any_value",
+    "approx_distinct",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "count",
+    "group_concat",
+    "max",
+    "median",
+    "min",
+    "ndv",
+    "std",
+    "stddev",
+    "sum",
+    "variance",
+];
+
+/// Makes the HAVING of a SELECT without GROUP BY and without aggregates a part of its WHERE.
+/// Names of the select list mean what they stand for there.
+pub(super) fn move_to_where(select: &mut Select) {
+    let is_grouped = match &select.group_by {
+        GroupByExpr::Expressions(exprs, _) => !exprs.is_empty(),
+        GroupByExpr::All(_) => true,
+    };
+    if is_grouped || select.having.is_none() || aggregates(&select.projection) || aggregates(&select.having) {
+        return;
+    }
+    let Some(mut condition) = select.having.take() else { return };
+    let aliases = select
+        .projection
+        .iter()
+        .filter_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.to_lowercase(), expr.clone())),
+            _ => None,
+        })
+        .collect();
+    let _ = VisitMut::visit(&mut condition, &mut Substitute { aliases });
+    select.selection = Some(match select.selection.take() {
+        None => condition,
+        Some(filter) => Expr::BinaryOp {
+            left: Box::new(Expr::Nested(Box::new(filter))),
+            op: BinaryOperator::And,
+            right: Box::new(Expr::Nested(Box::new(condition))),
+        },
+    });
+}
+
+fn aggregates(part: &impl Visit) -> bool {
+    struct Find;
+    impl Visitor for Find {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Function(call)
+                    if AGGREGATES.contains(&call.name.to_string().to_lowercase().as_str()) =>
+                {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    part.visit(&mut Find).is_break()
+}
+
+struct Substitute {
+    aliases: Vec<(String, Expr)>,
+}
+
+impl VisitorMut for Substitute {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr {
+            let name = name.value.to_lowercase();
+            if let Some((_, meant)) = self.aliases.iter().find(|(alias, _)| *alias == name) {
+                *expr = Expr::Nested(Box::new(meant.clone()));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -334,7 +334,8 @@ mod tests {
         let error = Variables::default().set("group_comit", "async_mode").unwrap_err();
         assert_eq!(error.code.number(), 1193);
         assert!(
-            error.message.contains("Unknown system variable 'group_comit',the similar variables are {group"),
+            error.message.starts_with("Unknown system variable 'group_comit',the similar variables are {")
+                && error.message.contains(" group_commit,"),
             "{error}"
         );
     }

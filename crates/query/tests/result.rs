@@ -204,9 +204,10 @@ async fn deep_trees_of_every_operator_are_answered_or_refused_but_never_overflow
         " IS NULL",
         " LIKE 'a'",
         " XOR 1",
+        " IN (0, '1')",
     ];
     for tail in left_deep {
-        let sql = format!("SELECT id{} FROM t", tail.repeat(180));
+        let sql = format!("SELECT id{} FROM t", tail.repeat(90));
         if let Err(error) = server.query(&sql, &[]).await {
             panic!("{tail}: {error}");
         }
@@ -214,13 +215,23 @@ async fn deep_trees_of_every_operator_are_answered_or_refused_but_never_overflow
     for head in ["NOT ", "- ", "!"] {
         let _ = server.query(&format!("SELECT {} id FROM t", head.repeat(180)), &[]).await;
     }
-    for (open, close) in [("CONCAT(", ", 'x')"), ("IF(id = 1, ", ", 2)"), ("(SELECT ", ")"), ("UPPER(", ")")]
-    {
+    for (open, close) in [
+        ("CONCAT(", ", 'x')"),
+        ("IF(id = 1, ", ", 2)"),
+        ("(SELECT ", ")"),
+        ("UPPER(", ")"),
+        ("GREATEST(", ", 1)"),
+        ("NULLIF(", ", 7)"),
+        ("CASE ", " WHEN 1 THEN 2 END"),
+    ] {
         for depth in [20, 45] {
             let sql = format!("SELECT {} id {} FROM t", open.repeat(depth), close.repeat(depth));
             let _ = server.query(&sql, &[]).await;
         }
     }
+    let sql = format!("SELECT id {} FROM t", "BETWEEN 0 AND '1' ".repeat(40));
+    let error = server.query(&sql, &[]).await.unwrap_err();
+    assert!(error.message.contains("nest deeper than 8 levels"), "{error}");
     let union = vec!["SELECT id FROM t"; 200].join(" UNION ALL ");
     assert_eq!(server.query(&union, &[]).await.unwrap().len(), 600);
 }

@@ -26,8 +26,9 @@ use std::ops::ControlFlow;
 use titles::Title;
 use tributary_types::{ErrorCode, SqlError};
 
-/// Subqueries in expressions may nest this deep: planning one takes a multiple of its parts.
-pub const SUBQUERY_DEPTH_MAX: usize = 6;
+/// Subqueries in expressions and BETWEEN may nest this deep together: planning walks what is inside
+/// of one more than once, so the work doubles with each level.
+pub const SUBQUERY_DEPTH_MAX: usize = 8;
 /// Expressions may nest this deep.
 pub const EXPRESSION_DEPTH_MAX: usize = 200;
 
@@ -190,11 +191,13 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         exprs::balance(expr);
         self.depth += 1;
-        self.subqueries += usize::from(is_subquery(expr));
+        self.subqueries += usize::from(doubles_work(expr));
         if self.subqueries > SUBQUERY_DEPTH_MAX {
             return ControlFlow::Break(SqlError::detail(
                 ErrorCode::Unknown,
-                format!("subqueries nest deeper than {SUBQUERY_DEPTH_MAX} levels; use WITH or joins"),
+                format!(
+                    "subqueries and BETWEEN nest deeper than {SUBQUERY_DEPTH_MAX} levels; use WITH or joins"
+                ),
             ));
         }
         if self.depth > EXPRESSION_DEPTH_MAX {
@@ -210,7 +213,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         self.depth -= 1;
-        self.subqueries -= usize::from(is_subquery(expr));
+        self.subqueries -= usize::from(doubles_work(expr));
         let taken = std::mem::replace(expr, ast::null());
         match self.expression(taken) {
             Ok(rewritten) => {
@@ -323,8 +326,8 @@ impl Rewriter<'_> {
     }
 }
 
-const fn is_subquery(expr: &Expr) -> bool {
-    matches!(expr, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. })
+const fn doubles_work(expr: &Expr) -> bool {
+    matches!(expr, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Between { .. })
 }
 
 /// `LIMIT a, b` as `LIMIT b OFFSET a`.

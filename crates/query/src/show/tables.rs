@@ -329,7 +329,14 @@ fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>) -> Vec<Cell
         row.push(collation.into());
     }
     row.extend([
-        if column.nullable { "Yes" } else { "No" }.into(),
+        // Connector/J reads SHOW FULL COLUMNS and knows `YES` only; DESC is as Doris has it.
+        match (column.nullable, full.is_some()) {
+            (true, true) => "YES",
+            (false, true) => "NO",
+            (true, false) => "Yes",
+            (false, false) => "No",
+        }
+        .into(),
         if column.is_key { "true" } else { "false" }.into(),
         info_schema::default_text(column).into(),
         if column.is_key { "" } else { "NONE" }.into(),

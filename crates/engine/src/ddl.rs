@@ -5,10 +5,7 @@ use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
-use tributary_types::{
-    ErrorCode, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, SqlError, TableDef,
-    TableRef,
-};
+use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
 
 impl Engine {
     pub(crate) async fn create_database(&self, name: &str, if_not_exists: bool) -> Result<(), SqlError> {
@@ -66,7 +63,6 @@ impl Engine {
     fn apply_defaults(&self, def: &mut TableDef, create: &CreateTable) {
         let is_given = |key: &str| create.properties.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
         let properties = &mut def.properties;
-        debug_assert!(GROUP_COMMIT_INTERVAL_MS_DEFAULT > 0 && GROUP_COMMIT_DATA_BYTES_DEFAULT > 0);
         if !is_given("group_commit_interval_ms") {
             properties.group_commit_interval_ms = self.options.group_commit_interval_ms;
         }

@@ -275,30 +275,20 @@ impl TableQueue {
     /// leaves the rest to a task. Never cut off half-way, so a client that leaves harms no group.
     pub fn commit_closed_here(self: &Arc<Self>) {
         while let Some((group, reason)) = self.next_closed() {
-            match self.try_commit_here(group, reason) {
-                Ok(()) => {}
-                Err(later) => {
-                    self.state.lock().closed.push_front(later);
-                    self.spawn_committer();
-                    return;
-                }
+            if !can_commit_here(&group) {
+                self.state.lock().closed.push_front((group, reason));
+                self.spawn_committer();
+                return;
             }
+            self.commit_here(group, reason);
         }
     }
 
-    fn try_commit_here(
-        self: &Arc<Self>,
-        mut group: Group,
-        reason: CloseReason,
-    ) -> Result<(), (Group, CloseReason)> {
-        if group.memory_bytes > INLINE_BUILD_BYTES_MAX || !group.appends.is_settled() {
-            return Err((group, reason));
-        }
+    fn commit_here(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.failed();
         group.exclude(&failed);
         let built = self.build_now(&parts_of(&group));
         self.submit_or_fail(group, failed, reason, built);
-        Ok(())
     }
 
     /// Commits the closed groups, oldest first, until there is none. Run as a task of its own.
@@ -726,6 +716,11 @@ pub(crate) struct OwnTransaction {
     pub label: Label,
     pub label_is_kept: bool,
     pub prepared_at_ms: i64,
+}
+
+/// Whether a group's commit takes neither waiting nor long work.
+fn can_commit_here(group: &Group) -> bool {
+    group.memory_bytes <= INLINE_BUILD_BYTES_MAX && group.appends.is_settled()
 }
 
 /// Moves the open group to the closed ones. True if the caller must see to their commit.

@@ -153,7 +153,10 @@ async fn a_loads_columns_are_computed_from_texts() {
     ];
     let projection = server.engine.compile_projection(&server.session, &batch.schema(), &targets).unwrap();
     let computed = projection.evaluate(&batch).unwrap();
-    assert_eq!(rows(&[computed.clone()]), [["2", "2024-01-31", "2024", "z"], ["NULL", "a b", "0", "z"]]);
+    assert_eq!(
+        rows(std::slice::from_ref(&computed)),
+        [["2", "2024-01-31", "2024", "z"], ["NULL", "a b", "0", "z"]]
+    );
     assert_eq!(computed.schema().field(1).name(), "raw");
 }
 

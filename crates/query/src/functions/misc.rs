@@ -33,7 +33,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             .variadic()
             .returning(common),
         MySqlFunction::new("bin", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:b}"))),
-        MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, |args| regexp_extract(args)),
+        MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, regexp_extract),
         MySqlFunction::new("oct", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:o}"))),
         MySqlFunction::new("inet_aton", &[Text], super::int64, |args| {
             let read =

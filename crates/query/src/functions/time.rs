@@ -17,21 +17,21 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, DateTime, Int, Real, Text};
     let (text, int, date, at) = (super::utf8, super::int64, super::date32, super::datetime_type);
     vec![
-        MySqlFunction::new("__part", &[DateTime, Text], int, |args| part(args)),
-        MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, |args| date_add(args)),
+        MySqlFunction::new("__part", &[DateTime, Text], int, part),
+        MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add),
         // A DATE plus days stays a DATE; the rewrite asks for this one with units of whole days.
-        MySqlFunction::new("__day_add", &[Any, Int, Text], at, |args| day_add(args)).returning(day_add_type),
-        MySqlFunction::new("__timestampdiff", &[Text, DateTime, DateTime], int, |args| timestampdiff(args)),
-        MySqlFunction::new("__from_unixtime", &[Real, Text], at, |args| from_unixtime(args)),
-        MySqlFunction::new("__unix_timestamp", &[DateTime, Text], int, |args| unix_timestamp(args)),
-        MySqlFunction::new("__convert_tz", &[DateTime, Text, Text], at, |args| convert_tz(args)),
-        MySqlFunction::new("date_format", &[DateTime, Text], text, |args| date_format(args)),
-        MySqlFunction::new("str_to_date", &[Text, Text], at, |args| str_to_date(args)),
-        MySqlFunction::new("datediff", &[DateTime, DateTime], int, |args| datediff(args)),
-        MySqlFunction::new("date_trunc", &[Any, Any], at, |args| date_trunc(args)),
+        MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add).returning(day_add_type),
+        MySqlFunction::new("__timestampdiff", &[Text, DateTime, DateTime], int, timestampdiff),
+        MySqlFunction::new("__from_unixtime", &[Real, Text], at, from_unixtime),
+        MySqlFunction::new("__unix_timestamp", &[DateTime, Text], int, unix_timestamp),
+        MySqlFunction::new("__convert_tz", &[DateTime, Text, Text], at, convert_tz),
+        MySqlFunction::new("date_format", &[DateTime, Text], text, date_format),
+        MySqlFunction::new("str_to_date", &[Text, Text], at, str_to_date),
+        MySqlFunction::new("datediff", &[DateTime, DateTime], int, datediff),
+        MySqlFunction::new("date_trunc", &[Any, Any], at, date_trunc),
         MySqlFunction::new("last_day", &[DateTime], date, |args| last_day(&args[0])),
         MySqlFunction::new("from_days", &[Int], date, |args| from_days(&args[0])),
-        MySqlFunction::new("makedate", &[Int, Int], date, |args| makedate(args)),
+        MySqlFunction::new("makedate", &[Int, Int], date, makedate),
         MySqlFunction::new("dayname", &[DateTime], text, |args| {
             Ok(texts_of(&args[0], |v| v.format("%A").to_string()))
         }),

@@ -95,7 +95,8 @@ fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, 
         return (literal(ScalarValue::Int64(Some(value))), number);
     }
     if kind(number_type) == Kind::Decimal
-        && let Some(value) = decimal(constant)
+        && let Ok(value) = ScalarValue::try_from_string(constant.to_owned(), number_type)
+        && value.to_string().trim_end_matches('0') == constant.trim_end_matches('0')
     {
         return (literal(value), number);
     }
@@ -103,16 +104,6 @@ fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, 
         Ok(value) if value.is_finite() => (literal(ScalarValue::Float64(Some(value))), number),
         _ => (literal(ScalarValue::Float64(None)), number),
     }
-}
-
-/// A text of digits and a point as exactly that number.
-fn decimal(text: &str) -> Option<ScalarValue> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let scale = i8::try_from(fraction.len()).ok()?;
-    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let precision = u8::try_from(digits.unsigned_abs().to_string().len().max(fraction.len())).ok()?;
-    let is_plain = fraction.bytes().all(|byte| byte.is_ascii_digit());
-    (is_plain && precision <= 38).then_some(ScalarValue::Decimal128(Some(digits), precision, scale))
 }
 
 fn text_with_date(text: Expr, date: Expr, date_type: &DataType) -> (Expr, Expr) {
@@ -167,18 +158,4 @@ pub fn operand(expr: Expr, data_type: &DataType) -> (Expr, DataType) {
 #[must_use]
 pub fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(datafusion::logical_expr::Cast::new(Box::new(expr), to))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_of_digits_is_the_exact_decimal() {
-        assert_eq!(decimal("-1.50"), Some(ScalarValue::Decimal128(Some(-150), 3, 2)));
-        assert_eq!(decimal("0.001"), Some(ScalarValue::Decimal128(Some(1), 3, 3)));
-        for no_decimal in ["1e3", "x", "", "1.-5", "1.2.3", &"9".repeat(39)] {
-            assert_eq!(decimal(no_decimal), None, "{no_decimal}");
-        }
-    }
 }

@@ -31,6 +31,20 @@ pub enum CatalogError {
          use the newer program that wrote it"
     )]
     NewerFormat { path: String, found: i64, known: i64 },
+    /// The file is there and not what SQLite wrote.
+    #[error(
+        "the catalog {path} is damaged: {reason}. It holds the names and schemas of all tables, the users and the \
+         kept labels; without it data files and write-ahead log belong to nobody. Nothing was changed. Restore \
+         {path} from a copy, or save what can be read (`sqlite3 {path} .recover`), and start again"
+    )]
+    Damaged { path: String, reason: String },
+    /// The file is missing although the storage root is in use.
+    #[error(
+        "the catalog {path} is missing or empty, but {evidence} is there: it holds the names and schemas of all \
+         tables, and a new one would give up every row. Nothing was changed. Restore {path} from a copy; if all \
+         data of this storage root may go, remove the whole directory"
+    )]
+    Missing { path: String, evidence: String },
     #[error("the catalog holds {what}, which cannot be read: {reason}")]
     Corrupt { what: String, reason: String },
     #[error("the catalog failed to {action}: {source}")]
@@ -57,6 +71,8 @@ impl CatalogError {
             | Self::UnknownUser { .. }
             | Self::ProtectedUser(_)
             | Self::NewerFormat { .. }
+            | Self::Damaged { .. }
+            | Self::Missing { .. }
             | Self::Corrupt { .. }
             | Self::Store { .. } => ErrorCode::Unknown,
         }

@@ -45,10 +45,32 @@ impl SqliteStore {
             .max_lifetime(None)
             .connect_with(options)
             .await
-            .map_err(failed_to("open catalog.db"))?;
+            .map_err(|error| damaged_or(path, "open catalog.db", error))?;
+        check_pages(&pool, path).await?;
         migrations::run(&pool, path).await?;
         Ok(Self { pool })
     }
+}
+
+/// Reads every page, so that damage is found before anything relies on what is whole.
+async fn check_pages(pool: &SqlitePool, path: &Path) -> Stored<()> {
+    let found: String = query_scalar("PRAGMA quick_check(1)")
+        .fetch_one(pool)
+        .await
+        .map_err(|error| damaged_or(path, "check catalog.db", error))?;
+    if found == "ok" {
+        return Ok(());
+    }
+    Err(CatalogError::Damaged { path: path.display().to_string(), reason: found.replace('\n', ", ") })
+}
+
+/// SQLite's codes for a file that is not a database (26) and for one that is malformed (11).
+fn damaged_or(path: &Path, action: &'static str, error: sqlx::Error) -> CatalogError {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    if matches!(code.as_deref(), Some("11" | "26")) {
+        return CatalogError::Damaged { path: path.display().to_string(), reason: error.to_string() };
+    }
+    failed_to(action)(error)
 }
 
 /// For `map_err`: what the catalog failed to do.

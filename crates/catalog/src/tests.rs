@@ -402,6 +402,36 @@ async fn a_newer_format_is_refused_and_not_touched() {
 }
 
 #[tokio::test]
+async fn a_damaged_file_is_refused_with_its_path_and_what_to_do() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    for number in 0..200 {
+        create(&catalog, &format!("t{number}")).await;
+    }
+    catalog.close().await;
+    drop(catalog);
+    let path = dir.path().join("catalog.db");
+    let whole = std::fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..whole.len()).step_by(4096).collect();
+    assert!(places.len() > 10);
+    for place in places {
+        let mut damaged = whole.clone();
+        // The beginning of a page says how the rest is laid out.
+        damaged[place..place + 100].fill(0x5a);
+        std::fs::write(&path, damaged).unwrap();
+        let error = Catalog::open(dir.path()).await.unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, CatalogError::Damaged { .. }), "{place}: {text}");
+        assert!(text.contains(&path.display().to_string()) && text.contains("Restore"), "{place}: {text}");
+    }
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    assert!(matches!(Catalog::open(dir.path()).await.unwrap_err(), CatalogError::Damaged { .. }));
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(open(&dir).await.all_tables().len(), 200);
+}
+
+#[tokio::test]
 async fn a_damaged_definition_is_named() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tributary_types::{DataType, TableSchema};
 
 /// A column's buffer that grew beyond this is given back when its block is finished.
-const KEPT_CAPACITY_BYTES_MAX: usize = 256 * 1024;
+const KEPT_CAPACITY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Builds blocks of one schema. Keep one per connection and reuse it.
 #[derive(Debug)]

@@ -107,6 +107,92 @@ pub(crate) fn push_cell(
     Ok(())
 }
 
+/// [`push_cell`] of a text: what every field of a file and every literal in quotes is, so the types that
+/// most columns have are converted with nothing in between.
+#[inline]
+pub(crate) fn push_text(
+    buffer: &mut ColumnBuffer,
+    data_type: DataType,
+    text: &[u8],
+    strict: bool,
+    utc_offset_seconds: i32,
+) -> Result<(), Fault> {
+    match data_type {
+        DataType::Char { bytes } | DataType::Varchar { bytes } if text.len() <= bytes as usize => {
+            buffer.push_text(text);
+        }
+        DataType::String if text.len() <= STRING_BYTES_MAX => buffer.push_text(text),
+        DataType::Date => {
+            let days = temporal::date(text, utc_offset_seconds).ok_or(Fault::Bad)?;
+            buffer.push_fixed(days.to_le_bytes());
+        }
+        DataType::DateTime { scale } => {
+            let micros = temporal::datetime(text, scale, utc_offset_seconds).ok_or(Fault::Bad)?;
+            buffer.push_fixed(micros.to_le_bytes());
+        }
+        _ => {
+            if !push_digits(buffer, data_type, text) {
+                return push_cell(buffer, data_type, Cell::Text(text), strict, utc_offset_seconds);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// [`push_cell`] of a number's SQL literal.
+#[inline]
+pub(crate) fn push_number(
+    buffer: &mut ColumnBuffer,
+    data_type: DataType,
+    literal: &[u8],
+    strict: bool,
+    utc_offset_seconds: i32,
+) -> Result<(), Fault> {
+    if push_digits(buffer, data_type, literal) {
+        return Ok(());
+    }
+    push_cell(buffer, data_type, Cell::Number(literal), strict, utc_offset_seconds)
+}
+
+/// [`push_cell`] of an integer.
+#[inline]
+pub(crate) fn push_int(
+    buffer: &mut ColumnBuffer,
+    data_type: DataType,
+    value: i64,
+    strict: bool,
+    utc_offset_seconds: i32,
+) -> Result<(), Fault> {
+    match data_type {
+        DataType::TinyInt => buffer.push_fixed(narrow::<i8>(value)?.to_le_bytes()),
+        DataType::SmallInt => buffer.push_fixed(narrow::<i16>(value)?.to_le_bytes()),
+        DataType::Int => buffer.push_fixed(narrow::<i32>(value)?.to_le_bytes()),
+        DataType::BigInt => buffer.push_fixed(value.to_le_bytes()),
+        _ => return push_cell(buffer, data_type, Cell::Int(value), strict, utc_offset_seconds),
+    }
+    Ok(())
+}
+
+/// Pushes a text of the commonest shape to an integer or DECIMAL column; whether it was one that fits.
+#[inline]
+fn push_digits(buffer: &mut ColumnBuffer, data_type: DataType, text: &[u8]) -> bool {
+    let plain = || number::plain_int(text);
+    match data_type {
+        DataType::BigInt => plain().map(|value| buffer.push_fixed(value.to_le_bytes())),
+        DataType::Int => plain()
+            .and_then(|value| i32::try_from(value).ok())
+            .map(|value| buffer.push_fixed(value.to_le_bytes())),
+        DataType::SmallInt => plain()
+            .and_then(|value| i16::try_from(value).ok())
+            .map(|value| buffer.push_fixed(value.to_le_bytes())),
+        DataType::Decimal { precision, scale } => decimal::plain_decimal(text, scale)
+            .filter(|&value| decimal::within(value, precision).is_ok())
+            .map(|value| buffer.push_fixed(value.to_le_bytes())),
+        _ => None,
+    }
+    .is_some()
+}
+
 #[inline]
 fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, Fault> {
     T::try_from(value).map_err(|_| Fault::Bad)

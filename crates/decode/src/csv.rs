@@ -141,8 +141,21 @@ impl CsvDecoder {
     /// # Errors
     /// If a separator is empty.
     pub fn new(target: Target, options: CsvOptions) -> Result<Self, SqlError> {
-        options.check()?;
         let builder = BlockBuilder::new(target.schema());
+        Self::with_builder(target, options, builder)
+    }
+
+    /// Like [`CsvDecoder::new`], with the buffers of an earlier load, of whatever table.
+    ///
+    /// # Errors
+    /// See [`CsvDecoder::new`].
+    pub fn with_builder(
+        target: Target,
+        options: CsvOptions,
+        mut builder: BlockBuilder,
+    ) -> Result<Self, SqlError> {
+        options.check()?;
+        builder.reset(target.schema());
         let splitter = Splitter::new(&options);
         Ok(Self { target, options, splitter, builder, progress: Progress::default() })
     }
@@ -176,6 +189,12 @@ impl CsvDecoder {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.progress.decoded.counts
+    }
+
+    /// Takes the buffers for a later load; rows that are in no finished block go with them.
+    pub fn take_builder(&mut self) -> BlockBuilder {
+        let fresh = BlockBuilder::new(self.target.schema());
+        std::mem::replace(&mut self.builder, fresh)
     }
 
     /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
@@ -217,8 +236,10 @@ impl RowSink for BlockSink<'_> {
         }
         for index in 0..expected {
             let (field, is_enclosed) = row.field(index);
-            let cell = self.options.value(field, is_enclosed).map_or(Cell::Null, Cell::Text);
-            self.loader.put(index, cell);
+            match self.options.value(field, is_enclosed) {
+                Some(text) => self.loader.put_text(index, text),
+                None => self.loader.put(index, Cell::Null),
+            }
         }
         self.loader.end_row(row.line().len(), || row.dump(self.options));
     }

@@ -122,6 +122,33 @@ impl<'a> Loader<'a> {
         }
     }
 
+    /// [`Loader::put`] of a text. Valid UTF-8.
+    #[inline]
+    pub(crate) fn put_text(&mut self, field: usize, text: &[u8]) {
+        let Some(column) = self.target.column_of(field) else { return };
+        if let Err(fault) = column.push_text(self.builder.column_mut(column.index), text, self.rules) {
+            self.fail(column, fault, &Cell::Text(text));
+        }
+    }
+
+    /// [`Loader::put`] of a number's SQL literal.
+    #[inline]
+    pub(crate) fn put_number(&mut self, field: usize, literal: &[u8]) {
+        let Some(column) = self.target.column_of(field) else { return };
+        if let Err(fault) = column.push_number(self.builder.column_mut(column.index), literal, self.rules) {
+            self.fail(column, fault, &Cell::Number(literal));
+        }
+    }
+
+    /// [`Loader::put`] of an integer.
+    #[inline]
+    pub(crate) fn put_int(&mut self, field: usize, value: i64) {
+        let Some(column) = self.target.column_of(field) else { return };
+        if let Err(fault) = column.push_int(self.builder.column_mut(column.index), value, self.rules) {
+            self.fail(column, fault, &Cell::Int(value));
+        }
+    }
+
     /// Puts the column's default for field `field`.
     ///
     /// # Errors

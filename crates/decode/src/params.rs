@@ -206,7 +206,10 @@ impl PreparedValues {
 fn put_row(cells: &[TemplateCell], reader: &mut Reader<'_>, loader: &mut Loader<'_>) -> Result<(), SqlError> {
     for (field, cell) in cells.iter().enumerate() {
         let cell = match cell {
-            TemplateCell::Param => reader.next_cell()?,
+            TemplateCell::Param => {
+                reader.put_next(field, loader)?;
+                continue;
+            }
             TemplateCell::Null => Cell::Null,
             TemplateCell::Bool(value) => Cell::Bool(*value),
             TemplateCell::Number(text) => Cell::Number(text),

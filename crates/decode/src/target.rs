@@ -190,7 +190,44 @@ impl TargetColumn {
         }
     }
 
+    /// [`TargetColumn::push`] of a text.
+    #[inline]
+    pub(crate) fn push_text(
+        &self,
+        buffer: &mut ColumnBuffer,
+        text: &[u8],
+        rules: Strictness,
+    ) -> Result<(), Fault> {
+        cell::push_text(buffer, self.data_type, text, rules.strict, rules.utc_offset_seconds)
+            .or_else(|fault| self.settle(buffer, fault, rules))
+    }
+
+    /// [`TargetColumn::push`] of a number's SQL literal.
+    #[inline]
+    pub(crate) fn push_number(
+        &self,
+        buffer: &mut ColumnBuffer,
+        literal: &[u8],
+        rules: Strictness,
+    ) -> Result<(), Fault> {
+        cell::push_number(buffer, self.data_type, literal, rules.strict, rules.utc_offset_seconds)
+            .or_else(|fault| self.settle(buffer, fault, rules))
+    }
+
+    /// [`TargetColumn::push`] of an integer.
+    #[inline]
+    pub(crate) fn push_int(
+        &self,
+        buffer: &mut ColumnBuffer,
+        value: i64,
+        rules: Strictness,
+    ) -> Result<(), Fault> {
+        cell::push_int(buffer, self.data_type, value, rules.strict, rules.utc_offset_seconds)
+            .or_else(|fault| self.settle(buffer, fault, rules))
+    }
+
     /// NULL where the column and the rules allow it.
+    #[cold]
     fn settle(&self, buffer: &mut ColumnBuffer, fault: Fault, rules: Strictness) -> Result<(), Fault> {
         let is_kept = matches!(fault, Fault::TooLongString { .. }) || (rules.strict && fault != Fault::Null);
         if is_kept {

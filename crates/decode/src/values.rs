@@ -115,11 +115,22 @@ fn scan_row(
     let fields = loader.target.field_count();
     let mut field = 0;
     loop {
-        let Some(cell) = scanner.literal(scratch) else { return Ok(None) };
-        let Some(is_last) = scanner.after_literal() else { return Ok(None) };
-        if field < fields {
-            loader.put(field, cell);
+        // The commonest literals are put without a form in between.
+        if let Some(text) = scanner.plain_text() {
+            if field < fields {
+                loader.put_text(field, text);
+            }
+        } else if let Some(number) = scanner.plain_number() {
+            if field < fields {
+                loader.put_number(field, number);
+            }
+        } else {
+            let Some(cell) = scanner.literal(scratch) else { return Ok(None) };
+            if field < fields {
+                loader.put(field, cell);
+            }
         }
+        let Some(is_last) = scanner.after_literal() else { return Ok(None) };
         field += 1;
         if is_last {
             break;

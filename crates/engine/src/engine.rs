@@ -1,5 +1,6 @@
 //! What a server is made of, started and stopped in the right order.
 
+use crate::builders::Builders;
 use crate::labels::{CatalogLabels, CatalogSchemas};
 use crate::metrics::Gauges;
 use crate::names::Names;
@@ -8,6 +9,7 @@ use crate::options::{EngineOptions, Ports};
 use crate::processes::Processes;
 use crate::time_zone;
 use crate::variables::Variables;
+use crate::wal_dirs::{self, WalDirs};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::RwLock;
 use prometheus::Registry;
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tributary_catalog::{Catalog, CatalogError};
 use tributary_decode::LoadClock;
 use tributary_http::ErrorLog;
-use tributary_ingest::{Ingest, IngestError, IngestMetrics, RecoveryReport, SystemClock};
+use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport, SystemClock};
 use tributary_mysql::PasswordHash;
 use tributary_query::{QueryEngine, SessionView};
 use tributary_table::{Table, TableError, TableStore};
@@ -37,6 +39,13 @@ pub enum StartError {
          another storage_root_path", .0.display()
     )]
     Locked(PathBuf),
+    #[error(
+        "the write-ahead log {} was used by this storage root and is gone: the directory has no segment. Rows \
+         that were acknowledged and are in no data file yet are in it. Mount its disk, or restore it, or, if it \
+         was moved, name the new directory in group_commit_wal_path, and start again. To go on without it, and \
+         lose those rows, create the empty file {}", .0.display(), .0.join(wal_dirs::GIVEN_UP).display()
+    )]
+    LogGone(PathBuf),
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]
@@ -62,6 +71,7 @@ pub struct Engine {
     pub(crate) error_log: Arc<ErrorLog>,
     pub(crate) registry: Registry,
     pub(crate) gauges: Gauges,
+    pub(crate) builders: Builders,
     pub(crate) options: EngineOptions,
     /// Held by a change of the catalog from its check to its end.
     pub(crate) changing: tokio::sync::Mutex<()>,
@@ -69,6 +79,7 @@ pub struct Engine {
     ports: Arc<OnceLock<Ports>>,
     started: Instant,
     background: parking_lot::Mutex<Vec<tokio::task::JoinHandle<()>>>,
+    wal_dirs: WalDirs,
     /// Locked while this process has the storage root.
     _lock: std::fs::File,
 }
@@ -85,13 +96,15 @@ impl Engine {
         let registry = Registry::new();
         let metrics = Arc::new(IngestMetrics::new(&registry)?);
         let gauges = Gauges::new(&registry)?;
+        refuse_missing_catalog(&options)?;
         let catalog = Arc::new(Catalog::open(&options.storage_root).await?);
         let node = catalog.node().node_id.clone();
         let store_options = tributary_table::StoreOptions { node: node.clone(), ..options.store.clone() };
         let store = TableStore::local(&options.storage_root, store_options)?;
         let tables = open_tables(&catalog, &store).await?;
+        let wal_dirs = wal_dirs::to_open(&catalog, &options.storage_root, &options.ingest.wal_dirs).await?;
         let (ingest, report) = Ingest::open(
-            options.ingest.clone(),
+            IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
             Arc::new(OsDisk),
             Arc::new(SystemClock),
             metrics,
@@ -100,6 +113,7 @@ impl Engine {
             tables.clone(),
         )
         .await?;
+        wal_dirs.remember(&catalog).await?;
         let names = Arc::new(Names::default());
         for database in catalog.databases() {
             if let Some(id) = catalog.database_id(&database) {
@@ -136,12 +150,14 @@ impl Engine {
             error_log,
             registry,
             gauges,
+            builders: Builders::default(),
             options,
             changing: tokio::sync::Mutex::new(()),
             globals,
             ports,
             started,
             background: parking_lot::Mutex::default(),
+            wal_dirs,
             _lock: lock,
         });
         engine.collect_garbage().await.map_err(StartError::Query)?;
@@ -169,6 +185,9 @@ impl Engine {
             task.abort();
         }
         self.ingest.shutdown().await;
+        if let Err(error) = self.wal_dirs.forget_empty(&self.catalog, &self.ingest).await {
+            tracing::warn!(%error, "the list of write-ahead logs stays as it was");
+        }
         self.catalog.close().await;
     }
 
@@ -252,7 +271,7 @@ impl Engine {
             ));
         }
         let unix_micros = unix_ms() * 1000;
-        let utc_offset_seconds = time_zone::offset_seconds(&zone, unix_micros);
+        let utc_offset_seconds = time_zone::Zone::named(&zone).offset_seconds(unix_micros);
         Ok(LoadClock {
             now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
             utc_offset_seconds,
@@ -333,6 +352,25 @@ fn lock_root(root: &std::path::Path) -> Result<std::fs::File, StartError> {
         Err(std::fs::TryLockError::WouldBlock) => Err(StartError::Locked(root.to_owned())),
         Err(std::fs::TryLockError::Error(error)) => Err(failed("lock", &path, error)),
     }
+}
+
+/// A new catalog beside the tables and logs of an old one would give up every row.
+fn refuse_missing_catalog(options: &EngineOptions) -> Result<(), StartError> {
+    let path = options.storage_root.join("catalog.db");
+    if std::fs::metadata(&path).is_ok_and(|file| file.len() > 0) {
+        return Ok(());
+    }
+    let tables = options.storage_root.join("tables");
+    let evidence = options.ingest.wal_dirs.iter().find(|dir| wal_dirs::is_in_use(dir)).or_else(|| {
+        std::fs::read_dir(&tables).is_ok_and(|mut inside| inside.next().is_some()).then_some(&tables)
+    });
+    evidence.map_or(Ok(()), |evidence| {
+        Err(CatalogError::Missing {
+            path: path.display().to_string(),
+            evidence: evidence.display().to_string(),
+        }
+        .into())
+    })
 }
 
 async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Table>>, TableError> {

@@ -7,6 +7,7 @@
 //! Not its business: protocols' bytes, how rows are kept, how a group commits.
 
 mod answer;
+mod builders;
 mod ddl;
 mod engine;
 mod error_log;
@@ -23,6 +24,7 @@ mod stream_load;
 mod text_table;
 mod time_zone;
 pub mod variables;
+mod wal_dirs;
 
 pub use engine::{Engine, StartError};
 pub use hooks::MysqlHooks;

@@ -42,7 +42,7 @@ impl Namespace for EngineNamespace {
             .iter()
             .map(|process| {
                 let state = process.state();
-                let is_running = state.statement.is_some();
+                let is_running = state.is_running;
                 ProcessRow {
                     id: process.id,
                     user: process.user.clone(),
@@ -53,7 +53,7 @@ impl Namespace for EngineNamespace {
                     seconds: state.since.elapsed().as_secs(),
                     state: if is_running { "OK" } else { "" }.to_owned(),
                     query_id: String::new(),
-                    statement: state.statement,
+                    statement: is_running.then_some(state.statement),
                 }
             })
             .collect()

@@ -24,7 +24,9 @@ pub(crate) struct Process {
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     pub database: Option<String>,
-    pub statement: Option<String>,
+    /// The statement that runs or ran last; a buffer that is used again.
+    pub statement: String,
+    pub is_running: bool,
     pub since: Instant,
     /// Cancels the statement that runs and leaves the connection.
     pub kill_statement: CancellationToken,
@@ -35,25 +37,32 @@ impl Process {
         self.state.lock().clone()
     }
 
-    /// A statement begins; the token ends it when it is killed.
-    pub fn begin(&self, database: Option<&str>, statement: &str) -> CancellationToken {
+    /// A statement begins.
+    pub fn begin(&self, database: Option<&str>, statement: &str) {
         let mut end = statement.len().min(STATEMENT_SHOWN_BYTES_MAX);
         while !statement.is_char_boundary(end) {
             end -= 1;
         }
         let mut state = self.state.lock();
-        state.database = database.map(str::to_owned);
-        state.statement = Some(statement[..end].to_owned());
+        if state.database.as_deref() != database {
+            state.database = database.map(str::to_owned);
+        }
+        state.statement.clear();
+        state.statement.push_str(&statement[..end]);
+        state.is_running = true;
         state.since = Instant::now();
-        state.kill_statement = self.kill.child_token();
-        state.kill_statement.clone()
+        if state.kill_statement.is_cancelled() {
+            state.kill_statement = self.kill.child_token();
+        }
     }
 
     /// The statement has ended.
     pub fn end(&self) {
         let mut state = self.state.lock();
-        state.statement = None;
-        state.since = Instant::now();
+        if state.is_running {
+            state.is_running = false;
+            state.since = Instant::now();
+        }
     }
 }
 
@@ -74,7 +83,8 @@ impl Processes {
     ) -> Arc<Process> {
         let state = ProcessState {
             database: None,
-            statement: None,
+            statement: String::new(),
+            is_running: false,
             since: Instant::now(),
             kill_statement: kill.child_token(),
         };

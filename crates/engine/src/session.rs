@@ -10,7 +10,6 @@ mod set;
 
 use crate::engine::Engine;
 use crate::processes::Process;
-use crate::time_zone;
 use crate::variables::Variables;
 use async_trait::async_trait;
 use explicit::ExplicitTransaction;
@@ -25,14 +24,14 @@ use tributary_mysql::{
 };
 use tributary_query::SessionView;
 use tributary_sql::Statement;
-use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
+use tributary_types::{ErrorCode, Label, SqlError, TableDef, TxnId};
 
 /// What SHOW LAST INSERT tells.
 #[derive(Clone, Debug)]
 pub(crate) struct LastInsert {
     pub txn: TxnId,
     pub label: Label,
-    pub table: TableRef,
+    pub table: Arc<TableDef>,
     pub status: TransactionStatus,
     pub loaded: u64,
     pub filtered: u64,
@@ -127,10 +126,11 @@ impl EngineSession {
 
     pub(crate) fn insert_options(&self) -> InsertOptions {
         let unix_micros = self.engine.unix_ms() * 1000;
-        let utc_offset_seconds = time_zone::offset_seconds(self.variables.value("time_zone"), unix_micros);
+        let hot = self.variables.hot();
+        let utc_offset_seconds = hot.zone.offset_seconds(unix_micros);
         InsertOptions {
-            strict: self.variables.is_on("enable_insert_strict"),
-            max_filter_ratio: self.variables.insert_max_filter_ratio(),
+            strict: hot.insert_is_strict,
+            max_filter_ratio: hot.insert_max_filter_ratio,
             clock: LoadClock {
                 now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
                 utc_offset_seconds,
@@ -256,9 +256,9 @@ impl Session for EngineSession {
 
     fn status(&self) -> SessionStatus {
         SessionStatus {
-            autocommit: self.variables.is_on("autocommit"),
+            autocommit: self.variables.hot().autocommit,
             in_transaction: self.transaction.is_some(),
-            no_backslash_escapes: self.variables.value("sql_mode").contains("NO_BACKSLASH_ESCAPES"),
+            no_backslash_escapes: self.variables.hot().no_backslash_escapes,
         }
     }
 

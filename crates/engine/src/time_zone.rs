@@ -3,13 +3,27 @@
 use arrow::array::timezone::Tz;
 use chrono::{DateTime, Offset, TimeZone};
 
-/// Seconds ahead of UTC of a zone (`+08:00`, `UTC`, `SYSTEM`, `CST`, an IANA name) at a time.
-/// A zone that nobody knows counts as UTC; `SET time_zone` refuses it before.
-pub(crate) fn offset_seconds(zone: &str, unix_micros: i64) -> i32 {
-    parse(zone).map_or(0, |zone| {
+/// A time zone; parsed once, when it is set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Zone {
+    #[default]
+    Utc,
+    Other(Tz),
+}
+
+impl Zone {
+    /// The zone called `+08:00`, `UTC`, `SYSTEM`, `CST` or by an IANA name. A zone that nobody knows
+    /// counts as UTC; `SET time_zone` refuses it before.
+    pub fn named(name: &str) -> Self {
+        if matches!(name, "UTC" | "SYSTEM") { Self::Utc } else { parse(name).map_or(Self::Utc, Self::Other) }
+    }
+
+    /// Seconds ahead of UTC at a time.
+    pub fn offset_seconds(self, unix_micros: i64) -> i32 {
+        let Self::Other(zone) = self else { return 0 };
         let at = DateTime::from_timestamp_micros(unix_micros).unwrap_or_default();
         zone.offset_from_utc_datetime(&at.naive_utc()).fix().local_minus_utc()
-    })
+    }
 }
 
 /// Whether a zone is known.
@@ -31,9 +45,9 @@ mod tests {
 
     #[test]
     fn offsets_and_names_are_known() {
-        assert_eq!(offset_seconds("+08:00", 0), 8 * 3600);
-        assert_eq!(offset_seconds("utc", 0), 0);
-        assert_eq!(offset_seconds("Asia/Shanghai", 1_700_000_000_000_000), 8 * 3600);
+        assert_eq!(Zone::named("+08:00").offset_seconds(0), 8 * 3600);
+        assert_eq!(Zone::named("utc").offset_seconds(0), 0);
+        assert_eq!(Zone::named("Asia/Shanghai").offset_seconds(1_700_000_000_000_000), 8 * 3600);
         assert!(!is_known("Middle/Earth"));
     }
 }

@@ -4,7 +4,9 @@
 //! is not taken silently. Variables of MySQL and Doris that clients send and that mean nothing
 //! here are in the list, kept and shown.
 
+use crate::time_zone::Zone;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
 
 /// What a variable accepts.
@@ -176,12 +178,72 @@ fn similar(name: &str) -> String {
 }
 
 /// The values that differ from the defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Invariant: `hot` says what `set` and the defaults say.
+#[derive(Clone, Debug)]
 pub struct Variables {
     set: BTreeMap<&'static str, String>,
+    hot: Hot,
+}
+
+/// What every statement asks for, ready to use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hot {
+    /// The session's mode, if anybody set it.
+    pub group_commit: Option<GroupCommitMode>,
+    pub autocommit: bool,
+    pub no_backslash_escapes: bool,
+    pub insert_is_strict: bool,
+    /// The share of bad rows that an INSERT may have.
+    pub insert_max_filter_ratio: f64,
+    pub insert_timeout: Duration,
+    pub partial_update: bool,
+    pub zone: Zone,
+}
+
+impl Default for Variables {
+    fn default() -> Self {
+        Self::with(BTreeMap::new())
+    }
 }
 
 impl Variables {
+    fn with(set: BTreeMap<&'static str, String>) -> Self {
+        let hot = Hot {
+            group_commit: None,
+            autocommit: true,
+            no_backslash_escapes: false,
+            insert_is_strict: true,
+            insert_max_filter_ratio: 0.0,
+            insert_timeout: Duration::ZERO,
+            partial_update: false,
+            zone: Zone::Utc,
+        };
+        let mut variables = Self { set, hot };
+        variables.heat();
+        variables
+    }
+
+    /// Reads what every statement asks for out of the texts.
+    fn heat(&mut self) {
+        let insert_is_strict = self.is_on("enable_insert_strict");
+        let ratio = self.value("insert_max_filter_ratio").parse().unwrap_or(1.0);
+        self.hot = Hot {
+            group_commit: self.set.get("group_commit").and_then(|mode| GroupCommitMode::parse(mode)),
+            autocommit: self.is_on("autocommit"),
+            no_backslash_escapes: self.value("sql_mode").contains("NO_BACKSLASH_ESCAPES"),
+            insert_is_strict,
+            insert_max_filter_ratio: if insert_is_strict { 0.0 } else { ratio },
+            insert_timeout: Duration::from_secs(self.number("insert_timeout").max(1)),
+            partial_update: self.is_on("enable_unique_key_partial_update"),
+            zone: Zone::named(self.value("time_zone")),
+        };
+    }
+
+    pub(crate) fn hot(&self) -> &Hot {
+        &self.hot
+    }
+
     /// The value of a variable as SHOW VARIABLES prints it.
     #[must_use]
     pub fn get(&self, variable: &Variable) -> String {
@@ -211,16 +273,7 @@ impl Variables {
     /// The session's mode, if anybody set it.
     #[must_use]
     pub fn group_commit(&self) -> Option<GroupCommitMode> {
-        self.set.get("group_commit").and_then(|mode| GroupCommitMode::parse(mode))
-    }
-
-    /// The share of bad rows that an INSERT may have.
-    #[must_use]
-    pub fn insert_max_filter_ratio(&self) -> f64 {
-        if self.is_on("enable_insert_strict") {
-            return 0.0;
-        }
-        self.value("insert_max_filter_ratio").parse().unwrap_or(1.0)
+        self.hot.group_commit
     }
 
     /// Sets a variable.
@@ -242,6 +295,7 @@ impl Variables {
         } else {
             self.set.insert(variable.name, normal);
         }
+        self.heat();
         Ok(())
     }
 
@@ -251,6 +305,7 @@ impl Variables {
     /// 1193 unknown.
     pub fn reset(&mut self, name: &str) -> Result<(), SqlError> {
         self.set.remove(find(name)?.name);
+        self.heat();
         Ok(())
     }
 

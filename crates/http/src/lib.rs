@@ -21,6 +21,8 @@ mod auth;
 mod body;
 mod columns;
 mod error_log;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gzip;
 mod handler;
 mod headers;

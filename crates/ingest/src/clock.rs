@@ -1,7 +1,7 @@
 //! Time, behind a trait so that a simulation can own it.
 
 use std::fmt::Debug;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// What time it is.
 pub trait Clock: Send + Sync + Debug + 'static {
@@ -11,16 +11,16 @@ pub trait Clock: Send + Sync + Debug + 'static {
     fn unix_ms(&self) -> i64;
 }
 
-/// The machine's clock.
+/// The machine's clock, or the simulation's on a thread that has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
-        Instant::now()
+        tributary_types::host::now()
     }
 
     fn unix_ms(&self) -> i64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+        tributary_types::host::unix_ms()
     }
 }

@@ -9,6 +9,7 @@ use crate::metrics::IngestMetrics;
 use crate::queue::{Core, OwnTransaction, TableQueue};
 use crate::record::{self, AbortBody, PrepareBody, kind};
 use crate::recovery::{self, RecoveryReport};
+use crate::tasks::{self, Tasks};
 use crate::timer::Timer;
 use crate::transactions::{
     NewTransaction, Reservation, TransactionInfo, TransactionKind, TransactionStatus, Transactions,
@@ -17,15 +18,17 @@ use crate::transactions::{
 use crate::wal_space::{WalLimit, WalSpace};
 use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tributary_table::Table;
 use tributary_types::{
-    DbId, GroupCommitMode, Label, SchemaVersion, TableDef, TableId, TableSchema, TxnId, Version,
+    DbId, GroupCommitMode, Label, SchemaVersion, TableDef, TableId, TableSchema, TxnId, Version, host,
+    planted::{self, Bug},
 };
 use tributary_wal::{Disk, WalOptions};
 
@@ -50,6 +53,8 @@ pub trait SchemaHistory: Send + Sync {
 pub struct IngestOptions {
     /// Directories of the write-ahead logs, at least one.
     pub wal_dirs: Vec<PathBuf>,
+    /// Directories of logs that may still hold rows but take those of no other tables.
+    pub retired_wal_dirs: Vec<PathBuf>,
     pub wal_limit: WalLimit,
     pub wal: WalOptions,
     /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
@@ -75,8 +80,14 @@ pub struct Ingest {
     pub(crate) spaces: Vec<Arc<WalSpace>>,
     pub(crate) queues: RwLock<HashMap<TableId, Arc<TableQueue>>>,
     pub(crate) prepared: Mutex<HashMap<TxnId, Prepared>>,
+    /// Tables that were flushed and may have small files.
+    pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
+    pub(crate) flushed: Notify,
     pub(crate) labels: Arc<dyn LabelStore>,
     pub(crate) options: IngestOptions,
+    /// The logs, by their place in `spaces`, of tables that have rows there and nowhere else yet: all of
+    /// such a table's rows go to one log, or that log would be released without regard to it.
+    homes: HashMap<TableId, usize>,
     is_stopping: AtomicBool,
 }
 
@@ -98,12 +109,16 @@ impl Ingest {
     ) -> Result<(Arc<Self>, RecoveryReport), IngestError> {
         let logs = recovery::read_logs(&options, &disk, &tables, history)?;
         let core = Arc::new(Core {
-            transactions: Arc::new(Transactions::new(logs.next_txn)),
+            transactions: Arc::new(Transactions::new(if planted::is(Bug::TxnIdsReused) {
+                TxnId(1)
+            } else {
+                logs.next_txn
+            })),
             clock,
             metrics,
             memory: MemoryBudget::new(options.memory_limit_bytes),
             timer: OnceLock::new(),
-            runtime: tokio::runtime::Handle::current(),
+            tasks: Tasks::current(),
         });
         for info in labels.kept().await.map_err(IngestError::Recovery)? {
             core.transactions.restore(info, true);
@@ -114,8 +129,11 @@ impl Ingest {
             spaces,
             queues: RwLock::default(),
             prepared: Mutex::default(),
+            to_compact: Mutex::default(),
+            flushed: Notify::new(),
             labels,
             options,
+            homes: logs.contents.homes(),
             is_stopping: AtomicBool::new(false),
         });
         let report = recovery::replay(&ingest, logs.contents, tables).await?;
@@ -125,7 +143,7 @@ impl Ingest {
 
     fn start_timer(self: &Arc<Self>) {
         let weak: Weak<Self> = Arc::downgrade(self);
-        let timer = Timer::start(move |deadline| {
+        let timer = Timer::start(self.core.tasks.clone(), move |deadline| {
             if let Some(queue) = weak.upgrade().and_then(|ingest| ingest.queue(deadline.table)) {
                 queue.close_at_deadline(deadline.txn);
             }
@@ -140,7 +158,9 @@ impl Ingest {
     }
 
     pub(crate) fn new_queue(&self, table: Arc<Table>) -> Arc<TableQueue> {
-        let space = Arc::clone(&self.spaces[table.id().0 as usize % self.spaces.len()]);
+        let by_id = table.id().0 as usize % self.options.wal_dirs.len();
+        let home = self.homes.get(&table.id()).copied().unwrap_or(by_id);
+        let space = Arc::clone(&self.spaces[home]);
         Arc::new(TableQueue::new(Arc::clone(&self.core), table, space))
     }
 
@@ -164,6 +184,13 @@ impl Ingest {
 
     pub(crate) fn queue(&self, table: TableId) -> Option<Arc<TableQueue>> {
         self.queues.read().get(&table).cloned()
+    }
+
+    /// The queues of all tables, in the order of the tables' ids.
+    pub(crate) fn all_queues(&self) -> Vec<Arc<TableQueue>> {
+        let mut queues: Vec<_> = self.queues.read().values().cloned().collect();
+        queues.sort_unstable_by_key(|queue| queue.table.id());
+        queues
     }
 
     fn live_queue(&self, table: &Table) -> Result<Arc<TableQueue>, IngestError> {
@@ -213,16 +240,18 @@ impl Ingest {
             if joined.must_commit {
                 queue.commit_closed_here();
             }
-            received(joined.answer.await)?;
+            if !planted::is(Bug::AsyncAnsweredBeforeLog) {
+                received(joined.answer.await)?;
+            }
             return Ok(Committed { label: joined.label, txn: joined.txn, version: None });
         }
         let joined = queue.join_sync(rows)?;
         if joined.must_commit {
             queue.commit_closed_here();
         }
-        let version = match tokio::time::timeout(timeout, joined.answer).await {
-            Ok(answer) => received(answer)?,
-            Err(_) => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
+        let version = match tasks::timeout(timeout, joined.answer).await {
+            Some(answer) => received(answer)?,
+            None => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
         };
         Ok(Committed { label: joined.label, txn: joined.txn, version: Some(version) })
     }
@@ -288,14 +317,14 @@ impl Ingest {
         let (txn, label) = reservation.hand_over();
         // The commit goes on if the client leaves: it must not be cut off half-way.
         let core = Arc::clone(&self.core);
-        let commit = self.core.runtime.spawn(async move {
+        let commit = self.core.tasks.run(async move {
             let outcome = queue.commit_own(own, rows, false).await;
             if let Err(error) = &outcome {
                 core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string());
             }
             outcome
         });
-        let version = commit.await.unwrap_or_else(|panic| Err(IngestError::BadBlock(panic.to_string())))?;
+        let version = commit.await.unwrap_or_else(|panic| Err(IngestError::BadBlock(panic)))?;
         Ok(Committed { label, txn, version: Some(version) })
     }
 
@@ -377,7 +406,9 @@ impl Ingest {
         };
         let body = AbortBody { db, label: prepared.own.label.clone(), reason: reason.to_owned() };
         let entry = record::json(kind::ABORT, prepared.queue.table.id(), txn, &body);
-        if let Err(error) = prepared.queue.space.wal.append(vec![entry]).await {
+        if !planted::is(Bug::AbortNotLogged)
+            && let Err(error) = prepared.queue.space.wal.append(vec![entry]).await
+        {
             self.prepared.lock().insert(txn, prepared);
             return Err(crate::queue::wal_error(error));
         }
@@ -426,7 +457,7 @@ impl Ingest {
     /// Waits until everything that was acknowledged before this call is visible, closing the
     /// groups that are open.
     pub async fn sync(&self) {
-        let queues: Vec<_> = self.queues.read().values().cloned().collect();
+        let queues = self.all_queues();
         futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Sync))).await;
     }
 
@@ -437,8 +468,12 @@ impl Ingest {
     pub async fn truncate(&self, table: &Table) -> Result<Version, IngestError> {
         let queue = self.live_queue(table)?;
         queue.settle(CloseReason::SchemaChange).await;
-        let reservation =
-            self.begin(&table.def(), Label::of_insert(rand::random()), false, TransactionKind::Insert)?;
+        let reservation = self.begin(
+            &table.def(),
+            Label::of_insert(host::random(rand::random)),
+            false,
+            TransactionKind::Insert,
+        )?;
         let (txn, _) = reservation.hand_over();
         let outcome = queue.truncate(txn).await;
         match &outcome {
@@ -491,7 +526,7 @@ impl Ingest {
     /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs.
     pub async fn shutdown(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        let queues: Vec<_> = self.queues.read().values().cloned().collect();
+        let queues = self.all_queues();
         futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Shutdown))).await;
         self.flush_all().await;
         if let Some(timer) = self.core.timer.get() {
@@ -499,7 +534,9 @@ impl Ingest {
         }
         for space in &self.spaces {
             let wal = space.wal.clone();
-            if let Err(panic) = tokio::task::spawn_blocking(move || wal.shutdown()).await {
+            if host::is_simulated() {
+                wal.shutdown();
+            } else if let Err(panic) = tokio::task::spawn_blocking(move || wal.shutdown()).await {
                 tracing::error!(%panic, "stopping a write-ahead log panicked");
             }
         }

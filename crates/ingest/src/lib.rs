@@ -18,12 +18,14 @@
 //! | `transactions` | labels and the states of transactions |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
+//! | `inspect` | the log's entries in words, for its owner |
 //! | `maintenance` | flushing tables and releasing the log |
 
 pub mod clock;
 pub mod error;
 pub mod group;
 pub mod ingest;
+pub mod inspect;
 pub mod load;
 pub mod maintenance;
 pub mod memory;
@@ -32,6 +34,7 @@ mod queue;
 pub mod record;
 mod recovery;
 pub mod route;
+mod tasks;
 mod timer;
 pub mod transactions;
 pub mod wal_space;

@@ -4,6 +4,7 @@
 //! refused with an error that may be retried. Nothing of a refused load was kept.
 
 use crate::error::IngestError;
+use crate::tasks;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -76,9 +77,9 @@ impl MemoryBudget {
                 freed.await;
             }
         };
-        tokio::time::timeout(self.wait_max, wait)
+        tasks::timeout(self.wait_max, wait)
             .await
-            .map_err(|_| IngestError::MemoryFull { used: self.used(), limit: self.limit })
+            .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
     }
 
     /// Completes when a load found the budget used up.

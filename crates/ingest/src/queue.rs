@@ -13,6 +13,7 @@ use crate::load::LoadRows;
 use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
 use crate::record::{self, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::tasks::{self, Tasks};
 use crate::timer::{Deadline, Timer};
 use crate::transactions::{NewTransaction, TransactionKind, Transactions};
 use crate::wal_space::WalSpace;
@@ -25,7 +26,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tributary_decode::{Block, adapt, blocks_to_batches};
 use tributary_table::{Publication, Table, TableError};
-use tributary_types::{Label, Lsn, TableSchema, TxnId, Version};
+use tributary_types::planted::{self, Bug};
+use tributary_types::{Label, Lsn, TableSchema, TxnId, Version, host};
 use tributary_wal::{Appended, Entry, WalError};
 
 /// A sync load of at least this size is written to the log when it arrives; smaller ones are
@@ -44,7 +46,7 @@ pub(crate) struct Core {
     pub metrics: Arc<IngestMetrics>,
     pub memory: MemoryBudget,
     pub timer: std::sync::OnceLock<Timer>,
-    pub runtime: tokio::runtime::Handle,
+    pub tasks: Tasks,
 }
 
 /// One unpublished transaction's hold on the log.
@@ -130,7 +132,7 @@ impl TableQueue {
     /// Joins the open group; the answer comes when the group is visible.
     pub fn join_sync(&self, rows: LoadRows) -> Result<Joined<Version>, IngestError> {
         let (sender, answer) = oneshot::channel();
-        let is_logged = rows.memory_bytes() >= HELD_LOAD_BYTES_MAX;
+        let is_logged = rows.memory_bytes() >= host::limit(HELD_LOAD_BYTES_MAX, 160);
         self.join(rows, is_logged, kind::DATA_HELD, |group, load| {
             group.waiters.push((load, sender));
             let appends = Arc::clone(&group.appends);
@@ -207,7 +209,7 @@ impl TableQueue {
 
     fn open_group(&self) -> Group {
         let def = self.table.def();
-        let label = Label::of_group(rand::random());
+        let label = Label::of_group(host::random(rand::random));
         let now_ms = self.core.clock.unix_ms();
         let txn = self.core.transactions.begin_group(NewTransaction {
             db: def.db_id,
@@ -268,7 +270,7 @@ impl TableQueue {
 
     fn spawn_committer(self: &Arc<Self>) {
         let queue = Arc::clone(self);
-        self.core.runtime.spawn(async move { queue.commit_closed().await });
+        self.core.tasks.spawn(async move { queue.commit_closed().await });
     }
 
     /// Commits the closed groups on the caller's thread as far as that takes no waiting, and
@@ -328,7 +330,7 @@ impl TableQueue {
 
     /// Turns blocks into columns of the table's present schema.
     async fn build(self: &Arc<Self>, parts: Vec<Part>, bytes: u64) -> Result<Built, IngestError> {
-        if bytes <= INLINE_BUILD_BYTES_MAX {
+        if bytes <= INLINE_BUILD_BYTES_MAX || host::is_simulated() {
             return self.build_now(&parts);
         }
         let queue = Arc::clone(self);
@@ -380,6 +382,12 @@ impl TableQueue {
             files: files.clone(),
             lsn: group.low,
         };
+        if planted::is(Bug::PublishedBeforeCommit) {
+            self.space.wal.submit(entries, Box::new(|_| {}));
+            drop(state);
+            self.group_is_durable(group, &excluded, reason, publication);
+            return;
+        }
         self.space.wal.submit(
             entries,
             Box::new(move |result| match result {
@@ -420,8 +428,8 @@ impl TableQueue {
         if matches!(error, WalError::NoSpace { .. }) {
             tracing::warn!(table = %self.table.def().table_ref(), label = %group.label, %error, "commit waits for space");
             let queue = Arc::clone(self);
-            self.core.runtime.spawn(async move {
-                tokio::time::sleep(COMMIT_RETRY).await;
+            self.core.tasks.spawn(async move {
+                tasks::sleep(COMMIT_RETRY).await;
                 let must_commit = {
                     let mut state = queue.state.lock();
                     state.closed.push_front((group, reason));
@@ -669,7 +677,8 @@ impl TableQueue {
 
     /// The lowest place in the log that the table's unpublished transactions need.
     pub fn lowest_hold(&self) -> Option<Lsn> {
-        self.state.lock().holds.values().map(|hold| hold.low).min()
+        let ignored = |hold: &&Hold| hold.is_prepared && planted::is(Bug::ReleaseIgnoresPrepared);
+        self.state.lock().holds.values().filter(|hold| !ignored(hold)).map(|hold| hold.low).min()
     }
 
     /// Groups that are not visible yet.
@@ -681,6 +690,9 @@ impl TableQueue {
     /// Sets the version that the next commit gets, after recovery.
     pub fn continue_after(&self, version: Version) {
         let mut state = self.state.lock();
+        if planted::is(Bug::VersionsReused) {
+            return;
+        }
         state.next_version = state.next_version.max(version.next());
     }
 
@@ -704,6 +716,7 @@ impl State {
 /// Ends the process: rows are durable and can't be shown, so no answer would be true. The next
 /// start replays them.
 fn die(error: &TableError) -> ! {
+    assert!(!host::is_simulated(), "committed rows can't be published: {error}");
     tracing::error!(%error, "committed rows can't be published; restart the server to replay them");
     eprintln!("tributary: committed rows can't be published: {error}; restart the server to replay them");
     std::process::abort()
@@ -786,7 +799,8 @@ pub(crate) fn recovered_member(load: u32, rows: LoadRows) -> Member {
     Member { load, rows, is_logged: true }
 }
 
-/// The appends of a group whose rows are in the log already.
-pub(crate) fn no_appends() -> Arc<Appends> {
-    Arc::default()
+/// The appends of a group whose rows are in the log already; the loads `without` do not count, now and in any
+/// later replay.
+pub(crate) fn recovered_appends(without: Vec<u32>) -> Arc<Appends> {
+    Arc::new(Appends::settled_without(without))
 }

@@ -2,6 +2,7 @@
 //!
 //! | kind | body | meaning |
 //! | --- | --- | --- |
+//! | 0 `Skipped` | zeros | a repair put it in place of damaged bytes: entries before it may be missing |
 //! | 1 `DataAsync` | block | rows of an acknowledged async load: committed even if the group's commit is missing |
 //! | 2 `DataHeld` | block | rows that count only if a commit of their transaction follows |
 //! | 3 `Commit` | JSON [`CommitBody`] | the transaction's rows are durable and visible |
@@ -22,6 +23,7 @@ use tributary_wal::Entry;
 
 /// The kinds of entries.
 pub mod kind {
+    pub const SKIPPED: u8 = tributary_wal::SKIPPED;
     pub const DATA_ASYNC: u8 = 1;
     pub const DATA_HELD: u8 = 2;
     pub const COMMIT: u8 = 3;

@@ -4,13 +4,14 @@
 //! the shortest useful interval. A group that closed earlier leaves its entry behind; the callback
 //! finds nothing to do.
 
+use crate::tasks::{self, Tasks};
 use parking_lot::{Condvar, Mutex};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
-use tributary_types::{TableId, TxnId};
+use tributary_types::{TableId, TxnId, host};
 
 /// A group's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +36,11 @@ struct Shared {
 /// The timer thread's handle; the thread ends when this is stopped.
 pub(crate) struct Timer {
     shared: Arc<Shared>,
+    /// In a simulation, instead of the thread: each deadline is a task that sleeps.
+    tasks: Option<(Tasks, Close)>,
 }
+
+type Close = Arc<dyn Fn(Deadline) + Send + Sync>;
 
 impl fmt::Debug for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,17 +50,28 @@ impl fmt::Debug for Timer {
 
 impl Timer {
     /// Starts the thread. `close` is called on it with each deadline that has come.
-    pub fn start(close: impl Fn(Deadline) + Send + 'static) -> Self {
+    pub fn start(tasks: Tasks, close: impl Fn(Deadline) + Send + Sync + 'static) -> Self {
         let shared = Arc::new(Shared::default());
+        if host::is_simulated() {
+            return Self { shared, tasks: Some((tasks, Arc::new(close))) };
+        }
         let of_thread = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("group-timer".into())
             .spawn(move || run(&of_thread, &close))
             .expect("the operating system gives one more thread at start");
-        Self { shared }
+        Self { shared, tasks: None }
     }
 
     pub fn schedule(&self, deadline: Deadline) {
+        if let Some((tasks, close)) = &self.tasks {
+            let close = Arc::clone(close);
+            tasks.spawn(async move {
+                tasks::sleep(deadline.at.saturating_duration_since(host::now())).await;
+                close(deadline);
+            });
+            return;
+        }
         let mut state = self.shared.state.lock();
         let is_first = state.deadlines.peek().is_none_or(|Reverse(first)| deadline.at < first.at);
         state.deadlines.push(Reverse(deadline));

@@ -86,6 +86,8 @@ struct Machine {
     store: TableStore,
     labels: Arc<Labels>,
     def: Arc<TableDef>,
+    wal_dirs: Vec<PathBuf>,
+    retired_wal_dirs: Vec<PathBuf>,
 }
 
 struct Running {
@@ -99,14 +101,27 @@ impl Machine {
         let url = url::Url::parse("memory:///root/").unwrap();
         let store =
             TableStore::with_object_store(Arc::new(InMemory::new()), url, StoreOptions::default()).unwrap();
-        Self { disk: MemDisk::new(), store, labels: Arc::default(), def: table_def(properties) }
+        Self {
+            disk: MemDisk::new(),
+            store,
+            labels: Arc::default(),
+            def: table_def(properties),
+            wal_dirs: vec![PathBuf::from("/wal")],
+            retired_wal_dirs: Vec::new(),
+        }
     }
 
     async fn start(&self) -> Running {
         let table = self.store.create(&self.def).await.unwrap();
-        let (ingest, report) = Ingest::open(
+        let (ingest, report) = self.open(vec![Arc::clone(&table)]).await;
+        Running { ingest, table, report }
+    }
+
+    async fn open(&self, tables: Vec<Arc<Table>>) -> (Arc<Ingest>, RecoveryReport) {
+        Ingest::open(
             IngestOptions {
-                wal_dirs: vec![PathBuf::from("/wal")],
+                wal_dirs: self.wal_dirs.clone(),
+                retired_wal_dirs: self.retired_wal_dirs.clone(),
                 wal_limit: WalLimit::Bytes(1 << 30),
                 wal: WalOptions {
                     segment_bytes: 1 << 20,
@@ -122,11 +137,10 @@ impl Machine {
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),
             Arc::clone(&self.labels) as Arc<dyn LabelStore>,
             &NoHistory,
-            vec![Arc::clone(&table)],
+            tables,
         )
         .await
-        .unwrap();
-        Running { ingest, table, report }
+        .unwrap()
     }
 
     /// The process is gone; nothing unsynced survives.
@@ -407,4 +421,109 @@ async fn shutting_down_commits_and_flushes_what_was_acknowledged() {
     drop(running);
     let again = machine.start().await;
     assert_eq!((again.table.snapshot().rows(), again.report.commits_replayed), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_recovery_finished_without_a_large_sync_load_is_replayed_without_it_too() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    running.group(true, "VALUES (1, 'a')").await.unwrap();
+    let large: Vec<String> =
+        (2..20_000).map(|id| format!("({id}, 'a name that takes some bytes')")).collect();
+    let rows = running.rows(&format!("VALUES {}", large.join(", ")));
+    let waiting = tokio::spawn({
+        let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+        async move { ingest.load_into_group(&table, false, rows, LONG).await }
+    });
+    let wal = running.ingest.wal_spaces()[0].wal.clone();
+    while wal.stats().bytes_written < 300_000 {
+        tokio::task::yield_now().await;
+    }
+    waiting.abort();
+    drop(wal);
+    machine.power_off(running, 1);
+    let again = machine.start().await;
+    assert_eq!((again.ids(), again.report.groups_finished), (vec![1], 1));
+    machine.power_off(again, 2);
+    assert_eq!(machine.start().await.ids(), [1], "the large load's rows are in the log and never count");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_stays_used_when_its_table_was_dropped_before_a_crash() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let reservation = running.begin("mine").unwrap();
+    running.ingest.commit(&running.table, reservation, running.rows("VALUES (1, 'a')")).await.unwrap();
+    running.ingest.detach(TableId(1));
+    machine.power_off(running, 1);
+    let (ingest, _) = machine.open(Vec::new()).await;
+    let begun =
+        ingest.begin(&machine.def, Label::new("mine").unwrap(), true, TransactionKind::StreamLoad).map(drop);
+    assert!(matches!(begun, Err(IngestError::LabelUsed { status: "VISIBLE", .. })), "{begun:?}");
+}
+
+/// The log that a table's rows are in is not released under them when the number of logs changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_stays_with_its_log_while_rows_are_there_only() {
+    let dirs = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    for (configured, retired) in [(dirs(&["/wal", "/b"]), dirs(&[])), (dirs(&["/b"]), dirs(&["/wal"]))] {
+        let mut machine = Machine::new(properties(0));
+        let running = machine.start().await;
+        let reservation = running.begin("two").unwrap();
+        let prepared = running.ingest.prepare(&running.table, reservation, running.rows("VALUES (7, 'g')"));
+        let txn = prepared.await.unwrap().txn;
+        machine.power_off(running, 1);
+        (machine.wal_dirs, machine.retired_wal_dirs) = (configured, retired);
+        let again = machine.start().await;
+        again.group(false, "VALUES (8, 'h')").await.unwrap();
+        again.ingest.flush_all().await;
+        let log = again.ingest.wal_spaces().iter().find(|space| space.dir == PathBuf::from("/wal")).unwrap();
+        assert!(log.wal.stats().live_bytes > 0, "the prepared load is in no other place");
+        machine.power_off(again, 2);
+        let third = machine.start().await;
+        assert_eq!(third.report.prepared, 1);
+        let target = TwoPhaseTarget { txn: Some(txn), label: None };
+        third.ingest.commit_prepared(DbId(1), &target).await.unwrap();
+        assert_eq!(third.ids(), [7]);
+    }
+}
+
+/// The first damage of the machine's log, skipped as `tributary wal repair --skip` does.
+fn skip_first_damage(machine: &Machine) {
+    let survey = tributary_wal::Survey::open(&machine.disk, &machine.wal_dirs[0]).unwrap();
+    let damage = survey.damage().unwrap();
+    survey.skip(&damage[0], "backup").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_skip_the_loads_of_other_frames_are_there_and_those_of_the_skipped_one_are_not() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    for values in ["VALUES (1, 'a')", "VALUES (2, 'b')", "VALUES (3, 'c'), (4, 'd')"] {
+        running.group(true, values).await.unwrap();
+    }
+    running.ingest.sync().await;
+    machine.power_off(running, 1);
+    // The second load's frame: each load was awaited, so each has one of its own.
+    let mut frames = Vec::new();
+    let survey = tributary_wal::Survey::open(&machine.disk, &machine.wal_dirs[0]).unwrap();
+    survey
+        .walk(&mut |found| {
+            if let tributary_wal::Found::Frame(frame) = found {
+                frames.push((frame.file, frame.offset));
+            }
+        })
+        .unwrap();
+    drop(survey);
+    let (file, offset) = frames[1].clone();
+    let mut bytes = machine.disk.contents(&file).unwrap();
+    bytes[offset as usize + 40] ^= 1;
+    machine.disk.put(&file, bytes);
+    skip_first_damage(&machine);
+    let again = machine.start().await;
+    assert_eq!(again.ids(), [1, 3, 4]);
+    assert_eq!((again.report.skipped, again.report.rows_given_up), (1, 1));
+    again.ingest.sync().await;
+    machine.power_off(again, 2);
+    assert_eq!(machine.start().await.ids(), [1, 3, 4], "and again after the next crash");
 }

@@ -13,13 +13,14 @@ use crate::server::Shared;
 use crate::session::Session;
 use crate::wire::out::Out;
 use crate::wire::reader::{Packet, PacketReader};
+use crate::wire::stream::{ReadHalf, WriteHalf};
 use mysql_common::constants::CapabilityFlags;
 use statements::Statements;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use watch::{Watch, Woken};
@@ -30,10 +31,12 @@ const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
 const LINGER_BYTES: usize = 1 << 30;
 /// … and for so long.
 const LINGER: Duration = Duration::from_secs(10);
+/// A command that announces more is read only when there is memory for it, in bytes.
+const LARGE_COMMAND_BYTES: usize = 1 << 20;
 
 /// The bytes of a connection, both ways.
 pub(crate) struct Link {
-    reader: PacketReader<OwnedReadHalf>,
+    reader: PacketReader<ReadHalf>,
     out: Out,
 }
 
@@ -49,6 +52,8 @@ pub(crate) struct Connection {
     /// The challenge that the client answered last.
     nonce: [u8; NONCE_BYTES],
     multi_statements: bool,
+    /// The room that the present command takes, if it is large.
+    memory: Option<OwnedSemaphorePermit>,
     kill: CancellationToken,
 }
 
@@ -63,7 +68,7 @@ enum After {
 pub(crate) fn refuse(stream: TcpStream) {
     let error = ErrorReply::new(1040, "08004", "Too many connections");
     let (_, write_half) = stream.into_split();
-    let out = Out::new(write_half, Duration::ZERO);
+    let out = Out::new(WriteHalf::Tcp(write_half), Duration::ZERO);
     // Before the handshake no SQLSTATE is sent.
     out.with(|pending| pending.error(&error, false));
     out.flush_some();
@@ -71,8 +76,18 @@ pub(crate) fn refuse(stream: TcpStream) {
 
 /// Serves one client to the end.
 pub(crate) async fn run(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
-    let id = shared.hooks.next_connection_id();
     let (read_half, write_half) = stream.into_split();
+    run_on(ReadHalf::Tcp(read_half), WriteHalf::Tcp(write_half), peer, shared).await;
+}
+
+/// Serves one client whose bytes come and go by these halves.
+pub(crate) async fn run_on(
+    read_half: ReadHalf,
+    write_half: WriteHalf,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+) {
+    let id = shared.hooks.next_connection_id();
     let link = Link {
         reader: PacketReader::new(read_half, HANDSHAKE_PACKET_MAX),
         out: Out::new(write_half, shared.options.write_timeout),
@@ -143,13 +158,29 @@ impl Connection {
     /// The next command. Answers leave before it waits for one.
     async fn next_command(&mut self, watch: &mut Watch) -> Result<Packet, ProtocolError> {
         let Link { reader, out } = &mut self.link;
+        let stall_timeout = self.shared.options.stall_timeout;
+        // The command before is over, and its memory free.
+        self.memory = None;
         loop {
             if let Some(packet) = reader.parse()? {
                 watch.active();
                 return Ok(packet);
             }
             out.flush().await?;
-            match watch.race(reader.fill()).await {
+            let announced = reader.announced_bytes();
+            let next = async {
+                if self.memory.is_none() && announced > LARGE_COMMAND_BYTES {
+                    self.memory = self.shared.packet_memory(announced).await;
+                }
+                if !reader.has_begun() {
+                    return reader.fill().await.map_err(ProtocolError::from);
+                }
+                match tokio::time::timeout(stall_timeout, reader.fill()).await {
+                    Ok(filled) => Ok(filled?),
+                    Err(_) => Err(ProtocolError::Timeout(stall_timeout.as_secs())),
+                }
+            };
+            match watch.race(next).await {
                 Woken::Done(more) => {
                     if !more? {
                         return Err(ProtocolError::Disconnected);

@@ -15,6 +15,8 @@ mod column;
 mod connection;
 mod encode;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod params;
 mod result;
 mod server;

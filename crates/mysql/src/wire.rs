@@ -7,6 +7,7 @@ pub(crate) mod cursor;
 pub(crate) mod out;
 pub(crate) mod put;
 pub(crate) mod reader;
+pub(crate) mod stream;
 
 /// The longest payload of one packet; a longer one is continued in further packets.
 pub(crate) const CHUNK_MAX: usize = 0xff_ffff;

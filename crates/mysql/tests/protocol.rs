@@ -519,6 +519,40 @@ async fn an_idle_client_is_closed_after_the_timeout() {
 }
 
 #[tokio::test]
+async fn a_command_that_stops_half_way_ends_its_connection_after_the_timeout() {
+    let options = ServeOptions { stall_timeout: Duration::from_millis(30), ..ServeOptions::default() };
+    let server = start_with(options).await;
+    let mut client = server.connect().await;
+    client.send_raw(&[100, 0, 0, 0, 3, b's']).await;
+    assert!(client.read().await.is_none());
+    server.fake.until("close").await;
+}
+
+#[tokio::test]
+async fn large_commands_wait_for_one_another_when_memory_is_short_and_small_ones_do_not() {
+    let size = 8 << 20;
+    let options = ServeOptions { packet_memory_bytes: size, ..ServeOptions::default() };
+    let server = start_with(options).await;
+    let (mut first, mut second) = (server.connect().await, server.connect().await);
+    let whole = frame(&[&b"\x03insert "[..], &vec![b'x'; size - 100]].concat(), 0);
+    let (begin, end) = whole.split_at(whole.len() / 2);
+    first.send_raw(begin).await;
+    let waiting = {
+        let whole = whole.clone();
+        tokio::spawn(async move {
+            second.send_raw(&whole).await;
+            second.read().await
+        })
+    };
+    // A third client is served while the second one waits unread.
+    assert!(server.connect().await.ping().await);
+    assert!(!waiting.is_finished());
+    first.send_raw(end).await;
+    assert!(first.read().await.is_some());
+    assert!(waiting.await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_log_in_is_closed_after_the_timeout() {
     let options = ServeOptions { handshake_timeout: Duration::from_millis(20), ..ServeOptions::default() };
     let server = start_with(options).await;

@@ -16,6 +16,7 @@ pub mod ast;
 mod chains;
 mod cursor;
 mod dialect;
+mod escapes;
 pub mod names;
 mod parse;
 mod retries;

@@ -3,6 +3,7 @@
 use crate::chains;
 use crate::cursor::Parsed;
 use crate::dialect::{Grammar, TOO_COMPLEX};
+use crate::escapes;
 use crate::retries;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -42,10 +43,15 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
             ),
         ));
     }
-    let mut tokens = Tokenizer::new(grammar, sql)
+    // A comment to the library only if a blank follows.
+    let ended = sql.ends_with("--").then(|| format!("{sql}\n"));
+    // Its own unescaping is not MySQL's.
+    let mut tokens = Tokenizer::new(grammar, ended.as_deref().unwrap_or(sql))
+        .with_unescape(false)
         .tokenize_with_location()
         .map_err(|error| at(&format!("syntax error: {}", error.message), error.location))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    tokens.iter_mut().for_each(|token| escapes::resolve(&mut token.token));
     chains::check(&tokens)?;
     retries::check(&tokens)?;
     grammar.limit(tokens.len());

@@ -115,7 +115,7 @@ impl ObjectStore for DurableLocal {
         let target = self.inner.path_to_filesystem(to)?;
         on_disk_thread(move || {
             File::open(&target)?.sync_all()?;
-            sync_parent(&target)
+            sync_name(&target)
         })
         .await
         .map_err(|error| generic(to, error))
@@ -130,8 +130,8 @@ impl ObjectStore for DurableLocal {
             .map_err(|error| generic(from, error))?;
         self.inner.rename_opts(from, to, options).await?;
         on_disk_thread(move || {
-            sync_parent(&target)?;
-            sync_parent(&source)
+            sync_name(&target)?;
+            sync_name(&source)
         })
         .await
         .map_err(|error| generic(to, error))
@@ -175,7 +175,7 @@ impl Staged {
             fs::rename(&self.path, target)?;
         }
         self.named = true;
-        sync_parent(target)
+        sync_name(target)
     }
 }
 
@@ -251,7 +251,41 @@ pub(crate) fn create_dirs(directory: &FsPath) -> io::Result<()> {
     }
 }
 
+/// Makes a name durable that readers see already. If that fails the process ends: whether the name
+/// survives a power failure is unknown, no later sync would tell, and whoever looks finds the file and
+/// takes it for durable.
+fn sync_name(path: &FsPath) -> io::Result<()> {
+    sync_parent(path).inspect_err(|error| {
+        tracing::error!(path = %path.display(), %error, "a directory can't be made durable");
+        eprintln!(
+            "tributary: the directory of {} can't be made durable: {error}. What a power failure would leave is \
+             unknown, so the server ends here. Check the disk (dmesg, SMART), then restart it",
+            path.display()
+        );
+        std::process::abort();
+    })
+}
+
+/// Makes the names in a table's directories durable before anything relies on them: they may be known to
+/// the operating system only, left there by a process that died between naming a file and its sync.
+pub(crate) fn sync_left_names(directory: &FsPath) -> io::Result<()> {
+    let parents = directory.parent().into_iter().chain(directory.parent().and_then(FsPath::parent));
+    let log = directory.join("_delta_log");
+    for path in [log.as_path(), directory].into_iter().chain(parents) {
+        match File::open(path) {
+            Ok(opened) => opened.sync_all()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 fn sync_parent(path: &FsPath) -> io::Result<()> {
+    #[cfg(test)]
+    if tests::FAIL_DIRECTORY_SYNCS.load(Ordering::Relaxed) {
+        return Err(io::Error::other("the test said so"));
+    }
     match path.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),

@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DefaultValue, TableDef, TableSchema};
+use tributary_types::{ColumnDef, DefaultValue, TableDef, TableSchema, host};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -105,6 +105,9 @@ fn now_text(now_micros: i64, scale: u8) -> Result<String, TableError> {
 
 /// The wall clock's civil time in microseconds since 1970-01-01.
 pub(crate) fn civil_now_micros() -> i64 {
+    if host::is_simulated() {
+        return host::unix_ms() * 1000;
+    }
     chrono::Local::now().naive_local().and_utc().timestamp_micros()
 }
 

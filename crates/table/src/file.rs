@@ -9,7 +9,7 @@ pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
 pub(crate) use read::FileReader;
-pub(crate) use write::{RunWriter, delete_files, publish_names};
+pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
 
 use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};

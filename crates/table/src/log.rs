@@ -6,6 +6,7 @@
 //! it, so the application version that [`LogState`] carries is the log's and may be compared
 //! instead of read again.
 
+mod entries;
 mod state;
 
 pub(crate) use state::{LogChange, LogState};
@@ -19,8 +20,7 @@ use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
 use futures::TryStreamExt;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use tributary_types::TableSchema;
-use uuid::Uuid;
+use tributary_types::{TableSchema, host};
 
 /// How a write of an entry ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +57,21 @@ impl DeltaLog {
             .map_err(TableError::delta(format!("looking for a log in '{}'", self.location)))
     }
 
+    /// Finds entries that can't be what their writer wrote.
+    ///
+    /// # Errors
+    /// [`TableError::DamagedLog`].
+    pub(crate) async fn verify(&self) -> Result<(), TableError> {
+        entries::verify(&self.store.object_store(None), &self.location).await
+    }
+
     /// Reads the newest state. `schema` is for the statistics of files.
     pub(crate) async fn load(&self, schema: &TableSchema) -> Result<LogState, TableError> {
-        let table = self.load_table().await?;
-        LogState::read(&table, &self.app_id, &self.location, schema).await
+        host::foreign(async {
+            let table = self.load_table().await?;
+            LogState::read(&table, &self.app_id, &self.location, schema).await
+        })
+        .await
     }
 
     async fn load_table(&self) -> Result<DeltaTable, TableError> {
@@ -79,7 +90,7 @@ impl DeltaLog {
             entry.push(b'\n');
         }
         let bytes = CommitOrBytes::LogBytes(entry.into());
-        match self.store.write_commit_entry(version, bytes, Uuid::new_v4()).await {
+        match self.store.write_commit_entry(version, bytes, crate::file::new_uuid()).await {
             Ok(()) => Ok(Written::Yes),
             Err(TransactionError::VersionAlreadyExists(_)) => Ok(Written::Taken),
             Err(error) => Err(
@@ -90,6 +101,10 @@ impl DeltaLog {
 
     /// Writes a checkpoint of the newest state and removes log entries past their retention.
     pub(crate) async fn checkpoint(&self) -> Result<(), TableError> {
+        host::foreign(self.write_checkpoint()).await
+    }
+
+    async fn write_checkpoint(&self) -> Result<(), TableError> {
         let table = self.load_table().await?;
         create_checkpoint(&table, None)
             .await
@@ -102,6 +117,10 @@ impl DeltaLog {
 
     /// Paths of files that were removed from the table at `since_ms` or later.
     pub(crate) async fn removed_since(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
+        host::foreign(self.read_removed_since(since_ms)).await
+    }
+
+    async fn read_removed_since(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         let failed = || TableError::delta(format!("listing the removed files of '{}'", self.location));
         let table = self.load_table().await?;
         let state = table.snapshot().map_err(failed())?;

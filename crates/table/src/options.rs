@@ -20,7 +20,8 @@ pub struct StoreOptions {
     pub checkpoint_every: u64,
     /// Files that left the table are kept this long for readers of older Delta versions.
     pub keep_removed_files_ms: u64,
-    /// Compaction starts at this many files smaller than a quarter of `target_file_bytes`.
+    /// Compaction starts at this many files smaller than three quarters of `target_file_bytes`, or where
+    /// fewer fill a file together.
     pub compact_min_files: usize,
 }
 
@@ -34,7 +35,7 @@ impl Default for StoreOptions {
             zstd_level: 1,
             checkpoint_every: 100,
             keep_removed_files_ms: 24 * 60 * 60 * 1000,
-            compact_min_files: 8,
+            compact_min_files: 16,
         }
     }
 }

@@ -21,7 +21,8 @@ pub use flush::FlushReport;
 pub use publish::Publication;
 pub use sweep::SweepReport;
 
-use crate::error::TableError;
+use crate::durable::sync_left_names;
+use crate::error::{TableError, blocking};
 use crate::file::{DataFile, FileWriter, delete_files};
 use crate::log::LogState;
 use crate::root::TableRoot;
@@ -87,6 +88,13 @@ impl Unflushed {
 impl Table {
     /// Reads the log and completes what `def` has ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
+        if let Some(directory) = root.directory.clone() {
+            let path = directory.clone();
+            let failed = |source| TableError::Local { doing: "making the names durable in", path, source };
+            blocking("syncing a table's directories", move || sync_left_names(&directory).map_err(failed))
+                .await?;
+        }
+        root.log.verify().await?;
         let state = root.log.load(&def.schema).await?;
         let id = def.id.to_string();
         if state.table_id() != Some(id.as_str()) {

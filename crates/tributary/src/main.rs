@@ -2,11 +2,17 @@
 
 mod config;
 mod serve;
+mod torture;
+mod wal;
 
 use clap::{Args, Parser, Subcommand};
 use config::{Config, ConfigError};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Loads allocate and free on different threads all the time, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Merges many small loads into large transactions of Delta Lake tables.
 #[derive(Parser)]
@@ -22,6 +28,11 @@ enum Command {
     Serve(Sources),
     /// Prints all settings with their values, origins and meanings, as a configuration file
     Config(Sources),
+    /// Measures a server with the loads of Doris's group commit manual
+    Bench(tributary_bench::Bench),
+    Torture(torture::TortureArgs),
+    #[command(subcommand)]
+    Wal(wal::WalCommand),
 }
 
 /// Where settings come from besides `TRIBUTARY_*` variables.
@@ -67,6 +78,12 @@ fn main() -> ExitCode {
         Command::Config(sources) => {
             sources.load().map(|config| print!("{}", config.describe())).map_err(Into::into)
         }
+        Command::Bench(bench) => bench.run().map_err(Into::into),
+        Command::Torture(torture) => return torture.run(),
+        Command::Wal(command) => match command.run() {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -174,6 +174,7 @@ fn engine_options(config: &Config, bind: IpAddr) -> Outcome<EngineOptions> {
         error_log_keep: Duration::from_secs(3600 * config.number("load_error_log_reserve_hours")),
         ingest: IngestOptions {
             wal_dirs: config.wal_dirs(),
+            retired_wal_dirs: Vec::new(),
             wal_limit: WalLimit::parse(config.text("group_commit_wal_max_disk_limit"))?,
             wal: tributary_engine::WalOptions {
                 segment_bytes: config.number("wal_segment_bytes"),

@@ -2,13 +2,16 @@
 //!
 //! Every other room speaks in these terms and this room knows none of them. Nothing here does
 //! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
-//! bare integer crosses from one room to another.
+//! bare integer crosses from one room to another. The exceptions are [`host`], through which a
+//! simulation replaces the machine, and [`planted`], which does not exist in a normal build.
 
 pub mod data_type;
 pub mod error;
+pub mod host;
 pub mod ids;
 pub mod label;
 pub mod mode;
+pub mod planted;
 pub mod table;
 
 pub use data_type::DataType;

@@ -18,8 +18,8 @@ pub enum WalError {
     #[error(
         "the write-ahead log is damaged: {} at byte {offset}: {reason}. Entries from there on were \
          acknowledged, and those that no data file has yet would be lost. Restore the directory from a \
-         copy (or repair the disk) and start again; to go on without them, move this file and all wal-*.log \
-         files with greater numbers out of the directory", file.display()
+         copy (or repair the disk) and start again; `tributary wal inspect` lists what is there, and \
+         `tributary wal repair` goes on without what is damaged, with a backup", file.display()
     )]
     Damaged { file: PathBuf, offset: u64, reason: String },
 

@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
+use tributary_types::planted::{self, Bug};
 
 /// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
 const FILL_STEP_BYTES: u64 = 8 << 20;
@@ -144,14 +145,16 @@ impl Inventory {
     ) -> Result<SegmentWriter, WalError> {
         let needed = SEGMENT_HEADER_BYTES + frame_bytes;
         let spare = self.take_spare(needed)?;
-        if let Err(error) = spare.file.write_all_at(&header.encode(), 0).and_then(|()| spare.file.sync_data())
-        {
+        let sync = |()| if planted::is(Bug::WalSkipsHeaderSync) { Ok(()) } else { spare.file.sync_data() };
+        if let Err(error) = spare.file.write_all_at(&header.encode(), 0).and_then(sync) {
             drop_file(&*self.disk, &spare.path);
             return Err(self.space_or_io("write the header of", &spare.path, needed, error));
         }
         let path = self.dir.join(segment_name(header.first));
         self.disk.rename(&spare.path, &path).map_err(|error| WalError::io("rename to", &path, error))?;
-        self.sync_dir()?;
+        if !planted::is(Bug::WalSkipsDirSync) {
+            self.sync_dir()?;
+        }
         Ok(SegmentWriter::new(spare.file, path, header, spare.file_bytes))
     }
 
@@ -241,7 +244,9 @@ impl Inventory {
     /// Takes the oldest segment off the list if it is released; says which spare it is to become.
     fn next_released(&self, lsn: Lsn) -> Option<(ClosedSegment, Option<PathBuf>)> {
         let mut files = self.files.lock();
-        let segment = files.closed.pop_front_if(|oldest| oldest.end <= lsn)?;
+        let segment = files.closed.pop_front_if(|oldest| {
+            oldest.end <= lsn || (planted::is(Bug::WalRecyclesTooSoon) && oldest.first < lsn)
+        })?;
         let reuse = files.spares.len() < self.max_spares && self.wants_for_reuse(segment.file_bytes);
         let reuse_as = reuse.then(|| self.new_spare_path(&mut files));
         Some((segment, reuse_as))

@@ -4,6 +4,7 @@
 //! tests) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
 //! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (the
 //! writer thread, acknowledgements) and [`recovery`] (reading a log back before it is written again).
+//! Beside them, for the owner of a damaged log: [`survey`] (what is there) and [`repair`].
 //!
 //! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
 //! was acknowledged is read back after any crash, in order, with nothing missing before it. A log
@@ -66,8 +67,10 @@ mod inventory;
 pub mod log;
 pub mod options;
 pub mod recovery;
+pub mod repair;
 mod segment;
 pub mod stats;
+pub mod survey;
 #[cfg(test)]
 mod testing;
 
@@ -78,4 +81,6 @@ pub use error::WalError;
 pub use log::Wal;
 pub use options::{FatalHook, WalOptions};
 pub use recovery::{Recovered, RecoveryReport, TornTail};
+pub use repair::{RepairError, Repaired, SKIPPED};
 pub use stats::WalStats;
+pub use survey::{Damage, DamageKind, Found, Survey};

@@ -6,6 +6,7 @@
 
 mod keeper;
 mod queue;
+mod simulated;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
-use tributary_types::Lsn;
+use tributary_types::{Lsn, host};
 
 /// A log that is open for writing. Clones are the same log; when the last one is dropped it shuts down.
 #[derive(Clone)]
@@ -76,6 +77,11 @@ impl Wal {
             dir,
             options,
         });
+        if let Some(host) = host::simulated() {
+            simulated::spawn(&*host, core, &shared);
+            let writer = std::thread::current().id();
+            return Ok(Self { inner: Arc::new(Inner { shared, threads: Mutex::new(None), writer }) });
+        }
         let keeper = spawn_thread("wal-keeper", &shared, keeper::run)?;
         let writer = spawn_thread("wal-writer", &shared, move |shared| writer::run(core, shared))
             .inspect_err(|_| shared.keeper.stop())?;

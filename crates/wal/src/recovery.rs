@@ -74,10 +74,10 @@ pub struct Recovered {
     report: RecoveryReport,
 }
 
-struct SegmentFile {
-    path: PathBuf,
-    first: Lsn,
-    file_bytes: u64,
+pub(crate) struct SegmentFile {
+    pub(crate) path: PathBuf,
+    pub(crate) first: Lsn,
+    pub(crate) file_bytes: u64,
 }
 
 /// A frame some of whose entries were handed out.
@@ -309,9 +309,9 @@ impl Recovered {
 }
 
 /// The directory's segments in order, and its spare files (name, number, length).
-type Listing = (Vec<SegmentFile>, Vec<(String, u64, u64)>);
+pub(crate) type Listing = (Vec<SegmentFile>, Vec<(String, u64, u64)>);
 
-fn list_files(disk: &dyn Disk, dir: &Path) -> Result<Listing, WalError> {
+pub(crate) fn list_files(disk: &dyn Disk, dir: &Path) -> Result<Listing, WalError> {
     let mut segments = Vec::new();
     let mut spares = Vec::new();
     for (name, file_bytes) in disk.list(dir).map_err(|error| WalError::io("list", dir, error))? {

@@ -14,10 +14,23 @@ pub(crate) enum DecimalFault {
 
 /// Digits that are always kept exactly.
 const KEPT_DIGITS: u32 = 38;
+/// Digits that, and one more, a `u64` holds whatever they are.
+const PLAIN_DIGITS: usize = 18;
+
+const POWERS: [i128; KEPT_DIGITS as usize + 1] = {
+    let mut powers = [1; KEPT_DIGITS as usize + 1];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
 
 /// Ten to the `exponent`, at most 38.
+#[inline]
 pub(crate) const fn pow10(exponent: u32) -> i128 {
-    10i128.pow(exponent)
+    POWERS[exponent as usize]
 }
 
 /// A number's digits: `mantissa × 10^exponent`, rounded up at the mantissa's end or not.
@@ -29,7 +42,47 @@ struct Digits {
 }
 
 /// The value times ten to the `scale`. Sign, digits, point and exponent are understood.
+#[inline]
 pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFault> {
+    match plain_decimal(text, scale) {
+        Some(value) => within(value, precision),
+        None => any_decimal(text, precision, scale),
+    }
+}
+
+/// The common shape: at most 18 digits after an optional minus, no more of them behind the point
+/// than the scale has.
+#[inline]
+pub(crate) fn plain_decimal(text: &[u8], scale: u8) -> Option<i128> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    if text.len() > PLAIN_DIGITS + 1 {
+        return None;
+    }
+    let (mut value, mut digits, mut point) = (0u64, 0usize, None);
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            value = value * 10 + u64::from(digit);
+            digits += 1;
+        } else if byte == b'.' && point.is_none() {
+            point = Some(digits);
+        } else {
+            return None;
+        }
+    }
+    let fraction = digits - point.unwrap_or(digits);
+    let missing = usize::from(scale).checked_sub(fraction)?;
+    if digits == 0 || digits > PLAIN_DIGITS || digits + missing > KEPT_DIGITS as usize {
+        return None;
+    }
+    let value = i128::from(value) * POWERS[missing];
+    Some(if negative { -value } else { value })
+}
+
+fn any_decimal(text: &[u8], precision: u8, scale: u8) -> Result<i128, DecimalFault> {
     let (negative, text) = sign(trim(text));
     let digits = read_digits(text).ok_or(DecimalFault::Text)?;
     let value = rescale(&digits, i64::from(scale)).ok_or(DecimalFault::Range)?;
@@ -44,6 +97,7 @@ pub(crate) fn rescaled(value: i128, from_scale: i8, precision: u8, scale: u8) ->
 }
 
 /// Checks the number of digits.
+#[inline]
 pub(crate) fn within(value: i128, precision: u8) -> Result<i128, DecimalFault> {
     let limit = pow10(u32::from(precision));
     if -limit < value && value < limit { Ok(value) } else { Err(DecimalFault::Range) }

@@ -25,7 +25,7 @@ pub(crate) fn large_int(text: &[u8]) -> Option<i128> {
 
 /// The common shape: at most 18 digits after an optional minus.
 #[inline]
-fn plain_int(text: &[u8]) -> Option<i64> {
+pub(crate) fn plain_int(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

@@ -79,12 +79,26 @@ impl EnclosedSplitter {
         if self.rules.skips() || self.is_empty() {
             return;
         }
-        let line =
-            if self.ends_lines_with_newline() { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
-        if std::str::from_utf8(line).is_err() {
+        let line = self.without_carriage_return(line);
+        let row = Row::new(line, &self.scratch, &self.fields);
+        if !self.rules.is_text(&row) {
             return sink.bad_encoding();
         }
-        sink.row(Row::new(line, &self.scratch, &self.fields));
+        sink.row(row);
+    }
+
+    /// The line without a `\r` at its end, unless that is a field's or a separator.
+    fn without_carriage_return<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        let last = self.fields.last().filter(|field| !field.is_unescaped);
+        match line.strip_suffix(b"\r") {
+            Some(short)
+                if self.ends_lines_with_newline()
+                    && last.is_none_or(|field| field.end as usize <= short.len()) =>
+            {
+                short
+            }
+            _ => line,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -192,7 +206,7 @@ impl EnclosedSplitter {
         self.fields.push(Field { start: start as u32, end: end as u32, is_unescaped, is_enclosed });
     }
 
-    /// The next separator or delimiter; of two that fit the longer one.
+    /// The next separator or delimiter; of two that fit the longer one. `None`: more of the body is needed.
     fn find_break(&self, buffer: &[u8], from: usize, is_final: bool) -> Option<(usize, Break)> {
         let (separator, delimiter) = (self.separator.as_slice(), self.delimiter.as_slice());
         let mut at = from;
@@ -200,6 +214,12 @@ impl EnclosedSplitter {
             at += offset;
             let rest = &buffer[at..];
             let (is_field, is_line) = (rest.starts_with(separator), rest.starts_with(delimiter));
+            // The longer one may still become whole.
+            let may_grow =
+                is_field != is_line && (separator.starts_with(rest) || delimiter.starts_with(rest));
+            if may_grow && !is_final {
+                return None;
+            }
             if is_line && (!is_field || delimiter.len() > separator.len()) {
                 return Some((at, Break::Line));
             }

@@ -60,6 +60,11 @@ impl<'a> Row<'a> {
         (&from[field.start as usize..field.end as usize], field.is_enclosed)
     }
 
+    /// Whether every field is UTF-8.
+    fn are_fields_text(&self) -> bool {
+        (0..self.len()).all(|index| std::str::from_utf8(self.field(index).0).is_ok())
+    }
+
     /// The values with a blank between them: what a reason shows of a row.
     pub(super) fn dump(&self, options: &CsvOptions) -> String {
         let value = |index| {
@@ -143,11 +148,22 @@ impl Lines {
 pub(super) struct LineRules {
     skip_lines: usize,
     is_first: bool,
+    /// Separator or delimiter is not UTF-8: it may cut a character in two, and a line with it is not
+    /// UTF-8 as a whole. Others cut UTF-8 into pieces of UTF-8.
+    cuts_characters: bool,
 }
 
 impl LineRules {
     pub(super) fn new(options: &CsvOptions) -> Self {
-        Self { skip_lines: options.skip_lines, is_first: true }
+        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
+        let cuts_characters = !is_text(&options.column_separator) || !is_text(&options.line_delimiter);
+        Self { skip_lines: options.skip_lines, is_first: true, cuts_characters }
+    }
+
+    /// Whether the texts of a row are UTF-8.
+    #[inline]
+    pub(super) fn is_text(&self, row: &Row<'_>) -> bool {
+        if self.cuts_characters { row.are_fields_text() } else { std::str::from_utf8(row.line()).is_ok() }
     }
 
     /// The bytes of a byte order mark at the beginning of the first line.
@@ -234,7 +250,7 @@ impl PlainSplitter {
             Separator::Byte(byte) => memrchr(byte, buffer).map_or(0, |at| at + 1),
             Separator::Bytes(_) => buffer.len(),
         };
-        let is_text = std::str::from_utf8(&buffer[..complete]).is_ok();
+        let is_text = !self.rules.cuts_characters && std::str::from_utf8(&buffer[..complete]).is_ok();
         let mut start = 0;
         while let Some(length) = self.delimiter.find(&buffer[start..]) {
             self.line(&buffer[start..start + length], is_text, sink);
@@ -256,11 +272,12 @@ impl PlainSplitter {
         if line.is_empty() {
             return;
         }
-        if !is_text && std::str::from_utf8(line).is_err() {
+        self.split(line);
+        let row = Row::new(line, &[], &self.fields);
+        if !is_text && !self.rules.is_text(&row) {
             return sink.bad_encoding();
         }
-        self.split(line);
-        sink.row(Row::new(line, &[], &self.fields));
+        sink.row(row);
     }
 
     /// Finds the fields of a line.

@@ -178,6 +178,36 @@ fn a_line_that_is_not_utf8_is_filtered_alone() {
 }
 
 #[test]
+fn a_carriage_return_of_a_field_or_separator_stays() {
+    assert_eq!(loaded(&people(), &quoted(), "1,a\n2,\"x\r"), ["1|a", "2|x\r"]);
+    let options = CsvOptions { column_separator: b"\r".to_vec(), ..quoted() };
+    assert_eq!(loaded(&people(), &options, "1\r\n2\rb\n"), ["1|", "2|b"]);
+}
+
+#[test]
+fn a_separator_that_is_not_utf8_cuts_no_character_into_a_loaded_row() {
+    let latin = CsvOptions { column_separator: b"\xa9".to_vec(), ..CsvOptions::default() };
+    for options in [latin.clone(), CsvOptions { enclose: Some(b'"'), ..latin }] {
+        let decoded = load(&people(), &options, b"1\xa9a\n2\xc3\xa9b\n\xc3\xa9\n3\xa9c\n");
+        assert_eq!(lines(&people(), &decoded), ["1|a", "3|c"]);
+        assert_eq!(decoded.counts.filtered, 2);
+    }
+    let latin = CsvOptions { line_delimiter: b"\xa9".to_vec(), ..commas() };
+    for options in [latin.clone(), CsvOptions { enclose: Some(b'"'), ..latin }] {
+        let decoded = load(&people(), &options, b"1,a\xa92,\xc3\xa93,c");
+        assert_eq!(lines(&people(), &decoded), ["1|a", "3|c"]);
+    }
+}
+
+#[test]
+fn a_separator_that_begins_with_the_delimiter_is_found_across_chunks() {
+    let options = CsvOptions { column_separator: b"\n,".to_vec(), ..quoted() };
+    assert_eq!(loaded(&people(), &options, "1\n,a\n2\n,\"b\"\n"), ["1|a", "2|b"]);
+    let options = CsvOptions { column_separator: b"|".to_vec(), line_delimiter: b"|||".to_vec(), ..quoted() };
+    assert_eq!(loaded(&people(), &options, "1|a|||2|\"b\"|||3|c"), ["1|a", "2|b", "3|c"]);
+}
+
+#[test]
 fn fields_can_be_mapped_by_name_and_dropped() {
     let names: Vec<String> = ["name", "junk", "ID"].map(str::to_owned).to_vec();
     let target = Target::with_ignored_fields(&people(), &names).unwrap();

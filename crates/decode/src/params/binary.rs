@@ -3,6 +3,7 @@
 use super::{BoundParams, ParamType};
 use crate::cell::Cell;
 use crate::convert::temporal::{self, DAY_MICROS};
+use crate::loader::Loader;
 use std::fmt::Write;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -22,6 +23,7 @@ mod column_type {
     pub(super) const TIME: u8 = 11;
     pub(super) const DATETIME: u8 = 12;
     pub(super) const YEAR: u8 = 13;
+    pub(super) const NEWDATE: u8 = 14;
     pub(super) const VARCHAR: u8 = 15;
     pub(super) const BIT: u8 = 16;
     pub(super) const JSON: u8 = 245;
@@ -54,19 +56,54 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// The next parameter's value.
+    /// Puts the next parameter's value; the commonest types without a form in between.
     #[inline]
-    pub(super) fn next_cell(&mut self) -> Result<Cell<'_>, SqlError> {
+    pub(super) fn put_next(&mut self, field: usize, loader: &mut Loader<'_>) -> Result<(), SqlError> {
+        let index = self.index;
+        let is_null = self.params.null_bitmap[index / 8] >> (index % 8) & 1 == 1;
+        if !is_null && self.params.long_data.is_empty() {
+            let ParamType { column_type, unsigned } = self.params.types[index];
+            let rest = &self.params.values[self.at..];
+            let taken = match column_type {
+                column_type::LONG if !unsigned => rest.first_chunk().map(|&bytes| {
+                    loader.put_int(field, i32::from_le_bytes(bytes).into());
+                    4
+                }),
+                column_type::LONGLONG if !unsigned => rest.first_chunk().map(|&bytes| {
+                    loader.put_int(field, i64::from_le_bytes(bytes));
+                    8
+                }),
+                column_type::DECIMAL | column_type::VARCHAR | column_type::FIRST_TEXT.. => short_text(rest)
+                    .map(|text| {
+                        loader.put_text(field, text);
+                        text.len() + 1
+                    }),
+                _ => None,
+            };
+            if let Some(bytes) = taken {
+                self.index += 1;
+                self.at += bytes;
+                return Ok(());
+            }
+        }
+        let cell = self.next_cell()?;
+        loader.put(field, cell);
+        Ok(())
+    }
+
+    /// The next parameter's value.
+    fn next_cell(&mut self) -> Result<Cell<'_>, SqlError> {
         let index = self.index;
         self.index += 1;
-        if self.params.null_bitmap[index / 8] >> (index % 8) & 1 == 1 {
-            return Ok(Cell::Null);
-        }
         let params = self.params;
+        // Before the NULL bit: a value that was sent ahead counts, whatever its bit says.
         if !params.long_data.is_empty()
             && let Some(bytes) = u16::try_from(index).ok().and_then(|index| params.long_data.get(&index))
         {
             return Ok(bytes_cell(bytes));
+        }
+        if params.null_bitmap[index / 8] >> (index % 8) & 1 == 1 {
+            return Ok(Cell::Null);
         }
         self.value(params.types[index])
     }
@@ -90,9 +127,10 @@ impl<'a> Reader<'a> {
             }
             (column_type::FLOAT, _) => Cell::Float(f32::from_le_bytes(self.array()?)),
             (column_type::DOUBLE, _) => Cell::Double(f64::from_le_bytes(self.array()?)),
-            (column_type::DATE | column_type::DATETIME | column_type::TIMESTAMP, _) => {
-                self.datetime(param)?
-            }
+            (
+                column_type::DATE | column_type::NEWDATE | column_type::DATETIME | column_type::TIMESTAMP,
+                _,
+            ) => self.datetime(param)?,
             (column_type::TIME, _) => self.time()?,
             (column_type::BIT, _) => Cell::Hex(self.bytes()?),
             (column_type::DECIMAL | column_type::VARCHAR | column_type::JSON, _)
@@ -169,7 +207,9 @@ impl<'a> Reader<'a> {
         let days = temporal::days(year, month, day);
         let of_day = temporal::time_micros(hour, minute, second).filter(|_| micros < 1_000_000);
         Ok(match (days, of_day) {
-            (Some(days), Some(0)) if param.column_type == column_type::DATE && micros == 0 => {
+            (Some(days), Some(0))
+                if matches!(param.column_type, column_type::DATE | column_type::NEWDATE) && micros == 0 =>
+            {
                 Cell::Date(days)
             }
             (Some(days), Some(of_day)) => {
@@ -206,6 +246,15 @@ impl<'a> Reader<'a> {
         self.scratch.write_fmt(text).expect("writing to a String does not fail");
         Cell::Text(self.scratch.as_bytes())
     }
+}
+
+/// A length-encoded string whose length takes one byte, if it is UTF-8.
+#[inline]
+fn short_text(values: &[u8]) -> Option<&[u8]> {
+    let (&length, rest) = values.split_first()?;
+    let text = rest.get(..usize::from(length)).filter(|_| length <= 250)?;
+    let is_ascii = text.iter().fold(0, |all, byte| all | byte) < 0x80;
+    (is_ascii || std::str::from_utf8(text).is_ok()).then_some(text)
 }
 
 /// Text if it is UTF-8, else bytes, which no text column takes.

@@ -12,6 +12,7 @@ const LONGLONG: u8 = 8;
 const DATE: u8 = 10;
 const TIME: u8 = 11;
 const DATETIME: u8 = 12;
+const NEWDATE: u8 = 14;
 const NEWDECIMAL: u8 = 246;
 const VAR_STRING: u8 = 253;
 
@@ -87,6 +88,7 @@ fn every_binary_type_goes_into_every_column_that_fits() {
             "2024-05-01T10:11:12.123456",
         ),
         (DataType::Date, (DATETIME, false, Some(micros)), "2024-05-01"),
+        (DataType::Date, (NEWDATE, false, Some(vec![4, 0xe8, 7, 5, 1])), "2024-05-01"),
         (varchar, (TIME, false, Some(vec![8, 1, 1, 0, 0, 0, 2, 3, 4])), "-26:03:04"),
         (varchar, (TIME, false, Some(vec![0])), "00:00:00"),
         (decimal, (NEWDECIMAL, false, Some(vec![4, b'1', b'.', b'2', b'5'])), "1.25"),
@@ -149,6 +151,14 @@ fn long_data_takes_the_place_of_a_value() {
     let params = [(VAR_STRING, false, Some(Vec::new())), text("after")];
     let decoded = execute_on(&table, "(?,?)", &params, &long_data).unwrap();
     assert_eq!(lines(&table, &decoded), ["12|after"]);
+}
+
+#[test]
+fn long_data_counts_even_if_the_parameter_is_marked_as_null() {
+    let table = table(vec![column(0, "a", DataType::String)]);
+    let long_data = BTreeMap::from([(0u16, b"ahead".to_vec())]);
+    let decoded = execute_on(&table, "(?)", &[(VAR_STRING, false, None)], &long_data).unwrap();
+    assert_eq!(lines(&table, &decoded), ["ahead"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Scanner;
 use std::borrow::Cow;
 
-/// `INSERT INTO [db.]table [(columns)] VALUES`.
+/// `INSERT INTO [db.]table [(columns)] VALUES (`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsertHead<'a> {
     pub db: Option<Cow<'a, str>>,
@@ -28,7 +28,10 @@ pub fn scan_insert_head(sql: &[u8]) -> Option<InsertHead<'_>> {
         None => None,
     };
     scanner.keyword("VALUES")?;
-    Some(InsertHead { db, table, columns, values_offset: scanner.at() })
+    let values_offset = scanner.at();
+    // `decode_values` would take another VALUES.
+    scanner.take_byte(b'(')?;
+    Some(InsertHead { db, table, columns, values_offset })
 }
 
 /// `t`, `db.t` or `internal.db.t`.
@@ -42,7 +45,7 @@ fn table_name<'a>(scanner: &mut Scanner<'a>) -> Option<(Option<Cow<'a, str>>, Co
         return Some((Some(first), second));
     }
     let third = scanner.identifier()?;
-    first.eq_ignore_ascii_case("internal").then_some((Some(second), third))
+    (first == "internal").then_some((Some(second), third))
 }
 
 /// The names behind the `(`, up to and including the `)`.

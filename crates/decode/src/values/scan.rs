@@ -6,6 +6,9 @@ use crate::cell::Cell;
 use memchr::{memchr, memchr2, memmem};
 use std::borrow::Cow;
 
+/// Words that are no names where the general parser looks for TABLE, a query or VALUES.
+const NOT_NAMES: [&str; 4] = ["TABLE", "SELECT", "WITH", "VALUES"];
+
 /// A place in a statement.
 pub(crate) struct Scanner<'a> {
     sql: &'a [u8],
@@ -82,7 +85,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Takes a name, bare or in backticks.
+    /// Takes a name, bare or in backticks. Bare ones that might be something else (a number, a word that the
+    /// general parser looks for, a character that it has no name of) are not understood here.
     pub(crate) fn identifier(&mut self) -> Option<Cow<'a, str>> {
         self.skip_blanks()?;
         if self.peek()? == b'`' {
@@ -93,7 +97,10 @@ impl<'a> Scanner<'a> {
             self.at += 1;
         }
         let name = &self.sql[start..self.at];
-        if name.is_empty() {
+        let is_doubtful = name.first()?.is_ascii_digit()
+            || name.iter().any(|byte| *byte == b'@' || *byte >= 0xf0)
+            || NOT_NAMES.iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+        if is_doubtful {
             return None;
         }
         std::str::from_utf8(name).ok().map(Cow::Borrowed)
@@ -163,6 +170,58 @@ impl<'a> Scanner<'a> {
     /// Takes `?`.
     pub(crate) fn placeholder(&mut self) -> bool {
         self.take_byte(b'?').is_some()
+    }
+
+    /// Takes a text in single quotes, right here or after one blank, that has no escape and no doubled
+    /// quote in it. Takes nothing if there is something else.
+    #[inline]
+    pub(crate) fn plain_text(&mut self) -> Option<&'a [u8]> {
+        let mut start = self.at;
+        if self.sql.get(start) == Some(&b' ') {
+            start += 1;
+        }
+        if self.sql.get(start) != Some(&b'\'') {
+            return None;
+        }
+        start += 1;
+        let end = start + end_of_plain(&self.sql[start..])?;
+        if self.sql[end] != b'\'' || self.sql.get(end + 1) == Some(&b'\'') {
+            return None;
+        }
+        self.at = end + 1;
+        Some(&self.sql[start..end])
+    }
+
+    /// Takes a number of digits with at most a minus before and a point among them, right here or after
+    /// one blank, if a comma or the row's end is right behind it. Takes nothing if there is something
+    /// else.
+    #[inline]
+    pub(crate) fn plain_number(&mut self) -> Option<&'a [u8]> {
+        let mut start = self.at;
+        if self.sql.get(start) == Some(&b' ') {
+            start += 1;
+        }
+        let mut at = start + usize::from(self.sql.get(start) == Some(&b'-'));
+        let first = at;
+        let mut points = 0;
+        loop {
+            let byte = *self.sql.get(at)?;
+            if byte.is_ascii_digit() {
+                at += 1;
+            } else if byte == b'.' {
+                points += 1;
+                at += 1;
+            } else if matches!(byte, b',' | b')') {
+                break;
+            } else {
+                return None;
+            }
+        }
+        if points > 1 || at - first <= points {
+            return None;
+        }
+        self.at = at;
+        Some(&self.sql[start..at])
     }
 
     /// Takes a literal. Texts with escapes are decoded into `scratch`.
@@ -324,6 +383,32 @@ impl<'a> Scanner<'a> {
         self.at = start + length + 1;
         decode_hex(&self.sql[start..start + length], scratch).filter(|_| length % 2 == 0)
     }
+}
+
+/// Where the first single quote or backslash is. Most texts are short: the first bytes are looked at
+/// here, eight at once.
+#[inline]
+fn end_of_plain(text: &[u8]) -> Option<usize> {
+    const NEAR_WORDS: usize = 4;
+    let mut words = text.chunks_exact(8);
+    for index in 0..NEAR_WORDS {
+        let Some(word) = words.next() else { break };
+        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        let found = bytes_equal(word, b'\'') | bytes_equal(word, b'\\');
+        if found != 0 {
+            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let near = text.len().min(NEAR_WORDS * 8) / 8 * 8;
+    memchr2(b'\'', b'\\', &text[near..]).map(|at| near + at)
+}
+
+/// The lowest set bit is in the first byte of `word` that is `byte`; 0 if there is none.
+#[inline]
+const fn bytes_equal(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let differences = word ^ (ONES * byte as u64);
+    differences.wrapping_sub(ONES) & !differences & (ONES << 7)
 }
 
 #[inline]

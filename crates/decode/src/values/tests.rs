@@ -63,11 +63,20 @@ fn every_other_statement_is_for_the_general_parser() {
         "INSERT INTO t PARTITION (p) VALUES (1)",
         "INSERT OVERWRITE TABLE t VALUES (1)",
         "INSERT INTO hive.db.t VALUES (1)",
+        "INSERT INTO INTERNAL.db.t VALUES (1)",
+        "INSERT INTO 123 VALUES (1)",
+        "INSERT INTO t (1) VALUES (1)",
+        "INSERT INTO table VALUES (1)",
+        "INSERT INTO t (select) VALUES (1)",
+        "INSERT INTO \u{1f600} VALUES (1)",
+        "INSERT INTO t@x VALUES (1)",
         "INSERT INTO t () VALUES ()",
         "INSERT INTO `t VALUES (1)",
         "INSERT INTO `` VALUES (1)",
         "INSERTINTO t VALUES (1)",
         "INSERT INTO t VALUESX (1)",
+        "INSERT INTO t VALUES VALUES (1)",
+        "INSERT INTO t VALUES",
         "/*!40000 INSERT INTO t VALUES (1) */",
         "/* INSERT INTO t VALUES (1)",
         "EXPLAIN INSERT INTO t VALUES (1)",
@@ -95,6 +104,17 @@ fn escapes_are_those_of_mysql() {
     assert_eq!(rows(r#"(1,"a""b'c\"d")"#), ["1|a\"b'c\"d"]);
     assert_eq!(rows(r"(1,'''')"), ["1|'"]);
     assert_eq!(rows(r"(1,'\é\\')"), ["1|é\\"]);
+}
+
+#[test]
+fn a_text_ends_at_its_quote_wherever_that_is() {
+    for length in 0..80 {
+        let text = "x".repeat(length);
+        assert_eq!(rows(&format!("VALUES (1,'{text}')")), [format!("1|{text}")]);
+        assert_eq!(rows(&format!("VALUES (1, '{text}''y\\\'z')")), [format!("1|{text}'y'z")]);
+        assert_eq!(rows(&format!("VALUES (-12 ,'{text}&\\n')")), [format!("-12|{text}&\n")]);
+        assert!(matches!(decode(&format!("VALUES (1,'{text}")), Ok(ValuesOutcome::General)));
+    }
 }
 
 #[test]

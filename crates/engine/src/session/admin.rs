@@ -138,7 +138,7 @@ impl EngineSession {
             Some(last.txn.to_string()),
             Some(last.label.to_string()),
             Some(last.table.db.clone()),
-            Some(last.table.table.clone()),
+            Some(last.table.name.clone()),
             Some(status.name().to_owned()),
             Some(last.loaded.to_string()),
             Some(last.filtered.to_string()),

@@ -105,7 +105,7 @@ impl EngineSession {
         self.last_insert = Some(LastInsert {
             txn: committed.txn,
             label: committed.label.clone(),
-            table: load.table.def().table_ref(),
+            table: load.table.def(),
             status: TransactionStatus::Visible,
             loaded: load.counts.loaded,
             filtered: load.counts.filtered,

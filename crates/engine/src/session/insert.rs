@@ -9,7 +9,6 @@ use crate::answer::LoadInfo;
 use crate::sink::LoadSink;
 use futures::StreamExt;
 use std::sync::Arc;
-use std::time::Duration;
 use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
     decode_values, scan_insert_head,
@@ -102,7 +101,7 @@ impl EngineSession {
     pub(super) fn traits(&self, bytes: usize) -> LoadTraits {
         LoadTraits {
             in_transaction: self.transaction.is_some(),
-            partial_update: self.variables.is_on("enable_unique_key_partial_update"),
+            partial_update: self.variables.hot().partial_update,
             ..LoadTraits::plain(Source::Insert, self.variables.group_commit(), Body::Known(bytes as u64))
         }
     }
@@ -312,7 +311,7 @@ impl EngineSession {
         rows: LoadRows,
     ) -> Result<InsertAnswer, SqlError> {
         let ingest = &self.engine.ingest;
-        let timeout = Duration::from_secs(self.variables.number("insert_timeout").max(1));
+        let timeout = self.variables.hot().insert_timeout;
         let (committed, status): (Committed, _) = match route {
             Route::GroupAsync | Route::GroupSync(_) => {
                 let is_async = route == Route::GroupAsync;
@@ -356,7 +355,7 @@ impl EngineSession {
         self.last_insert = Some(LastInsert {
             txn: answer.txn,
             label: answer.label,
-            table: table.def().table_ref(),
+            table: table.def(),
             status: answer.status,
             loaded: counts.loaded,
             filtered: counts.filtered,

@@ -69,11 +69,11 @@ impl RowReader {
             .map(|text| engine.query.compile_filter(&engine.view(), &def.schema, text))
             .transpose()?;
         let fields = match mapping.columns {
-            None => Fields::Direct(Box::new(CsvDecoder::new(Target::new(def, None)?, options)?)),
+            None => direct(engine, Target::new(def, None)?, options)?,
             Some(columns) if columns.iter().all(|column| column.expr.is_none()) => {
                 let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
                 let target = Target::with_ignored_fields(def, &names)?;
-                Fields::Direct(Box::new(CsvDecoder::new(target, options)?))
+                direct(engine, target, options)?
             }
             Some(columns) => Fields::Computed(Box::new(Computed::new(
                 engine,
@@ -160,6 +160,19 @@ impl RowReader {
                 all.truncate(tributary_decode::REJECTS_KEPT_MAX);
                 all
             }
+        }
+    }
+}
+
+fn direct(engine: &Engine, target: Target, options: CsvOptions) -> Result<Fields, SqlError> {
+    let builder = engine.builders.take().unwrap_or_else(|| BlockBuilder::new(target.schema()));
+    Ok(Fields::Direct(Box::new(CsvDecoder::with_builder(target, options, builder)?)))
+}
+
+impl Drop for RowReader {
+    fn drop(&mut self) {
+        if let Fields::Direct(decoder) = &mut self.fields {
+            self.engine.builders.give_back(decoder.take_builder());
         }
     }
 }

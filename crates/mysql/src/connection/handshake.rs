@@ -103,6 +103,7 @@ pub(super) async fn open(
         shared: Arc::clone(shared),
         link,
         statements: Statements::default(),
+        memory: None,
         multi_statements: opened.info.capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS),
         capabilities: opened.info.capabilities,
         kill: opened.info.kill,

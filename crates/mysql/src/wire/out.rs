@@ -8,13 +8,13 @@
 //! ended never leaves. The packet that ends a result is held until it is known whether another
 //! result follows, since its status bits say so.
 
+use super::stream::WriteHalf;
 use super::{CHUNK_MAX, HEADER_BYTES, put};
 use crate::error::ErrorReply;
 use mysql_common::constants::StatusFlags;
 use parking_lot::Mutex;
 use std::io;
 use std::time::Duration;
-use tokio::net::tcp::OwnedWriteHalf;
 
 /// An answer is sent on when this many bytes have gathered.
 pub(crate) const FLUSH_BYTES: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const RETAINED_BYTES: usize = 4 * FLUSH_BYTES;
 /// running holds a reference to it while the connection looks after answers before it.
 #[derive(Debug)]
 pub(crate) struct Out {
-    io: OwnedWriteHalf,
+    io: WriteHalf,
     /// How long a client may refuse to take bytes before it is given up.
     write_timeout: Duration,
     pending: Mutex<Pending>,
@@ -144,7 +144,7 @@ impl Pending {
 }
 
 impl Out {
-    pub(crate) fn new(io: OwnedWriteHalf, write_timeout: Duration) -> Self {
+    pub(crate) fn new(io: WriteHalf, write_timeout: Duration) -> Self {
         Self { io, write_timeout, pending: Mutex::new(Pending::default()) }
     }
 

@@ -155,6 +155,21 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         }
     }
 
+    /// Whether a packet has begun to arrive. Right after [`PacketReader::parse`] said that more is needed.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// How many bytes the packet that has begun will take at most, as far as its headers tell.
+    pub(crate) fn announced_bytes(&self) -> usize {
+        match self.partial {
+            None => 0,
+            // How many chunks follow is known only when the last has come.
+            Some(partial) if partial.continued || partial.end >= CHUNK_MAX => self.max_packet_bytes,
+            Some(partial) => partial.end,
+        }
+    }
+
     /// Reads once, after [`PacketReader::parse`] said that more is needed. False at the end of the
     /// stream. May be dropped while it waits: nothing is lost.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {

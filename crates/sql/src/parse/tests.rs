@@ -55,7 +55,7 @@ fn a_query_keeps_its_text_without_the_final_semicolon() {
 
 #[test]
 fn blanks_and_comments_alone_are_an_empty_statement() {
-    for sql in ["", " ;; ", "-- x", "/* x */", "# x\n"] {
+    for sql in ["", " ;; ", "-- x", "/* x */", "# x\n", "; --"] {
         assert_eq!(ok(sql), Statement::Empty, "{sql}");
     }
 }
@@ -223,4 +223,23 @@ fn statements_that_are_not_built_are_refused_by_name() {
             "{sql}: {refused}"
         );
     }
+}
+
+#[test]
+fn texts_and_names_are_unescaped_as_mysql_does() {
+    let texts = |sql: &str| {
+        let InsertSource::Values(rows) = insert_of(sql).source else { panic!("{sql}") };
+        let text = |value: &Value| match value {
+            Value::Expr(Expr::Value(found)) => found.value.clone().into_string(),
+            _ => None,
+        };
+        rows[0].iter().map(|value| text(value).unwrap()).collect::<Vec<_>>()
+    };
+    let sql = r#"INSERT INTO t VALUES ('a\'b\\c\nd\te\0f\Zg\qh\%i\_j''k', 'bell \a feed \f', "a""b'c\"d", "\é''", '')"#;
+    let expected =
+        ["a'b\\c\nd\te\0f\u{1a}gqh\\%i\\_j'k", "bell a feed f", "a\"b'c\"d", "é''", ""].map(str::to_owned);
+    assert_eq!(texts(sql), expected);
+    let insert = insert_of("INSERT INTO `a``b`.`c\\d` (`e'f`) VALUES (1)");
+    assert_eq!(insert.table, name(Some("a`b"), "c\\d"));
+    assert_eq!(insert.columns, Some(vec!["e'f".to_owned()]));
 }

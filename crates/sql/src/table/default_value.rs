@@ -1,7 +1,7 @@
 //! Whether a DEFAULT fits its column.
 
 use super::refused;
-use chrono::{NaiveDate, NaiveDateTime};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{DataType, DefaultValue, SqlError};
 
@@ -50,15 +50,15 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::SmallInt => text.parse::<i16>().is_ok(),
         DataType::Int => text.parse::<i32>().is_ok(),
         DataType::BigInt => text.parse::<i64>().is_ok(),
-        DataType::LargeInt => fits_decimal(text, LARGEINT_DIGITS_MAX, 0),
+        DataType::LargeInt => {
+            let has_whole = text.trim_start_matches(['-', '+']).starts_with(|ch: char| ch.is_ascii_digit());
+            has_whole && fits_decimal(text, LARGEINT_DIGITS_MAX, 0)
+        }
         DataType::Float => text.parse::<f32>().is_ok_and(f32::is_finite),
         DataType::Double => text.parse::<f64>().is_ok_and(f64::is_finite),
         DataType::Decimal { precision, scale } => fits_decimal(text, precision, scale),
-        DataType::Date => NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok(),
-        DataType::DateTime { .. } => {
-            NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f").is_ok()
-                || NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
-        }
+        DataType::Date => is_date(text),
+        DataType::DateTime { scale } => is_date(text) || is_datetime(text, scale),
         DataType::Json => serde_json::from_str::<serde_json::Value>(text).is_ok(),
         DataType::String => true,
         DataType::Char { bytes } | DataType::Varchar { bytes } => {
@@ -69,6 +69,31 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         }
     };
     if good { Ok(()) } else { Err("is not a value of that type".to_owned()) }
+}
+
+/// `YYYY-MM-DD` of the calendar. (The library also takes signs, years of other lengths and blanks.)
+fn is_date(text: &str) -> bool {
+    has_shape(text, b"0000-00-00") && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
+/// `YYYY-MM-DD HH:MM:SS[.fraction]`, also when it is rounded to `scale` digits.
+fn is_datetime(text: &str, scale: u8) -> bool {
+    let (seconds, fraction) = text.split_once('.').map_or((text, None), |(head, tail)| (head, Some(tail)));
+    let is_shaped = has_shape(seconds, b"0000-00-00 00:00:00")
+        && fraction
+            .is_none_or(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let half_unit = TimeDelta::nanoseconds(10i64.pow(9 - u32::from(scale.min(6))) / 2);
+    // The library knows a second 60.
+    let is_known = |moment: &NaiveDateTime| moment.nanosecond() < 1_000_000_000;
+    is_shaped
+        && NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f")
+            .is_ok_and(|moment| is_known(&moment) && (moment + half_unit).year() <= 9999)
+}
+
+/// Whether `text` has digits where `shape` has them, and is the same elsewhere.
+fn has_shape(text: &str, shape: &[u8]) -> bool {
+    let fits = |(byte, shape): (u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == *shape };
+    text.len() == shape.len() && text.bytes().zip(shape).all(fits)
 }
 
 /// A plain number whose digits fit without rounding.

@@ -1,5 +1,11 @@
 use super::*;
 use object_store::ObjectStoreExt;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+pub(super) static FAIL_DIRECTORY_SYNCS: AtomicBool = AtomicBool::new(false);
+/// Set for the child process of a test that ends its process.
+const IS_CHILD: &str = "TRIBUTARY_TEST_IS_CHILD";
 
 fn at(dir: &FsPath, name: &str) -> Path {
     Path::from_absolute_path(dir.join(name)).unwrap()
@@ -73,4 +79,27 @@ fn staged_files_of_a_crash_are_swept_and_others_stay() {
     assert_eq!(sweep_staged(dir.path(), Duration::ZERO).unwrap(), 2);
     assert_eq!(names(dir.path()), ["a.parquet", "sub"]);
     assert_eq!(names(&dir.path().join("sub")), ["c#x"]);
+}
+
+#[tokio::test]
+async fn a_name_that_cannot_be_made_durable_ends_the_process() {
+    if let Some(dir) = std::env::var_os(IS_CHILD) {
+        let store = DurableLocal::default();
+        let location = at(FsPath::new(&dir), "x");
+        store.put(&location, "one".into()).await.unwrap();
+        FAIL_DIRECTORY_SYNCS.store(true, Ordering::Relaxed);
+        let outcome = store.put(&at(FsPath::new(&dir), "y"), "two".into()).await;
+        panic!("the process went on with {outcome:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let test = "durable::tests::a_name_that_cannot_be_made_durable_ends_the_process";
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(IS_CHILD, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr).into_owned();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(6), "{said}");
+    assert!(said.contains("can't be made durable: the test said so"), "{said}");
+    assert_eq!(names(dir.path()), ["x", "y"], "the name is there, and nobody was told so");
 }

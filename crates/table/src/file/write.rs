@@ -5,7 +5,7 @@
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
 use super::DataFile;
-use super::sort::sorted_run;
+use super::sort::sorted;
 use super::stats::FileStats;
 use crate::error::{TableError, blocking};
 use crate::evolve;
@@ -25,7 +25,8 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
-use tributary_types::TableSchema;
+use tributary_types::{TableSchema, host};
+use uuid::Uuid;
 
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, also if it grew a little while its flush waited.
@@ -176,28 +177,39 @@ impl RunWriter {
         if self.run.is_empty() {
             return Ok(());
         }
-        let (arrow, keys, batches) =
-            (Arc::clone(&self.arrow), self.keys.clone(), std::mem::take(&mut self.run));
+        let (keys, batches) = (self.keys.clone(), std::mem::take(&mut self.run));
         self.run_bytes = 0;
-        let run = blocking("sorting rows", move || sorted_run(&arrow, &batches, &keys)).await?;
-        let run = evolve::assemble(&self.physical, run.columns().to_vec(), run.num_rows(), &self.schema)?;
-        let mut start = 0;
-        while start < run.num_rows() {
-            let rows = ENCODE_ROWS.min(run.num_rows() - start);
-            self.encode(run.slice(start, rows)).await?;
-            start += rows;
+        let mut step = Vec::new();
+        let mut step_rows = 0;
+        for batch in blocking("sorting rows", move || sorted(batches, &keys)).await? {
+            let mut start = 0;
+            while start < batch.num_rows() {
+                let rows = (ENCODE_ROWS - step_rows).min(batch.num_rows() - start);
+                let columns = batch.slice(start, rows).columns().to_vec();
+                step.push(evolve::assemble(&self.physical, columns, rows, &self.schema)?);
+                (start, step_rows) = (start + rows, step_rows + rows);
+                if step_rows == ENCODE_ROWS {
+                    self.encode(std::mem::take(&mut step), step_rows).await?;
+                    step_rows = 0;
+                }
+            }
+        }
+        if step_rows > 0 {
+            self.encode(step, step_rows).await?;
         }
         self.end_row_group().await
     }
 
-    async fn encode(&mut self, batch: RecordBatch) -> Result<(), TableError> {
+    async fn encode(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
         if self.open.is_none() {
             self.open = Some(self.start_file()?);
         }
-        let rows = batch.num_rows() as u64;
-        let file_bytes = self.step(move |encoder| encoder.write(&batch)).await?;
+        let write = move |encoder: &mut ArrowWriter<Vec<u8>>| {
+            batches.iter().try_for_each(|batch| encoder.write(batch))
+        };
+        let file_bytes = self.step(write).await?;
         if let Some(file) = &mut self.open {
-            file.rows += rows;
+            file.rows += rows as u64;
         }
         if file_bytes as u64 >= self.root.options.target_file_bytes {
             self.close_file().await
@@ -304,7 +316,12 @@ impl OpenFile {
 
 /// Names sort by the time of writing.
 fn new_name() -> String {
-    format!("part-{:013}-{}.zstd.parquet", now_ms(), uuid::Uuid::new_v4())
+    format!("part-{:013}-{}.zstd.parquet", now_ms(), new_uuid())
+}
+
+/// A random UUID; in a simulation the seed's.
+pub(crate) fn new_uuid() -> Uuid {
+    Uuid::from_u128(host::random(|| Uuid::new_v4().as_u128()))
 }
 
 /// Marks files as held by the snapshot, so that only the Delta log decides when they go.

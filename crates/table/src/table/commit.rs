@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use tributary_types::planted::{self, Bug};
 use tributary_types::{TableDef, Version};
 
 /// Versions that other writers may take in a row before we give up.
@@ -179,7 +180,7 @@ fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry
     let added = goal.files.iter().filter(|(path, _)| !state.live.contains_key(*path));
     actions.extend(added.map(|(_, file)| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
     // The library records application versions without enforcing them: comparing is up to us.
-    if goal.version > state.app_version {
+    if goal.version > state.app_version && !planted::is(Bug::FlushWithoutAppTxn) {
         let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
         actions.push(Action::Txn(Transaction::new_with_last_update(app_id, version, Some(now))));
     }

@@ -8,11 +8,13 @@ use crate::evolve::civil_now_micros;
 use crate::file::DataFile;
 use crate::log::LogState;
 use std::sync::Arc;
+use tributary_types::planted::{self, Bug};
 
-/// Files smaller than the target size divided by this are small.
-const SMALL_DIVISOR: u64 = 4;
 /// One compaction reads at most this many times the target size.
 const READ_TARGETS_MAX: u64 = 8;
+/// A file that is so many times larger than all smaller ones together waits for more of them, so
+/// that a row is rewritten a few times however many files come.
+const SIZE_RATIO_MAX: u64 = 4;
 
 /// What a compaction did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,18 +35,48 @@ impl Table {
     /// # Errors
     /// Of storage, Parquet or the log: the snapshot has the old files still.
     pub async fn compact(&self) -> Result<Option<CompactReport>, TableError> {
-        let mut state = self.lock_log().await?;
-        let snapshot = self.snapshot();
-        let inputs = self.small_files(&snapshot.files, &state);
-        if inputs.len() < self.root.options.compact_min_files.max(2) {
+        self.compact_from(self.root.options.compact_min_files).await
+    }
+
+    /// Like [`Table::compact`], also where `min_files` small files are fewer than the options say.
+    /// For a table that is at rest.
+    ///
+    /// # Errors
+    /// See [`Table::compact`].
+    pub async fn compact_from(&self, min_files: usize) -> Result<Option<CompactReport>, TableError> {
+        let (snapshot, inputs) = {
+            let state = self.lock_log().await?;
+            let snapshot = self.snapshot();
+            let inputs = self.small_files(&snapshot.files, &state, min_files.max(2));
+            (snapshot, inputs)
+        };
+        if inputs.is_empty() {
             return Ok(None);
         }
+        // Flushes go on meanwhile: they only add files.
         let outputs = self.rewrite(&inputs, &snapshot.def.schema, civil_now_micros()).await?;
+        let mut state = match self.lock_log().await {
+            Ok(state) => state,
+            Err(error) => {
+                self.discard(&outputs).await;
+                return Err(error);
+            }
+        };
+        let is_stale = !Arc::ptr_eq(&snapshot.def, &self.def())
+            || inputs.iter().any(|file| !state.live.contains_key(&file.path));
+        if is_stale {
+            self.discard(&outputs).await;
+            return Ok(None);
+        }
         let replacement = Replacement {
             inputs,
             outputs: outputs.into_iter().map(Arc::new).collect(),
             version: snapshot.version,
         };
+        if planted::is(Bug::CompactionDeletesEarly) {
+            let inputs: Vec<_> = replacement.inputs.iter().map(|file| file.as_ref().clone()).collect();
+            self.discard(&inputs).await;
+        }
         let committed =
             self.log_replacement(&mut state, &snapshot.def, &replacement, "OPTIMIZE", false).await?;
         if committed == Committed::Void {
@@ -55,18 +87,33 @@ impl Table {
         Ok(Some(report(&replacement, super::delta_version(&state))))
     }
 
-    fn small_files(&self, files: &[Arc<DataFile>], state: &LogState) -> Vec<Arc<DataFile>> {
+    /// The files to rewrite, in the order of the snapshot: small ones, if together they fill a file
+    /// of the target size or are many.
+    fn small_files(&self, files: &[Arc<DataFile>], state: &LogState, min_files: usize) -> Vec<Arc<DataFile>> {
         let target = self.root.options.target_file_bytes;
-        let mut bytes = 0;
-        files
+        let mut small: Vec<_> = files
             .iter()
-            .filter(|file| file.size_bytes < target / SMALL_DIVISOR && state.live.contains_key(&file.path))
-            .take_while(|file| {
-                bytes += file.size_bytes;
-                bytes <= target.saturating_mul(READ_TARGETS_MAX)
-            })
-            .cloned()
-            .collect()
+            .enumerate()
+            .filter(|(_, file)| file.size_bytes < target / 4 * 3 && state.live.contains_key(&file.path))
+            .collect();
+        small.sort_by_key(|(_, file)| file.size_bytes);
+        let (mut bytes, mut count, mut chosen) = (0, 0, (0, 0));
+        for (_, file) in &small {
+            if bytes + file.size_bytes > target.saturating_mul(READ_TARGETS_MAX) {
+                break;
+            }
+            let is_alike = file.size_bytes <= bytes.saturating_mul(SIZE_RATIO_MAX);
+            (bytes, count) = (bytes + file.size_bytes, count + 1);
+            if is_alike {
+                chosen = (bytes, count);
+            }
+        }
+        if chosen.1 < 2 || (chosen.0 < target && chosen.1 < min_files) {
+            return Vec::new();
+        }
+        small.truncate(chosen.1);
+        small.sort_by_key(|(place, _)| *place);
+        small.into_iter().map(|(_, file)| Arc::clone(file)).collect()
     }
 }
 

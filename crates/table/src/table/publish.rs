@@ -8,8 +8,7 @@ use crate::memtable::{MemPart, append, batch_bytes};
 use crate::snapshot::Snapshot;
 use arrow::array::RecordBatch;
 use std::sync::Arc;
-use std::time::Instant;
-use tributary_types::{Lsn, TableSchema, Version};
+use tributary_types::{Lsn, TableSchema, Version, host};
 
 /// Rows of one transaction, committed in the write-ahead log.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ impl Table {
     /// are mistakes of the caller.
     pub fn publish(&self, publication: Publication) -> Result<(), TableError> {
         let Publication { version, schema, batches, files, lsn } = publication;
-        let since = Instant::now();
+        let since = host::now();
         let mut unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         check_order(&current, version)?;
@@ -71,7 +70,7 @@ impl Table {
         let mut unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         check_order(&current, version)?;
-        let pending = Pending { lsn, since: Instant::now() };
+        let pending = Pending { lsn, since: host::now() };
         unflushed.active = Pending::join(unflushed.active, Some(pending));
         unflushed.frozen_parts = 0;
         unflushed.truncated_at = version;

@@ -7,11 +7,13 @@
 //! The clients of other languages are installed by `scripts/setup-test-clients`; a test whose client
 //! is missing fails and says so.
 
+mod abuse;
 mod bad_http;
 mod bad_insert;
 mod bad_statements;
 mod command_line;
 mod crash;
+mod damage;
 mod delta;
 mod fallback;
 mod go;
@@ -25,4 +27,5 @@ mod node;
 mod python;
 mod stream_load;
 mod support;
+mod torture;
 mod two_phase;

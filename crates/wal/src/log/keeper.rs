@@ -4,16 +4,19 @@
 use super::Shared;
 use crate::error::WalError;
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 /// What the keeper is asked to do.
 #[derive(Default)]
 pub(super) struct Keeper {
     orders: Mutex<Orders>,
     asked: Condvar,
+    /// In a simulation, where no thread waits for `asked`.
+    woken: Notify,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Orders {
+pub(super) struct Orders {
     prepare: bool,
     recycle: bool,
     stop: bool,
@@ -35,6 +38,21 @@ impl Keeper {
     fn ask(&self, what: impl FnOnce(&mut Orders)) {
         what(&mut self.orders.lock());
         self.asked.notify_one();
+        self.woken.notify_one();
+    }
+
+    /// Like [`Keeper::take`], for a task.
+    pub(super) async fn take_later(&self) -> Option<Orders> {
+        loop {
+            let orders = std::mem::take(&mut *self.orders.lock());
+            if orders.stop {
+                return None;
+            }
+            if orders.prepare || orders.recycle {
+                return Some(orders);
+            }
+            self.woken.notified().await;
+        }
     }
 
     /// Waits for orders and takes them. `None`: stop.
@@ -50,19 +68,27 @@ impl Keeper {
 /// Lives until it is stopped, or the log has failed.
 pub(super) fn run(shared: &Shared) {
     while let Some(orders) = shared.keeper.take() {
-        if orders.recycle
-            && let Err(error) = shared.inventory.recycle(shared.counters.released())
-        {
-            shared.fail(&failed(shared, error));
+        if !obey(shared, orders) {
             return;
         }
-        if orders.prepare
-            && !shared.inventory.has_spare()
-            && let Err(error) = shared.inventory.prepare_spare()
-        {
-            tracing::warn!(%error, "no segment of the write-ahead log could be prepared ahead");
-        }
     }
+}
+
+/// Does what was asked. `false` if the log has failed.
+pub(super) fn obey(shared: &Shared, orders: Orders) -> bool {
+    if orders.recycle
+        && let Err(error) = shared.inventory.recycle(shared.counters.released())
+    {
+        shared.fail(&failed(shared, error));
+        return false;
+    }
+    if orders.prepare
+        && !shared.inventory.has_spare()
+        && let Err(error) = shared.inventory.prepare_spare()
+    {
+        tracing::warn!(%error, "no segment of the write-ahead log could be prepared ahead");
+    }
+    true
 }
 
 fn failed(shared: &Shared, error: WalError) -> WalError {

@@ -9,6 +9,8 @@ use crate::error::WalError;
 use crate::frame::Size;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use tokio::sync::Notify;
+use tributary_types::host;
 
 /// Entries that are kept together, and who is told about them.
 pub(super) struct Submission {
@@ -46,6 +48,8 @@ impl AsRef<[Entry]> for Submission {
 pub(super) struct Queue {
     state: Mutex<State>,
     filled: Condvar,
+    /// In a simulation, where no thread waits for `filled`.
+    woken: Notify,
     bytes: AtomicU64,
     submissions: AtomicU64,
 }
@@ -68,6 +72,9 @@ impl Queue {
         state.pending.push(submission);
         drop(state);
         self.filled.notify_one();
+        if host::is_simulated() {
+            self.woken.notify_one();
+        }
         None
     }
 
@@ -98,6 +105,21 @@ impl Queue {
         }
         drop(state);
         self.filled.notify_all();
+        self.woken.notify_one();
+    }
+
+    /// Like [`Queue::take`], for a task.
+    pub(super) async fn take_later(&self, into: &mut Vec<Submission>) -> bool {
+        loop {
+            {
+                let mut state = self.state.lock();
+                if !state.pending.is_empty() || state.closed.is_some() {
+                    std::mem::swap(&mut state.pending, into);
+                    return !into.is_empty();
+                }
+            }
+            self.woken.notified().await;
+        }
     }
 
     /// Why the log has failed, if it has.

@@ -213,3 +213,35 @@ fn a_callback_may_submit_again_and_sees_its_own_entries_as_settled() {
     wal.submit(vec![entry(1, 10)], Box::new(done));
     assert!(receiver.recv().unwrap());
 }
+
+/// Set for the child process of a test that ends its process.
+const IS_CHILD: &str = "TRIBUTARY_TEST_IS_CHILD";
+
+#[test]
+fn a_failed_sync_ends_the_process_before_anyone_is_answered() {
+    if std::env::var_os(IS_CHILD).is_some() {
+        let disk = MemDisk::new();
+        let wal = start(&disk, options());
+        append(&wal, vec![entry(1, 10)]).unwrap();
+        while wal.stats().spare_segments == 0 {
+            std::thread::yield_now();
+        }
+        disk.fail_next_sync();
+        let answer = append(&wal, vec![entry(2, 10)]);
+        println!("ANSWERED {answer:?}");
+        return;
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "log::tests::a_failed_sync_ends_the_process_before_anyone_is_answered",
+            "--nocapture",
+        ])
+        .env(IS_CHILD, "1")
+        .output()
+        .unwrap();
+    let (out, said) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(6), "{out}{said}");
+    assert!(!out.contains("ANSWERED"), "{out}");
+    assert!(said.contains("tributary: the write-ahead log has failed and takes no more"), "{said}");
+}

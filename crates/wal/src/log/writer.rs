@@ -22,12 +22,17 @@ pub(super) fn run(mut core: LogCore, shared: &Shared) {
 fn write_until_closed(core: &mut LogCore, shared: &Shared) {
     let mut taken = Vec::new();
     while shared.queue.take(&mut taken) {
-        let mut rest = taken.drain(..).peekable();
-        let mut frame = Vec::new();
-        while rest.peek().is_some() {
-            fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
-            write(core, shared, &mut frame);
-        }
+        write_taken(core, shared, &mut taken);
+    }
+}
+
+/// Writes what was taken from the queue, in as few frames as possible.
+pub(super) fn write_taken(core: &mut LogCore, shared: &Shared, taken: &mut Vec<Submission>) {
+    let mut rest = taken.drain(..).peekable();
+    let mut frame = Vec::new();
+    while rest.peek().is_some() {
+        fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
+        write(core, shared, &mut frame);
     }
 }
 

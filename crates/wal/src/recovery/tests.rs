@@ -1,4 +1,4 @@
-use crate::segment::format::{FrameHeader, SEGMENT_HEADER_BYTES};
+use crate::segment::format::{FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::testing::{Dice, core, dir, entry, open, read_all, segment_path};
 use crate::{Entry, MemDisk, WalError};
 use std::path::{Path, PathBuf};
@@ -110,6 +110,25 @@ fn a_broken_segment_header_is_damage_even_in_the_newest_segment() {
         flip(&disk, path, 20);
         let error = open(&disk).err().unwrap();
         assert!(matches!(&error, WalError::Damaged { file, offset: 0, .. } if file == path), "{error}");
+    }
+}
+
+#[test]
+fn a_segment_whose_lsns_would_overflow_is_damage() {
+    for first in [1 << 62, u64::MAX - 100, u64::MAX] {
+        let disk = MemDisk::new();
+        let header = SegmentHeader { first: Lsn(first), salt: 7, value: 0 };
+        let frame = FrameHeader {
+            salt: 7,
+            lsn: Lsn(first),
+            payload_bytes: 200,
+            entries: 0,
+            payload_crc: crc32c::crc32c(&[0; 200]),
+        };
+        let bytes = [&header.encode()[..], &frame.encode(), &[0; 200]].concat();
+        disk.put(&segment_path(first), bytes);
+        let error = read_all(&disk).err().unwrap();
+        assert!(matches!(&error, WalError::Damaged { offset: 0, .. }), "{error}");
     }
 }
 

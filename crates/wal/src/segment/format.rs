@@ -13,6 +13,9 @@ pub(crate) const ENTRY_HEADER_BYTES: usize = 25;
 pub(crate) const FRAME_PAYLOAD_BYTES_MAX: u64 = 1 << 30;
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
+/// A segment begins before this LSN (four exbibytes), so that no sum of an LSN and a length overflows.
+pub(crate) const FIRST_LSN_END: Lsn = Lsn(1 << 62);
+
 const MAGIC: [u8; 8] = *b"TRIBWAL\n";
 const SEGMENT_CRC_AT: usize = 40;
 const FRAME_CRC_AT: usize = 28;
@@ -96,7 +99,13 @@ impl SegmentHeader {
         if u64::from(u32_at(bytes, 12)) != SEGMENT_HEADER_BYTES {
             return Err(HeaderProblem::Broken("the segment header says that frames begin elsewhere"));
         }
-        Ok(Self { first: Lsn(u64_at(bytes, 16)), salt: u64_at(bytes, 24), value: u64_at(bytes, 32) })
+        let first = Lsn(u64_at(bytes, 16));
+        if first >= FIRST_LSN_END {
+            return Err(HeaderProblem::Broken(
+                "the segment header's first LSN is beyond what a log can reach",
+            ));
+        }
+        Ok(Self { first, salt: u64_at(bytes, 24), value: u64_at(bytes, 32) })
     }
 }
 
@@ -203,6 +212,17 @@ mod tests {
         assert_eq!(parse_segment_name("wal-+0000000000000000042.log"), None);
         assert_eq!(parse_spare_name(&spare_name(7)), Some(7));
         assert_eq!(parse_spare_name("spare-x.wal"), None);
+    }
+
+    #[test]
+    fn a_header_whose_lsn_no_log_can_reach_is_broken() {
+        let header = |first| SegmentHeader { first: Lsn(first), salt: 2, value: 3 };
+        let last = header(FIRST_LSN_END.0 - 1);
+        assert_eq!(SegmentHeader::decode(&last.encode()), Ok(last));
+        for first in [FIRST_LSN_END.0, u64::MAX] {
+            let decoded = SegmentHeader::decode(&header(first).encode());
+            assert!(matches!(decoded, Err(HeaderProblem::Broken(reason)) if reason.contains("first LSN")));
+        }
     }
 
     #[test]

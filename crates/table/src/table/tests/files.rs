@@ -98,7 +98,7 @@ async fn removed_files_stay_for_readers_of_older_versions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compaction_turns_many_small_files_into_one_with_the_same_rows() {
-    let bench = Bench::new();
+    let bench = Bench::with(StoreOptions { compact_min_files: 8, ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     for id in 0..7 {
         publish(&table, [id * 2 + 1, id * 2]);
@@ -116,6 +116,29 @@ async fn compaction_turns_many_small_files_into_one_with_the_same_rows() {
     let again = bench.store.open(&two_columns()).await.unwrap();
     assert_eq!(again.snapshot().files.len(), 2);
     assert_eq!(visible(&again).await, expected(0..16));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_during_a_compaction_keeps_its_rows() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 0..2 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    let gate = bench.faults.hold_next(".parquet");
+    let compaction = tokio::spawn({
+        let table = std::sync::Arc::clone(&table);
+        async move { table.compact().await }
+    });
+    gate.arrived().await;
+    publish(&table, [2]);
+    table.flush().await.unwrap().unwrap();
+    gate.open();
+    assert_eq!(compaction.await.unwrap().unwrap().unwrap().rows, 2);
+    assert_eq!(visible(&table).await, expected(0..3));
+    assert_eq!(logged(&table).await, expected(0..3));
+    assert_eq!(table.snapshot().files.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -159,6 +159,37 @@ impl Client {
         }
     }
 
+    /// Sends a statement and does not wait for its answer.
+    pub fn send(&mut self, sql: &str) {
+        self.write_command(sql).expect("the server reads");
+    }
+
+    /// Reads the answer of a statement that has no rows.
+    pub fn answered_ok(&mut self) {
+        let (_, packet) = self.read_packet();
+        if packet.first() == Some(&0xff) {
+            panic!("{}", server_error(&packet));
+        }
+    }
+
+    /// Runs a statement of any bytes. `Ok` is whatever the server answered, an error of its too.
+    pub fn try_bytes(&mut self, statement: &[u8]) -> io::Result<Result<(), ServerError>> {
+        let mut command = vec![COM_QUERY];
+        command.extend_from_slice(statement);
+        self.try_write_packet(0, &command)?;
+        let (_, first) = self.try_read_packet()?;
+        Ok(match first.first() {
+            Some(0) => Ok(()),
+            Some(0xff) => Err(server_error(&first)),
+            _ => self.read_rows(&first).map(drop),
+        })
+    }
+
+    /// The socket of a connection that is logged in.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     fn write_command(&mut self, sql: &str) -> io::Result<()> {
         let mut command = vec![COM_QUERY];
         command.extend_from_slice(sql.as_bytes());

@@ -90,6 +90,11 @@ impl Server {
         &self.process.ready
     }
 
+    /// The process's number.
+    pub fn process_id(&self) -> u32 {
+        self.process.child.id()
+    }
+
     /// Sends a signal such as `INT`.
     pub fn signal(&self, name: &str) {
         assert!(self.process.signal(name), "the server had ended already");
@@ -135,6 +140,12 @@ impl Server {
     /// Asks the server to stop and waits until it has.
     pub fn stop(&mut self) -> ExitStatus {
         self.process.terminate()
+    }
+
+    /// Changes a setting for the next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != name);
+        self.settings.push((name.to_owned(), value.to_owned()));
     }
 
     /// Starts a server again on the same data; the ports are others.

@@ -1,0 +1,311 @@
+//! One measured combination: a load's form, its connections and its interval, run once against a
+//! server, with the rows counted afterwards.
+
+use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
+use crate::client::http;
+use crate::data::FIRST_ID;
+use crate::data::access_log::{self, AccessLog};
+use crate::data::lineitem::{self, Lineitem};
+use crate::error::BenchError;
+use crate::published;
+use crate::server::{self, Server, Usage};
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+
+/// Prepared requests of all connections together, in bytes: enough that rows do not repeat within
+/// what a compressor sees.
+const REQUESTS_BYTES: usize = 64 << 20;
+/// Above so many rows they are summed, not counted as distinct.
+const DISTINCT_ROWS_MAX: u64 = 20_000_000;
+
+/// A group commit mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Off,
+    Sync,
+    Async,
+}
+
+impl Mode {
+    /// As Doris writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off_mode",
+            Self::Sync => "sync_mode",
+            Self::Async => "async_mode",
+        }
+    }
+}
+
+/// How rows are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "form")]
+pub enum Form {
+    /// Access logs as CSV, in requests of so many bytes.
+    StreamLoad { request_bytes: usize },
+    /// lineitem by prepared INSERTs of so many rows.
+    Prepared { rows: usize },
+    /// lineitem by INSERTs as text, of so many rows.
+    Text { rows: usize },
+}
+
+/// A combination to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    #[serde(flatten)]
+    pub form: Form,
+    pub mode: Mode,
+    pub connections: usize,
+    /// `group_commit_interval_ms` of the table.
+    pub interval_ms: u64,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.form {
+            Form::StreamLoad { request_bytes } if request_bytes >= 1_000_000 => {
+                write!(f, "stream load {} MB", request_bytes / 1_000_000)?;
+            }
+            Form::StreamLoad { request_bytes } => write!(f, "stream load {} KB", request_bytes / 1000)?,
+            Form::Prepared { rows: 1 } => write!(f, "prepared INSERT, 1 row")?,
+            Form::Prepared { rows } => write!(f, "prepared INSERT, {rows} rows")?,
+            Form::Text { rows } => write!(f, "text INSERT, {rows} rows")?,
+        }
+        write!(f, ", {}, {} connections", self.mode.name(), self.connections)?;
+        if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
+    }
+}
+
+/// What one run of a cell came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    pub rows_per_second: f64,
+    /// Of rows as they were sent, in 10⁶ bytes.
+    pub megabytes_per_second: f64,
+    pub requests: u64,
+    pub seconds: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+    /// CPU seconds per second, of the server and of this client.
+    pub server_cpu: f64,
+    pub client_cpu: f64,
+    pub fsyncs: u64,
+    /// Rows acknowledged and found again, with those of the warm-up.
+    pub rows_verified: u64,
+    /// Most memory of the server, in bytes.
+    pub peak_rss_bytes: u64,
+    /// Bytes that the server wrote to the disk per byte of rows, flushes and compactions included;
+    /// for runs of a given size only, which wait for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written_per_byte: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_files: Option<DataFiles>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows_per_second_of_tenths: Vec<f64>,
+}
+
+/// The live data files at the end of a run.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DataFiles {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Cell {
+    /// Doris's figure, in rows per second.
+    #[must_use]
+    pub fn published(&self) -> Option<f64> {
+        match (self.form, self.mode) {
+            (Form::StreamLoad { request_bytes }, mode) => {
+                published::stream_load(mode == Mode::Off, request_bytes, self.connections)
+            }
+            (Form::Prepared { rows: 100 }, Mode::Async) => published::jdbc(self.connections),
+            (Form::Prepared { rows } | Form::Text { rows }, Mode::Sync) => {
+                published::sync(rows, self.connections, self.interval_ms)
+            }
+            _ => None,
+        }
+    }
+
+    fn table(&self) -> &'static str {
+        if matches!(self.form, Form::StreamLoad { .. }) { "access_log" } else { "lineitem" }
+    }
+
+    fn key(&self) -> &'static str {
+        if matches!(self.form, Form::StreamLoad { .. }) { "id" } else { "L_ORDERKEY" }
+    }
+
+    /// Makes the table anew.
+    ///
+    /// # Errors
+    /// The server's error.
+    pub fn create_table(&self, server: &Server) -> Result<(), BenchError> {
+        let mut client = server.connect("")?;
+        client.query("CREATE DATABASE IF NOT EXISTS bench")?;
+        client.query(&format!("DROP TABLE IF EXISTS bench.{}", self.table()))?;
+        match self.form {
+            Form::StreamLoad { .. } => client.query(access_log::TABLE)?,
+            Form::Prepared { .. } | Form::Text { .. } => client.query(&lineitem::table(self.interval_ms))?,
+        };
+        Ok(())
+    }
+
+    /// Connections with their requests.
+    ///
+    /// # Errors
+    /// The server refuses one.
+    pub fn connect(&self, server: &Server) -> Result<Vec<Connection>, BenchError> {
+        let per_connection = REQUESTS_BYTES / self.connections;
+        (0..self.connections as u64)
+            .map(|seed| match self.form {
+                Form::StreamLoad { request_bytes } => {
+                    let mut log = AccessLog::new(seed);
+                    let head = |length| http::stream_load_head(self.mode.name(), length);
+                    let count = (per_connection / request_bytes).clamp(1, 200);
+                    let requests = (0..count).map(|_| log.stream_load(head, request_bytes)).collect();
+                    http::connect(server.http, requests)
+                }
+                Form::Prepared { rows } => {
+                    let (mut client, mut rows_of) = (self.session(server)?, Lineitem::new(seed));
+                    let statement = client.prepare(&lineitem::prepared_insert(rows))?;
+                    let first = rows_of.execute(statement, rows, true);
+                    let count = (per_connection / first.bytes.len()).clamp(1, 200);
+                    let requests = (0..count).map(|_| rows_of.execute(statement, rows, false)).collect();
+                    client.into_connection(Some(first), requests)
+                }
+                Form::Text { rows } => {
+                    let (client, mut rows_of) = (self.session(server)?, Lineitem::new(seed));
+                    let count = (per_connection / (rows * 150)).clamp(1, 200);
+                    let requests = (0..count).map(|_| rows_of.text_insert(rows)).collect();
+                    client.into_connection(None, requests)
+                }
+            })
+            .collect()
+    }
+
+    fn session(&self, server: &Server) -> Result<crate::client::mysql::Mysql, BenchError> {
+        let mut client = server.connect("bench")?;
+        client.query(&format!("SET group_commit = {}", self.mode.name()))?;
+        Ok(client)
+    }
+
+    /// Runs the cell once and counts its rows.
+    ///
+    /// # Errors
+    /// A load failed, or rows are not as acknowledged.
+    pub fn measure(
+        &self,
+        server: &Server,
+        limit: Limit,
+        progress: &dyn Fn(Duration, u64),
+    ) -> Result<Measured, BenchError> {
+        self.create_table(server)?;
+        let mut connections = self.connect(server)?;
+        let mut meter = Meter { server, progress, begin: None, end: None };
+        let outcome = closed_loop::run(&mut connections, limit, &mut meter)?;
+        let (begin, end) = (meter.begin.unwrap_or_default(), meter.end.unwrap_or_default());
+        self.verify(server, &outcome)?;
+        let is_sized = matches!(limit, Limit::Bytes(_)) && server.process().is_some();
+        let (mut written_per_byte, mut data_files) = (None, None);
+        if is_sized {
+            settle(server)?;
+            let written = server.usage()?.written_bytes - begin.server.written_bytes;
+            written_per_byte = Some(written as f64 / outcome.bytes_in_all as f64);
+            let (count, bytes) =
+                (server.metric("tributary_data_files")?, server.metric("tributary_data_file_bytes")?);
+            data_files = Some(DataFiles { count: count as u64, bytes: bytes as u64 });
+        }
+        let ms = |quantile| outcome.latencies.value_at_quantile(quantile) as f64 / 1e6;
+        Ok(Measured {
+            rows_per_second: outcome.rows as f64 / outcome.seconds,
+            megabytes_per_second: outcome.payload_bytes as f64 / 1e6 / outcome.seconds,
+            requests: outcome.requests,
+            seconds: outcome.seconds,
+            p50_ms: ms(0.5),
+            p99_ms: ms(0.99),
+            max_ms: outcome.latencies.max() as f64 / 1e6,
+            server_cpu: (end.server.cpu_seconds - begin.server.cpu_seconds) / outcome.seconds,
+            client_cpu: (end.client_cpu - begin.client_cpu) / outcome.seconds,
+            fsyncs: end.server.fsyncs - begin.server.fsyncs,
+            rows_verified: outcome.rows_in_all,
+            peak_rss_bytes: server.usage()?.peak_rss_bytes,
+            written_per_byte,
+            data_files,
+            rows_per_second_of_tenths: outcome.tenths,
+        })
+    }
+
+    /// Every acknowledged row is there once.
+    fn verify(&self, server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
+        let rows = outcome.rows_in_all;
+        let mut client = server.connect("bench")?;
+        client.query("SYNC")?;
+        let (table, key) = (self.table(), self.key());
+        let first = u64::from(FIRST_ID);
+        let mut expected = vec![rows, first, first + rows - 1, rows * (2 * first + rows - 1) / 2];
+        let mut sql = format!("SELECT COUNT(*), MIN({key}), MAX({key}), SUM({key})");
+        if rows <= DISTINCT_ROWS_MAX {
+            sql.push_str(&format!(", COUNT(DISTINCT {key})"));
+            expected.push(rows);
+        }
+        let found = client.query(&format!("{sql} FROM {table}"))?;
+        let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+        if found != [expected.clone()] {
+            return Err(BenchError::Verification(format!(
+                "{sql} FROM {table}: {found:?}, expected {expected:?}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Waits until the memtables are flushed and no compaction changes the files any more.
+fn settle(server: &Server) -> Result<(), BenchError> {
+    let limit = Duration::from_secs(300);
+    server::wait_until("the last flush", limit, || Ok(server.metric("tributary_memtable_rows")? == 0.0))?;
+    let mut last = (0, 0.0, 0);
+    server::wait_until("compactions", limit, || {
+        let now = (server.usage()?.written_bytes, server.metric("tributary_data_files")?);
+        last = (now.0, now.1, if (last.0, last.1) == now { last.2 + 1 } else { 0 });
+        Ok(last.2 >= 40)
+    })
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    server: Usage,
+    client_cpu: f64,
+}
+
+struct Meter<'a> {
+    server: &'a Server,
+    progress: &'a dyn Fn(Duration, u64),
+    begin: Option<Reading>,
+    end: Option<Reading>,
+}
+
+impl Meter<'_> {
+    fn read(&self) -> Result<Reading, BenchError> {
+        Ok(Reading { server: self.server.usage()?, client_cpu: server::own_cpu_seconds() })
+    }
+}
+
+impl Watch for Meter<'_> {
+    fn measuring(&mut self) -> Result<(), BenchError> {
+        self.begin = Some(self.read()?);
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<(), BenchError> {
+        self.end = Some(self.read()?);
+        Ok(())
+    }
+
+    fn progress(&mut self, elapsed: Duration, rows: u64) {
+        (self.progress)(elapsed, rows);
+    }
+}

@@ -1,0 +1,350 @@
+//! Many connections on one thread, each with one request under way at a time: a closed loop.
+//!
+//! Times are taken from just before a request's first byte is sent to just after its answer's last
+//! byte has been read.
+
+use super::{http, mysql};
+use crate::data::{FIRST_ID, ROWS_MAX, Request};
+use crate::error::BenchError;
+use hdrhistogram::Histogram;
+use mio::{Events, Interest, Poll, Token};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Longest time without any answer before a run is given up.
+const PATIENCE: Duration = Duration::from_secs(120);
+const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// The protocol of a connection's answers.
+#[derive(Clone, Copy, Debug)]
+pub enum Dialogue {
+    Mysql,
+    StreamLoad,
+}
+
+/// A connection with its requests.
+#[derive(Debug)]
+pub struct Connection {
+    stream: mio::net::TcpStream,
+    dialogue: Dialogue,
+    first: Option<Request>,
+    requests: Vec<Request>,
+    next: usize,
+    /// Bytes of the request that the socket has taken.
+    sent: usize,
+    sent_at: Instant,
+    is_waiting: bool,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// # Errors
+    /// The socket's.
+    pub fn new(
+        stream: TcpStream,
+        dialogue: Dialogue,
+        first: Option<Request>,
+        requests: Vec<Request>,
+    ) -> Result<Self, BenchError> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream: mio::net::TcpStream::from_std(stream),
+            dialogue,
+            first,
+            requests,
+            next: 0,
+            sent: 0,
+            sent_at: Instant::now(),
+            is_waiting: false,
+            received: Vec::new(),
+        })
+    }
+
+    fn request(&mut self) -> &mut Request {
+        match &mut self.first {
+            Some(first) => first,
+            None => &mut self.requests[self.next],
+        }
+    }
+
+    fn turn(&mut self) {
+        if self.first.take().is_none() {
+            self.next = (self.next + 1) % self.requests.len();
+        }
+    }
+
+    fn begin(&mut self, first_id: u32) -> Result<(), BenchError> {
+        self.request().number(first_id);
+        (self.sent, self.sent_at, self.is_waiting) = (0, Instant::now(), true);
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<(), BenchError> {
+        let request = match &self.first {
+            Some(first) => first,
+            None => &self.requests[self.next],
+        };
+        while self.sent < request.bytes.len() {
+            match self.stream.write(&request.bytes[self.sent..]) {
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there; the rows of the answer if it is whole.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<u64>, BenchError> {
+        loop {
+            let count = match self.stream.read(buffer) {
+                Ok(0) => return Err(BenchError::Refused("the server closed a connection".into())),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.received.extend_from_slice(&buffer[..count]);
+            let answer = match self.dialogue {
+                Dialogue::Mysql => mysql::answer(&self.received),
+                Dialogue::StreamLoad => http::answer(&self.received),
+            };
+            if let Some(answer) = answer {
+                self.received.clear();
+                self.is_waiting = false;
+                return answer.map(Some).map_err(BenchError::Load);
+            }
+        }
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// Warm up, then measure for so long.
+    Time { warm_up: Duration, measured: Duration },
+    /// So many bytes of rows; all of it is measured.
+    Bytes(u64),
+    /// At least so many rows; all of it is measured.
+    Rows(u64),
+}
+
+/// What a run came to. Only what was acknowledged within the measured time counts, but for
+/// `rows_in_all`.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub rows: u64,
+    pub payload_bytes: u64,
+    pub requests: u64,
+    pub seconds: f64,
+    /// Nanoseconds from request to answer.
+    pub latencies: Histogram<u64>,
+    /// Rows acknowledged from the first to the last request, numbered from [`FIRST_ID`] on.
+    pub rows_in_all: u64,
+    pub bytes_in_all: u64,
+    /// Rows per second of each tenth of the measured bytes; for [`Limit::Bytes`] only.
+    pub tenths: Vec<f64>,
+}
+
+/// What happens while a run goes on.
+pub trait Watch {
+    /// The measured time begins.
+    fn measuring(&mut self) -> Result<(), BenchError>;
+    /// The measured time has ended; requests under way are still answered.
+    fn measured(&mut self) -> Result<(), BenchError>;
+    /// Called about four times a second with the rows acknowledged so far.
+    fn progress(&mut self, elapsed: Duration, rows: u64);
+}
+
+/// Runs the loop.
+///
+/// # Errors
+/// A load failed, a connection broke, or nothing was answered for two minutes.
+pub fn run(
+    connections: &mut [Connection],
+    limit: Limit,
+    watch: &mut dyn Watch,
+) -> Result<Outcome, BenchError> {
+    let mut poll = Poll::new()?;
+    for (number, connection) in connections.iter_mut().enumerate() {
+        poll.registry().register(
+            &mut connection.stream,
+            Token(number),
+            Interest::READABLE | Interest::WRITABLE,
+        )?;
+    }
+    let mut state = State::new(limit, watch)?;
+    for connection in connections.iter_mut() {
+        state.begin_next(connection)?;
+    }
+    let mut events = Events::with_capacity(1024);
+    let mut buffer = vec![0; RECEIVE_BYTES];
+    let mut last_answer = Instant::now();
+    while state.under_way > 0 {
+        poll.poll(&mut events, Some(Duration::from_millis(250)))
+            .or_else(|error| if error.kind() == ErrorKind::Interrupted { Ok(()) } else { Err(error) })?;
+        for event in &events {
+            let connection = &mut connections[event.token().0];
+            if event.is_writable() && connection.is_waiting {
+                connection.send()?;
+            }
+            if !event.is_readable() {
+                continue;
+            }
+            // An answer is the last thing on its connection, and the next one is a new event.
+            if connection.is_waiting
+                && let Some(loaded) = connection.receive(&mut buffer)?
+            {
+                last_answer = Instant::now();
+                state.acknowledged(connection, loaded, last_answer)?;
+                state.begin_next(connection)?;
+            }
+        }
+        state.tick()?;
+        if last_answer.elapsed() > PATIENCE {
+            return Err(BenchError::Load(format!("no answer for {} s", PATIENCE.as_secs())));
+        }
+    }
+    state.finish()
+}
+
+struct State<'a> {
+    limit: Limit,
+    watch: &'a mut dyn Watch,
+    started: Instant,
+    measuring_since: Option<Instant>,
+    measured_until: Option<Instant>,
+    shown: Instant,
+    under_way: usize,
+    rows_begun: u64,
+    bytes_begun: u64,
+    tenths: Vec<Instant>,
+    outcome: Outcome,
+}
+
+impl<'a> State<'a> {
+    fn new(limit: Limit, watch: &'a mut dyn Watch) -> Result<Self, BenchError> {
+        let now = Instant::now();
+        let mut state = Self {
+            limit,
+            watch,
+            started: now,
+            measuring_since: None,
+            measured_until: None,
+            shown: now,
+            under_way: 0,
+            rows_begun: 0,
+            bytes_begun: 0,
+            tenths: Vec::new(),
+            outcome: Outcome {
+                rows: 0,
+                payload_bytes: 0,
+                requests: 0,
+                seconds: 0.0,
+                latencies: Histogram::new(3).expect("three digits are legal"),
+                rows_in_all: 0,
+                bytes_in_all: 0,
+                tenths: Vec::new(),
+            },
+        };
+        state.tick()?;
+        Ok(state)
+    }
+
+    fn is_over(&self) -> bool {
+        match self.limit {
+            Limit::Time { .. } => self.measured_until.is_some(),
+            Limit::Bytes(bytes) => self.bytes_begun >= bytes,
+            Limit::Rows(rows) => self.rows_begun >= rows,
+        }
+    }
+
+    fn begin_next(&mut self, connection: &mut Connection) -> Result<(), BenchError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let rows = connection.request().ids.len() as u64;
+        if self.rows_begun + rows > ROWS_MAX {
+            return Err(BenchError::Load(format!("a run has at most {ROWS_MAX} rows")));
+        }
+        let first_id = FIRST_ID + self.rows_begun as u32;
+        self.rows_begun += rows;
+        self.bytes_begun += connection.request().payload_bytes;
+        self.under_way += 1;
+        connection.begin(first_id)
+    }
+
+    fn acknowledged(
+        &mut self,
+        connection: &mut Connection,
+        loaded: u64,
+        now: Instant,
+    ) -> Result<(), BenchError> {
+        let request = connection.request();
+        let (rows, bytes) = (request.ids.len() as u64, request.payload_bytes);
+        if loaded != rows {
+            return Err(BenchError::Load(format!("{rows} rows were sent, {loaded} acknowledged as loaded")));
+        }
+        let outcome = &mut self.outcome;
+        outcome.rows_in_all += rows;
+        outcome.bytes_in_all += bytes;
+        if self.measuring_since.is_some() && self.measured_until.is_none() {
+            outcome.rows += rows;
+            outcome.payload_bytes += bytes;
+            outcome.requests += 1;
+            let took = now.duration_since(connection.sent_at).as_nanos() as u64;
+            outcome.latencies.record(took).expect("the histogram grows as far as it must");
+            if let Limit::Bytes(all) = self.limit
+                && outcome.payload_bytes >= all / 10 * (self.tenths.len() as u64 + 1)
+            {
+                self.tenths.push(now);
+            }
+        }
+        self.under_way -= 1;
+        connection.turn();
+        Ok(())
+    }
+
+    /// Moves from warming up to measuring to the end.
+    fn tick(&mut self) -> Result<(), BenchError> {
+        let now = Instant::now();
+        let (warm_up, measured) = match self.limit {
+            Limit::Time { warm_up, measured } => (warm_up, measured),
+            Limit::Bytes(_) | Limit::Rows(_) => (Duration::ZERO, Duration::MAX),
+        };
+        if self.measuring_since.is_none() && now.duration_since(self.started) >= warm_up {
+            self.watch.measuring()?;
+            self.measuring_since = Some(Instant::now());
+        }
+        if self.measured_until.is_none()
+            && self.measuring_since.is_some_and(|since| now.saturating_duration_since(since) >= measured)
+        {
+            self.measured_until = Some(now);
+            self.watch.measured()?;
+        }
+        if now.duration_since(self.shown) >= Duration::from_millis(250) {
+            self.shown = now;
+            self.watch.progress(now.duration_since(self.started), self.outcome.rows_in_all);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Outcome, BenchError> {
+        let since = self.measuring_since.unwrap_or(self.started);
+        if self.measured_until.is_none() {
+            self.watch.measured()?;
+        }
+        let until = self.measured_until.unwrap_or_else(Instant::now);
+        let mut outcome = self.outcome;
+        outcome.seconds = until.duration_since(since).as_secs_f64();
+        let rows_of_tenth = outcome.rows as f64 / 10.0;
+        let mut begin = since;
+        for end in self.tenths {
+            outcome.tenths.push(rows_of_tenth / end.duration_since(begin).as_secs_f64());
+            begin = end;
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,156 @@
+//! Web server logs in the shape of the `http_logs` set (the 1998 World Cup's servers): time, client,
+//! request line, status and size, with the skew of real logs, as CSV.
+
+use super::{FIRST_ID, IdForm, Request};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::io::Write;
+
+/// The table that the rows are for, in database `bench`.
+pub const TABLE: &str = "CREATE TABLE bench.access_log (
+    id INT NOT NULL,
+    ts DATETIME NOT NULL,
+    clientip VARCHAR(20) NOT NULL,
+    request VARCHAR(1024) NOT NULL,
+    status SMALLINT NOT NULL,
+    size INT NOT NULL
+) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 32";
+
+const LANGUAGES: [&str; 4] = ["english", "french", "english", "splash_inet"];
+const PLACES: [&str; 12] = [
+    "images",
+    "images/nav",
+    "images/banners",
+    "competition",
+    "history/history_of",
+    "individuals",
+    "news",
+    "playing",
+    "playing/mascot",
+    "teams",
+    "tickets",
+    "venues/images",
+];
+const FILES: [&str; 16] = [
+    "bg_jpg_2",
+    "comp_bu_group_off",
+    "cal_hm_bg",
+    "hist_bg_hdr",
+    "home_fr_phrase",
+    "index",
+    "team_group_header_a",
+    "space",
+    "news_btn_letter_off",
+    "ProductBanner_",
+    "s102383",
+    "match5186",
+    "venue_paris_header",
+    "hm_linkf",
+    "team_bu_detail_on",
+    "player123",
+];
+/// First day and the seconds of the days that logs are spread over: 1998-04-30 to 1998-07-26.
+const DAYS: [(u16, u8, u8); 4] = [(1998, 4, 30), (1998, 5, 1), (1998, 6, 1), (1998, 7, 1)];
+
+/// A stream of rows.
+#[derive(Debug)]
+pub struct AccessLog {
+    random: SmallRng,
+    /// Seconds since the first log.
+    second: u32,
+}
+
+impl AccessLog {
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { random: SmallRng::seed_from_u64(seed), second: 0 }
+    }
+
+    /// Appends one row, with the number of a run's first row, and says where its id stands.
+    pub fn push_row(&mut self, out: &mut Vec<u8>) -> usize {
+        let at = out.len();
+        let random = &mut self.random;
+        self.second += u32::from(random.random_range(0..40) == 0);
+        let (days, rest) = (self.second / 86_400, self.second % 86_400);
+        let (year, month, first) = DAYS[1 + (days / 30 % 3) as usize];
+        let day = u32::from(first) + days % 30;
+        // A few clients send most of the requests, as proxies do.
+        let client = if random.random_bool(0.3) {
+            random.random_range(0..4_000_u32)
+        } else {
+            random.random_range(0..2_700_000)
+        };
+        let language = LANGUAGES[random.random_range(0..LANGUAGES.len())];
+        let place = PLACES[random.random_range(0..PLACES.len()).min(random.random_range(0..PLACES.len()))];
+        let file = FILES[random.random_range(0..FILES.len())];
+        let number = random.random_range(0..24_u32).pow(2) / 16;
+        let (method, ending) = match random.random_range(0..100) {
+            0..75 => ("GET", "gif"),
+            75..85 => ("GET", "jpg"),
+            85..99 => ("GET", "htm"),
+            _ => ("POST", "cgi"),
+        };
+        let version = if random.random_bool(0.8) { "1.0" } else { "1.1" };
+        let status = match random.random_range(0..1000) {
+            0..830 => 200,
+            830..975 => 304,
+            975..990 => 206,
+            990..998 => 404,
+            998 => 302,
+            _ => 500,
+        };
+        let size = if status == 304 { 0 } else { random.random_range(10..280_u32).pow(2) / 4 };
+        writeln!(
+            out,
+            "{FIRST_ID},{year}-{month:02}-{day:02} {:02}:{:02}:{:02},{}.{}.{}.0,{method} /{language}/{place}/{file}{number}.{ending} HTTP/{version},{status},{size}",
+            rest / 3600,
+            rest / 60 % 60,
+            rest % 60,
+            client % 249 + 1,
+            client / 249 % 256,
+            client / 63_744,
+        )
+        .expect("a vector takes every write");
+        at
+    }
+
+    /// A Stream Load request of about `bytes` bytes of rows, at least one.
+    pub fn stream_load(&mut self, head: impl Fn(usize) -> String, bytes: usize) -> Request {
+        let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
+        while ids.is_empty() || body.len() + 50 < bytes {
+            ids.push(self.push_row(&mut body) as u32);
+        }
+        let head = head(body.len());
+        ids.iter_mut().for_each(|at| *at += head.len() as u32);
+        let payload_bytes = body.len() as u64;
+        Request { bytes: [head.as_bytes(), &body].concat(), form: IdForm::Text, ids, payload_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_the_same_for_the_same_seed_and_have_the_shape_of_the_table() {
+        let body = |seed| {
+            let mut out = Vec::new();
+            let mut log = AccessLog::new(seed);
+            let ids: Vec<_> = (0..1000).map(|_| log.push_row(&mut out)).collect();
+            assert!(ids.iter().all(|&at| out[at..].starts_with(b"1000000000,")));
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(body(1), body(1));
+        assert_ne!(body(1), body(2));
+        assert!(body(1).lines().all(|line| line.split(',').count() == 6), "{}", body(1));
+        let mean = body(1).len() / 1000;
+        assert!((80..120).contains(&mean), "{mean} bytes per row");
+    }
+
+    #[test]
+    fn a_request_has_its_ids_behind_the_head() {
+        let request = AccessLog::new(1).stream_load(|length| format!("PUT {length}\r\n\r\n"), 10_000);
+        assert!(request.ids.len() > 80);
+        assert!(request.ids.iter().all(|&at| request.bytes[at as usize..].starts_with(b"1000000000,")));
+    }
+}

@@ -1,0 +1,70 @@
+//! Generated rows, always the same for the same seed, and the requests that carry them.
+//!
+//! Requests are made before the clock runs. Each row has an id of ten digits or four bytes at a
+//! known place, which is all that is written when the request is sent, so that every row of a run is
+//! different and can be counted by SQL. Nothing here talks to a server.
+
+pub mod access_log;
+pub mod lineitem;
+
+/// The id of a run's first row. Ids have ten digits and fit a signed 32-bit integer.
+pub const FIRST_ID: u32 = 1_000_000_000;
+/// The most rows that one run can number.
+pub const ROWS_MAX: u64 = i32::MAX as u64 - FIRST_ID as u64;
+
+/// How the ids of a request's rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdForm {
+    /// Ten decimal digits.
+    Text,
+    /// Four bytes, little endian.
+    Binary,
+}
+
+/// The bytes of one request, whole but for the ids of its rows.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub bytes: Vec<u8>,
+    pub form: IdForm,
+    /// Where each row's id stands in `bytes`.
+    pub ids: Vec<u32>,
+    /// Bytes of rows, without the protocol's head.
+    pub payload_bytes: u64,
+}
+
+impl Request {
+    /// Numbers the rows from `first` on.
+    pub fn number(&mut self, first: u32) {
+        for (id, &at) in (first..).zip(&self.ids) {
+            let at = at as usize;
+            match self.form {
+                IdForm::Text => write_digits(&mut self.bytes[at..at + 10], id),
+                IdForm::Binary => self.bytes[at..at + 4].copy_from_slice(&id.to_le_bytes()),
+            }
+        }
+    }
+}
+
+fn write_digits(place: &mut [u8], mut id: u32) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (id % 10) as u8;
+        id /= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_numbered_in_their_places() {
+        let mut request = Request {
+            bytes: b"[..........],[..........]".to_vec(),
+            form: IdForm::Text,
+            ids: vec![1, 14],
+            payload_bytes: 25,
+        };
+        request.number(1_999_999_999);
+        assert_eq!(request.bytes, b"[1999999999],[2000000000]");
+    }
+}

@@ -1,0 +1,239 @@
+//! The command line of `tributary bench`.
+
+use crate::cell::{Cell, Form, Mode};
+use crate::client::closed_loop::Limit;
+use crate::error::BenchError;
+use crate::query;
+use crate::report;
+use crate::server::Address;
+use crate::suite::{Suite, Target};
+use clap::{Args, Subcommand};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures a server with the loads of Doris's group commit manual
+#[derive(Args, Debug)]
+pub struct Bench {
+    #[command(subcommand)]
+    test: Test,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args, Debug)]
+struct Common {
+    /// Measured time of each run
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// Time before it that does not count
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 1.0)]
+    warm_up: f64,
+    /// Runs of each combination; the median is shown
+    #[arg(long, global = true, value_name = "COUNT", default_value_t = 1)]
+    runs: usize,
+    /// A running server's address, instead of one that is started for each run
+    #[arg(long, global = true, value_name = "ADDR")]
+    host: Option<IpAddr>,
+    /// Its MySQL port
+    #[arg(long, global = true, value_name = "PORT", default_value_t = 9030)]
+    query_port: u16,
+    /// Its HTTP port
+    #[arg(long, global = true, value_name = "PORT", default_value_t = 8030)]
+    http_port: u16,
+    /// Where the data of started servers is kept while they run
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// A setting of started servers, like flush_bytes=1048576
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
+    settings: Vec<String>,
+    /// Writes all runs to a JSON file
+    #[arg(long, global = true, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draws the figures beside Doris's as an SVG file
+    #[arg(long, global = true, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Test {
+    /// Access logs by Stream Load
+    StreamLoad {
+        /// Bytes of a request: 10000, 10K, 10M
+        #[arg(long, value_delimiter = ',', default_value = "10K,100K,500K,1M,10M", value_parser = bytes)]
+        sizes: Vec<usize>,
+        #[arg(long, value_delimiter = ',', default_value = "10,30")]
+        connections: Vec<usize>,
+        #[arg(long, value_delimiter = ',', default_value = "async")]
+        modes: Vec<Mode>,
+    },
+    /// lineitem by prepared INSERTs of 100 rows, as a JDBC writer sends them
+    Jdbc {
+        #[arg(long, value_delimiter = ',', default_value = "10,20,30")]
+        connections: Vec<usize>,
+        #[arg(long, default_value_t = 100)]
+        rows: usize,
+        #[arg(long, value_delimiter = ',', default_value = "async")]
+        modes: Vec<Mode>,
+    },
+    /// lineitem by prepared INSERTs of one row, in sync mode
+    SyncSmall {
+        #[arg(long, value_delimiter = ',', default_value = "30,100,500")]
+        connections: Vec<usize>,
+        /// group_commit_interval_ms of the table; 0 closes a group as soon as the log is free
+        #[arg(long, value_delimiter = ',', default_value = "10,20,50,100")]
+        intervals: Vec<u64>,
+    },
+    /// lineitem by prepared INSERTs of one row, in async mode
+    AsyncSmall {
+        #[arg(long, value_delimiter = ',', default_value = "500")]
+        connections: Vec<usize>,
+    },
+    /// lineitem by INSERTs of 1,000 rows as text, in sync mode
+    SyncLarge {
+        #[arg(long, value_delimiter = ',', default_value = "30,100,500")]
+        connections: Vec<usize>,
+        #[arg(long, value_delimiter = ',', default_value = "10,20,50,100")]
+        intervals: Vec<u64>,
+        #[arg(long, default_value_t = 1000)]
+        rows: usize,
+    },
+    /// One long Stream Load run: speed over time, memory, data files, bytes written
+    Steady {
+        /// Bytes of rows in all: 20G
+        #[arg(long, default_value = "20G", value_parser = bytes)]
+        bytes: usize,
+        #[arg(long, default_value = "1M", value_parser = bytes)]
+        size: usize,
+        #[arg(long, default_value_t = 10)]
+        connections: usize,
+    },
+    /// TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion on the same rows
+    Query {
+        #[arg(long, default_value_t = 6_000_000)]
+        rows: u64,
+    },
+}
+
+impl Bench {
+    /// Measures and reports.
+    ///
+    /// # Errors
+    /// The server, a load or the check of its rows failed.
+    pub fn run(self) -> Result<(), BenchError> {
+        let target = self.common.target()?;
+        if let Test::Query { rows } = self.test {
+            return query::run(&target, rows, self.common.runs.max(5));
+        }
+        let (cells, limit) = self.test.cells(&self.common);
+        let suite = Suite { target, limit, runs: self.common.runs.max(1) };
+        let results = suite.run(&cells)?;
+        report::table::print(&results);
+        if let Some(path) = &self.common.json {
+            report::write_json(path, &results)?;
+        }
+        if let Some(path) = &self.common.plot {
+            report::plot::write(path, &results)?;
+        }
+        Ok(())
+    }
+}
+
+impl Common {
+    fn target(&self) -> Result<Target, BenchError> {
+        if let Some(host) = self.host {
+            let (query_port, http_port) = (self.query_port, self.http_port);
+            return Ok(Target::Running(Address { host, query_port, http_port }));
+        }
+        let settings = self.settings.iter().map(|setting| match setting.split_once('=') {
+            Some((name, value)) => Ok((format!("TRIBUTARY_{}", name.to_uppercase()), value.to_owned())),
+            None => Err(BenchError::Argument(format!("--set `{setting}`: expected NAME=VALUE"))),
+        });
+        Ok(Target::Start { directory: self.directory.clone(), settings: settings.collect::<Result<_, _>>()? })
+    }
+}
+
+impl Test {
+    fn cells(&self, common: &Common) -> (Vec<Cell>, Limit) {
+        let limit = Limit::Time {
+            warm_up: Duration::from_secs_f64(common.warm_up),
+            measured: Duration::from_secs_f64(common.seconds),
+        };
+        let mut cells = Vec::new();
+        match self {
+            Self::StreamLoad { sizes, connections, modes } => {
+                for &mode in modes {
+                    for &request_bytes in sizes {
+                        for &connections in connections {
+                            let form = Form::StreamLoad { request_bytes };
+                            cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
+                        }
+                    }
+                }
+            }
+            Self::Jdbc { connections, rows, modes } => {
+                for &mode in modes {
+                    let form = Form::Prepared { rows: *rows };
+                    let cell = |&connections| Cell { form, mode, connections, interval_ms: 10_000 };
+                    cells.extend(connections.iter().map(cell));
+                }
+            }
+            Self::SyncSmall { connections, intervals } => {
+                cells = grid(Form::Prepared { rows: 1 }, connections, intervals);
+            }
+            Self::AsyncSmall { connections } => {
+                let form = Form::Prepared { rows: 1 };
+                let cell = |&connections| Cell { form, mode: Mode::Async, connections, interval_ms: 10_000 };
+                cells.extend(connections.iter().map(cell));
+            }
+            Self::SyncLarge { connections, intervals, rows } => {
+                cells = grid(Form::Text { rows: *rows }, connections, intervals);
+            }
+            Self::Steady { bytes, size, connections } => {
+                let form = Form::StreamLoad { request_bytes: *size };
+                let (mode, connections) = (Mode::Async, *connections);
+                cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
+                return (cells, Limit::Bytes(*bytes as u64));
+            }
+            Self::Query { .. } => (),
+        }
+        (cells, limit)
+    }
+}
+
+fn grid(form: Form, connections: &[usize], intervals: &[u64]) -> Vec<Cell> {
+    let cell = |connections, interval_ms| Cell { form, mode: Mode::Sync, connections, interval_ms };
+    connections.iter().flat_map(|&count| intervals.iter().map(move |&ms| cell(count, ms))).collect()
+}
+
+/// A number of bytes, with K, M or G for powers of 1,000.
+fn bytes(text: &str) -> Result<usize, String> {
+    let (digits, factor) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 1_000),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 1_000_000),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: usize =
+        digits.parse().map_err(|_| format!("`{text}` is no number of bytes, like 500000, 500K or 20G"))?;
+    Ok(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_units() {
+        assert_eq!(bytes("10K"), Ok(10_000));
+        assert_eq!(bytes("20G"), Ok(20_000_000_000));
+        assert!(bytes("ten").is_err());
+    }
+
+    #[test]
+    fn the_manuals_grid_has_published_figures() {
+        let cells = grid(Form::Prepared { rows: 1 }, &[30, 100, 500], &crate::published::INTERVALS);
+        assert_eq!(cells.len(), 12);
+        assert!(cells.iter().all(|cell| cell.published().is_some()));
+    }
+}

@@ -1,0 +1,168 @@
+//! TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion over the same rows
+//! in the server's own Parquet files.
+
+use crate::cell::{Cell, Form, Mode};
+use crate::client::closed_loop::{self, Limit, Watch};
+use crate::error::BenchError;
+use crate::server::Server;
+use crate::suite::Target;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const QUERY: &str = "SELECT L_RETURNFLAG, L_LINESTATUS, SUM(L_QUANTITY) AS sum_qty, \
+SUM(L_EXTENDEDPRICE) AS sum_base_price, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS sum_disc_price, \
+SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT) * (1 + L_TAX)) AS sum_charge, AVG(L_QUANTITY) AS avg_qty, \
+AVG(L_EXTENDEDPRICE) AS avg_price, AVG(L_DISCOUNT) AS avg_disc, COUNT(*) AS count_order \
+FROM lineitem WHERE L_SHIPDATE <= DATE '1998-09-02' \
+GROUP BY L_RETURNFLAG, L_LINESTATUS ORDER BY L_RETURNFLAG, L_LINESTATUS";
+/// Settings that keep rows in memory once they are there.
+const KEEP: [(&str, &str); 3] = [
+    ("TRIBUTARY_FLUSH_BYTES", "4294967296"),
+    ("TRIBUTARY_FLUSH_AGE_MS", "86400000"),
+    ("TRIBUTARY_GROUP_COMMIT_QUEUE_MEM_LIMIT", "4294967296"),
+];
+/// Share of the rows that stay in memory.
+const IN_MEMORY: f64 = 0.1;
+
+/// Loads, asks both, prints both medians and their ratio.
+///
+/// # Errors
+/// A load or a query failed, or both did not see the same rows.
+pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
+    let Target::Start { directory, settings } = target else {
+        return Err(BenchError::Argument("the query test starts its own server: leave out --host".into()));
+    };
+    let mut settings = settings.clone();
+    let in_memory = (rows as f64 * IN_MEMORY) as u64;
+    let mut server = Server::start(Some(directory), &settings)?;
+    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Sync, connections: 10, interval_ms: 20 };
+    cell.create_table(&server)?;
+    load(&cell, &server, rows - in_memory)?;
+    settings.extend(KEEP.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    // Stopping flushes everything.
+    server.restart(&settings)?;
+    load(&cell, &server, in_memory)?;
+    let held = server.metric("tributary_memtable_rows")? as u64;
+    let files = live_files(&server)?;
+    let (mut ours, count) = ask_server(&server, runs)?;
+    server.stop()?;
+    let (mut plain, plain_count) = ask_datafusion(&live_files(&server)?, runs)?;
+    if count != plain_count {
+        return Err(BenchError::Verification(format!(
+            "query 1 counted {count} rows here and {plain_count} in the data files"
+        )));
+    }
+    println!(
+        "TPC-H query 1 over {} rows, {held} of them in memory, the others in {} data files; medians of {runs} runs",
+        rows,
+        files.len()
+    );
+    let (ours, plain) = (median(&mut ours), median(&mut plain));
+    println!("Tributary, by MySQL:                     {:8.1} ms", ours.as_secs_f64() * 1e3);
+    println!("DataFusion over all rows in data files:  {:8.1} ms", plain.as_secs_f64() * 1e3);
+    println!("ratio:                                   {:8.2}", ours.as_secs_f64() / plain.as_secs_f64());
+    Ok(())
+}
+
+struct Quiet;
+
+impl Watch for Quiet {
+    fn measuring(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn progress(&mut self, elapsed: Duration, rows: u64) {
+        eprintln!("loading: {:.1} s, {rows} rows", elapsed.as_secs_f64());
+    }
+}
+
+fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchError> {
+    let mut connections = cell.connect(server)?;
+    closed_loop::run(&mut connections, Limit::Rows(rows), &mut Quiet)?;
+    Ok(())
+}
+
+/// The time of each run but the first, and the rows that the query counted.
+fn ask_server(server: &Server, runs: usize) -> Result<(Vec<Duration>, u64), BenchError> {
+    let mut client = server.connect("bench")?;
+    let (mut times, mut count) = (Vec::new(), 0);
+    for _ in 0..=runs {
+        let begin = Instant::now();
+        let rows = client.query(QUERY)?;
+        times.push(begin.elapsed());
+        count = rows.iter().filter_map(|row| row.last()?.parse::<u64>().ok()).sum();
+    }
+    times.remove(0);
+    Ok((times, count))
+}
+
+fn ask_datafusion(files: &[PathBuf], runs: usize) -> Result<(Vec<Duration>, u64), BenchError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime
+        .block_on(async { plain(files, runs).await })
+        .map_err(|error| BenchError::Server(error.to_string()))
+}
+
+async fn plain(files: &[PathBuf], runs: usize) -> datafusion::error::Result<(Vec<Duration>, u64)> {
+    use datafusion::arrow::array::AsArray;
+    use datafusion::arrow::datatypes::Int64Type;
+    use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+
+    let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+    let context = SessionContext::new_with_config(config);
+    let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let frame = context.read_parquet(paths, ParquetReadOptions::default()).await?;
+    context.register_table("lineitem", frame.into_view())?;
+    let (mut times, mut count) = (Vec::new(), 0);
+    for _ in 0..=runs {
+        let begin = Instant::now();
+        let batches = context.sql(QUERY).await?.collect().await?;
+        times.push(begin.elapsed());
+        count = batches
+            .iter()
+            .filter_map(|batch| {
+                batch.columns().last()?.as_primitive_opt::<Int64Type>().map(|c| c.values().to_vec())
+            })
+            .flatten()
+            .sum::<i64>() as u64;
+    }
+    times.remove(0);
+    Ok((times, count))
+}
+
+/// The data files that the table's Delta log says are live.
+fn live_files(server: &Server) -> Result<Vec<PathBuf>, BenchError> {
+    let mut logs = Vec::new();
+    let data = server.data().unwrap_or_default();
+    crate::server::walk(&data, &mut |path, _| {
+        let is_entry = path.extension().is_some_and(|ending| ending == "json")
+            && path.parent().is_some_and(|parent| parent.ends_with("_delta_log"));
+        if is_entry {
+            logs.push(path.to_path_buf());
+        }
+    });
+    logs.sort();
+    let mut live = std::collections::BTreeSet::new();
+    for log in logs {
+        let table = log.parent().and_then(|log| log.parent()).map(PathBuf::from).unwrap_or_default();
+        for line in std::fs::read_to_string(&log)?.lines() {
+            let entry: serde_json::Value =
+                serde_json::from_str(line).map_err(|error| BenchError::Server(error.to_string()))?;
+            let path = |kind: &str| entry[kind]["path"].as_str().map(|path| table.join(path));
+            live.extend(path("add"));
+            if let Some(removed) = path("remove") {
+                live.remove(&removed);
+            }
+        }
+    }
+    Ok(live.into_iter().collect())
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,107 @@
+//! Many cells, each run several times, each run on a fresh server unless one is running already.
+
+use crate::cell::{Cell, Measured};
+use crate::client::closed_loop::Limit;
+use crate::error::BenchError;
+use crate::server::{Address, Server};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The server to measure.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Start { directory: PathBuf, settings: Vec<(String, String)> },
+    Running(Address),
+}
+
+impl Target {
+    /// # Errors
+    /// The server does not start.
+    pub fn server(&self) -> Result<Server, BenchError> {
+        match self {
+            Self::Start { directory, settings } => Server::start(Some(directory), settings),
+            Self::Running(address) => Ok(Server::running(*address)),
+        }
+    }
+}
+
+/// How cells are run.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    pub target: Target,
+    pub limit: Limit,
+    pub runs: usize,
+}
+
+/// A cell's runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellResult {
+    pub name: String,
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Doris's figure, in rows per second.
+    pub published_rows_per_second: Option<f64>,
+    /// In the order of rows per second.
+    pub runs: Vec<Measured>,
+}
+
+impl CellResult {
+    /// The run of the median rows per second; of two in the middle the lower one.
+    #[must_use]
+    pub fn median(&self) -> &Measured {
+        &self.runs[(self.runs.len() - 1) / 2]
+    }
+}
+
+impl Suite {
+    /// Runs all cells, round by round, so that a disturbance of the machine hits one run of many
+    /// cells and not many runs of one.
+    ///
+    /// # Errors
+    /// See [`Cell::measure`].
+    pub fn run(&self, cells: &[Cell]) -> Result<Vec<CellResult>, BenchError> {
+        let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); cells.len()];
+        for round in 0..self.runs {
+            for (number, cell) in cells.iter().enumerate() {
+                let server = self.target.server()?;
+                let head = format!("{}/{} run {}/{} {cell}", number + 1, cells.len(), round + 1, self.runs);
+                let measured =
+                    cell.measure(&server, self.limit, &|elapsed, rows| progress(&head, elapsed, rows))?;
+                eprintln!(
+                    "{}{head}: {:.0} rows/s, p50 {:.2} ms, p99 {:.2} ms",
+                    clear(),
+                    measured.rows_per_second,
+                    measured.p50_ms,
+                    measured.p99_ms
+                );
+                runs[number].push(measured);
+            }
+        }
+        let result = |(cell, mut runs): (&Cell, Vec<Measured>)| {
+            runs.sort_by(|a, b| a.rows_per_second.total_cmp(&b.rows_per_second));
+            CellResult {
+                name: cell.to_string(),
+                cell: *cell,
+                published_rows_per_second: cell.published(),
+                runs,
+            }
+        };
+        Ok(cells.iter().zip(runs).map(result).collect())
+    }
+}
+
+fn clear() -> &'static str {
+    if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" }
+}
+
+fn progress(head: &str, elapsed: Duration, rows: u64) {
+    let mut out = std::io::stderr();
+    if !out.is_terminal() {
+        return;
+    }
+    let seconds = elapsed.as_secs_f64();
+    // A terminal that went away is no reason to stop measuring.
+    drop(write!(out, "{}{head}: {seconds:.1} s, {rows} rows, {:.0} rows/s", clear(), rows as f64 / seconds));
+}

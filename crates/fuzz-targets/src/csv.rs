@@ -1,0 +1,118 @@
+//! CSV: in one piece against in chunks, typed columns against text columns, and against the `csv` crate.
+//!
+//! The `csv` crate is asked only where both dialects are the same: column separator `,`, line
+//! delimiter `\n` (or `\r\n` throughout), enclose `"`, no escape, every other option at its default.
+//! Doris's rules differ from that crate's in these ways, so bodies with them are not compared:
+//! - a bare `\N` is NULL (bodies with `\N` are left out);
+//! - a `\r` is data unless it ends a line's text before `\n` (bodies with `\r` are left out; those with
+//!   `\n` are compared a second time with `\r\n` in its place);
+//! - a line that is not UTF-8 is rejected alone (bodies must be UTF-8);
+//! - a row with another number of fields than the table is rejected alone (such records of the crate are
+//!   passed over, and must be as many as were rejected).
+
+use crate::rows;
+use crate::tables;
+use tributary_decode::{CsvDecoder, CsvOptions, CsvStrings, Decoded, Target};
+use tributary_types::TableDef;
+
+const SEPARATORS: [&[u8]; 12] =
+    [b",", b"\t", b"|", b"||", b"\x01", b"ab", b"aa", b"\n", b"\n,", b"\xa9", b"\xc3\xa9", b"\r"];
+const DELIMITERS: [&[u8]; 10] =
+    [b"\n", b"\r\n", b"\x01\x02", b"aa", b"a", b"|", b"|||", b"\xa9", b"\n\n", b",\n"];
+
+/// Three bytes choose options and chunks, the others are the body.
+pub fn csv(data: &[u8]) {
+    let Some((&[choice, marks, cuts], body)) = data.split_first_chunk::<3>() else { return };
+    let options = options(choice, marks);
+    for table in [tables::of_strings(1 + usize::from(choice % 3)), tables::pick(choice)] {
+        let whole = load(&table, &options, body, usize::MAX);
+        rows::check_decoded(&table, &whole);
+        for step in [usize::from(cuts) + 1, 1] {
+            let cut = load(&table, &options, body, step);
+            rows::assert_same(&table, &whole, &cut);
+        }
+    }
+    compare_texts(&options, body, 1 + usize::from(choice % 3), usize::from(cuts) + 1);
+    if let Ok(text) = std::str::from_utf8(body)
+        && !text.contains('\r')
+        && !text.contains("\\N")
+    {
+        compare_crate(text, 1 + usize::from(choice % 3), b"\n");
+        compare_crate(&text.replace('\n', "\r\n"), 1 + usize::from(choice % 3), b"\r\n");
+    }
+}
+
+fn options(choice: u8, marks: u8) -> CsvOptions {
+    let enclose = [None, Some(b'"'), Some(b'\''), Some(b'"')][usize::from(marks >> 6)];
+    CsvOptions {
+        column_separator: SEPARATORS[usize::from(marks & 0x3f) % SEPARATORS.len()].to_vec(),
+        line_delimiter: DELIMITERS[usize::from(choice >> 4) % DELIMITERS.len()].to_vec(),
+        enclose,
+        escape: (marks & 0x20 != 0).then_some(b'\\'),
+        trim_double_quotes: choice & 1 != 0,
+        skip_lines: usize::from(choice & 2 != 0),
+        empty_field_as_null: choice & 4 != 0,
+        strict: choice & 8 != 0,
+        ..CsvOptions::default()
+    }
+}
+
+fn load(table: &std::sync::Arc<TableDef>, options: &CsvOptions, body: &[u8], step: usize) -> Decoded {
+    let target = Target::new(table, None).expect("all columns");
+    let mut decoder = CsvDecoder::new(target, options.clone()).expect("separators are not empty");
+    for chunk in body.chunks(step) {
+        decoder.push(chunk).expect("lines are short");
+    }
+    decoder.finish().expect("lines are short");
+    decoder.into_decoded()
+}
+
+/// Columns of text for the query engine hold what columns of STRING hold.
+fn compare_texts(options: &CsvOptions, body: &[u8], columns: usize, step: usize) {
+    let table = tables::of_strings(columns);
+    let blocks = load(&table, options, body, usize::MAX);
+    let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
+    let mut strings = CsvStrings::with_names(&names, options.clone()).expect("separators are not empty");
+    let mut inferred = CsvStrings::inferred(options.clone()).expect("separators are not empty");
+    for chunk in body.chunks(step) {
+        strings.push(chunk).expect("lines are short");
+        inferred.push(chunk).expect("lines are short");
+    }
+    strings.finish().expect("lines are short");
+    inferred.finish().expect("lines are short");
+    assert_eq!(strings.counts(), blocks.counts);
+    assert_eq!(strings.rejects(), blocks.rejects);
+    let expected: Vec<_> = rows::check_decoded(&table, &blocks).iter().flat_map(rows::texts).collect();
+    let found: Vec<_> = strings.take_batches().iter().flat_map(rows::texts).collect();
+    assert_eq!(found, expected);
+    assert_eq!(inferred.counts().total, blocks.counts.total);
+}
+
+fn compare_crate(body: &str, columns: usize, line_end: &[u8]) {
+    let table = tables::of_strings(columns);
+    let options =
+        CsvOptions { column_separator: b",".to_vec(), enclose: Some(b'"'), ..CsvOptions::default() };
+    let ours = load(&table, &options, body.as_bytes(), usize::MAX);
+    let terminator = match line_end {
+        b"\n" => ::csv::Terminator::Any(b'\n'),
+        _ => ::csv::Terminator::CRLF,
+    };
+    let mut reader = ::csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(terminator)
+        .from_reader(body.as_bytes());
+    let mut expected = Vec::new();
+    let mut others = 0;
+    for record in reader.records() {
+        let record = record.expect("the body is UTF-8");
+        if record.len() == columns {
+            expected.push(record.iter().map(|field| Some(field.to_owned())).collect::<Vec<_>>());
+        } else {
+            others += 1;
+        }
+    }
+    let found: Vec<_> = rows::check_decoded(&table, &ours).iter().flat_map(rows::texts).collect();
+    assert_eq!(found, expected, "ours, and the csv crate's");
+    assert_eq!(ours.counts.filtered, others, "rows of another width");
+}

@@ -1,0 +1,104 @@
+//! Statements, above all CREATE and ALTER TABLE.
+//!
+//! Whatever the text, the parser answers: no panic, no overflow of a stack of
+//! [`tributary_sql::STACK_BYTES`], and an error says something. A table that is accepted must be the same
+//! when `SHOW CREATE TABLE` is run again, also after ALTER, and every default must be one that
+//! loads can fill in.
+
+use tributary_decode::{Target, check_literal};
+use tributary_sql::{
+    CreateTable, Expr, Statement, apply_alter, parse, parse_expression, parse_query, show_create_table, split,
+};
+use tributary_types::{DbId, DefaultValue, TableDef, TableId, TableSchema};
+
+/// The table that ALTER TABLE is tried on.
+const BASE: &str = "CREATE TABLE t (k INT NOT NULL COMMENT 'key', v VARCHAR(50) NULL DEFAULT 'x', \
+     at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), d DECIMAL(10, 2), s STRING) DUPLICATE KEY(k) COMMENT 'text' \
+     DISTRIBUTED BY HASH(k) BUCKETS 10 PROPERTIES (\"group_commit_interval_ms\" = \"2000\")";
+
+/// The bytes are a text of statements.
+pub fn ddl(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    one(text);
+    let pieces = split(text);
+    for piece in &pieces {
+        assert!(!piece.trim().is_empty(), "an empty statement");
+    }
+    if pieces.len() > 1 {
+        pieces.iter().take(8).for_each(|piece| one(piece));
+    }
+    walk_expression(parse_expression(text));
+    if let Ok(query) = parse_query(text) {
+        assert!(!query.ast.to_string().is_empty());
+    }
+}
+
+fn walk_expression(expr: Result<Expr, tributary_types::SqlError>) {
+    match expr {
+        Ok(expr) => assert!(!expr.clone().to_string().is_empty()),
+        Err(error) => assert!(!error.message.is_empty()),
+    }
+}
+
+fn one(text: &str) {
+    match parse(text) {
+        Ok(Statement::CreateTable(create)) => created(&create),
+        Ok(Statement::AlterTable { ops, .. }) => {
+            let Ok(Statement::CreateTable(base)) = parse(BASE) else { panic!("the base table is legal") };
+            let mut def = definition(&base).expect("the base table is legal");
+            for op in &ops {
+                if let Ok(altered) = apply_alter(&def, op) {
+                    check_definition(&altered);
+                    def = altered;
+                }
+            }
+        }
+        Ok(statement) => assert_eq!(statement.clone(), statement),
+        Err(error) => assert!(!error.message.is_empty()),
+    }
+}
+
+fn definition(create: &CreateTable) -> Result<TableDef, tributary_types::SqlError> {
+    create.to_def("db", DbId(1), TableId(7))
+}
+
+fn created(create: &CreateTable) {
+    match definition(create) {
+        Ok(def) => check_definition(&def),
+        Err(error) => assert!(!error.message.is_empty()),
+    }
+}
+
+fn check_definition(def: &TableDef) {
+    for column in &def.schema.columns {
+        if let Some(DefaultValue::Literal(text)) = &column.default {
+            let checked = check_literal(text, column.data_type);
+            assert_eq!(checked, Ok(()), "a default that loads cannot fill in, of {}", column.data_type);
+        }
+    }
+    Target::new(&def.clone().into(), None).expect("all columns can be loaded");
+    let shown = show_create_table(def);
+    let again = match parse(&shown) {
+        Ok(Statement::CreateTable(again)) => definition(&again),
+        other => panic!("not a table again: {other:?}: {shown}"),
+    };
+    let again = again.unwrap_or_else(|error| panic!("not legal again: {error}: {shown}"));
+    assert_eq!(comparable(&again), comparable(def), "{shown}");
+}
+
+/// The definition without what a statement does not say: ids, versions, old names.
+fn comparable(def: &TableDef) -> TableDef {
+    let mut columns = def.schema.columns.clone();
+    for (column, id) in columns.iter_mut().zip(1..) {
+        column.id = tributary_types::ColumnId(id);
+        column.physical_name.clone_from(&column.name);
+    }
+    let schema = TableSchema {
+        version: tributary_types::SchemaVersion(1),
+        next_column_id: tributary_types::ColumnId(columns.len() as u32 + 1),
+        columns,
+    };
+    let location = String::new();
+    // Derived keys are printed as a clause.
+    TableDef { schema: schema.into(), location, has_key_clause: true, ..def.clone() }
+}

@@ -1,0 +1,50 @@
+//! What the fuzzers run: one function per target that takes any bytes and panics when the code under
+//! test breaks a promise.
+//!
+//! The same functions are run by libFuzzer (the workspace in `fuzz/`) and, on the corpora kept in the
+//! repository, by this crate's test. `docs/fuzzing.md` says how to run them and what each compares.
+//!
+//! Invariant: a target depends on its bytes only (no clock, no randomness, no state between runs),
+//! so that an input that fails once fails again. Nothing here may need the query engine.
+
+mod block;
+mod csv;
+mod ddl;
+mod headers;
+mod literals;
+mod mysql;
+mod params;
+mod rows;
+mod tables;
+mod values;
+mod wal;
+
+pub use block::block;
+pub use csv::csv;
+pub use ddl::ddl;
+pub use headers::headers;
+pub use mysql::mysql;
+pub use params::params;
+pub use values::values;
+pub use wal::{wal_bytes, wal_damage};
+
+/// A fuzzer.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name of its binary and of its directories in `fuzz/corpus` and `fuzz/regressions`.
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+/// All fuzzers.
+pub const TARGETS: [Target; 9] = [
+    Target { name: "values", run: values },
+    Target { name: "params", run: params },
+    Target { name: "csv", run: csv },
+    Target { name: "headers", run: headers },
+    Target { name: "mysql", run: mysql },
+    Target { name: "wal_bytes", run: wal_bytes },
+    Target { name: "wal_damage", run: wal_damage },
+    Target { name: "block", run: block },
+    Target { name: "ddl", run: ddl },
+];

@@ -1,0 +1,51 @@
+//! The parser of request heads without a server, for the fuzzers. Not part of the crate's interface.
+
+use crate::headers::{self, Early, Headers};
+use crate::request::{HttpStreamRequest, StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget};
+use hyper::HeaderMap;
+
+pub use hyper::header;
+
+/// What a Stream Load with these headers is.
+///
+/// # Errors
+/// The text that the client is answered.
+pub fn stream_load(headers: &HeaderMap, max_bytes: u64) -> Result<StreamLoadRequest, String> {
+    let headers = Headers(headers);
+    Early::of_stream_load(headers, max_bytes)
+        .and_then(|early| {
+            headers::stream_load(headers, early, ("db".to_owned(), "t".to_owned()), "root".to_owned())
+        })
+        .map_err(|error| error.to_string())
+}
+
+/// What an HTTP Stream with these headers is.
+///
+/// # Errors
+/// The text that the client is answered.
+pub fn http_stream(headers: &HeaderMap, max_bytes: u64) -> Result<HttpStreamRequest, String> {
+    let headers = Headers(headers);
+    Early::of_http_stream(headers, max_bytes)
+        .and_then(|early| headers::http_stream(headers, early, "root".to_owned()))
+        .map_err(|error| error.to_string())
+}
+
+/// What a second phase with these headers is.
+///
+/// # Errors
+/// The text that the client is answered.
+pub fn two_phase(headers: &HeaderMap) -> Result<(TwoPhaseOp, TwoPhaseTarget), String> {
+    headers::two_phase(Headers(headers)).map_err(|error| error.to_string())
+}
+
+/// Whether the head's credentials can be read.
+#[must_use]
+pub fn has_credentials(headers: &HeaderMap) -> bool {
+    crate::auth::credentials(headers).is_some()
+}
+
+/// Whether a method and path lead somewhere.
+#[must_use]
+pub fn has_route(method: &hyper::Method, path: &str) -> bool {
+    crate::route::Route::of(method, path).is_ok()
+}

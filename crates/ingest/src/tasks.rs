@@ -1,0 +1,56 @@
+//! Tasks, waiting and limits, on tokio or in a simulation ([`tributary_types::host`]).
+
+use std::future::Future;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tributary_types::host;
+
+/// Runs tasks beside the callers.
+#[derive(Clone, Debug)]
+pub(crate) struct Tasks {
+    runtime: Handle,
+}
+
+impl Tasks {
+    /// Tasks of the runtime that this is called in.
+    pub fn current() -> Self {
+        Self { runtime: Handle::current() }
+    }
+
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        match host::simulated() {
+            Some(host) => host.spawn(Box::pin(task)),
+            None => drop(self.runtime.spawn(task)),
+        }
+    }
+
+    /// Runs a task to its end, also if the caller is gone before that. An error says why it panicked.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, String> {
+        if !host::is_simulated() {
+            return self.runtime.spawn(task).await.map_err(|panic| panic.to_string());
+        }
+        let (sender, answer) = oneshot::channel();
+        self.spawn(async move { drop(sender.send(task.await)) });
+        answer.await.map_err(|gone| gone.to_string())
+    }
+}
+
+pub(crate) async fn sleep(duration: Duration) {
+    host::sleep(duration, || tokio::time::sleep(duration)).await;
+}
+
+/// `None` if the time was over first.
+pub(crate) async fn timeout<F: Future>(duration: Duration, work: F) -> Option<F::Output> {
+    if !host::is_simulated() {
+        return tokio::time::timeout(duration, work).await.ok();
+    }
+    tokio::select! {
+        biased;
+        output = work => Some(output),
+        () = sleep(duration) => None,
+    }
+}

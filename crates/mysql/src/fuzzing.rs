@@ -1,0 +1,26 @@
+//! A connection without a network, for the fuzzers. Not part of the crate's interface.
+
+use crate::connection::run_on;
+use crate::server::{ServeOptions, Shared};
+use crate::session::ServerHooks;
+use crate::wire::stream::{ReadHalf, WriteHalf};
+use parking_lot::Mutex;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Serves one client that sends these pieces, one per read, and then hangs up. Returns all that it
+/// was sent.
+pub async fn converse(
+    pieces: impl IntoIterator<Item = Vec<u8>>,
+    hooks: Arc<dyn ServerHooks>,
+    options: ServeOptions,
+) -> Vec<u8> {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::new(Shared::new(hooks, options, CancellationToken::new()));
+    let read_half = ReadHalf::Memory(pieces.into_iter().collect());
+    let write_half = WriteHalf::Memory(Arc::clone(&written));
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 3306));
+    run_on(read_half, write_half, peer, shared).await;
+    std::mem::take(&mut *written.lock())
+}

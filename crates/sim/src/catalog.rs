@@ -1,0 +1,117 @@
+//! A stand-in for the catalog: which tables there are, the schemas that they had, and kept labels. Every change
+//! is atomic and durable, like a transaction of the real one (SQLite), and the power may go off with it.
+
+use crate::disk::SimDisk;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
+use tributary_types::{SchemaVersion, TableDef, TableId, TableSchema, TxnId};
+
+/// The catalog. Clones are the same one; it lives as long as the disk.
+#[derive(Clone, Debug)]
+pub struct SimCatalog {
+    disk: SimDisk,
+    rows: Arc<Mutex<Rows>>,
+}
+
+#[derive(Debug, Default)]
+struct Rows {
+    tables: BTreeMap<TableId, Arc<TableDef>>,
+    schemas: BTreeMap<(TableId, SchemaVersion), Arc<TableSchema>>,
+    garbage: BTreeMap<TableId, String>,
+    labels: BTreeMap<TxnId, TransactionInfo>,
+    next_table: u64,
+}
+
+impl SimCatalog {
+    #[must_use]
+    pub fn new(disk: SimDisk) -> Self {
+        Self { disk, rows: Arc::default() }
+    }
+
+    fn change(&self, what: &'static str, change: impl FnOnce(&mut Rows)) -> Result<(), String> {
+        match self.disk.atomic_change(what) {
+            Ok(()) => {
+                change(&mut self.rows.lock());
+                Ok(())
+            }
+            Err((error, happened)) => {
+                if happened {
+                    change(&mut self.rows.lock());
+                }
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// An id that no table has had.
+    #[must_use]
+    pub fn next_table_id(&self) -> TableId {
+        let mut rows = self.rows.lock();
+        rows.next_table += 1;
+        TableId(rows.next_table)
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn put_table(&self, def: &Arc<TableDef>) -> Result<(), String> {
+        self.change("put table", |rows| {
+            rows.schemas.insert((def.id, def.schema.version), Arc::clone(&def.schema));
+            rows.tables.insert(def.id, Arc::clone(def));
+        })
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn drop_table(&self, table: TableId) -> Result<(), String> {
+        self.change("drop table", |rows| {
+            if let Some(def) = rows.tables.remove(&table) {
+                rows.garbage.insert(table, def.location.clone());
+            }
+        })
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn clear_garbage(&self, table: TableId) -> Result<(), String> {
+        self.change("clear garbage", |rows| drop(rows.garbage.remove(&table)))
+    }
+
+    /// Locations of dropped tables.
+    #[must_use]
+    pub fn garbage(&self) -> Vec<(TableId, String)> {
+        self.rows.lock().garbage.iter().map(|(id, location)| (*id, location.clone())).collect()
+    }
+
+    #[must_use]
+    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+        self.rows.lock().tables.values().cloned().collect()
+    }
+}
+
+#[async_trait]
+impl LabelStore for SimCatalog {
+    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
+        self.change("record labels", |rows| {
+            rows.labels.extend(finished.iter().map(|info| (info.txn, info.clone())));
+        })
+    }
+
+    async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
+        Ok(self.rows.lock().labels.values().cloned().collect())
+    }
+
+    async fn purge(&self, before_ms: i64) -> Result<(), String> {
+        self.change("purge labels", |rows| {
+            rows.labels.retain(|_, info| info.finished_at_ms.is_none_or(|at| at >= before_ms));
+        })
+    }
+}
+
+impl SchemaHistory for SimCatalog {
+    fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>> {
+        self.rows.lock().schemas.get(&(table, version)).cloned()
+    }
+}

@@ -1,0 +1,446 @@
+//! What clients do, each step thrown by the dice, and what they tell the model of the answers.
+
+use crate::model::{Fate, Kind, LoadId};
+use crate::process::{DB, column, table_def};
+use crate::rows::{batch_of, block_of};
+use crate::trace::note;
+use crate::world::World;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_ingest::{Committed, IngestError, LoadRows, TransactionKind, TwoPhaseTarget};
+use tributary_table::{Table, TableError};
+use tributary_types::{DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
+
+/// A client: some actions with pauses between them.
+pub async fn client(world: Rc<World>) {
+    let actions = world.throw(|dice| dice.between(1, world.plan.actions));
+    for _ in 0..actions {
+        world.think(world.plan.think_us).await;
+        if !world.is_alive() || world.violation.borrow().is_some() {
+            break;
+        }
+        act(&world).await;
+    }
+    world.busy.set(world.busy.get() - 1);
+}
+
+async fn act(world: &Rc<World>) {
+    let Some(table) = any_table(world) else { return create_table(world).await };
+    match world.throw(|dice| dice.below(100)) {
+        0..=24 => group_load(world, &table, Kind::Async).await,
+        25..=42 => group_load(world, &table, Kind::Sync).await,
+        43..=54 => own_load(world, &table).await,
+        55..=63 => prepare(world, &table).await,
+        64..=73 => end_prepared(world).await,
+        74..=83 => world.query(&table).await,
+        84..=86 => sync(world).await,
+        87..=88 => truncate(world, &table).await,
+        89..=90 => add_column(world, &table).await,
+        91 => drop_table(world, &table).await,
+        92 => create_table(world).await,
+        93..=96 => flush(world, &table).await,
+        97..=98 => compact(world, &table).await,
+        _ => sweep(world, &table).await,
+    }
+}
+
+fn any_table(world: &World) -> Option<Arc<Table>> {
+    let process = world.process();
+    let tables = process.tables.lock();
+    if tables.is_empty() {
+        return None;
+    }
+    let index = world.throw(|dice| dice.below(tables.len() as u64)) as usize;
+    tables.values().nth(index).cloned()
+}
+
+/// Runs a request to its end, or leaves it after a while, as a client that goes away does.
+async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
+    if !world.throw(|dice| dice.one_in(25)) {
+        return Some(work.await);
+    }
+    let patience = world.throw(|dice| dice.below(3_000));
+    tokio::select! {
+        biased;
+        output = work => Some(output),
+        () = world.machine.sleep(Duration::from_micros(patience)) => None,
+    }
+}
+
+fn row_count(world: &World) -> u64 {
+    world.throw(|dice| if dice.one_in(8) { dice.between(5, 30) } else { dice.between(1, 4) })
+}
+
+/// Rows in memory, or in data files written ahead. `None`: writing the files failed.
+async fn load_rows(
+    world: &World,
+    table: &Table,
+    id: LoadId,
+    rows: u64,
+    may_be_large: bool,
+) -> Option<LoadRows> {
+    let schema = Arc::clone(&table.def().schema);
+    if !may_be_large || !world.throw(|dice| dice.one_in(6)) {
+        return Some(LoadRows::of_blocks(Arc::clone(&schema), vec![block_of(&schema, id, rows)]));
+    }
+    let mut writer = table.new_file_writer().ok()?;
+    let schema = Arc::clone(writer.schema());
+    if writer.append(batch_of(&schema, id, rows)).await.is_err() {
+        writer.abort().await;
+        return None;
+    }
+    Some(LoadRows::of_files(schema, writer.finish().await.ok()?))
+}
+
+async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
+    let rows = row_count(world);
+    let id = world.model.borrow_mut().begin(table.id(), kind, rows, None);
+    note!(world.trace, "load", id, rows, "{kind:?} load {id} of {rows} rows into table {}", table.id());
+    let Some(load) = load_rows(world, table, id, rows, false).await else { return };
+    let timeout = Duration::from_millis(world.throw(|dice| dice.pick(&[1, 1_000_000, 1_000_000])));
+    let ingest = Arc::clone(&world.process().ingest);
+    let work = ingest.load_into_group(table, kind == Kind::Async, load, timeout);
+    let answer = request(world, work).await;
+    answered(world, id, kind, rows, answer);
+    if kind == Kind::Sync && world.model.borrow().loads[&id].fate == Fate::Visible {
+        world.query(table).await;
+    }
+}
+
+/// Tells the model what the client was told.
+fn answered(
+    world: &World,
+    id: LoadId,
+    kind: Kind,
+    rows: u64,
+    answer: Option<Result<Committed, IngestError>>,
+) {
+    if !world.is_alive() {
+        return;
+    }
+    match answer {
+        Some(Ok(committed)) => {
+            note!(world.trace, "ack", id, committed.txn.0, "load {id} by transaction {}", committed.txn);
+            let checked = world.model.borrow_mut().acknowledged(id, committed.txn, &committed.label);
+            world.check(checked);
+            world.count(|counts| {
+                let count = match kind {
+                    Kind::Async => &mut counts.acknowledged_async,
+                    Kind::Sync => &mut counts.acknowledged_sync,
+                    Kind::Off => &mut counts.acknowledged_off,
+                    Kind::TwoPhase => &mut counts.prepared,
+                };
+                *count += 1;
+                counts.rows += rows;
+            });
+        }
+        Some(Err(error)) if is_definite(&error) => {
+            note!(world.trace, "refused", id, 0, "load {id}: {error}");
+            world.count(|counts| counts.refused += 1);
+            let checked = world.model.borrow_mut().refused(id);
+            world.check(checked);
+        }
+        Some(Err(error)) => {
+            note!(world.trace, "unsure", id, 0, "load {id}: {error}");
+            world.count(|counts| counts.unanswered += 1);
+            world.model.borrow_mut().unanswered(id);
+        }
+        None => {
+            note!(world.trace, "left", id, 0, "the client of load {id} went away");
+            world.count(|counts| counts.unanswered += 1);
+            world.model.borrow_mut().unanswered(id);
+        }
+    }
+}
+
+/// Whether the error says that nothing was kept.
+const fn is_definite(error: &IngestError) -> bool {
+    !matches!(error, IngestError::Timeout { .. } | IngestError::WalFailed(_))
+}
+
+/// A label of few, so that they meet.
+fn any_label(world: &World) -> Label {
+    let number = world.throw(|dice| dice.below(20));
+    Label::new(&format!("label-{number}")).expect("letters, digits and a dash")
+}
+
+/// Begins a transaction, and checks what is said of its label.
+fn begin(
+    world: &World,
+    def: &TableDef,
+    label: &Label,
+    is_kept: bool,
+) -> Option<tributary_ingest::Reservation> {
+    let in_use = world.model.borrow().label_in_use(label);
+    let begun = world.process().ingest.begin(def, label.clone(), is_kept, TransactionKind::StreamLoad);
+    match (&begun, in_use) {
+        _ if !is_kept => {}
+        (Ok(_), Some(true)) => {
+            world.violated(format!("label {label} of a committed or prepared load was taken again"))
+        }
+        (Err(error), Some(false)) => {
+            world.violated(format!("label {label} is free, but was refused: {error}"))
+        }
+        _ => {}
+    }
+    begun.ok()
+}
+
+async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
+    let label = world.throw(|dice| dice.one_in(2)).then(|| any_label(world));
+    let named =
+        label.clone().unwrap_or_else(|| Label::of_insert(u128::from(world.throw(crate::dice::Dice::next))));
+    let Some(reservation) = begin(world, &table.def(), &named, label.is_some()) else { return };
+    let rows = row_count(world);
+    let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, label);
+    note!(
+        world.trace,
+        "load",
+        id,
+        rows,
+        "Off load {id} of {rows} rows into table {}, label {named}",
+        table.id()
+    );
+    let load = load_rows(world, table, id, rows, true).await;
+    let is_bad = world.throw(|dice| dice.one_in(8));
+    let (Some(load), false) = (load, is_bad) else {
+        // The load ends with an error before its commit.
+        drop(reservation);
+        if world.is_alive() {
+            let checked = world.model.borrow_mut().refused(id);
+            world.check(checked);
+        }
+        return;
+    };
+    let ingest = Arc::clone(&world.process().ingest);
+    let answer = request(world, ingest.commit(table, reservation, load)).await;
+    answered(world, id, Kind::Off, rows, answer);
+    if world.model.borrow().loads[&id].fate == Fate::Visible {
+        world.query(table).await;
+    }
+}
+
+async fn prepare(world: &Rc<World>, table: &Arc<Table>) {
+    let label = any_label(world);
+    let Some(reservation) = begin(world, &table.def(), &label, true) else { return };
+    let rows = row_count(world);
+    let id = world.model.borrow_mut().begin(table.id(), Kind::TwoPhase, rows, Some(label.clone()));
+    note!(
+        world.trace,
+        "load",
+        id,
+        rows,
+        "TwoPhase load {id} of {rows} rows into table {}, label {label}",
+        table.id()
+    );
+    let Some(load) = load_rows(world, table, id, rows, true).await else {
+        drop(reservation);
+        if world.is_alive() {
+            let checked = world.model.borrow_mut().refused(id);
+            world.check(checked);
+        }
+        return;
+    };
+    let ingest = Arc::clone(&world.process().ingest);
+    let answer = request(world, ingest.prepare(table, reservation, load)).await;
+    answered(world, id, Kind::TwoPhase, rows, answer);
+}
+
+async fn end_prepared(world: &Rc<World>) {
+    let waiting = world.model.borrow().prepared();
+    if waiting.is_empty() {
+        return;
+    }
+    let id = world.throw(|dice| dice.pick(&waiting));
+    let load = world.model.borrow().loads[&id].clone();
+    let commits = world.throw(|dice| dice.percent(65));
+    let by_label = world.throw(|dice| dice.one_in(3));
+    let target = TwoPhaseTarget {
+        txn: load.txn.filter(|_| !by_label || load.label.is_none()),
+        label: load.label.filter(|_| by_label),
+    };
+    world.model.borrow_mut().ends(id, commits);
+    note!(world.trace, "end", id, commits, "{} of load {id}", if commits { "commit" } else { "abort" });
+    let ingest = Arc::clone(&world.process().ingest);
+    let work = async {
+        if commits {
+            ingest.commit_prepared(DB, &target).await
+        } else {
+            ingest.abort_prepared(DB, &target, "the client said so").await
+        }
+    };
+    let answer = request(world, work).await;
+    if !world.is_alive() {
+        return;
+    }
+    let checked = match answer {
+        Some(Ok(_)) => {
+            note!(world.trace, "ended", id, 1, "load {id}");
+            world.count(|counts| {
+                if commits { counts.committed_two_phase += 1 } else { counts.aborted_two_phase += 1 }
+            });
+            world.model.borrow_mut().ended(id, true)
+        }
+        Some(Err(error @ (IngestError::TransactionNotFound(_) | IngestError::TransactionState { .. }))) => {
+            if world.process().table(load.table).is_some() {
+                world.violated(format!("load {id} is prepared, but: {error}"));
+            }
+            Ok(())
+        }
+        Some(Err(IngestError::WalFailed(_))) | None => Ok(()),
+        Some(Err(error)) => {
+            note!(world.trace, "ended", id, 0, "load {id}: {error}");
+            world.model.borrow_mut().ended(id, false)
+        }
+    };
+    world.check(checked);
+}
+
+async fn sync(world: &Rc<World>) {
+    let promised = world.model.borrow().promised();
+    let ingest = Arc::clone(&world.process().ingest);
+    ingest.sync().await;
+    if world.is_alive() {
+        note!(world.trace, "SYNC", promised.len(), 0, "shows {promised:?}");
+        world.count(|counts| counts.syncs += 1);
+        world.model.borrow_mut().synced(&promised);
+    }
+}
+
+async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
+    if world.model.borrow().is_wiping(table.id()) {
+        return;
+    }
+    note!(world.trace, "truncate", table.id().0, 0, "table {}", table.id());
+    world.model.borrow_mut().wipe_begins(table.id());
+    let ingest = Arc::clone(&world.process().ingest);
+    let answer = ingest.truncate(table).await;
+    if !world.is_alive() {
+        return;
+    }
+    note!(world.trace, "truncated", table.id().0, answer.is_ok(), "table {}: {answer:?}", table.id());
+    world.count(|counts| counts.truncations += 1);
+    if !matches!(answer, Err(IngestError::WalFailed(_))) {
+        let checked = world.model.borrow_mut().wiped(table.id(), answer.is_ok());
+        world.check(checked);
+        world.query(table).await;
+    }
+}
+
+/// As the engine does it: the catalog first, then the table, and back if its rows can't follow.
+async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
+    let changing = Rc::clone(&world.changing);
+    let Ok(_changing) = changing.try_lock() else { return };
+    let old = table.def();
+    if old.schema.columns.len() > 4 {
+        return;
+    }
+    let mut new = (*old).clone();
+    let mut schema = TableSchema::clone(&old.schema);
+    let number = schema.next_column_id;
+    let mut added = column(number.0, &format!("c{number}"), DataType::Int, false);
+    if world.throw(|dice| dice.one_in(3)) {
+        added.default = Some(DefaultValue::Literal("7".to_owned()));
+    }
+    schema.columns.push(added);
+    schema.next_column_id = number.next();
+    schema.version = SchemaVersion(schema.version.0 + 1);
+    new.schema = Arc::new(schema);
+    let new = Arc::new(new);
+    note!(world.trace, "alter", table.id().0, number.0, "table {} gets column c{number}", table.id());
+    if world.hardware.catalog.put_table(&new).is_err() {
+        return;
+    }
+    match table.alter(Arc::clone(&new)).await {
+        Ok(()) => world.count(|counts| counts.added_columns += 1),
+        Err(_) if world.is_alive() => {
+            note!(world.trace, "altered", table.id().0, 0, "table {} stays as it was", table.id());
+            drop(world.hardware.catalog.put_table(&old));
+        }
+        Err(_) => {}
+    }
+}
+
+async fn drop_table(world: &Rc<World>, table: &Arc<Table>) {
+    let changing = Rc::clone(&world.changing);
+    let Ok(_changing) = changing.try_lock() else { return };
+    let process = world.process();
+    let id = table.id();
+    if process.table(id).is_none() {
+        return;
+    }
+    note!(world.trace, "drop", id.0, 0, "table {id}");
+    if world.hardware.catalog.drop_table(id).is_err() {
+        return;
+    }
+    process.tables.lock().remove(&id);
+    world.model.borrow_mut().dropped(id, true);
+    world.count(|counts| counts.dropped_tables += 1);
+    table.close().await;
+    process.ingest.detach(id);
+}
+
+async fn create_table(world: &Rc<World>) {
+    let changing = Rc::clone(&world.changing);
+    let Ok(_changing) = changing.try_lock() else { return };
+    let process = world.process();
+    if process.tables.lock().len() as u64 >= world.plan.tables {
+        return;
+    }
+    let (interval_ms, bytes) =
+        world.throw(|dice| (dice.pick(&[0, 0, 2, 20, 500]), dice.pick(&[200, 2_000, 1 << 20])));
+    let def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
+    note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
+    let Ok(table) = process.store.create(&def).await else { return };
+    if world.hardware.catalog.put_table(&def).is_ok() {
+        process.ingest.attach(Arc::clone(&table));
+        process.tables.lock().insert(def.id, table);
+    }
+}
+
+async fn flush(world: &Rc<World>, table: &Arc<Table>) {
+    note!(world.trace, "flush", table.id().0, 0, "table {}", table.id());
+    if world.throw(|dice| dice.one_in(3)) {
+        let ingest = Arc::clone(&world.process().ingest);
+        ingest.flush_all().await;
+        return;
+    }
+    match table.flush().await {
+        Ok(report) => {
+            note!(world.trace, "flushed", table.id().0, report.is_some(), "table {}: {report:?}", table.id());
+            world.count(|counts| counts.flushes += u64::from(report.is_some()));
+        }
+        Err(error) => note!(world.trace, "flushed", table.id().0, 2, "table {}: {error}", table.id()),
+    }
+}
+
+async fn compact(world: &Rc<World>, table: &Arc<Table>) {
+    match table.compact().await {
+        Ok(report) => {
+            note!(world.trace, "compact", table.id().0, report.is_some(), "table {}: {report:?}", table.id());
+            world.count(|counts| counts.compactions += u64::from(report.is_some()));
+        }
+        Err(error) => note!(world.trace, "compact", table.id().0, 2, "table {}: {error}", table.id()),
+    }
+}
+
+async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
+    match table.sweep().await {
+        Ok(report) => {
+            note!(
+                world.trace,
+                "sweep",
+                table.id().0,
+                report.files,
+                "table {}: {} files",
+                table.id(),
+                report.files
+            );
+            world.count(|counts| counts.sweeps += report.files);
+        }
+        Err(TableError::Closed { .. }) => {}
+        Err(error) => note!(world.trace, "sweep", table.id().0, 0, "table {}: {error}", table.id()),
+    }
+}

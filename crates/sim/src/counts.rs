@@ -1,0 +1,79 @@
+//! How much a simulation held.
+
+use crate::disk::DiskCounts;
+use std::fmt;
+
+macro_rules! counts {
+    ($($field:ident: $what:literal,)*) => {
+        /// What happened in one simulation or in many.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counts { $(pub $field: u64,)* }
+
+        impl Counts {
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl fmt::Display for Counts {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $(writeln!(f, "{:>14}  {}", self.$field, $what)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+counts! {
+    seeds: "seeds",
+    events: "events",
+    acknowledged_async: "loads acknowledged, async",
+    acknowledged_sync: "loads acknowledged, sync",
+    acknowledged_off: "loads acknowledged, off",
+    prepared: "two-phase loads prepared",
+    committed_two_phase: "two-phase loads committed",
+    aborted_two_phase: "two-phase loads aborted",
+    refused: "loads refused",
+    unanswered: "loads without an answer",
+    rows: "rows acknowledged",
+    queries: "queries checked",
+    syncs: "SYNCs",
+    truncations: "truncations",
+    dropped_tables: "tables dropped",
+    added_columns: "columns added",
+    flushes: "flushes",
+    compactions: "compactions",
+    sweeps: "files swept",
+    recoveries: "recoveries checked",
+    failed_recoveries: "recoveries cut off or refused",
+    shutdowns: "orderly stops",
+    kills: "processes killed",
+    power_cuts: "power cuts",
+    groups_finished: "open groups that recovery committed",
+    commits_replayed: "commits replayed",
+    commits_skipped: "commits found in data files already",
+    torn_tails: "torn tails cut",
+    disk_operations: "writes, changes of names and syncs",
+    torn_writes: "writes torn",
+    lost_writes: "writes lost",
+    lost_names: "changes of names lost",
+    write_errors: "EIO on a write or a change of names",
+    sync_errors: "EIO on a sync",
+    full_errors: "ENOSPC",
+    read_errors: "EIO on a read",
+}
+
+impl Counts {
+    /// Takes in what the disk counted.
+    pub const fn take_disk(&mut self, disk: &DiskCounts) {
+        self.power_cuts = disk.power_cuts;
+        self.disk_operations = disk.operations;
+        self.torn_writes = disk.torn_writes;
+        self.lost_writes = disk.lost_writes;
+        self.lost_names = disk.lost_names;
+        self.write_errors = disk.write_errors;
+        self.sync_errors = disk.sync_errors;
+        self.full_errors = disk.full_errors;
+        self.read_errors = disk.read_errors;
+    }
+}

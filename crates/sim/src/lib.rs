@@ -1,0 +1,35 @@
+//! A deterministic simulation of the core: ingest, write-ahead log and tables run on one thread, on a simulated
+//! disk, clock and scheduler, and everything that happens is decided by one seed.
+//!
+//! [`run`] plays one seed: clients load, query, truncate and change tables while the machine loses power, the
+//! disk fails, fills up and tears writes; after every recovery and in every query the model ([`model`]) checks
+//! what was promised. The same seed gives the same events, so a seed that fails can be played again.
+//!
+//! What is real: `tributary-ingest`, `tributary-wal`, `tributary-table`, `tributary-decode`'s blocks, Parquet and
+//! the Delta libraries. What is not: the disk, the object store on it, the clock, the threads, and the catalog.
+//! Not its business: protocols, SQL, and the operating system's own file system.
+
+mod catalog;
+mod clients;
+mod counts;
+mod dice;
+mod disk;
+mod machine;
+pub mod model;
+mod plan;
+mod process;
+mod rows;
+mod run;
+mod store;
+mod trace;
+mod world;
+
+pub use counts::Counts;
+pub use model::Violation;
+pub use plan::Plan;
+pub use run::{Outcome, libraries, quiet_panics, run};
+
+#[cfg(feature = "planted-bugs")]
+pub mod planted;
+#[cfg(feature = "planted-bugs")]
+pub use run::run_with;

@@ -1,0 +1,536 @@
+//! What must be true: the model of all loads, against which every query and every recovery is checked.
+//!
+//! It knows the promises of a load's mode and what its client was told, and nothing of groups, logs and files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use tributary_types::{Label, TableId, TxnId};
+
+/// A load's number; its rows are numbered from `number * ROWS_PER_LOAD`.
+pub type LoadId = u64;
+
+/// At most so many rows in a load.
+pub const ROWS_PER_LOAD: i64 = 1000;
+
+/// How a load was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Async,
+    Sync,
+    Off,
+    TwoPhase,
+}
+
+/// What is known of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its client has no answer yet.
+    Running,
+    /// Acknowledged, to become visible: an async load.
+    Promised,
+    /// Every query shows it.
+    Visible,
+    /// Its client was told that nothing was kept, or a recovery showed it.
+    Never,
+    /// Nobody was told anything; it is there as a whole or not at all.
+    Unknown,
+    /// Waits for its commit or abort, invisible.
+    Prepared,
+    /// A commit or abort of a prepared load has no answer yet.
+    Committing,
+    Aborting,
+    /// It was visible (or about to be) and its table was emptied or dropped.
+    Removed,
+    /// It met a truncation half-way: there as a whole or not at all.
+    Loose,
+}
+
+/// One load.
+#[derive(Clone, Debug)]
+pub struct Load {
+    pub table: TableId,
+    pub kind: Kind,
+    pub rows: u64,
+    pub label: Option<Label>,
+    pub fate: Fate,
+    pub txn: Option<TxnId>,
+    /// A query has shown it.
+    pub seen: bool,
+    /// A truncation ran at the same time.
+    overlapped: bool,
+    /// Whether its label is in use cannot be told.
+    pub label_unsure: bool,
+}
+
+/// A truncation that has no answer yet.
+#[derive(Clone, Debug, Default)]
+struct Wipe {
+    /// Loads that were acknowledged before it began.
+    settled: BTreeSet<LoadId>,
+    /// A query has shown that it happened.
+    applied: bool,
+}
+
+/// What a query may show: taken when its snapshot is.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    table: TableId,
+    loads: Vec<(LoadId, Fate, bool)>,
+    settled: BTreeSet<LoadId>,
+    applied: bool,
+    first_unborn: LoadId,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+type Checked<T = ()> = Result<T, Violation>;
+
+fn violation<T>(text: impl Into<String>) -> Checked<T> {
+    Err(Violation(text.into()))
+}
+
+/// All loads, tables and labels of one simulation.
+#[derive(Debug, Default)]
+pub struct Model {
+    pub loads: BTreeMap<LoadId, Load>,
+    next: LoadId,
+    wipes: BTreeMap<TableId, Wipe>,
+    /// Which label an answer gave for a transaction.
+    txns: BTreeMap<TxnId, Label>,
+}
+
+/// The rows that a query showed: how often each load's rows came.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    pub rows: BTreeMap<LoadId, BTreeMap<i64, u32>>,
+}
+
+impl Shown {
+    pub fn add(&mut self, row: i64) {
+        let load = (row / ROWS_PER_LOAD) as LoadId;
+        *self.rows.entry(load).or_default().entry(row).or_default() += 1;
+    }
+
+    /// Whether the load is shown, as a whole and once.
+    fn has(&self, id: LoadId, load: &Load, where_: &str) -> Checked<bool> {
+        let Some(rows) = self.rows.get(&id) else { return Ok(false) };
+        if let Some((row, times)) = rows.iter().find(|(_, times)| **times > 1) {
+            return violation(format!("{where_} shows row {row} of load {id} {times} times: {load:?}"));
+        }
+        if rows.len() as u64 != load.rows {
+            return violation(format!(
+                "{where_} shows {} of the {} rows of load {id}: {load:?}",
+                rows.len(),
+                load.rows
+            ));
+        }
+        Ok(true)
+    }
+}
+
+impl Model {
+    /// A load is about to be sent.
+    pub fn begin(&mut self, table: TableId, kind: Kind, rows: u64, label: Option<Label>) -> LoadId {
+        self.next += 1;
+        let overlapped = self.wipes.contains_key(&table);
+        self.loads.insert(
+            self.next,
+            Load {
+                table,
+                kind,
+                rows,
+                label,
+                fate: Fate::Running,
+                txn: None,
+                seen: false,
+                overlapped,
+                label_unsure: false,
+            },
+        );
+        self.next
+    }
+
+    fn load(&mut self, id: LoadId) -> &mut Load {
+        self.loads.get_mut(&id).expect("loads are never forgotten")
+    }
+
+    /// The client was told that the load succeeded.
+    ///
+    /// # Errors
+    /// A transaction id that was given to another label before.
+    pub fn acknowledged(&mut self, id: LoadId, txn: TxnId, label: &Label) -> Checked {
+        if let Some(known) = self.txns.insert(txn, label.clone())
+            && known != *label
+        {
+            return violation(format!(
+                "transaction {txn} of load {id} has label {label} and had {known} before"
+            ));
+        }
+        let load = self.load(id);
+        load.txn = Some(txn);
+        load.fate = match load.kind {
+            Kind::TwoPhase => Fate::Prepared,
+            _ if load.fate == Fate::Removed => Fate::Removed,
+            _ if load.overlapped => Fate::Loose,
+            Kind::Async if !load.seen => Fate::Promised,
+            _ => Fate::Visible,
+        };
+        Ok(())
+    }
+
+    /// The client was told that nothing of the load was kept.
+    ///
+    /// # Errors
+    /// If a query has shown it.
+    pub fn refused(&mut self, id: LoadId) -> Checked {
+        let load = self.load(id);
+        if load.seen {
+            return violation(format!("load {id} was refused, but a query has shown it: {load:?}"));
+        }
+        load.fate = Fate::Never;
+        Ok(())
+    }
+
+    /// The client will never know.
+    pub fn unanswered(&mut self, id: LoadId) {
+        let load = self.load(id);
+        load.fate = match load.fate {
+            Fate::Running | Fate::Unknown => Fate::Unknown,
+            other => other,
+        };
+    }
+
+    /// A commit or abort of a prepared load is about to be sent.
+    pub fn ends(&mut self, id: LoadId, commits: bool) {
+        let overlapped = self.loads.get(&id).is_some_and(|load| self.wipes.contains_key(&load.table));
+        let load = self.load(id);
+        load.fate = if commits { Fate::Committing } else { Fate::Aborting };
+        load.overlapped = overlapped;
+    }
+
+    /// The commit or abort was answered.
+    ///
+    /// # Errors
+    /// If it failed and a query has shown the load.
+    pub fn ended(&mut self, id: LoadId, done: bool) -> Checked {
+        let load = self.load(id);
+        load.fate = match (load.fate, done) {
+            (Fate::Committing, true) if load.overlapped => Fate::Loose,
+            (Fate::Committing, true) => Fate::Visible,
+            (Fate::Aborting, true) => Fate::Never,
+            (Fate::Committing, false) if load.seen => {
+                return violation(format!("the commit of load {id} failed, but a query has shown it"));
+            }
+            (Fate::Committing | Fate::Aborting, false) => Fate::Prepared,
+            (other, _) => other,
+        };
+        Ok(())
+    }
+
+    /// A truncation is about to be sent. One at a time per table.
+    pub fn wipe_begins(&mut self, table: TableId) {
+        let mut wipe = Wipe::default();
+        for (id, load) in self.loads.iter_mut().filter(|(_, load)| load.table == table) {
+            match load.fate {
+                Fate::Visible | Fate::Promised => drop(wipe.settled.insert(*id)),
+                Fate::Running | Fate::Unknown | Fate::Committing => load.overlapped = true,
+                Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed | Fate::Loose => {}
+            }
+        }
+        self.wipes.insert(table, wipe);
+    }
+
+    /// Whether a truncation of the table has no answer yet.
+    #[must_use]
+    pub fn is_wiping(&self, table: TableId) -> bool {
+        self.wipes.contains_key(&table)
+    }
+
+    /// The truncation was answered.
+    ///
+    /// # Errors
+    /// If it failed and a query has shown that it happened.
+    pub fn wiped(&mut self, table: TableId, done: bool) -> Checked {
+        let Some(wipe) = self.wipes.remove(&table) else { return Ok(()) };
+        if !done && wipe.applied {
+            return violation(format!(
+                "the truncation of table {table} failed, but a query has shown it empty"
+            ));
+        }
+        if done {
+            wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
+        }
+        Ok(())
+    }
+
+    /// The table is gone.
+    pub fn dropped(&mut self, table: TableId, is_sure: bool) {
+        self.wipes.remove(&table);
+        for load in self.loads.values_mut().filter(|load| load.table == table) {
+            match load.fate {
+                Fate::Never | Fate::Removed => {}
+                Fate::Visible | Fate::Promised | Fate::Loose if is_sure => load.fate = Fate::Removed,
+                _ => {
+                    load.fate = Fate::Removed;
+                    load.label_unsure = true;
+                }
+            }
+        }
+    }
+
+    /// What a query of the table may show if its snapshot is taken now.
+    #[must_use]
+    pub fn expected(&self, table: TableId) -> Expected {
+        let wipe = self.wipes.get(&table);
+        let of_table = self.loads.iter().filter(|(_, load)| load.table == table);
+        Expected {
+            table,
+            loads: of_table.map(|(id, load)| (*id, load.fate, load.seen)).collect(),
+            settled: wipe.map(|wipe| wipe.settled.clone()).unwrap_or_default(),
+            applied: wipe.is_some_and(|wipe| wipe.applied),
+            first_unborn: self.next + 1,
+        }
+    }
+
+    /// Checks what a query showed.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn shown(&mut self, expected: &Expected, shown: &Shown) -> Checked {
+        let table = expected.table;
+        let where_ = format!("a query of table {table}");
+        if let Some(stranger) = shown.rows.keys().find(|id| {
+            **id >= expected.first_unborn || self.loads.get(id).is_none_or(|load| load.table != table)
+        }) {
+            return violation(format!("{where_} shows rows of load {stranger}, which is not of this table"));
+        }
+        let mut applied = expected.applied;
+        for (id, fate, seen) in &expected.loads {
+            let has = shown.has(*id, &self.loads[id], &where_)?;
+            let settled = expected.settled.contains(id);
+            match fate {
+                Fate::Visible if !has && settled => applied = true,
+                Fate::Visible if !has => {
+                    return violation(format!("{where_} lacks load {id}: {:?}", self.loads[id]));
+                }
+                Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed if has => {
+                    return violation(format!(
+                        "{where_} shows load {id}: {:?} (was {fate:?})",
+                        self.loads[id]
+                    ));
+                }
+                Fate::Running if has && self.loads[id].kind == Kind::TwoPhase => {
+                    return violation(format!(
+                        "{where_} shows load {id} that is not committed: {:?}",
+                        self.loads[id]
+                    ));
+                }
+                Fate::Running | Fate::Promised | Fate::Unknown | Fate::Committing
+                    if *seen && !has && !self.loads[id].overlapped && !settled =>
+                {
+                    return violation(format!(
+                        "{where_} lacks load {id}, which was seen: {:?}",
+                        self.loads[id]
+                    ));
+                }
+                _ => {}
+            }
+            if has {
+                self.seen(*id)?;
+            }
+        }
+        if applied && let Some(id) = expected.settled.iter().find(|id| shown.rows.contains_key(id)) {
+            return violation(format!("{where_} shows load {id} but not others from before a truncation"));
+        }
+        if let Some(wipe) = self.wipes.get_mut(&table)
+            && wipe.settled == expected.settled
+        {
+            wipe.applied |= applied;
+        }
+        Ok(())
+    }
+
+    fn seen(&mut self, id: LoadId) -> Checked {
+        let load = self.load(id);
+        load.seen = true;
+        match load.fate {
+            Fate::Promised => load.fate = Fate::Visible,
+            Fate::Never => {
+                return violation(format!("load {id} was refused, but a query has shown it: {load:?}"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `SYNC` was answered: `before` are the loads that were promised when it was sent.
+    ///
+    /// # Errors
+    /// None itself; the loads must be visible from now on.
+    pub fn synced(&mut self, before: &[LoadId]) {
+        for id in before {
+            let load = self.load(*id);
+            if load.fate == Fate::Promised {
+                load.fate = Fate::Visible;
+            }
+        }
+    }
+
+    /// The loads that are promised now.
+    #[must_use]
+    pub fn promised(&self) -> Vec<LoadId> {
+        self.loads.iter().filter(|(_, load)| load.fate == Fate::Promised).map(|(id, _)| *id).collect()
+    }
+
+    /// Checks a table after a recovery, and settles what was not known. Two-phase loads are settled by
+    /// [`Model::settle_prepared`].
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn recovered(&mut self, table: TableId, shown: &Shown) -> Checked {
+        let where_ = format!("table {table} after a recovery");
+        if let Some(stranger) =
+            shown.rows.keys().find(|id| self.loads.get(id).is_none_or(|load| load.table != table))
+        {
+            return violation(format!("{where_} has rows of load {stranger}, which is not of this table"));
+        }
+        self.settle_wipe(table, shown, &where_)?;
+        let ids: Vec<_> =
+            self.loads.iter().filter(|(_, load)| load.table == table).map(|(id, _)| *id).collect();
+        for id in ids {
+            let load = &self.loads[&id];
+            let has = shown.has(id, load, &where_)?;
+            let must = load.seen && !load.overlapped;
+            let fate = match (load.fate, has) {
+                (Fate::Visible | Fate::Promised, true) => Fate::Visible,
+                (Fate::Visible | Fate::Promised, false) => {
+                    return violation(format!("{where_} lacks load {id}: {load:?}"));
+                }
+                (Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed, true) => {
+                    return violation(format!("{where_} has load {id}: {load:?}"));
+                }
+                (Fate::Running | Fate::Unknown, true) if load.kind == Kind::TwoPhase => {
+                    return violation(format!("{where_} has load {id}, which was not committed: {load:?}"));
+                }
+                (Fate::Running | Fate::Unknown | Fate::Committing, false) if must => {
+                    return violation(format!("{where_} lacks load {id}, which was seen: {load:?}"));
+                }
+                (Fate::Running | Fate::Unknown | Fate::Loose | Fate::Committing, true) => Fate::Visible,
+                (Fate::Loose, false) => Fate::Removed,
+                (Fate::Running | Fate::Unknown, false) if load.kind != Kind::TwoPhase => Fate::Never,
+                (other, false) => other,
+            };
+            let load = self.load(id);
+            load.label_unsure |= fate == Fate::Never && load.overlapped && load.fate != Fate::Never;
+            load.seen |= fate == Fate::Visible;
+            load.fate = fate;
+        }
+        Ok(())
+    }
+
+    /// A truncation that nobody answered happened as a whole or not at all.
+    fn settle_wipe(&mut self, table: TableId, shown: &Shown, where_: &str) -> Checked {
+        let Some(wipe) = self.wipes.remove(&table) else { return Ok(()) };
+        let (there, gone): (Vec<LoadId>, Vec<LoadId>) =
+            wipe.settled.iter().copied().partition(|id| shown.rows.contains_key(id));
+        match (there.first(), gone.first()) {
+            (Some(there), Some(gone)) => violation(format!(
+                "{where_} has load {there} and not load {gone}, both from before a truncation that was cut off"
+            )),
+            (Some(there), None) if wipe.applied => violation(format!(
+                "{where_} has load {there} from before a truncation that a query had shown"
+            )),
+            (Some(_), None) => Ok(()),
+            (None, _) => {
+                wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Two-phase loads whose state a recovery must tell: `(load, transaction, label)`.
+    #[must_use]
+    pub fn two_phase(&self) -> Vec<(LoadId, Load)> {
+        let open = |load: &Load| {
+            load.kind == Kind::TwoPhase
+                && matches!(
+                    load.fate,
+                    Fate::Running | Fate::Unknown | Fate::Prepared | Fate::Committing | Fate::Aborting
+                )
+        };
+        self.loads.iter().filter(|(_, load)| open(load)).map(|(id, load)| (*id, load.clone())).collect()
+    }
+
+    /// A recovery has told whether the load waits for its commit: with which transaction, or not.
+    ///
+    /// # Errors
+    /// If it must wait and does not.
+    pub fn settle_prepared(&mut self, id: LoadId, waits: Option<TxnId>) -> Checked {
+        let load = self.load(id);
+        let fate = match (load.fate, waits) {
+            (_, Some(txn)) => {
+                if load.txn.is_some_and(|known| known != txn) {
+                    return violation(format!(
+                        "load {id} waits as transaction {txn} after a recovery: {load:?}"
+                    ));
+                }
+                load.txn = Some(txn);
+                Fate::Prepared
+            }
+            (Fate::Prepared | Fate::Committing, None) if load.overlapped && load.fate == Fate::Committing => {
+                load.label_unsure = true;
+                Fate::Removed
+            }
+            (Fate::Prepared | Fate::Committing, None) => {
+                return violation(format!(
+                    "load {id} is prepared and can be neither committed nor aborted after a recovery: {load:?}"
+                ));
+            }
+            (_, None) => Fate::Never,
+        };
+        load.fate = fate;
+        Ok(())
+    }
+
+    /// Prepared loads, oldest first.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<LoadId> {
+        self.loads.iter().filter(|(_, load)| load.fate == Fate::Prepared).map(|(id, _)| *id).collect()
+    }
+
+    /// Whether a label is in use; `None` if that cannot be told.
+    #[must_use]
+    pub fn label_in_use(&self, label: &Label) -> Option<bool> {
+        let mut in_use = Some(false);
+        for load in self.loads.values().filter(|load| load.label.as_ref() == Some(label)) {
+            match load.fate {
+                _ if load.label_unsure => in_use = None,
+                Fate::Never => {}
+                Fate::Visible
+                | Fate::Prepared
+                | Fate::Committing
+                | Fate::Removed
+                | Fate::Loose
+                | Fate::Promised => {
+                    return Some(true);
+                }
+                Fate::Running | Fate::Unknown | Fate::Aborting => in_use = None,
+            }
+        }
+        in_use
+    }
+
+    /// All labels that clients chose.
+    #[must_use]
+    pub fn labels(&self) -> BTreeSet<Label> {
+        self.loads.values().filter_map(|load| load.label.clone()).collect()
+    }
+}

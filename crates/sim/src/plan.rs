@@ -1,0 +1,63 @@
+//! What a seed decides in advance: the sizes of things, who does what how often, and what goes wrong.
+
+use crate::dice::Dice;
+
+/// The shape of one simulation.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub tables: u64,
+    /// Lives of the server, from a recovery to the next crash.
+    pub rounds: u64,
+    pub clients: u64,
+    /// What each client does in a round, at most.
+    pub actions: u64,
+    /// How long a client thinks between two actions, at most, in µs.
+    pub think_us: u64,
+    pub segment_bytes: u64,
+    pub frame_bytes: u64,
+    pub max_spares: usize,
+    pub wal_dirs: u64,
+    pub flush_bytes: u64,
+    pub flush_age_ms: u64,
+    pub compact_min_files: usize,
+    pub checkpoint_every: u64,
+    pub keep_removed_ms: u64,
+    pub memory_bytes: u64,
+    /// Chances out of 100.
+    pub power_off: u64,
+    pub power_off_in_recovery: u64,
+    pub disk_errors: u64,
+    pub sync_errors: u64,
+    pub full_disk: u64,
+    pub unreadable: u64,
+}
+
+impl Plan {
+    #[must_use]
+    pub fn new(dice: &mut Dice) -> Self {
+        let calm = dice.one_in(6);
+        Self {
+            tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
+            rounds: dice.between(2, 4),
+            clients: dice.between(2, 6),
+            actions: dice.between(3, 12),
+            think_us: dice.pick(&[200, 2_000, 20_000, 100_000]),
+            segment_bytes: dice.pick(&[8 << 10, 8 << 10, 10 << 10, 16 << 10]),
+            frame_bytes: dice.pick(&[300, 1 << 10, 16 << 10]),
+            max_spares: dice.pick(&[0, 1, 2, 4]),
+            wal_dirs: dice.pick(&[1, 1, 1, 2]),
+            flush_bytes: dice.pick(&[200, 2_000, 1 << 20]),
+            flush_age_ms: dice.pick(&[1, 20, 300, 60_000]),
+            compact_min_files: dice.pick(&[2, 3, 8]),
+            checkpoint_every: dice.pick(&[3, 10, 100]),
+            keep_removed_ms: dice.pick(&[100, 1_000, 3_600_000]),
+            memory_bytes: dice.pick(&[2_000, 1 << 20, 1 << 20]),
+            power_off: if calm { 0 } else { dice.pick(&[30, 60, 90]) },
+            power_off_in_recovery: if calm { 0 } else { dice.pick(&[0, 15, 40]) },
+            disk_errors: if calm { 0 } else { dice.pick(&[0, 0, 20]) },
+            sync_errors: if calm { 0 } else { dice.pick(&[0, 0, 25]) },
+            full_disk: if calm { 0 } else { dice.pick(&[0, 0, 30]) },
+            unreadable: if calm { 0 } else { dice.pick(&[0, 0, 20]) },
+        }
+    }
+}

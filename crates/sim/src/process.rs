@@ -1,0 +1,159 @@
+//! One life of the server: the real core, opened on the simulated disk as the engine opens it.
+
+use crate::catalog::SimCatalog;
+use crate::disk::SimDisk;
+use crate::plan::Plan;
+use crate::store::SimStore;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tributary_ingest::wal_space::WalLimit;
+use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport, SystemClock};
+use tributary_table::{StoreOptions, Table, TableStore};
+use tributary_types::table::{Buckets, Distribution};
+use tributary_types::{
+    ColumnDef, ColumnId, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+};
+use tributary_wal::WalOptions;
+use url::Url;
+
+/// The only database.
+pub const DB: DbId = DbId(1);
+
+/// The machine's parts that outlive the server.
+#[derive(Clone)]
+pub struct Hardware {
+    pub disk: SimDisk,
+    pub store: SimStore,
+    pub catalog: SimCatalog,
+}
+
+/// The server.
+pub struct Process {
+    pub ingest: Arc<Ingest>,
+    pub store: TableStore,
+    pub tables: Mutex<BTreeMap<TableId, Arc<Table>>>,
+    pub report: RecoveryReport,
+}
+
+impl Process {
+    /// Opens tables and logs. `is_dead` becomes true when the log has failed, where a server ends itself.
+    ///
+    /// # Errors
+    /// What kept the server from starting.
+    pub async fn start(
+        hardware: &Hardware,
+        plan: &Plan,
+        salt: u64,
+        is_dead: &Arc<AtomicBool>,
+    ) -> Result<Self, String> {
+        let store = table_store(hardware, plan)?;
+        let mut tables = Vec::new();
+        for def in hardware.catalog.tables() {
+            tables.push(store.open(&def).await.map_err(|error| error.to_string())?);
+        }
+        let dead = Arc::clone(is_dead);
+        let options = IngestOptions {
+            retired_wal_dirs: Vec::new(),
+            wal_dirs: (0..plan.wal_dirs).map(|number| PathBuf::from(format!("/wal-{number}"))).collect(),
+            wal_limit: WalLimit::Bytes(1 << 30),
+            wal: WalOptions {
+                segment_bytes: plan.segment_bytes,
+                max_spare_segments: plan.max_spares,
+                frame_bytes: plan.frame_bytes,
+                on_fatal: Some(Arc::new(move |_| dead.store(true, Ordering::Relaxed))),
+                salt_seed: Some(salt),
+                ..WalOptions::default()
+            },
+            memory_limit_bytes: plan.memory_bytes,
+            label_keep: Duration::from_secs(1_000_000),
+            precommit_timeout: Duration::from_secs(1_000_000),
+        };
+        let metrics = IngestMetrics::new(&prometheus::Registry::new()).map_err(|error| error.to_string())?;
+        let (ingest, report) = Ingest::open(
+            options,
+            Arc::new(hardware.disk.clone()),
+            Arc::new(SystemClock),
+            Arc::new(metrics),
+            Arc::new(hardware.catalog.clone()) as Arc<dyn LabelStore>,
+            &hardware.catalog,
+            tables.clone(),
+        )
+        .await
+        .map_err(|error| error.to_string())?;
+        for (table, location) in hardware.catalog.garbage() {
+            store.remove(&location).await.map_err(|error| error.to_string())?;
+            hardware.catalog.clear_garbage(table)?;
+        }
+        let tables = Mutex::new(tables.into_iter().map(|table| (table.id(), table)).collect());
+        Ok(Self { ingest, store, tables, report })
+    }
+
+    pub fn table(&self, id: TableId) -> Option<Arc<Table>> {
+        self.tables.lock().get(&id).cloned()
+    }
+}
+
+/// The storage root.
+///
+/// # Errors
+/// Never with the options that a plan can have.
+pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, String> {
+    let options = StoreOptions {
+        node: "sim".to_owned(),
+        flush_bytes: plan.flush_bytes,
+        flush_age_ms: plan.flush_age_ms,
+        target_file_bytes: 64 << 10,
+        checkpoint_every: plan.checkpoint_every,
+        keep_removed_files_ms: plan.keep_removed_ms,
+        compact_min_files: plan.compact_min_files,
+        ..StoreOptions::default()
+    };
+    let url = Url::parse("sim:///").map_err(|error| error.to_string())?;
+    TableStore::with_object_store(Arc::new(hardware.store.clone()), url, options)
+        .map_err(|error| error.to_string())
+}
+
+/// A new table: `id BIGINT` as key and `text VARCHAR`.
+#[must_use]
+pub fn table_def(id: TableId, interval_ms: u64, group_bytes: u64) -> Arc<TableDef> {
+    let columns = vec![
+        column(1, "id", DataType::BigInt, true),
+        column(2, "text", DataType::Varchar { bytes: 65_533 }, false),
+    ];
+    let properties = TableProperties {
+        group_commit_interval_ms: interval_ms,
+        group_commit_data_bytes: group_bytes,
+        ..TableProperties::default()
+    };
+    Arc::new(TableDef {
+        id,
+        db_id: DB,
+        db: "db".to_owned(),
+        name: format!("t{id}"),
+        schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id: ColumnId(3) }),
+        has_key_clause: true,
+        distribution: Distribution::Random { buckets: Buckets::Auto },
+        properties,
+        comment: String::new(),
+        location: format!("db/t{id}"),
+    })
+}
+
+/// A column.
+#[must_use]
+pub fn column(id: u32, name: &str, data_type: DataType, is_key: bool) -> ColumnDef {
+    ColumnDef {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        physical_name: name.to_owned(),
+        data_type,
+        nullable: !is_key,
+        is_key,
+        default: None,
+        comment: String::new(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Rows of loads, and reading them back as a query does: memtable and data files of one snapshot.
+
+use crate::model::{LoadId, ROWS_PER_LOAD, Shown};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use bytes::Bytes;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_decode::{Block, BlockBuilder};
+use tributary_table::{Snapshot, Table};
+use tributary_types::{DataType, TableSchema};
+
+/// The text of a row, which tells whether it was read back as it was sent.
+fn text_of(row: i64) -> String {
+    let filler = ((row * 37) % 90) as usize;
+    format!("r{row}{}", "x".repeat(filler))
+}
+
+/// The rows of a load as one block.
+#[must_use]
+pub fn block_of(schema: &Arc<TableSchema>, load: LoadId, rows: u64) -> Block {
+    let mut builder = BlockBuilder::new(schema);
+    for row in row_numbers(load, rows) {
+        for (index, column) in schema.columns.iter().enumerate() {
+            match (column.name.as_str(), column.data_type) {
+                ("id", _) => builder.push_i64(index, row),
+                ("text", _) => builder.push_text(index, &text_of(row)),
+                (_, DataType::Int) => builder.push_i32(index, row as i32),
+                _ => builder.push_null(index),
+            }
+        }
+        builder.finish_row();
+    }
+    builder.finish()
+}
+
+/// The rows of a load as a batch of the schema, for data files written ahead.
+///
+/// # Panics
+/// If the schema has columns that no simulated table has.
+#[must_use]
+pub fn batch_of(schema: &Arc<TableSchema>, load: LoadId, rows: u64) -> RecordBatch {
+    let numbers: Vec<i64> = row_numbers(load, rows).collect();
+    let array = |name: &str, data_type: DataType| -> ArrayRef {
+        match name {
+            "id" => Arc::new(Int64Array::from(numbers.clone())),
+            "text" => Arc::new(numbers.iter().map(|row| Some(text_of(*row))).collect::<StringArray>()),
+            _ => arrow::array::new_null_array(&data_type.to_arrow(), numbers.len()),
+        }
+    };
+    let columns = schema.columns.iter().map(|column| array(&column.name, column.data_type)).collect();
+    RecordBatch::try_new(schema.arrow(), columns).expect("the columns have the schema's types")
+}
+
+fn row_numbers(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
+    let first = load as i64 * ROWS_PER_LOAD;
+    first..first + rows as i64
+}
+
+/// Rows of data files that were read once, by path and checksum.
+type FileRows = HashMap<(String, u32), Arc<Vec<i64>>>;
+
+/// Data files that were read before: they never change.
+#[derive(Default)]
+pub struct FileCache {
+    files: RefCell<FileRows>,
+}
+
+/// All rows of a snapshot.
+///
+/// # Errors
+/// A file that cannot be read or a row that is not as it was sent, in words; `true` if the data is to blame.
+pub async fn shown(
+    table: &Table,
+    snapshot: &Snapshot,
+    store: &dyn ObjectStore,
+    cache: &FileCache,
+) -> Result<Shown, (String, bool)> {
+    let mut shown = Shown::default();
+    for part in &snapshot.memtable {
+        for row in checked(&part.batch).map_err(|error| (format!("the memtable: {error}"), true))? {
+            shown.add(row);
+        }
+    }
+    for file in snapshot.files.iter() {
+        let path = table.object_path(file).map_err(|error| (error.to_string(), true))?;
+        let got = store.get(&path).await;
+        let got = got.map_err(|error| {
+            let is_missing = matches!(error, object_store::Error::NotFound { .. });
+            (format!("data file {path}: {error}"), is_missing)
+        })?;
+        let bytes = got.bytes().await.map_err(|error| (error.to_string(), false))?;
+        let rows = cache
+            .rows(path.as_ref(), &bytes)
+            .map_err(|error| (format!("data file {path}: {error}"), true))?;
+        if rows.len() as u64 != file.rows {
+            return Err((format!("data file {path} has {} rows, not {}", rows.len(), file.rows), true));
+        }
+        rows.iter().for_each(|row| shown.add(*row));
+    }
+    Ok(shown)
+}
+
+impl FileCache {
+    fn rows(&self, path: &str, bytes: &Bytes) -> Result<Arc<Vec<i64>>, String> {
+        let key = (path.to_owned(), crc32c::crc32c(bytes));
+        if let Some(rows) = self.files.borrow().get(&key) {
+            return Ok(Arc::clone(rows));
+        }
+        let failed = |error: parquet::errors::ParquetError| error.to_string();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
+            .map_err(failed)?
+            .build()
+            .map_err(failed)?;
+        let mut rows = Vec::new();
+        for batch in reader {
+            rows.extend(checked(&batch.map_err(|error| error.to_string())?)?);
+        }
+        let rows = Arc::new(rows);
+        self.files.borrow_mut().insert(key, Arc::clone(&rows));
+        Ok(rows)
+    }
+}
+
+/// The numbers of the rows, whose texts are as they were sent.
+fn checked(batch: &RecordBatch) -> Result<Vec<i64>, String> {
+    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("there is no column {name}"));
+    let ids = column("id")?.as_primitive_opt::<Int64Type>().ok_or("column id is no BIGINT")?;
+    let texts = column("text")?.as_string_opt::<i32>().ok_or("column text is no VARCHAR")?;
+    let rows = (0..batch.num_rows()).map(|index| {
+        let row = ids.value(index);
+        if ids.is_null(index) || texts.is_null(index) || texts.value(index) != text_of(row) {
+            return Err(format!("row {row} is not as it was sent"));
+        }
+        Ok(row)
+    });
+    rows.collect()
+}

@@ -1,0 +1,476 @@
+//! One seed from the first start to the last check.
+//!
+//! A simulation is a few rounds: the server starts (and may lose power while it does), everything that was
+//! promised is checked, clients work until they are done or the server dies, and it dies, is killed, or stops
+//! in order. In the end it starts once more without faults, flushes, and the Delta logs alone must have
+//! everything.
+
+use crate::catalog::SimCatalog;
+use crate::clients::client;
+use crate::counts::Counts;
+use crate::dice::Dice;
+use crate::disk::{Faults, SimDisk};
+use crate::machine::{Machine, Step};
+use crate::model::{Model, Violation};
+use crate::plan::Plan;
+use crate::process::{DB, Hardware, Process, table_store};
+use crate::rows::{self, FileCache};
+use crate::store::SimStore;
+use crate::trace::{Trace, note};
+use crate::world::World;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tributary_ingest::{TransactionKind, TransactionStatus};
+use tributary_types::host::{self, Host};
+
+/// Simulated time after which something that does not end is said to hang.
+const HANGS_AFTER: Duration = Duration::from_secs(600);
+
+/// Steps of tasks without any time passing after which the server is said to spin.
+const STEPS_MAX: u32 = 20_000;
+
+/// How a simulation ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub seed: u64,
+    pub hash: u64,
+    pub counts: Counts,
+    pub violation: Option<Violation>,
+    /// The events as text, if they were asked for.
+    pub trace: Vec<String>,
+}
+
+impl Outcome {
+    /// What went wrong and how to see it again.
+    #[must_use]
+    pub fn report(&self) -> String {
+        let what = self.violation.as_ref().map_or("no violation", |violation| &violation.0);
+        format!(
+            "seed {} breaks a promise: {what}\n  play it again: tributary-sim --seed {} --trace",
+            self.seed, self.seed
+        )
+    }
+}
+
+/// Why the server's tasks stopped running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// What was waited for is done.
+    Done,
+    /// The power is off, or the log has failed.
+    Died,
+    /// A promise was broken.
+    Violated,
+}
+
+/// The runtime that [`run`] needs.
+///
+/// # Panics
+/// If the operating system gives no more threads.
+#[must_use]
+pub fn libraries() -> Arc<Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+    Arc::new(runtime.expect("the operating system gives a few threads"))
+}
+
+/// Panics in a simulation are violations with a seed; they need not be printed as well.
+pub fn quiet_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !host::is_simulated() {
+            print(panic);
+        }
+    }));
+}
+
+/// Plays a seed with a planted bug.
+#[cfg(feature = "planted-bugs")]
+#[must_use]
+pub fn run_with(
+    seed: u64,
+    libraries: &Arc<Runtime>,
+    keeps_text: bool,
+    bug: Option<tributary_types::planted::Bug>,
+) -> Outcome {
+    tributary_types::planted::plant(bug);
+    let outcome = run(seed, libraries, keeps_text);
+    tributary_types::planted::plant(None);
+    outcome
+}
+
+/// Runs one seed on this thread. `libraries` is where libraries that bring threads of their own run: a runtime
+/// with several threads, which many simulations may share.
+#[must_use]
+pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
+    let mut dice = Dice::new(seed);
+    let trace = Trace::new(keeps_text);
+    let plan = Plan::new(&mut dice);
+    note!(trace, "plan", seed, 0, "{plan:?}");
+    let machine = Machine::new(&mut dice, Arc::clone(libraries), trace.clone());
+    let disk = SimDisk::new(dice.next(), trace.clone());
+    let hardware = Hardware {
+        store: SimStore::new(disk.clone(), dice.split()),
+        catalog: SimCatalog::new(disk.clone()),
+        disk,
+    };
+    let world = Rc::new(World {
+        plan,
+        machine: Rc::clone(&machine),
+        hardware,
+        trace: trace.clone(),
+        model: RefCell::new(Model::default()),
+        dice: RefCell::new(dice),
+        counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
+        cache: FileCache::default(),
+        process: RefCell::new(None),
+        is_dead: Arc::new(AtomicBool::new(false)),
+        violation: RefCell::new(None),
+        changing: Rc::default(),
+        busy: Cell::new(0),
+        reads_may_fail: Cell::new(false),
+    });
+    let entered = host::enter(machine);
+    let runtime = libraries.enter();
+    let finished = catch_unwind(AssertUnwindSafe(|| rounds(&world)));
+    if let Err(panic) = finished {
+        world.violated(format!("panic: {}", panic_text(&*panic)));
+    }
+    let ended = catch_unwind(AssertUnwindSafe(|| end_process(&world)));
+    drop((runtime, entered));
+    if let Err(panic) = ended {
+        world.violated(format!("panic at the end: {}", panic_text(&*panic)));
+    }
+    let mut counts = *world.counts.borrow();
+    counts.events = trace.events();
+    counts.take_disk(&world.hardware.disk.counts());
+    let violation = world.violation.borrow().clone();
+    if let Some(violation) = &violation {
+        note!(trace, "VIOLATED", 0, 0, "{violation}");
+    }
+    Outcome { seed, hash: trace.hash(), counts, violation, trace: trace.lines() }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
+
+fn rounds(world: &Rc<World>) {
+    for round in 0..world.plan.rounds {
+        note!(world.trace, "round", round, 0, "{round}");
+        if !start(world, true) || !work(world) {
+            return;
+        }
+    }
+    note!(world.trace, "round", world.plan.rounds, 0, "the last start");
+    if start(world, false) {
+        last_check(world);
+    }
+}
+
+/// Starts the server, again and again until it runs, and checks what it brought back.
+fn start(world: &Rc<World>, with_faults: bool) -> bool {
+    for attempt in 0.. {
+        let faults = if with_faults && attempt < 3 { recovery_faults(world) } else { Faults::default() };
+        let is_faulty = faults.power_off_at.is_some() || faults.unreadable.is_some();
+        note!(world.trace, "start", attempt, 0, "{faults:?}");
+        world.hardware.disk.set_faults(faults);
+        let started = Rc::new(RefCell::new(None));
+        let salt = world.throw(Dice::next);
+        {
+            let (of_task, world) = (Rc::clone(&started), Rc::clone(world));
+            world.clone().machine.spawn_local(async move {
+                let process = Process::start(&world.hardware, &world.plan, salt, &world.is_dead).await;
+                *of_task.borrow_mut() = Some(process);
+            });
+        }
+        let end = run_until(world, || started.borrow().is_some());
+        let outcome = started.borrow_mut().take();
+        match (end, outcome) {
+            (End::Done, Some(Ok(process))) => {
+                world.hardware.disk.set_faults(Faults::default());
+                return recovered(world, process);
+            }
+            (End::Violated, _) => return false,
+            (_, outcome) => {
+                if let Some(Err(error)) = outcome {
+                    note!(world.trace, "refuses", attempt, 0, "{error}");
+                    if end == End::Done && !is_faulty {
+                        world.violated(format!("the server does not start: {error}"));
+                        return false;
+                    }
+                }
+                world.count(|counts| counts.failed_recoveries += 1);
+                die(world);
+            }
+        }
+    }
+    false
+}
+
+fn recovery_faults(world: &World) -> Faults {
+    let mut faults = Faults::default();
+    let operations = world.hardware.disk.operations();
+    let plan = &world.plan;
+    world.throw(|dice| {
+        if dice.percent(plan.power_off_in_recovery) {
+            faults.power_off_at = Some(operations + dice.below(30));
+        } else if dice.percent(plan.unreadable) {
+            let all = world.hardware.disk.files_below(Path::new("/")).unwrap_or_default();
+            if !all.is_empty() {
+                faults.unreadable = Some(dice.pick(&all.iter().collect::<Vec<_>>()).0.clone());
+            }
+        }
+    });
+    faults
+}
+
+/// Polls tasks until the condition is met or the server dies.
+fn run_until(world: &World, is_done: impl Fn() -> bool) -> End {
+    let until = world.machine.now_ns() + HANGS_AFTER.as_nanos() as u64;
+    let (mut now_ns, mut steps) = (world.machine.now_ns(), 0);
+    loop {
+        if world.violation.borrow().is_some() {
+            return End::Violated;
+        }
+        if !world.is_alive() {
+            return End::Died;
+        }
+        if is_done() {
+            return End::Done;
+        }
+        world.hardware.disk.set_time(world.machine.unix_ms().unsigned_abs());
+        if world.machine.step() == Step::Nothing || world.machine.now_ns() > until {
+            world.violated("the server hangs: something is waited for that does not come".to_owned());
+        }
+        if world.machine.now_ns() > now_ns {
+            (now_ns, steps) = (world.machine.now_ns(), 0);
+        }
+        steps += 1;
+        if steps > STEPS_MAX {
+            world.violated("the server spins: it works and works, and no time passes".to_owned());
+        }
+    }
+}
+
+/// Runs a future as a task until it is done.
+fn run_task<T: 'static>(world: &Rc<World>, task: impl Future<Output = T> + 'static) -> Result<T, End> {
+    let output = Rc::new(RefCell::new(None));
+    let of_task = Rc::clone(&output);
+    world.machine.spawn_local(async move {
+        let done = task.await;
+        *of_task.borrow_mut() = Some(done);
+    });
+    let end = run_until(world, || output.borrow().is_some());
+    let done = output.borrow_mut().take();
+    match (end, done) {
+        (End::Done, Some(done)) => Ok(done),
+        (end, _) => Err(end),
+    }
+}
+
+/// Checks everything that was promised before.
+fn recovered(world: &Rc<World>, process: Process) -> bool {
+    let report = process.report.clone();
+    note!(world.trace, "started", report.entries, report.commits_replayed, "{report:?}");
+    world.count(|counts| {
+        counts.recoveries += 1;
+        counts.groups_finished += report.groups_finished;
+        counts.commits_replayed += report.commits_replayed;
+        counts.commits_skipped += report.commits_skipped;
+        counts.torn_tails += u64::from(report.torn_bytes > 0);
+    });
+    let process = Rc::new(process);
+    *world.process.borrow_mut() = Some(Rc::clone(&process));
+    let known: Vec<_> = world.model.borrow().loads.values().map(|load| load.table).collect();
+    for table in known {
+        if process.table(table).is_none() {
+            world.model.borrow_mut().dropped(table, false);
+        }
+    }
+    let of_task = Rc::clone(world);
+    let checked = run_task(world, async move { check_tables(&of_task, &process).await });
+    checked.is_ok() && check_two_phase(world) && check_labels(world)
+}
+
+async fn check_tables(world: &World, process: &Process) {
+    let tables: Vec<_> = process.tables.lock().values().cloned().collect();
+    for table in tables {
+        let snapshot = table.snapshot();
+        match rows::shown(&table, &snapshot, &world.hardware.store, &world.cache).await {
+            Ok(shown) => {
+                let checked = world.model.borrow_mut().recovered(table.id(), &shown);
+                world.check(checked);
+            }
+            Err((error, _)) => world.violated(format!("table {} after a recovery: {error}", table.id())),
+        }
+    }
+}
+
+fn check_two_phase(world: &World) -> bool {
+    let open = world.model.borrow().two_phase();
+    let process = world.process();
+    for (id, load) in open {
+        let transactions = process.ingest.transactions();
+        let info = match (load.txn, &load.label) {
+            (Some(txn), _) => transactions.by_id(txn),
+            (None, Some(label)) => transactions.by_label(DB, label.as_str()),
+            (None, None) => None,
+        };
+        // Of several loads with one label only one can wait, and the model knows the others.
+        let waits =
+            info.filter(|info| info.status == TransactionStatus::Precommitted && info.table == load.table);
+        let taken = waits.as_ref().is_some_and(|info| {
+            let model = world.model.borrow();
+            model.loads.iter().any(|(other, known)| *other != id && known.txn == Some(info.txn))
+        });
+        let waits = waits.filter(|_| !taken);
+        let checked = world.model.borrow_mut().settle_prepared(id, waits.map(|info| info.txn));
+        world.check(checked);
+    }
+    world.violation.borrow().is_none()
+}
+
+/// Labels of committed and prepared loads are taken, those of loads that came to nothing are free.
+fn check_labels(world: &World) -> bool {
+    let process = world.process();
+    let Some(table) = process.tables.lock().values().next().cloned() else { return true };
+    let labels = world.model.borrow().labels();
+    for label in labels {
+        let Some(in_use) = world.model.borrow().label_in_use(&label) else { continue };
+        let begun = process.ingest.begin(&table.def(), label.clone(), true, TransactionKind::StreamLoad);
+        match (begun, in_use) {
+            (Ok(_), true) => world.violated(format!("label {label} is in use, but free after a recovery")),
+            (Err(error), false) => {
+                world.violated(format!("label {label} is free, but refused after a recovery: {error}"));
+            }
+            _ => {}
+        }
+    }
+    world.violation.borrow().is_none()
+}
+
+/// Clients work until they are done or the server dies; then it stops in one way or another.
+fn work(world: &Rc<World>) -> bool {
+    let faults = work_faults(world);
+    note!(world.trace, "work", 0, 0, "{faults:?}");
+    world.reads_may_fail.set(faults.unreadable.is_some());
+    world.hardware.disk.set_faults(faults);
+    let ingest = Arc::clone(&world.process().ingest);
+    world.machine.spawn_local(Arc::clone(&ingest).maintain());
+    world.busy.set(world.plan.clients);
+    for _ in 0..world.plan.clients {
+        world.machine.spawn_local(client(Rc::clone(world)));
+    }
+    drop(ingest);
+    let end = run_until(world, || world.busy.get() == 0);
+    match end {
+        End::Violated => false,
+        End::Died => {
+            die(world);
+            true
+        }
+        End::Done => stop(world),
+    }
+}
+
+fn work_faults(world: &World) -> Faults {
+    let mut faults = Faults::default();
+    let operations = world.hardware.disk.operations();
+    let now_ms = world.machine.unix_ms().unsigned_abs();
+    let plan = &world.plan;
+    world.throw(|dice| {
+        if dice.percent(plan.power_off) {
+            let within = dice.pick(&[10, 40, 150, 400]);
+            faults.power_off_at = Some(operations + dice.below(within));
+        }
+        if dice.percent(plan.disk_errors) {
+            faults.io_error_one_in = dice.pick(&[20, 100, 300]);
+        }
+        if dice.percent(plan.sync_errors) {
+            faults.sync_error_one_in = dice.pick(&[10, 40, 100]);
+        }
+        if dice.percent(plan.full_disk) {
+            let from = now_ms + dice.below(50);
+            faults.full = Some((from, from + dice.pick(&[5, 100, 2_000])));
+        }
+        if dice.percent(plan.unreadable) {
+            let all = world.hardware.disk.files_below(Path::new("/store")).unwrap_or_default();
+            if !all.is_empty() {
+                faults.unreadable = Some(dice.pick(&all.iter().collect::<Vec<_>>()).0.clone());
+            }
+        }
+    });
+    faults
+}
+
+/// The clients are done: the server stops in order, is killed, or loses power.
+fn stop(world: &Rc<World>) -> bool {
+    let way = world.throw(|dice| dice.below(3));
+    if way == 0 {
+        let ingest = Arc::clone(&world.process().ingest);
+        note!(world.trace, "stop", 0, 0, "in order");
+        match run_task(world, async move { ingest.shutdown().await }) {
+            Ok(()) => world.count(|counts| counts.shutdowns += 1),
+            Err(End::Violated) => return false,
+            Err(_) => {}
+        }
+    }
+    die(world);
+    true
+}
+
+/// The process ends here and now, with or without the power of the machine.
+fn die(world: &World) {
+    let power_is_off = world.hardware.disk.is_off();
+    end_process(world);
+    if power_is_off || world.throw(|dice| dice.one_in(2)) {
+        world.hardware.disk.power_cut();
+    } else {
+        note!(world.trace, "KILL", 0, 0, "the process is killed");
+        world.count(|counts| counts.kills += 1);
+        world.hardware.disk.process_ended();
+    }
+    world.is_dead.store(false, Ordering::Relaxed);
+}
+
+fn end_process(world: &World) {
+    if let Some(process) = world.process.borrow_mut().take() {
+        let metrics = process.ingest.metrics();
+        world.count(|counts| {
+            counts.flushes += metrics.flushes.get();
+            counts.compactions += metrics.compactions.get();
+        });
+    }
+    world.machine.kill();
+}
+
+/// Flushes everything and reads the tables anew, so that the Delta logs alone must have all rows.
+fn last_check(world: &Rc<World>) {
+    let of_task = Rc::clone(world);
+    let outcome = run_task(world, async move {
+        let process = of_task.process();
+        process.ingest.flush_all().await;
+        let store = table_store(&of_task.hardware, &of_task.plan)?;
+        for def in of_task.hardware.catalog.tables() {
+            let table = store.open(&def).await.map_err(|error| error.to_string())?;
+            let snapshot = table.snapshot();
+            let shown = rows::shown(&table, &snapshot, &of_task.hardware.store, &of_task.cache).await;
+            let shown = shown.map_err(|(error, _)| error)?;
+            let checked = of_task.model.borrow_mut().recovered(table.id(), &shown);
+            checked.map_err(|violation| format!("in the Delta log alone, {violation}"))?;
+        }
+        Ok::<(), String>(())
+    });
+    if let Ok(Err(error)) = outcome {
+        world.violated(error);
+    }
+}

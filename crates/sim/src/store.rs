@@ -1,0 +1,253 @@
+//! An object store on the simulated disk, with the steps of the real one (`tributary_table::DurableLocal`):
+//! a staged file is written and synced, gets its name, and its directory is synced.
+
+use crate::dice::Dice;
+use crate::disk::SimDisk;
+use crate::machine;
+use async_trait::async_trait;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures::stream::{BoxStream, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
+};
+use parking_lot::Mutex;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tributary_types::host;
+use tributary_types::planted::{self, Bug};
+use tributary_wal::{Disk, OpenMode};
+
+/// Where the store's files lie on the disk.
+const ROOT: &str = "/store";
+
+/// The store. Clones are the same store.
+#[derive(Clone)]
+pub struct SimStore {
+    disk: SimDisk,
+    staged: Arc<AtomicU64>,
+    /// Chance for how long things take.
+    dice: Arc<Mutex<Dice>>,
+}
+
+impl SimStore {
+    #[must_use]
+    pub fn new(disk: SimDisk, dice: Dice) -> Self {
+        Self { disk, staged: Arc::default(), dice: Arc::new(Mutex::new(dice)) }
+    }
+
+    /// The path on the disk of an object.
+    #[must_use]
+    pub fn disk_path(location: &Path) -> PathBuf {
+        PathBuf::from(format!("{ROOT}/{location}"))
+    }
+
+    /// Lets other tasks go first, for a while. Not while a library has the thread.
+    async fn take_time(&self) {
+        if machine::stands_still() {
+            return;
+        }
+        let wait = host::simulated().map(|host| {
+            let micros = self.dice.lock().below(300);
+            host.sleep_until(host.now() + Duration::from_micros(micros))
+        });
+        if let Some(wait) = wait {
+            wait.await;
+        }
+    }
+
+    async fn put_file(&self, location: &Path, payload: PutPayload, create: bool) -> Result<PutResult> {
+        let target = Self::disk_path(location);
+        let failed = |error| to_error(location, error);
+        let number = self.staged.fetch_add(1, Ordering::Relaxed);
+        let staged = PathBuf::from(format!("{}#{number}", target.display()));
+        self.take_time().await;
+        let file = self.disk.open(&staged, OpenMode::CreateNew).map_err(failed)?;
+        let write = async {
+            let mut offset = 0;
+            for chunk in &payload {
+                file.write_all_at(chunk, offset)?;
+                offset += chunk.len() as u64;
+            }
+            self.take_time().await;
+            if !planted::is(Bug::StoreSkipsFileSync) {
+                file.sync_data()?;
+            }
+            self.take_time().await;
+            if create { self.disk.rename_new(&staged, &target) } else { self.disk.rename(&staged, &target) }
+        };
+        if let Err(error) = write.await {
+            drop(self.disk.remove(&staged));
+            return Err(failed(error));
+        }
+        self.take_time().await;
+        if !planted::is(Bug::StoreSkipsDirSync)
+            && let Some(parent) = target.parent()
+        {
+            self.disk.sync_dir(parent).map_err(failed)?;
+        }
+        self.take_time().await;
+        Ok(PutResult { e_tag: None, version: None })
+    }
+
+    fn meta(location: Path, bytes: u64, changed_ms: u64) -> ObjectMeta {
+        let last_modified = DateTime::<Utc>::from_timestamp_millis(changed_ms as i64).unwrap_or_default();
+        ObjectMeta { location, last_modified, size: bytes, e_tag: None, version: None }
+    }
+
+    fn listed(&self, prefix: Option<&Path>) -> io::Result<Vec<ObjectMeta>> {
+        let dir = prefix.map_or_else(|| PathBuf::from(ROOT), Self::disk_path);
+        let files = self.disk.files_below(&dir)?;
+        let object = |(path, bytes, changed_ms): (PathBuf, u64, u64)| {
+            let name = path.strip_prefix(ROOT).ok()?.to_str()?.to_owned();
+            let is_staged = name.contains('#') || path == dir;
+            (!is_staged).then(|| Self::meta(Path::from(name), bytes, changed_ms))
+        };
+        Ok(files.into_iter().filter_map(object).collect())
+    }
+}
+
+#[async_trait]
+impl ObjectStore for SimStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        match opts.mode {
+            PutMode::Overwrite => self.put_file(location, payload, false).await,
+            PutMode::Create => self.put_file(location, payload, true).await,
+            PutMode::Update(_) => Err(not_implemented("put_opts with PutMode::Update")),
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        _opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        Ok(Box::new(Upload { store: self.clone(), location: location.clone(), parts: Vec::new() }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let failed = |error| to_error(location, error);
+        self.take_time().await;
+        let path = Self::disk_path(location);
+        let (all, changed_ms) = if options.head {
+            let (bytes, changed_ms) = self.disk.stat(&path).map_err(failed)?;
+            (vec![0; bytes as usize], changed_ms)
+        } else {
+            self.disk.read(&path).map_err(failed)?
+        };
+        let meta = Self::meta(location.clone(), all.len() as u64, changed_ms);
+        options.check_preconditions(&meta)?;
+        let range = match &options.range {
+            Some(range) => range
+                .as_range(meta.size)
+                .map_err(|error| Error::Generic { store: "SimStore", source: Box::new(error) })?,
+            None => 0..meta.size,
+        };
+        let bytes = Bytes::from(all).slice(range.start as usize..range.end as usize);
+        let payload = GetResultPayload::Stream(futures::stream::once(async move { Ok(bytes) }).boxed());
+        Ok(GetResult { payload, meta, range, attributes: object_store::Attributes::default() })
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let store = self.clone();
+        locations
+            .then(move |location| {
+                let store = store.clone();
+                async move {
+                    let location = location?;
+                    store.take_time().await;
+                    let removed = store.disk.remove(&Self::disk_path(&location));
+                    removed.map_err(|error| to_error(&location, error))?;
+                    Ok(location)
+                }
+            })
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        match self.listed(prefix) {
+            Ok(metas) => futures::stream::iter(metas.into_iter().map(Ok)).boxed(),
+            Err(error) => {
+                let error = to_error(&Path::from("/"), error);
+                futures::stream::once(async move { Err(error) }).boxed()
+            }
+        }
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let base = prefix.map_or(0, |prefix| prefix.parts().count());
+        let metas = self.listed(prefix).map_err(|error| to_error(&Path::from("/"), error))?;
+        let mut result = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
+        for meta in metas {
+            if meta.location.parts().count() == base + 1 {
+                result.objects.push(meta);
+                continue;
+            }
+            let common: Path = meta.location.parts().take(base + 1).collect();
+            if result.common_prefixes.last() != Some(&common) {
+                result.common_prefixes.push(common);
+            }
+        }
+        Ok(result)
+    }
+
+    async fn copy_opts(&self, _from: &Path, _to: &Path, _options: CopyOptions) -> Result<()> {
+        Err(not_implemented("copy_opts"))
+    }
+}
+
+impl fmt::Debug for SimStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimStore")
+    }
+}
+
+impl fmt::Display for SimStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SimStore")
+    }
+}
+
+#[derive(Debug)]
+struct Upload {
+    store: SimStore,
+    location: Path,
+    parts: Vec<Bytes>,
+}
+
+#[async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.parts.extend(data.iter().cloned());
+        Box::pin(futures::future::ready(Ok(())))
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        let payload = std::mem::take(&mut self.parts).into_iter().collect();
+        self.store.put_file(&self.location, payload, false).await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.parts.clear();
+        Ok(())
+    }
+}
+
+fn not_implemented(operation: &str) -> Error {
+    Error::NotImplemented { operation: operation.into(), implementer: "SimStore".into() }
+}
+
+fn to_error(location: &Path, error: io::Error) -> Error {
+    let path = location.to_string();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: error.into() },
+        io::ErrorKind::NotFound => Error::NotFound { path, source: error.into() },
+        _ => Error::Generic { store: "SimStore", source: format!("'/{path}': {error}").into() },
+    }
+}

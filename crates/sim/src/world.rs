@@ -1,0 +1,99 @@
+//! What the clients of a simulation share: the server, the model, chance, and whether the server still lives.
+
+use crate::counts::Counts;
+use crate::dice::Dice;
+use crate::machine::Machine;
+use crate::model::{Model, Violation};
+use crate::plan::Plan;
+use crate::process::{Hardware, Process};
+use crate::rows::{self, FileCache};
+use crate::trace::Trace;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tributary_table::Table;
+
+/// One simulation.
+pub struct World {
+    pub plan: Plan,
+    pub machine: Rc<Machine>,
+    pub hardware: Hardware,
+    pub trace: Trace,
+    pub model: RefCell<Model>,
+    pub dice: RefCell<Dice>,
+    pub counts: RefCell<Counts>,
+    pub cache: FileCache,
+    pub process: RefCell<Option<Rc<Process>>>,
+    /// The log has failed: a server would have ended itself.
+    pub is_dead: Arc<AtomicBool>,
+    pub violation: RefCell<Option<Violation>>,
+    /// Held by a change of the catalog from its check to its end, as in the engine.
+    pub changing: Rc<tokio::sync::Mutex<()>>,
+    /// Clients that are not done.
+    pub busy: Cell<u64>,
+    /// Reads fail now and then, so a query may fail too.
+    pub reads_may_fail: Cell<bool>,
+}
+
+impl World {
+    /// Whether the server runs: only then anybody is told anything.
+    pub fn is_alive(&self) -> bool {
+        !self.hardware.disk.is_off() && !self.is_dead.load(Ordering::Relaxed)
+    }
+
+    pub fn process(&self) -> Rc<Process> {
+        Rc::clone(self.process.borrow().as_ref().expect("clients run only while the server does"))
+    }
+
+    /// Notes the first broken promise.
+    pub fn check<T>(&self, checked: Result<T, Violation>) -> Option<T> {
+        match checked {
+            Ok(value) => Some(value),
+            Err(violation) => {
+                self.violation.borrow_mut().get_or_insert(violation);
+                None
+            }
+        }
+    }
+
+    pub fn violated(&self, text: String) {
+        self.check::<()>(Err(Violation(text)));
+    }
+
+    pub fn throw<T>(&self, throw: impl FnOnce(&mut Dice) -> T) -> T {
+        throw(&mut self.dice.borrow_mut())
+    }
+
+    pub fn count(&self, count: impl FnOnce(&mut Counts)) {
+        count(&mut self.counts.borrow_mut());
+    }
+
+    /// Waits up to that long.
+    pub async fn think(&self, most_us: u64) {
+        let micros = self.throw(|dice| dice.below(most_us + 1));
+        self.machine.sleep(Duration::from_micros(micros)).await;
+    }
+
+    /// Reads a table as a query does and checks what it shows.
+    pub async fn query(&self, table: &Arc<Table>) {
+        let expected = self.model.borrow().expected(table.id());
+        let snapshot = table.snapshot();
+        let outcome = rows::shown(table, &snapshot, &self.hardware.store, &self.cache).await;
+        if !self.is_alive() {
+            return;
+        }
+        match outcome {
+            Ok(shown) => {
+                self.count(|counts| counts.queries += 1);
+                let checked = self.model.borrow_mut().shown(&expected, &shown);
+                self.check(checked);
+            }
+            // A table that was dropped meanwhile has no files.
+            Err(_) if self.process().table(table.id()).is_none() => {}
+            Err((_, false)) if self.reads_may_fail.get() => {}
+            Err((error, _)) => self.violated(format!("a query of table {}: {error}", table.id())),
+        }
+    }
+}

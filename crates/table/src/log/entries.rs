@@ -1,0 +1,117 @@
+//! Reading the log's entries as they are, to find damage that the Delta library passes over: it
+//! takes an empty entry for one without actions, and would silently show the table without the files
+//! that the entry added.
+
+use crate::error::TableError;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use serde::de::IgnoredAny;
+use std::sync::Arc;
+
+/// Entries that are read at a time.
+const READ_AT_ONCE: usize = 8;
+
+/// Checks the entries after the last checkpoint: each must be lines of JSON, at least one.
+///
+/// # Errors
+/// [`TableError::DamagedLog`] with file and offset; storage failed.
+pub(crate) async fn verify(store: &Arc<dyn ObjectStore>, location: &str) -> Result<(), TableError> {
+    let doing = || format!("listing the log of '{location}'");
+    let folder = Path::from("_delta_log");
+    let files: Vec<Path> = store
+        .list(Some(&folder))
+        .map_ok(|file| file.location)
+        .try_collect()
+        .await
+        .map_err(TableError::storage(doing()))?;
+    let checkpoint = files.iter().filter_map(checkpoint_version).max();
+    let after =
+        files.iter().filter(|file| entry_version(file).is_some_and(|version| Some(version) > checkpoint));
+    // Boxed, because the compiler cannot tell that a stream of borrowing futures may change threads.
+    let checks: Vec<BoxFuture<'_, Result<(), TableError>>> =
+        after.map(|file| check(store, file, location).boxed()).collect();
+    futures::stream::iter(checks).buffer_unordered(READ_AT_ONCE).try_collect().await
+}
+
+/// The version of an entry by its name.
+fn entry_version(file: &Path) -> Option<u64> {
+    let digits = file.filename()?.strip_suffix(".json")?;
+    (digits.len() == 20).then(|| digits.parse().ok())?
+}
+
+/// The version of a checkpoint, or of a part of one, by its name.
+fn checkpoint_version(file: &Path) -> Option<u64> {
+    let (digits, rest) = file.filename()?.split_once(".checkpoint")?;
+    rest.ends_with(".parquet").then(|| digits.parse().ok())?
+}
+
+async fn check(store: &Arc<dyn ObjectStore>, file: &Path, location: &str) -> Result<(), TableError> {
+    let doing = || format!("reading the log entry '{location}/{file}'");
+    let bytes = match store.get(file).await {
+        Ok(got) => got.bytes().await.map_err(TableError::storage(doing()))?,
+        // Another writer has cleaned up meanwhile.
+        Err(object_store::Error::NotFound { .. }) => return Ok(()),
+        Err(error) => return Err(TableError::storage(doing())(error)),
+    };
+    fault(&bytes).map_or(Ok(()), |(offset, reason)| {
+        Err(TableError::DamagedLog { file: format!("{location}/{file}"), offset, reason })
+    })
+}
+
+/// Where an entry is damaged, and how.
+fn fault(bytes: &[u8]) -> Option<(u64, String)> {
+    let mut offset = 0;
+    let mut actions = 0;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let text = line.trim_ascii();
+        if !text.is_empty() {
+            if let Err(error) = serde_json::from_slice::<IgnoredAny>(text) {
+                let column = error.column().saturating_sub(1);
+                return Some(((offset + column) as u64, format!("not JSON: {error}")));
+            }
+            if text[0] != b'{' {
+                return Some((offset as u64, "not an action".to_owned()));
+            }
+            actions += 1;
+        }
+        offset += line.len();
+    }
+    (actions == 0).then(|| (0, "it holds nothing".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object_store::memory::InMemory;
+
+    #[test]
+    fn an_entry_is_lines_of_json_and_at_least_one() {
+        assert_eq!(fault(b"{\"a\":1}\n{\"b\":2}\n"), None);
+        assert_eq!(fault(b"{\"a\":1}"), None);
+        assert_eq!(fault(b"").map(|(offset, _)| offset), Some(0));
+        assert_eq!(fault(b"\n\n").map(|(offset, _)| offset), Some(0));
+        assert_eq!(fault(b"{\"a\":1}\n{\"b\":").map(|(offset, _)| offset), Some(12));
+        assert_eq!(fault(b"{\"a\":1}\n{\"b\"%2}\n").map(|(offset, _)| offset), Some(12));
+        assert_eq!(fault(b"{\"a\":1}\n\0\0\0\0").map(|(offset, _)| offset), Some(8));
+        assert_eq!(fault(b"7\n").map(|(offset, _)| offset), Some(0));
+    }
+
+    #[tokio::test]
+    async fn entries_before_the_last_checkpoint_do_not_matter() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let name = |version: u64, rest: &str| Path::from(format!("_delta_log/{version:020}.{rest}"));
+        for version in 0..4 {
+            store.put(&name(version, "json"), "{\"a\":1}\n".into()).await.expect("written");
+        }
+        verify(&store, "t").await.expect("sound");
+        store.put(&name(1, "json"), "".into()).await.expect("written");
+        let error = verify(&store, "t").await.unwrap_err().to_string();
+        assert!(error.contains("t/_delta_log/00000000000000000001.json"), "{error}");
+        store.put(&name(2, "checkpoint.parquet"), "x".into()).await.expect("written");
+        verify(&store, "t").await.expect("what matters is sound");
+        store.put(&name(3, "json"), "{".into()).await.expect("written");
+        assert!(verify(&store, "t").await.is_err());
+    }
+}

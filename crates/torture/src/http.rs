@@ -1,0 +1,116 @@
+//! As much of an HTTP client as torture needs: one request after another over one connection.
+
+use crate::load::DATABASE;
+use base64::Engine;
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// The longest answer that is read, in bytes.
+const ANSWER_BYTES_MAX: u64 = 16 << 20;
+
+/// One connection, as root. After an error it is of no use any more.
+#[derive(Debug)]
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+    is_over: bool,
+    port: u16,
+    patience: Duration,
+}
+
+/// The JSON of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer(Value);
+
+impl Answer {
+    /// A value as text; empty if there is none.
+    pub fn text(&self, key: &str) -> String {
+        match self.0.get(key) {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        }
+    }
+}
+
+impl Client {
+    pub fn connect(port: u16, patience: Duration) -> io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(Self { stream: BufReader::new(stream), is_over: false, port, patience })
+    }
+
+    /// A Stream Load of lines with `,` between the columns.
+    pub fn load(&mut self, table: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Answer> {
+        let path = format!("/api/{DATABASE}/{table}/_stream_load");
+        let columns = [("column_separator", ","), ("columns", crate::load::COLUMNS)];
+        let headers: Vec<_> = columns.iter().chain(headers).copied().collect();
+        self.ask("PUT", &path, &headers, body)
+    }
+
+    /// The second phase of the load with that label: `commit` or `abort`.
+    pub fn second_phase(&mut self, label: &str, operation: &str) -> io::Result<Answer> {
+        let path = format!("/api/{DATABASE}/_stream_load_2pc");
+        self.ask("PUT", &path, &[("label", label), ("txn_operation", operation)], "")
+    }
+
+    /// The state of a label: `UNKNOWN`, `PREPARE`, `PRECOMMITTED`, `VISIBLE` or `ABORTED`.
+    pub fn label_state(&mut self, label: &str) -> io::Result<String> {
+        let path = format!("/api/{DATABASE}/get_load_state?label={label}");
+        Ok(self.ask("GET", &path, &[], "")?.text("data"))
+    }
+
+    fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Answer> {
+        if self.is_over {
+            *self = Self::connect(self.port, self.patience)?;
+        }
+        let credentials = base64::prelude::BASE64_STANDARD.encode("root:");
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic {credentials}\r\n\
+             Content-Length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        request.push_str(body);
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        self.answer()
+    }
+
+    fn answer(&mut self) -> io::Result<Answer> {
+        let status = self.line()?;
+        let mut length = None;
+        loop {
+            let line = self.line()?.to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            let Some((name, value)) = line.split_once(':') else { continue };
+            match name {
+                "content-length" => length = value.trim().parse::<u64>().ok(),
+                "connection" => self.is_over = value.trim() == "close",
+                _ => {}
+            }
+        }
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let length = length.filter(|&length| length <= ANSWER_BYTES_MAX);
+        let length = length.ok_or_else(|| invalid(format!("{status}: an answer without a length")))?;
+        let mut body = vec![0; length as usize];
+        self.stream.read_exact(&mut body)?;
+        let text = String::from_utf8_lossy(&body);
+        serde_json::from_str(&text).map(Answer).map_err(|error| invalid(format!("{status}: {error}: {text}")))
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}

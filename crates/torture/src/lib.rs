@@ -1,0 +1,79 @@
+//! Torture: the real server under concurrent writers of all modes, killed with SIGKILL at random
+//! moments, started again, and every acknowledged row counted.
+//!
+//! The program under test is a child process and is reached only through its ports, as clients
+//! reach it; this room links nothing of the server. What is checked after every start:
+//!
+//! - every acknowledged row is there, once (asynchronous ones after `SYNC`);
+//! - of every other load all rows are there or none, and none of a load that was refused;
+//! - a label is used exactly when its load is there; a prepared two-phase load can be committed or
+//!   aborted;
+//! - what a query saw before the kill is still there.
+//!
+//! Meanwhile readers check that counts only grow and that no query ever sees half of a load.
+//!
+//! | file | what happens there |
+//! | --- | --- |
+//! | `run` | rounds of writing, killing, starting and checking |
+//! | `full_disk` | the same on a file system that fills up and is freed again |
+//! | `server` | the child process |
+//! | `writers`, `reader` | the clients |
+//! | `load` | what a load's rows are, so that they can be written, repeated and recognised |
+//! | `books` | what was sent, acknowledged, refused |
+//! | `check` | the books against the tables |
+//! | `report` | the figures |
+//! | `mysql`, `http` | as much of the protocols as the clients need |
+
+mod books;
+mod check;
+mod full_disk;
+mod http;
+mod load;
+mod mysql;
+mod reader;
+mod report;
+mod run;
+mod server;
+mod writers;
+
+pub use report::{Figures, ModeFigures, Report};
+pub use run::run;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The server's program; it is run as `PROGRAM serve …`.
+    pub program: PathBuf,
+    /// Where data and the server's log go. It must be empty or not exist.
+    pub directory: PathBuf,
+    /// How long rounds are begun; the last round and the last check come on top.
+    pub duration: Duration,
+    /// Decides loads, moments of kills and settings. The threads' timing is not repeated.
+    pub seed: u64,
+    /// Concurrent writers, at least 1; 12 have each way to write once.
+    pub writers: usize,
+    /// Put the data on a file system that fills up and is freed again.
+    pub full_disk: bool,
+    /// Settings of the server, over those that torture chooses: name and value.
+    pub settings: Vec<(String, String)>,
+    /// Called with the data directory after each kill: for tests that show that torture finds what
+    /// is missing.
+    pub sabotage: Option<fn(&Path)>,
+}
+
+/// Why torture could not be run. A violation is no error but part of the [`Report`].
+#[derive(Debug, thiserror::Error)]
+pub enum TortureError {
+    /// The machine lacks something; nothing was tested.
+    #[error("{0}")]
+    Impossible(String),
+    /// Setting up failed.
+    #[error("torture: {0}")]
+    Setup(String),
+}
+
+/// A line about the progress.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);

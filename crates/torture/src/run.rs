@@ -1,0 +1,304 @@
+//! Rounds: write, kill, start, check.
+
+use crate::check::{Ports, Settled, check, check_settled};
+use crate::load::{DATABASE, TABLES};
+use crate::mysql::{Client, Failure};
+use crate::report::{Figures, Report, grouped};
+use crate::server::{Launch, NotReady, Server};
+use crate::writers::{PATIENCE, Round, Shared, write};
+use crate::{Options, Progress, TortureError, full_disk, reader};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Readers beside the writers.
+const READERS: usize = 2;
+/// How long a server may take to stop in order.
+const STOP_WITHIN: Duration = Duration::from_secs(120);
+
+/// Runs torture as `options` say; `progress` gets a line for each round.
+///
+/// # Errors
+/// See [`TortureError`]. A broken promise is no error but in the report.
+pub fn run(options: &Options, progress: Progress<'_>) -> Result<Report, TortureError> {
+    std::fs::create_dir_all(&options.directory)
+        .map_err(|error| TortureError::Setup(format!("creating {}: {error}", options.directory.display())))?;
+    let mut torture = Torture::new(options, progress)?;
+    let outcome = if options.full_disk { full_disk::run(&mut torture) } else { torture.rounds() };
+    match outcome {
+        // A server that does not start again is a broken promise and in the report.
+        Err(TortureError::Setup(_)) if torture.is_broken() => Ok(torture.report()),
+        outcome => outcome.map(|()| torture.report()),
+    }
+}
+
+/// A run under way.
+pub(crate) struct Torture<'a> {
+    pub options: &'a Options,
+    pub progress: Progress<'a>,
+    pub rng: StdRng,
+    pub launch: Launch,
+    pub shared: Shared,
+    pub settled: Settled,
+    pub figures: Figures,
+    pub began: Instant,
+    round: u32,
+}
+
+impl<'a> Torture<'a> {
+    fn new(options: &'a Options, progress: Progress<'a>) -> Result<Self, TortureError> {
+        let mut rng = StdRng::seed_from_u64(options.seed);
+        let data = options.directory.join("data");
+        if data.exists() && std::fs::read_dir(&data).is_ok_and(|mut files| files.next().is_some()) {
+            let text = format!("{} is not empty; give another --storage-root-path", data.display());
+            return Err(TortureError::Setup(text));
+        }
+        let mut settings = settings(&mut rng, &data.display().to_string());
+        settings.extend(options.settings.iter().cloned());
+        let launch = Launch {
+            program: options.program.clone(),
+            data,
+            log: options.directory.join("server.log"),
+            settings,
+        };
+        Ok(Self {
+            options,
+            progress,
+            rng,
+            launch,
+            shared: Shared::default(),
+            settled: Settled::default(),
+            figures: Figures::default(),
+            began: Instant::now(),
+            round: 0,
+        })
+    }
+
+    pub fn is_time_left(&self) -> bool {
+        self.began.elapsed() < self.options.duration
+    }
+
+    pub fn is_broken(&self) -> bool {
+        !self.shared.violations.lock().is_empty()
+    }
+
+    fn rounds(&mut self) -> Result<(), TortureError> {
+        let mut server = self.start()?;
+        create_tables(&server)?;
+        while self.is_time_left() && !self.is_broken() {
+            self.change_settings();
+            let round = self.new_round(&server, false);
+            let run_ms = self.random_time_ms();
+            let killed = self.write_until_killed(server, &round, run_ms);
+            if let Some(sabotage) = self.options.sabotage {
+                sabotage(&self.launch.data);
+            }
+            let early = self.kill_starts()?;
+            server = self.start()?;
+            let rows = round.books.acknowledged_rows();
+            self.check(&server, &round)?;
+            (self.progress)(&format!(
+                "[{:7.1} s] round {}: killed after {} ms{}, ready in {} ms; {} rows acknowledged, {} in the tables",
+                self.began.elapsed().as_secs_f64(),
+                round.number,
+                killed.as_millis(),
+                if early == 0 { String::new() } else { format!(" and {early} times while starting") },
+                server.ready_after.as_millis(),
+                grouped(rows),
+                grouped(self.settled.rows()),
+            ));
+        }
+        self.last_check(server)
+    }
+
+    /// A clean stop, and everything once more.
+    pub fn last_check(&mut self, server: Server) -> Result<(), TortureError> {
+        self.stop(server);
+        let server = self.start()?;
+        let outcome =
+            Client::connect(server.mysql_port, Some(DATABASE), PATIENCE).map_err(Into::into).and_then(
+                |mut client| check_settled(&self.shared, &mut client, &self.settled, &mut self.figures),
+            );
+        if let Err(problem) = outcome {
+            self.violation(&format!("the last check could not be made: {}", problem.0));
+        }
+        self.stop(server);
+        Ok(())
+    }
+
+    fn stop(&mut self, server: Server) {
+        self.figures.stops += 1;
+        match server.stop(STOP_WITHIN) {
+            Some(status) if status.success() => {}
+            Some(status) => self.violation(&format!("a stop by SIGTERM ended with {status}")),
+            None => self.violation(&format!("a stop by SIGTERM took more than {} s", STOP_WITHIN.as_secs())),
+        }
+    }
+
+    pub fn violation(&self, text: &str) {
+        self.shared.violation(format!("{text}; the end of the server's log:\n{}", self.launch.log_tail()));
+    }
+
+    pub fn start(&mut self) -> Result<Server, TortureError> {
+        match self.launch.start()?.ready() {
+            Ok(server) => {
+                self.figures.ready_after(server.ready_after);
+                Ok(server)
+            }
+            Err(problem) => Err(self.not_ready(&problem)),
+        }
+    }
+
+    fn not_ready(&self, problem: &NotReady) -> TortureError {
+        self.violation(&format!("the server does not start: {problem}"));
+        TortureError::Setup(format!(
+            "the server does not start again: {problem}; its log ends with:\n{}",
+            self.launch.log_tail()
+        ))
+    }
+
+    /// Sometimes kills the server while it starts, up to three times in a row.
+    pub fn kill_starts(&mut self) -> Result<u64, TortureError> {
+        let mut killed = 0;
+        while killed < 3 && self.rng.random_bool(0.35) {
+            let (p50, _) = self.figures.ready_ms();
+            let within = Duration::from_micros(self.rng.random_range(0..=p50.max(5) * 1200));
+            if let Some(starting) = self.launch.start()?.kill_before_ready(within) {
+                // It was ready before: then it is killed as soon as it is.
+                match starting.ready() {
+                    Ok(server) => {
+                        self.figures.ready_after(server.ready_after);
+                        self.figures.kills_while_running += 1;
+                        server.kill();
+                    }
+                    Err(problem) => return Err(self.not_ready(&problem)),
+                }
+            } else {
+                self.figures.kills_while_starting += 1;
+                killed += 1;
+            }
+        }
+        Ok(killed)
+    }
+
+    pub fn new_round(&mut self, server: &Server, expects_refusals: bool) -> Round {
+        self.round += 1;
+        self.figures.rounds += 1;
+        Round {
+            number: self.round,
+            mysql_port: server.mysql_port,
+            http_port: server.http_port,
+            books: Default::default(),
+            is_over: AtomicBool::new(false),
+            is_killed: AtomicBool::new(false),
+            expects_refusals,
+        }
+    }
+
+    /// Most rounds last for a second or so, some only for some milliseconds.
+    fn random_time_ms(&mut self) -> u64 {
+        match self.rng.random_range(0..10) {
+            0..2 => self.rng.random_range(0..60),
+            2..8 => self.rng.random_range(100..2500),
+            _ => self.rng.random_range(2500..6000),
+        }
+    }
+
+    /// Other flushes in each round: of next to nothing all the time, of a little, or none.
+    fn change_settings(&mut self) {
+        let (age, bytes) = [("20", "3000"), ("250", "200000"), ("1000", "2000000"), ("60000", "67108864")]
+            [self.rng.random_range(0..4)];
+        for (name, value) in [("flush_age_ms", age), ("flush_bytes", bytes)] {
+            if let Some(setting) = self.launch.settings.iter_mut().find(|(key, _)| key == name) {
+                value.clone_into(&mut setting.1);
+            }
+        }
+    }
+
+    /// Runs the clients and `meanwhile` beside them; then ends the round.
+    pub fn with_clients<T>(&self, round: &Round, meanwhile: impl FnOnce() -> T) -> T {
+        let seed = self.options.seed;
+        std::thread::scope(|scope| {
+            for number in 0..self.options.writers.max(1) {
+                scope.spawn(move || write(&self.shared, round, number, seed));
+            }
+            for _ in 0..READERS {
+                scope.spawn(|| reader::read(&self.shared, round));
+            }
+            let outcome = meanwhile();
+            round.is_over.store(true, Ordering::SeqCst);
+            outcome
+        })
+    }
+
+    /// How long the server ran.
+    fn write_until_killed(&mut self, mut server: Server, round: &Round, run_ms: u64) -> Duration {
+        let began = Instant::now();
+        self.figures.kills_while_running += 1;
+        let (ended, resident) = self.with_clients(round, || {
+            while began.elapsed() < Duration::from_millis(run_ms) && server.ended().is_none() {
+                let left = Duration::from_millis(run_ms).saturating_sub(began.elapsed());
+                std::thread::sleep(left.min(Duration::from_millis(50)));
+            }
+            let resident = server.resident_bytes();
+            let ended = server.ended();
+            round.is_killed.store(true, Ordering::SeqCst);
+            server.kill();
+            (ended, resident)
+        });
+        if let Some(status) = ended {
+            self.violation(&format!("the server ended by itself: {status}"));
+        }
+        self.figures.resident_bytes_max = self.figures.resident_bytes_max.max(resident);
+        began.elapsed()
+    }
+
+    pub fn check(&mut self, server: &Server, round: &Round) -> Result<(), TortureError> {
+        let ports = Ports { mysql: server.mysql_port, http: server.http_port };
+        let outcome = check(&self.shared, round, ports, &mut self.settled, &mut self.figures);
+        self.figures.refusals(round.books.refusals());
+        outcome.map_err(|problem| {
+            self.violation(&format!("a check could not be made: {}", problem.0));
+            TortureError::Setup(format!("{}; see {}", problem.0, self.launch.log.display()))
+        })
+    }
+
+    fn report(mut self) -> Report {
+        self.figures.queries = self.shared.queries.load(Ordering::Relaxed);
+        let violations = std::mem::take(&mut *self.shared.violations.lock());
+        Report::new(self.options.seed, self.began.elapsed(), self.figures, violations)
+    }
+}
+
+/// Small limits, so that flushes, checkpoints, segments and large loads come often.
+fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {
+    let mut settings = vec![
+        ("flush_age_ms", "250".to_owned()),
+        ("flush_bytes", "200000".to_owned()),
+        ("wal_segment_bytes", "1048576".to_owned()),
+        ("checkpoint_every", "10".to_owned()),
+        ("large_load_bytes", "262144".to_owned()),
+        ("target_file_bytes", "1000000".to_owned()),
+    ];
+    if rng.random_bool(0.5) {
+        settings.push(("group_commit_wal_path", format!("{data}/wal-a;{data}/wal-b")));
+    }
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The database and its tables.
+pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
+    let failed = |failure: Failure| TortureError::Setup(format!("creating the tables: {failure:?}"));
+    let mut client = Client::connect(server.mysql_port, None, PATIENCE).map_err(failed)?;
+    client.run(&format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
+    for (name, interval_ms) in TABLES {
+        let sql = format!(
+            "CREATE TABLE {DATABASE}.{name} (load_id BIGINT NOT NULL, part INT NOT NULL, size INT NOT NULL, \
+             round INT NOT NULL, chk BIGINT NOT NULL, pad VARCHAR(200)) DUPLICATE KEY(load_id, part) \
+             DISTRIBUTED BY HASH(load_id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"{interval_ms}\")"
+        );
+        client.run(&sql).map_err(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,379 @@
+//! Damage to the files of a stopped server: found, refused with file and offset, and mended only as
+//! far as its owner said.
+
+use crate::support::Server;
+use crate::support::server::{command, program};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const TABLE: &str = "CREATE TABLE dt (id INT NOT NULL, name VARCHAR(50)) DUPLICATE KEY(id) \
+    DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"3600000\")";
+
+/// A killed server whose log has one frame for each of five loads, of ids 0 to 4, in a group without a
+/// commit; and in data files the id 100.
+fn killed_with_five_loads() -> Server {
+    let mut server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE db");
+    client.ok("USE db");
+    client.ok(TABLE);
+    client.ok("INSERT INTO dt VALUES (100, 'in a data file')");
+    assert!(server.stop().success());
+    server.start_again();
+    let mut client = server.connect_to("db");
+    client.ok("SET group_commit = async_mode");
+    for id in 0..5 {
+        client.ok(&format!("INSERT INTO dt VALUES ({id}, 'row {id}')"));
+    }
+    server.kill();
+    server
+}
+
+/// Starts the program on the data and waits until it gives up; what it says then.
+fn refusal(data: &Path) -> String {
+    let mut child = command(data).spawn().expect("the program runs");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("standard output is read");
+    if !line.is_empty() {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("the server started although it should not: {line}");
+    }
+    let mut error = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut error).expect("standard error is read");
+    assert!(!child.wait().expect("its status").success());
+    error.lines().filter(|line| line.starts_with("tributary: ")).collect()
+}
+
+fn wal(arguments: &[&str], data: &Path) -> Output {
+    let output =
+        program().arg("wal").args(arguments).arg("--storage-root-path").arg(data).output().expect("it runs");
+    assert!(output.status.code().is_some(), "{output:?}");
+    output
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The objects that a command with `--json` prints.
+fn objects(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn of_kind<'a>(objects: &'a [Value], what: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|object| object["what"] == what).collect()
+}
+
+/// File and offset of the frames that hold asynchronous data, in order.
+fn data_frames(data: &Path) -> Vec<(PathBuf, u64)> {
+    let objects = objects(&wal(&["inspect", "--json"], data));
+    let mut frames = Vec::new();
+    let mut last = None;
+    for object in &objects {
+        if object["what"] == "frame" {
+            let file = PathBuf::from(object["file"].as_str().expect("a path"));
+            last = Some((file, object["offset"].as_u64().expect("an offset")));
+        } else if object["kind"] == "data_async" {
+            frames.extend(last.take());
+        }
+    }
+    frames
+}
+
+fn flip(file: &Path, offset: u64) {
+    let mut bytes = std::fs::read(file).expect("the file");
+    bytes[offset as usize] ^= 0x40;
+    std::fs::write(file, bytes).expect("written");
+}
+
+fn ids(server: &Server) -> Vec<String> {
+    let mut client = server.connect_to("db");
+    client.ok("SYNC");
+    client.rows("SELECT id FROM dt ORDER BY id")
+}
+
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .expect("the directory")
+        .map(|file| file.expect("a file").path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), std::fs::read(path).expect("the file")))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The largest file of the kind in the table's directory.
+fn file_of_table(server: &Server, suffix: &str) -> PathBuf {
+    let tables = server.data().join("tables/db");
+    let table = std::fs::read_dir(&tables).expect("tables").next().expect("one").expect("a table").path();
+    let folder = if suffix == ".json" { table.join("_delta_log") } else { table };
+    let files = std::fs::read_dir(folder).expect("files").map(|file| file.expect("a file").path());
+    files
+        .filter(|path| path.to_string_lossy().ends_with(suffix))
+        .max_by_key(|path| path.file_name().map(ToOwned::to_owned))
+        .expect("there is one")
+}
+
+#[test]
+fn the_log_of_a_stopped_server_is_listed_and_that_of_a_running_one_is_not() {
+    let mut server = killed_with_five_loads();
+    let listed = objects(&wal(&["inspect", "--json"], &server.data()));
+    let loads: Vec<&Value> = listed.iter().filter(|object| object["kind"] == "data_async").collect();
+    assert_eq!(loads.len(), 5, "{listed:#?}");
+    for (number, load) in loads.iter().enumerate() {
+        assert_eq!((&load["table_name"], &load["rows"]), (&Value::from("db.dt"), &Value::from(1)));
+        assert_eq!(load["load"], number);
+        assert_eq!(load["txn"], loads[0]["txn"]);
+    }
+    let log = of_kind(&listed, "log")[0];
+    assert!(log["end_lsn"].as_u64() > log["first_lsn"].as_u64());
+    let shown = text(&wal(&["inspect"], &server.data()));
+    assert!(shown.contains("data_async, db.dt (table 1)") && shown.contains("checksum right"), "{shown}");
+    server.start_again();
+    let refused = wal(&["inspect"], &server.data());
+    assert!(!refused.status.success());
+    assert!(text(&refused).contains("in use by another server"), "{}", text(&refused));
+    let refused = wal(&["repair", "--cut"], &server.data());
+    assert!(text(&refused).contains("in use by another server"), "{}", text(&refused));
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn a_torn_end_of_the_log_is_cut_and_said_in_the_servers_log() {
+    let mut server = killed_with_five_loads();
+    let (file, last) = data_frames(&server.data()).pop().expect("five frames");
+    let mut bytes = std::fs::read(&file).expect("the segment");
+    // As a write leaves it that was cut off after 100 bytes: a frame begins and does not end.
+    let end = (last as usize..).find(|&at| bytes[at..at + 64] == [0; 64]).expect("the end is zeros");
+    let begun: Vec<u8> = bytes[last as usize..last as usize + 100.min(end - last as usize)].to_vec();
+    let begins_at = objects(&wal(&["inspect", "--json"], &server.data()))
+        .iter()
+        .filter(|object| object["what"] == "frame" && object["file"] == file.display().to_string())
+        .map(|frame| frame["offset"].as_u64().unwrap_or(0) + frame["bytes"].as_u64().unwrap_or(0))
+        .max()
+        .expect("a frame") as usize;
+    bytes[begins_at..begins_at + begun.len()].copy_from_slice(&begun);
+    std::fs::write(&file, bytes).expect("written");
+    let shown = wal(&["inspect"], &server.data());
+    assert!(shown.status.success(), "a torn end is no damage");
+    assert!(text(&shown).contains("unfinished write at the end, never acknowledged"), "{}", text(&shown));
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+    let log = server.log();
+    assert!(log.contains("ends with an unfinished write, which was never acknowledged; it is cut"), "{log}");
+    assert!(
+        log.contains(&file.display().to_string()) && log.contains(&format!("offset={begins_at}")),
+        "{log}"
+    );
+}
+
+#[test]
+fn damage_within_the_log_is_refused_and_skipped_only_by_name() {
+    let mut server = killed_with_five_loads();
+    let (file, offset) = data_frames(&server.data())[2].clone();
+    flip(&file, offset + 60);
+    let error = refusal(&server.data());
+    let place = format!("{} at byte {offset}", file.display());
+    assert!(error.contains("the write-ahead log is damaged") && error.contains(&place), "{error}");
+    assert!(error.contains("tributary wal inspect") && error.contains("would be lost"), "{error}");
+
+    let inspected = wal(&["inspect"], &server.data());
+    assert_eq!(inspected.status.code(), Some(1));
+    assert!(
+        text(&inspected).contains(&format!("DAMAGE; what follows is readable: {place}")),
+        "{}",
+        text(&inspected)
+    );
+
+    let before = contents(&server.data().join("wal"));
+    let proposed = wal(&["repair"], &server.data());
+    assert_eq!(proposed.status.code(), Some(1), "{}", text(&proposed));
+    let name = format!("{}:{offset}", file.file_name().expect("a name").to_string_lossy());
+    assert!(text(&proposed).contains(&format!("`--skip {name}` would lose only")), "{}", text(&proposed));
+    let wrong = wal(&["repair", "--skip", "wal-00000000000000000000.log:1"], &server.data());
+    assert!(text(&wrong).contains("no damage at the place that --skip names"), "{}", text(&wrong));
+    assert_eq!(contents(&server.data().join("wal")), before, "nothing was changed");
+
+    let repaired = wal(&["repair", "--skip", &name, "--json"], &server.data());
+    assert!(repaired.status.success(), "{}", text(&repaired));
+    let report = &objects(&repaired)[0];
+    assert_eq!(report["lost"]["within"]["1"]["async_loads"], 1, "{report:#}");
+    let backup = PathBuf::from(report["backup"].as_str().expect("a path"));
+    let saved = std::fs::read(backup.join(file.file_name().expect("a name"))).expect("the backup");
+    assert!(before.iter().any(|(path, bytes)| *path == file && *bytes == saved));
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "3", "4", "100"]);
+    assert!(server.log().contains("a repair has skipped a damaged place"), "{}", server.log());
+    server.kill();
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "3", "4", "100"]);
+}
+
+#[test]
+fn a_damaged_log_is_cut_before_its_first_damage() {
+    let mut server = killed_with_five_loads();
+    let (file, offset) = data_frames(&server.data())[2].clone();
+    flip(&file, offset + 60);
+    let repaired = wal(&["repair", "--cut", "--json"], &server.data());
+    assert!(repaired.status.success(), "{}", text(&repaired));
+    let report = &objects(&repaired)[0];
+    assert_eq!(report["lost"]["behind"]["1"]["rows"], 2, "{report:#}");
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "100"]);
+    server.connect_to("db").ok("INSERT INTO dt VALUES (5, 'after')");
+    server.kill();
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "5", "100"]);
+    let sound = {
+        server.kill();
+        wal(&["repair"], &server.data())
+    };
+    assert!(sound.status.success() && text(&sound).contains("no damage"), "{}", text(&sound));
+}
+
+#[test]
+fn a_damaged_catalog_is_refused_with_its_path_and_the_remedy() {
+    let mut server = killed_with_five_loads();
+    let catalog = server.data().join("catalog.db");
+    // What the journal holds goes into the file when it is opened and closed in order.
+    server.start_again();
+    assert!(server.stop().success());
+    let whole = std::fs::read(&catalog).expect("the catalog");
+    for page in (0..whole.len()).step_by(4096) {
+        let mut damaged = whole.clone();
+        damaged[page..page + 100].fill(0x5a);
+        std::fs::write(&catalog, damaged).expect("written");
+        let error = refusal(&server.data());
+        assert!(error.contains(&format!("the catalog {} is damaged", catalog.display())), "{page}: {error}");
+        assert!(error.contains("Restore"), "{error}");
+        if page > 4096 * 6 {
+            break;
+        }
+    }
+    std::fs::write(&catalog, whole).expect("written");
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn a_catalog_that_is_gone_does_not_make_the_rows_nobodys() {
+    let mut server = killed_with_five_loads();
+    let catalog = server.data().join("catalog.db");
+    let saved = server.scratch().join("saved");
+    std::fs::create_dir(&saved).expect("a directory");
+    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+        if server.data().join(name).exists() {
+            std::fs::rename(server.data().join(name), saved.join(name)).expect("moved");
+        }
+    }
+    for is_empty in [false, true] {
+        if is_empty {
+            std::fs::write(&catalog, b"").expect("written");
+        }
+        let error = refusal(&server.data());
+        assert!(error.contains(&format!("the catalog {} is missing or empty", catalog.display())), "{error}");
+    }
+    for file in std::fs::read_dir(&saved).expect("the directory") {
+        let file = file.expect("a file");
+        std::fs::rename(file.path(), server.data().join(file.file_name())).expect("moved back");
+    }
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn a_damaged_entry_of_a_delta_log_is_refused_with_file_and_offset() {
+    let mut server = killed_with_five_loads();
+    let entry = file_of_table(&server, ".json");
+    let whole = std::fs::read(&entry).expect("the entry");
+    let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut garbled = whole.clone();
+    garbled[10..20].fill(0xff);
+    for damaged in [&b""[..], &whole[..whole.len() / 2], &garbled] {
+        std::fs::write(&entry, damaged).expect("written");
+        let error = refusal(&server.data());
+        assert!(error.contains("the Delta log is damaged") && error.contains(&name), "{error}");
+        assert!(error.contains("at byte") && error.contains("Restore the file"), "{error}");
+        assert!(error.len() < 1500, "no backtrace: {error}");
+    }
+    std::fs::write(&entry, whole).expect("written");
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn a_data_file_that_is_gone_or_cut_short_fails_queries_of_its_table_by_name() {
+    let mut server = killed_with_five_loads();
+    let file = file_of_table(&server, ".parquet");
+    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let whole = std::fs::read(&file).expect("the file");
+    for damaged in [None, Some(&whole[..whole.len() / 2]), Some(&b""[..])] {
+        match damaged {
+            Some(bytes) => std::fs::write(&file, bytes).expect("written"),
+            None => std::fs::remove_file(&file).expect("removed"),
+        }
+        server.start_again();
+        let mut client = server.connect_to("db");
+        let error = client.error("SELECT MAX(name) FROM dt");
+        assert!(error.message.contains(&name), "{error}");
+        client.ok("CREATE TABLE other (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+        client.ok("INSERT INTO other VALUES (1)");
+        assert_eq!(client.value("SELECT MAX(id) FROM other"), "1", "other tables are unharmed");
+        client.ok("DROP TABLE other");
+        server.kill();
+    }
+    std::fs::write(&file, whole).expect("written");
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn a_log_whose_directory_is_gone_is_missed() {
+    let mut server = killed_with_five_loads();
+    let (log, away) = (server.data().join("wal"), server.scratch().join("away"));
+    std::fs::rename(&log, &away).expect("moved");
+    for is_there in [false, true] {
+        if is_there {
+            std::fs::create_dir_all(&log).expect("an empty directory, as of a disk that is not mounted");
+        }
+        let error = refusal(&server.data());
+        assert!(error.contains(&format!("the write-ahead log {} was used", log.display())), "{error}");
+        assert!(error.contains("Mount its disk"), "{error}");
+    }
+    let _ = std::fs::remove_dir_all(&log);
+    std::fs::rename(&away, &log).expect("moved back");
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
+fn rows_stay_when_directories_of_logs_are_added_and_taken_away() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let (a, b) = (server.scratch().join("a"), server.scratch().join("b"));
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE db");
+    client.ok("USE db");
+    client.ok(TABLE);
+    drop(client);
+    let mut expected = Vec::new();
+    let one = a.display().to_string();
+    let two = format!("{};{}", a.display(), b.display());
+    for (round, dirs) in [&one, &two, &one, &two].into_iter().enumerate() {
+        server.kill();
+        server.set("group_commit_wal_path", dirs);
+        server.start_again();
+        let mut client = server.connect_to("db");
+        client.ok("SET group_commit = async_mode");
+        client.ok(&format!("INSERT INTO dt VALUES ({round}, 'x')"));
+        expected.push(round.to_string());
+        assert_eq!(ids(&server), expected);
+    }
+}

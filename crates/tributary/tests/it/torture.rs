@@ -1,0 +1,84 @@
+//! A short `tributary torture`, and a proof that it would find what is missing.
+
+use crate::support::server::program;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+use tributary_torture::{Options, run};
+
+fn torture(arguments: &[&str]) -> Output {
+    program().arg("torture").arg("--json").args(arguments).output().expect("the program runs")
+}
+
+fn report(output: &Output) -> Value {
+    let (text, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}\n{log}"))
+}
+
+fn assert_good(output: &Output) -> Value {
+    let report = report(output);
+    assert_eq!(report["ok"], true, "{report:#}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+    for name in ["lost_rows", "doubled_rows", "half_rows", "changed_rows", "strange_rows"] {
+        assert_eq!(report["figures"][name], 0, "{name}");
+    }
+    assert!(report["figures"]["acknowledged"]["async"]["rows"].as_u64() > Some(0), "{report:#}");
+    report
+}
+
+#[test]
+fn a_server_that_is_killed_again_and_again_keeps_every_acknowledged_row_once() {
+    let report = assert_good(&torture(&["--duration", "12s", "--seed", "1"]));
+    assert!(report["figures"]["kills_while_running"].as_u64() > Some(0), "{report:#}");
+}
+
+#[test]
+fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
+    let output = torture(&["--duration", "12s", "--seed", "1", "--full-disk"]);
+    if output.status.code() == Some(2) {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let report = assert_good(&output);
+    assert!(report["figures"]["disks_filled"].as_u64() > Some(0), "{report:#}");
+    assert!(report["figures"]["refused_loads"].as_u64() > Some(0), "{report:#}");
+}
+
+/// The newest segment of each log ends where it began.
+fn empty_the_newest_segments(data: &Path) {
+    for log in ["wal", "wal-a", "wal-b"] {
+        let Ok(files) = std::fs::read_dir(data.join(log)) else { continue };
+        let newest = files
+            .map(|file| file.expect("a file").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+            .max();
+        if let Some(newest) = newest {
+            let bytes = std::fs::read(&newest).expect("a segment");
+            let mut emptied = bytes[..4096].to_vec();
+            emptied.resize(bytes.len(), 0);
+            std::fs::write(&newest, emptied).expect("the segment is written");
+        }
+    }
+}
+
+#[test]
+fn acknowledged_rows_that_vanish_from_the_log_are_found_missing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let report = run(
+        &Options {
+            program: env!("CARGO_BIN_EXE_tributary").into(),
+            directory: directory.path().to_owned(),
+            duration: Duration::from_secs(60),
+            seed: 1,
+            writers: 6,
+            full_disk: false,
+            settings: vec![("flush_age_ms".to_owned(), "60000".to_owned())],
+            sabotage: Some(empty_the_newest_segments),
+        },
+        &|_| {},
+    )
+    .expect("torture runs");
+    assert!(!report.is_good());
+    assert!(report.figures.lost_rows > 0, "{report}");
+}

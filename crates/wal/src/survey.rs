@@ -1,0 +1,287 @@
+//! Looking at a log without changing it, damage or not.
+//!
+//! Recovery stops at the first damage; a survey goes on behind it, so that whoever has to decide
+//! knows what is there and what is gone. Not its business: what an entry means, and what to do
+//! (that is [`crate::repair`]).
+
+#[cfg(test)]
+mod tests;
+
+use crate::disk::{DirLock, Disk, OpenMode};
+use crate::entry::Entry;
+use crate::error::WalError;
+use crate::recovery::{SegmentFile, list_files};
+use crate::segment::format::{
+    ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader, decode_entry,
+};
+use crate::segment::reader::{Frame, NoFrame, SegmentReader};
+use bytes::Bytes;
+use std::path::{Path, PathBuf};
+use tributary_types::Lsn;
+
+/// One thing that a survey came upon, in the order of the log.
+#[derive(Clone, Debug)]
+pub enum Found {
+    Segment(Segment),
+    Frame(FrameInfo),
+    /// An entry of the frame before. Its checksum was right.
+    Entry {
+        lsn: Lsn,
+        entry: Entry,
+    },
+    Damage(Damage),
+}
+
+/// A segment file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub file: PathBuf,
+    /// The LSN that its name says.
+    pub first: Lsn,
+    pub file_bytes: u64,
+    /// The transaction id that its header says is greater than all before; `None` without a valid header.
+    pub header_value: Option<u64>,
+}
+
+/// A frame whose checksums are right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    pub file: PathBuf,
+    pub offset: u64,
+    pub lsn: Lsn,
+    /// With its header.
+    pub bytes: u64,
+    pub entries: u32,
+}
+
+/// A place where frames should be and are not.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    pub file: PathBuf,
+    pub offset: u64,
+    /// The LSN of the first byte that is gone.
+    pub lsn: Lsn,
+    /// How far it reaches, as far as can be seen: to the next valid frame or the next segment.
+    pub bytes: u64,
+    pub reason: String,
+    pub kind: DamageKind,
+    /// Entries that can be made out in the damaged bytes. Their checksum is wrong: any of it may be.
+    pub remains: Vec<Entry>,
+}
+
+/// What kind of damage it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// An unfinished write at the end of the log, never acknowledged. A start cuts it.
+    TornTail,
+    /// Valid frames follow in the same file, or in the next.
+    Hole,
+    /// The header of a segment is broken: none of its frames can be trusted.
+    Header,
+}
+
+/// What the whole log is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub segments: usize,
+    pub frames: u64,
+    pub entries: u64,
+    pub first_lsn: Lsn,
+    /// Behind the last valid frame.
+    pub end_lsn: Lsn,
+    /// Greater than every transaction id in headers and valid entries.
+    pub header_value: u64,
+}
+
+/// A log directory that nobody else has open.
+pub struct Survey<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) dir: PathBuf,
+    _lock: DirLock,
+}
+
+impl<'a> Survey<'a> {
+    /// Locks the directory.
+    ///
+    /// # Errors
+    /// [`WalError::Locked`] while a server runs, [`WalError::Io`].
+    pub fn open(disk: &'a dyn Disk, dir: &Path) -> Result<Self, WalError> {
+        let lock = disk
+            .lock_dir(dir)
+            .map_err(|error| WalError::io("lock", dir, error))?
+            .ok_or_else(|| WalError::Locked { dir: dir.to_owned() })?;
+        Ok(Self { disk, dir: dir.to_owned(), _lock: lock })
+    }
+
+    /// The log's directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Shows everything to `visit`, from the oldest segment to the end.
+    ///
+    /// # Errors
+    /// [`WalError::Io`] and [`WalError::UnknownFormat`]; damage is no error here.
+    pub fn walk(&self, visit: &mut dyn FnMut(Found)) -> Result<Totals, WalError> {
+        let (segments, _) = list_files(self.disk, &self.dir)?;
+        let first_lsn = segments.first().map_or(Lsn(0), |segment| segment.first);
+        let totals = Totals { segments: segments.len(), first_lsn, end_lsn: first_lsn, ..Totals::default() };
+        let mut walk = Walk { disk: self.disk, visit, totals };
+        for (at, segment) in segments.iter().enumerate() {
+            walk.segment(segment, segments.get(at + 1).map(|next| next.first))?;
+        }
+        Ok(walk.totals)
+    }
+
+    /// All damage, in the order of the log.
+    ///
+    /// # Errors
+    /// Those of [`Survey::walk`].
+    pub fn damage(&self) -> Result<Vec<Damage>, WalError> {
+        let mut all = Vec::new();
+        self.walk(&mut |found| {
+            if let Found::Damage(damage) = found {
+                all.push(damage);
+            }
+        })?;
+        Ok(all)
+    }
+}
+
+struct Walk<'a> {
+    disk: &'a dyn Disk,
+    visit: &'a mut dyn FnMut(Found),
+    totals: Totals,
+}
+
+impl Walk<'_> {
+    fn segment(&mut self, segment: &SegmentFile, limit: Option<Lsn>) -> Result<(), WalError> {
+        let opened = SegmentReader::open(self.disk, &segment.path, segment.first);
+        let header = opened.as_ref().ok().map(SegmentReader::header);
+        (self.visit)(Found::Segment(Segment {
+            file: segment.path.clone(),
+            first: segment.first,
+            file_bytes: segment.file_bytes,
+            header_value: header.map(|header| header.value),
+        }));
+        match opened {
+            Ok(reader) => {
+                self.totals.header_value = self.totals.header_value.max(reader.header().value);
+                self.frames(reader, limit)
+            }
+            Err(WalError::Damaged { file, offset, reason }) => {
+                let bytes = limit.map_or(segment.file_bytes, |limit| {
+                    SEGMENT_HEADER_BYTES + limit.0.saturating_sub(segment.first.0)
+                });
+                let kind = DamageKind::Header;
+                let remains = Vec::new();
+                (self.visit)(Found::Damage(Damage {
+                    file,
+                    offset,
+                    lsn: segment.first,
+                    bytes,
+                    reason,
+                    kind,
+                    remains,
+                }));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn frames(&mut self, mut reader: SegmentReader, limit: Option<Lsn>) -> Result<(), WalError> {
+        while limit.is_none_or(|limit| reader.lsn() < limit) {
+            let (offset, lsn) = (reader.offset(), reader.lsn());
+            let none = match reader.next_frame()? {
+                Ok(frame) if limit.is_none_or(|limit| frame.end() <= limit) => {
+                    self.frame(&reader, &frame);
+                    continue;
+                }
+                Ok(frame) => NoFrame {
+                    reason: "a frame goes beyond the beginning of the next segment",
+                    torn_bytes: frame.end().0 - lsn.0,
+                },
+                Err(none) => none,
+            };
+            let behind = reader
+                .frame_behind(offset)?
+                .filter(|&place| limit.is_none_or(|limit| reader.lsn_at(place) < limit));
+            let (bytes, kind) = match (behind, limit) {
+                (Some(place), _) => (place - offset, DamageKind::Hole),
+                (None, Some(limit)) => (limit.0 - lsn.0, DamageKind::Hole),
+                (None, None) if none.torn_bytes == 0 => return Ok(()),
+                (None, None) => (none.torn_bytes, DamageKind::TornTail),
+            };
+            let remains = remains(self.disk, reader.path(), offset, bytes)?;
+            (self.visit)(Found::Damage(Damage {
+                file: reader.path().to_owned(),
+                offset,
+                lsn,
+                bytes,
+                reason: none.reason.to_owned(),
+                kind,
+                remains,
+            }));
+            match behind {
+                Some(place) => reader.go_on_at(place),
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, reader: &SegmentReader, frame: &Frame) {
+        self.totals.frames += 1;
+        self.totals.end_lsn = frame.end();
+        (self.visit)(Found::Frame(FrameInfo {
+            file: reader.path().to_owned(),
+            offset: frame.offset,
+            lsn: frame.lsn,
+            bytes: frame.end().0 - frame.lsn.0,
+            entries: frame.entries,
+        }));
+        let mut offset = 0;
+        for _ in 0..frame.entries {
+            let Some((entry, next)) = decode_entry(&frame.payload, offset) else { return };
+            self.totals.entries += 1;
+            self.totals.header_value = self.totals.header_value.max(entry.txn.0.saturating_add(1));
+            let lsn = Lsn(frame.lsn.0 + (FRAME_HEADER_BYTES + offset) as u64);
+            (self.visit)(Found::Entry { lsn, entry });
+            offset = next;
+        }
+    }
+}
+
+/// Entries that can be made out in damaged bytes, as long as one follows the other without a gap.
+fn remains(disk: &dyn Disk, path: &Path, offset: u64, bytes: u64) -> Result<Vec<Entry>, WalError> {
+    /// More than this of damaged bytes is not looked at.
+    const LOOKED_AT_MAX: u64 = 64 << 20;
+    let failed = |error| WalError::io("read", path, error);
+    let file = disk.open(path, OpenMode::Existing).map_err(failed)?;
+    let mut damaged = vec![0; bytes.min(LOOKED_AT_MAX) as usize];
+    let read = file.read_at(&mut damaged, offset).map_err(failed)?;
+    damaged.truncate(read);
+    let Some(payload) = damaged.get(FRAME_HEADER_BYTES..) else { return Ok(Vec::new()) };
+    // The header may be what is broken: then its count means nothing.
+    let announced = FrameHeader::decode(&damaged).map_or(u32::MAX, |header| header.entries);
+    let payload = Bytes::copy_from_slice(payload);
+    let (mut entries, mut at) = (Vec::new(), 0);
+    while (entries.len() as u32) < announced && at + ENTRY_HEADER_BYTES <= payload.len() {
+        // An entry of kind 0 is what zeros look like.
+        match decode_entry(&payload, at).filter(|(entry, _)| entry.kind != 0) {
+            Some((entry, next)) => {
+                entries.push(entry);
+                at = next;
+            }
+            None => break,
+        }
+    }
+    Ok(entries)
+}
+
+/// The header of a segment, if it is valid.
+pub(crate) fn header_of(disk: &dyn Disk, path: &Path, first: Lsn) -> Option<SegmentHeader> {
+    SegmentReader::open(disk, path, first).ok().map(|reader| reader.header())
+}

@@ -2,10 +2,9 @@ use super::*;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
-use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, ErrorCode, Label, SchemaVersion, SqlError, TableDef, TableId,
-    TableProperties, TableRef, TableSchema, TxnId,
+    ColumnDef, DataType, DbId, ErrorCode, Label, SchemaVersion, SqlError, TableDef, TableId, TableRef,
+    TableSchema, TxnId,
 };
 
 async fn open(dir: &TempDir) -> Catalog {
@@ -23,33 +22,12 @@ fn name(db: &str, table: &str) -> TableRef {
 }
 
 fn column(id: u32, name: &str) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.into(),
-        physical_name: name.into(),
-        data_type: DataType::Int,
-        nullable: true,
-        is_key: id == 1,
-        default: None,
-        comment: String::new(),
-    }
+    ColumnDef { is_key: id == 1, ..ColumnDef::new(id, name, DataType::Int) }
 }
 
 fn def(db_id: DbId, id: TableId, name: &str) -> TableDef {
-    let schema =
-        TableSchema { version: SchemaVersion(1), columns: vec![column(1, "a")], next_column_id: ColumnId(2) };
-    TableDef {
-        id,
-        db_id,
-        db: "d".into(),
-        name: name.into(),
-        schema: Arc::new(schema),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties: TableProperties::default(),
-        comment: String::new(),
-        location: format!("tables/d/{name}-{id}"),
-    }
+    let schema = TableSchema::new(SchemaVersion(1), vec![column(1, "a")]);
+    TableDef { db_id, ..TableDef::new(id, "d", name, schema) }
 }
 
 async fn create(catalog: &Catalog, name: &str) -> Arc<TableDef> {

@@ -4,78 +4,24 @@ use crate::{Block, Decoded, blocks_to_batches};
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
 use std::sync::Arc;
-use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Distribution, SchemaVersion, TableDef, TableId,
-    TableProperties, TableSchema, table::Buckets,
-};
+use tributary_types::{ColumnDef, DataType, SchemaVersion, TableDef, TableId, TableSchema};
 
 /// A nullable column without a default.
 pub(crate) fn column(id: u32, name: &str, data_type: DataType) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        physical_name: format!("col-{id}"),
-        data_type,
-        nullable: true,
-        is_key: false,
-        default: None,
-        comment: String::new(),
-    }
-}
-
-pub(crate) fn not_null(mut column: ColumnDef) -> ColumnDef {
-    column.nullable = false;
-    column
-}
-
-pub(crate) fn with_default(mut column: ColumnDef, default: DefaultValue) -> ColumnDef {
-    column.default = Some(default);
-    column
+    ColumnDef { physical_name: format!("col-{id}"), ..ColumnDef::new(id, name, data_type) }
 }
 
 pub(crate) fn schema(columns: Vec<ColumnDef>) -> Arc<TableSchema> {
-    let next_column_id = ColumnId(columns.iter().map(|column| column.id.0 + 1).max().unwrap_or(0));
-    Arc::new(TableSchema { version: SchemaVersion(3), columns, next_column_id })
+    Arc::new(TableSchema::new(SchemaVersion(3), columns))
 }
 
 pub(crate) fn table(columns: Vec<ColumnDef>) -> Arc<TableDef> {
-    Arc::new(TableDef {
-        id: TableId(7),
-        db_id: DbId(1),
-        db: "db".into(),
-        name: "t".into(),
-        schema: schema(columns),
-        has_key_clause: false,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties: TableProperties::default(),
-        comment: String::new(),
-        location: "db/t".into(),
-    })
-}
-
-/// One column of each type.
-pub(crate) fn all_types() -> Vec<DataType> {
-    vec![
-        DataType::Boolean,
-        DataType::TinyInt,
-        DataType::SmallInt,
-        DataType::Int,
-        DataType::BigInt,
-        DataType::LargeInt,
-        DataType::Float,
-        DataType::Double,
-        DataType::Decimal { precision: 10, scale: 2 },
-        DataType::Date,
-        DataType::DateTime { scale: 3 },
-        DataType::Char { bytes: 8 },
-        DataType::Varchar { bytes: 16 },
-        DataType::String,
-        DataType::Json,
-    ]
+    let schema = TableSchema::new(SchemaVersion(3), columns);
+    Arc::new(TableDef { has_key_clause: false, ..TableDef::new(TableId(7), "db", "t", schema) })
 }
 
 pub(crate) fn all_types_table() -> Arc<TableDef> {
-    let columns = all_types().into_iter().enumerate();
+    let columns = DataType::EXAMPLES.into_iter().enumerate();
     table(columns.map(|(id, data_type)| column(id as u32, &format!("c{id}"), data_type)).collect())
 }
 

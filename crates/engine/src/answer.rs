@@ -19,12 +19,16 @@ pub(crate) struct LoadInfo<'a> {
 impl LoadInfo<'_> {
     /// `{'label':'…', 'status':'…', 'txnId':'…'}` with the keys that apply after it.
     pub fn text(&self) -> String {
-        let mut text = format!(
-            "{{'label':'{}', 'status':'{}', 'txnId':'{}'",
-            self.label.map_or("", Label::as_str),
-            self.status,
-            self.txn.map(|txn| txn.to_string()).unwrap_or_default()
-        );
+        let mut text = String::with_capacity(192);
+        for part in
+            ["{'label':'", self.label.map_or("", Label::as_str), "', 'status':'", self.status, "', 'txnId':'"]
+        {
+            text.push_str(part);
+        }
+        if let Some(txn) = self.txn {
+            text.push_str(itoa::Buffer::new().format(txn.0));
+        }
+        text.push('\'');
         let mut add = |key: &str, value: &str| {
             text.push_str(", '");
             text.push_str(key);

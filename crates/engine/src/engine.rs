@@ -260,18 +260,20 @@ impl Engine {
 
     /// The clock of a load in a time zone; without one in that of the server.
     pub(crate) fn load_clock(&self, zone: Option<&str>) -> Result<LoadClock, SqlError> {
-        let globals = self.global_variables();
-        let zone = zone.unwrap_or_else(|| globals.value("time_zone")).to_owned();
-        if !time_zone::is_known(&zone) {
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!(
-                    "Unknown or incorrect time zone: '{zone}'; use an offset like +08:00 or a name like Asia/Shanghai"
-                ),
-            ));
-        }
+        let zone = match zone {
+            None => self.globals.read().hot().zone,
+            Some(name) if time_zone::is_known(name) => time_zone::Zone::named(name),
+            Some(name) => {
+                return Err(SqlError::detail(
+                    ErrorCode::Unknown,
+                    format!(
+                        "Unknown or incorrect time zone: '{name}'; use an offset like +08:00 or a name like Asia/Shanghai"
+                    ),
+                ));
+            }
+        };
         let unix_micros = unix_ms() * 1000;
-        let utc_offset_seconds = time_zone::Zone::named(&zone).offset_seconds(unix_micros);
+        let utc_offset_seconds = zone.offset_seconds(unix_micros);
         Ok(LoadClock {
             now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
             utc_offset_seconds,

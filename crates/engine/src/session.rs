@@ -144,7 +144,8 @@ impl EngineSession {
             return Ok(());
         }
         let statement = tributary_sql::parse(text)?;
-        self.run(statement, &[], out).await
+        // Boxed: its states are many, and the hot INSERT should not carry room for them.
+        Box::pin(self.run(statement, &[], out)).await
     }
 
     /// Runs a parsed statement; `params` are the values of its `?`.

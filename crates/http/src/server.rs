@@ -126,7 +126,7 @@ impl Server {
     async fn connection(self, stream: TcpStream, peer: SocketAddr, _permit: OwnedSemaphorePermit) {
         // Only latency is lost without it.
         let _ = stream.set_nodelay(true);
-        let abort = self.abort.clone();
+        let abort = self.abort.child_token();
         tokio::select! {
             () = abort.cancelled() => {}
             result = self.serve_connection(stream, peer) => {
@@ -138,16 +138,18 @@ impl Server {
     }
 
     async fn serve_connection(
-        self,
+        &self,
         stream: TcpStream,
         peer: SocketAddr,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let unread = Arc::new(AtomicBool::new(false));
+        let unread = AtomicBool::new(false);
         let service = service_fn(|request| {
-            let answer = self.clone().answer(request, peer.ip(), Arc::clone(&unread));
+            let answer = self.answer(request, peer.ip(), &unread);
             Box::pin(async move { Ok::<_, Infallible>(answer.await) })
         });
         let mut connection = self.builder().serve_connection(TokioIo::new(stream), service);
+        // A token of its own: connections do not meet at the lock of the server's token.
+        let shutdown = self.shutdown.child_token();
         let mut stopping = false;
         loop {
             tokio::select! {
@@ -155,7 +157,7 @@ impl Server {
                     done?;
                     break;
                 }
-                () = self.shutdown.cancelled(), if !stopping => stopping = true,
+                () = shutdown.cancelled(), if !stopping => stopping = true,
             }
             Pin::new(&mut connection).graceful_shutdown();
         }
@@ -181,10 +183,10 @@ impl Server {
 
     /// Answers one request and leaves the connection ready for the next, or marks it unread.
     async fn answer(
-        self,
+        &self,
         request: Request<Incoming>,
         peer: IpAddr,
-        unread: Arc<AtomicBool>,
+        unread: &AtomicBool,
     ) -> Response<ReplyBody> {
         let (head, body) = request.into_parts();
         let route = Route::of(&head.method, head.uri.path());
@@ -197,7 +199,7 @@ impl Server {
             options.streaming_load_max_bytes(),
             options.body_idle_timeout,
         );
-        let task = self.requests.spawn(self.handler.handle(route, head, wire, peer));
+        let task = self.requests.spawn(self.handler.clone().handle(route, head, wire, peer));
         let Handled { mut response, rest } = task.await.unwrap_or_else(|error| {
             tracing::error!(%error, "an HTTP handler panicked");
             Handled::panicked(is_load)

@@ -116,7 +116,7 @@ impl Ingest {
             })),
             clock,
             metrics,
-            memory: MemoryBudget::new(options.memory_limit_bytes),
+            memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
             timer: OnceLock::new(),
             tasks: Tasks::current(),
         });

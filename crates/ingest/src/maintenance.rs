@@ -42,7 +42,7 @@ impl Ingest {
         loop {
             tokio::select! {
                 biased;
-                () = self.core.memory.pressed() => {}
+                () = self.core.memory.flush_wanted() => {}
                 () = tasks::sleep(LOOK_INTERVAL) => {}
             }
             self.flush_due().await;
@@ -117,7 +117,8 @@ impl Ingest {
 
     async fn flush(&self, table: &Table) {
         let started = self.core.clock.now();
-        match table.flush().await {
+        let memory = Arc::clone(&self.core.memory);
+        match table.flush_with(Arc::new(move |bytes| memory.encoded(bytes))).await {
             Ok(Some(report)) => {
                 let metrics = &self.core.metrics;
                 metrics.flushes.inc();

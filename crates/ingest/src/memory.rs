@@ -20,7 +20,7 @@ pub struct MemoryBudget {
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
     freed: Notify,
-    pressed: Notify,
+    flush_wanted: Notify,
 }
 
 impl MemoryBudget {
@@ -32,7 +32,7 @@ impl MemoryBudget {
             in_groups: AtomicU64::new(0),
             in_memtables: AtomicU64::new(0),
             freed: Notify::new(),
-            pressed: Notify::new(),
+            flush_wanted: Notify::new(),
         }
     }
 
@@ -70,7 +70,7 @@ impl MemoryBudget {
         let wait = async {
             loop {
                 let freed = self.freed.notified();
-                self.pressed.notify_one();
+                self.want_flush();
                 if self.has_room(bytes) {
                     return;
                 }
@@ -82,9 +82,23 @@ impl MemoryBudget {
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
     }
 
-    /// Completes when a load found the budget used up.
-    pub async fn pressed(&self) {
-        self.pressed.notified().await;
+    /// Completes when somebody needs a flush.
+    pub async fn flush_wanted(&self) {
+        self.flush_wanted.notified().await;
+    }
+
+    /// A memtable is large enough for a flush.
+    pub(crate) fn want_flush(&self) {
+        self.flush_wanted.notify_one();
+    }
+
+    /// A flush has encoded so many bytes of a memtable. Loads may take their place at once, at the pace of
+    /// the flush rather than all at its end; until then the memory is there twice.
+    pub(crate) fn encoded(&self, bytes: u64) {
+        let less = |held: u64| Some(held.saturating_sub(bytes));
+        // It always changes.
+        let _ = self.in_memtables.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.freed.notify_waiters();
     }
 
     pub(crate) fn enter_group(&self, bytes: u64) {
@@ -106,7 +120,7 @@ impl MemoryBudget {
     pub(crate) fn published(&self, bytes: u64) {
         self.in_memtables.fetch_add(bytes, Ordering::Relaxed);
         if self.is_pressed() {
-            self.pressed.notify_one();
+            self.want_flush();
         }
     }
 
@@ -129,7 +143,7 @@ mod tests {
             let budget = Arc::clone(&budget);
             async move { budget.admit(20).await }
         });
-        budget.pressed().await;
+        budget.flush_wanted().await;
         budget.leave_group(90);
         waiting.await.expect("no panic").expect("admitted");
     }

@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
     pub clock: Arc<dyn Clock>,
     pub metrics: Arc<IngestMetrics>,
-    pub memory: MemoryBudget,
+    pub memory: Arc<MemoryBudget>,
     pub timer: std::sync::OnceLock<Timer>,
     pub tasks: Tasks,
 }
@@ -415,6 +415,9 @@ impl TableQueue {
         self.publish(publication);
         self.core.memory.leave_group(group.memory_bytes);
         self.core.memory.published(group.memory_bytes);
+        if self.table.flush_due(self.core.clock.now()) {
+            self.core.memory.want_flush();
+        }
         let loads = group.members.len() as u32;
         self.core.transactions.visible(group.txn, self.core.clock.unix_ms(), loads, group.rows, group.bytes);
         self.core.metrics.group_committed(reason, loads, group.rows);

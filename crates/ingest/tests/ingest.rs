@@ -14,10 +14,8 @@ use tributary_ingest::{
     SystemClock, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
-use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableProperties,
-    TableSchema, TxnId,
+    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId,
 };
 use tributary_wal::{MemDisk, WalOptions};
 
@@ -50,34 +48,13 @@ impl SchemaHistory for NoHistory {
     }
 }
 
-fn column(id: u32, name: &str, data_type: DataType, is_key: bool) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.into(),
-        physical_name: name.into(),
-        data_type,
-        nullable: true,
-        is_key,
-        default: None,
-        comment: String::new(),
-    }
-}
-
 fn table_def(properties: TableProperties) -> Arc<TableDef> {
-    let columns =
-        vec![column(1, "id", DataType::Int, true), column(2, "name", DataType::Varchar { bytes: 50 }, false)];
-    Arc::new(TableDef {
-        id: TableId(1),
-        db_id: DbId(1),
-        db: "db".into(),
-        name: "dt".into(),
-        schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id: ColumnId(3) }),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties,
-        comment: String::new(),
-        location: "tables/db/dt-1".into(),
-    })
+    let columns = vec![
+        ColumnDef::new(1, "id", DataType::Int).key(),
+        ColumnDef::new(2, "name", DataType::Varchar { bytes: 50 }),
+    ];
+    let schema = TableSchema::new(SchemaVersion(1), columns);
+    Arc::new(TableDef { properties, ..TableDef::new(TableId(1), "db", "dt", schema) })
 }
 
 /// A machine: what survives when a process ends.
@@ -477,7 +454,7 @@ async fn a_table_stays_with_its_log_while_rows_are_there_only() {
         let again = machine.start().await;
         again.group(false, "VALUES (8, 'h')").await.unwrap();
         again.ingest.flush_all().await;
-        let log = again.ingest.wal_spaces().iter().find(|space| space.dir == PathBuf::from("/wal")).unwrap();
+        let log = again.ingest.wal_spaces().iter().find(|space| space.dir.as_os_str() == "/wal").unwrap();
         assert!(log.wal.stats().live_bytes > 0, "the prepared load is in no other place");
         machine.power_off(again, 2);
         let third = machine.start().await;

@@ -143,7 +143,7 @@ impl Connection {
             // A client that always has a next command ready must not keep others waiting.
             tokio::task::consume_budget().await;
             self.link.out.answer_to(packet.sequence);
-            if self.kill.is_cancelled() || self.shared.shutdown.is_cancelled() {
+            if watch.is_cancelled() {
                 return self.say_why(ProtocolError::Closing).await;
             }
             if self.command(packet).await? == After::Close {

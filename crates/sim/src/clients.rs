@@ -1,7 +1,7 @@
 //! What clients do, each step thrown by the dice, and what they tell the model of the answers.
 
 use crate::model::{Fate, Kind, LoadId};
-use crate::process::{DB, column, table_def};
+use crate::process::{DB, table_def};
 use crate::rows::{batch_of, block_of};
 use crate::trace::note;
 use crate::world::World;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::{Committed, IngestError, LoadRows, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Table, TableError};
-use tributary_types::{DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
+use tributary_types::{ColumnDef, DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
 
 /// A client: some actions with pauses between them.
 pub async fn client(world: Rc<World>) {
@@ -340,7 +340,7 @@ async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
     let mut new = (*old).clone();
     let mut schema = TableSchema::clone(&old.schema);
     let number = schema.next_column_id;
-    let mut added = column(number.0, &format!("c{number}"), DataType::Int, false);
+    let mut added = ColumnDef::new(number.0, &format!("c{number}"), DataType::Int);
     if world.throw(|dice| dice.one_in(3)) {
         added.default = Some(DefaultValue::Literal("7".to_owned()));
     }

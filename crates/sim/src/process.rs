@@ -13,9 +13,8 @@ use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport, SystemClock};
 use tributary_table::{StoreOptions, Table, TableStore};
-use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+    ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
 use tributary_wal::WalOptions;
 use url::Url;
@@ -121,39 +120,14 @@ pub fn table_store(hardware: &Hardware, plan: &Plan) -> Result<TableStore, Strin
 #[must_use]
 pub fn table_def(id: TableId, interval_ms: u64, group_bytes: u64) -> Arc<TableDef> {
     let columns = vec![
-        column(1, "id", DataType::BigInt, true),
-        column(2, "text", DataType::Varchar { bytes: 65_533 }, false),
+        ColumnDef::new(1, "id", DataType::BigInt).key().not_null(),
+        ColumnDef::new(2, "text", DataType::Varchar { bytes: 65_533 }),
     ];
     let properties = TableProperties {
         group_commit_interval_ms: interval_ms,
         group_commit_data_bytes: group_bytes,
         ..TableProperties::default()
     };
-    Arc::new(TableDef {
-        id,
-        db_id: DB,
-        db: "db".to_owned(),
-        name: format!("t{id}"),
-        schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id: ColumnId(3) }),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties,
-        comment: String::new(),
-        location: format!("db/t{id}"),
-    })
-}
-
-/// A column.
-#[must_use]
-pub fn column(id: u32, name: &str, data_type: DataType, is_key: bool) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        physical_name: name.to_owned(),
-        data_type,
-        nullable: !is_key,
-        is_key,
-        default: None,
-        comment: String::new(),
-    }
+    let schema = TableSchema::new(SchemaVersion(1), columns);
+    Arc::new(TableDef { properties, ..TableDef::new(id, "db", &format!("t{id}"), schema) })
 }

@@ -11,44 +11,20 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_table::{Publication, StoreOptions, Table, TableStore};
-use tributary_types::table::Buckets;
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Distribution, Lsn, SchemaVersion, TableDef, TableId,
-    TableProperties, TableSchema, Version,
+    ColumnDef, ColumnId, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn column(id: u32, name: &str, data_type: DataType) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        physical_name: name.to_owned(),
-        data_type,
-        nullable: id != 1,
-        is_key: id == 1,
-        default: None,
-        comment: String::new(),
-    }
+    ColumnDef { nullable: id != 1, is_key: id == 1, ..ColumnDef::new(id, name, data_type) }
 }
 
 fn def(id: u64, name: &str, version: u32, next_column_id: u32, columns: Vec<ColumnDef>) -> Arc<TableDef> {
-    Arc::new(TableDef {
-        id: TableId(id),
-        db_id: DbId(1),
-        db: "sample".to_owned(),
-        name: name.to_owned(),
-        schema: Arc::new(TableSchema {
-            version: SchemaVersion(version),
-            columns,
-            next_column_id: ColumnId(next_column_id),
-        }),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties: TableProperties::default(),
-        comment: String::new(),
-        location: name.to_owned(),
-    })
+    let next_column_id = ColumnId(next_column_id);
+    let schema = TableSchema { version: SchemaVersion(version), columns, next_column_id };
+    Arc::new(TableDef { location: name.to_owned(), ..TableDef::new(TableId(id), "sample", name, schema) })
 }
 
 /// Rows given as text, column by column.

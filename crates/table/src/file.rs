@@ -1,5 +1,6 @@
 //! Data files: what the snapshot and the Delta log know of one, and how they are written and read.
 
+mod encode;
 mod read;
 mod sort;
 mod stats;
@@ -8,6 +9,7 @@ mod write;
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
+pub(crate) use encode::Progress;
 pub(crate) use read::FileReader;
 pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
 

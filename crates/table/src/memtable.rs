@@ -5,7 +5,7 @@
 //! publications are. Parts that a flush is writing are never merged with later ones.
 
 use crate::error::TableError;
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,10 +34,12 @@ pub struct MemPart {
 /// Bytes of Arrow memory that the rows themselves take; what arrays of one allocation share is
 /// counted once.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
-    let bytes = |array: &arrow::array::ArrayRef| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-    };
-    batch.columns().iter().map(bytes).sum()
+    batch.columns().iter().map(array_bytes).sum()
+}
+
+/// [`batch_bytes`] of one column.
+pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
+    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
 /// Appends `part`, merging it with small parts before it that come at or after `frozen`.

@@ -136,6 +136,11 @@ impl Table {
         Arc::clone(&self.snapshot.load().def)
     }
 
+    /// Reads the definition that readers see now, without sharing it.
+    pub fn with_def<T>(&self, read: impl FnOnce(&TableDef) -> T) -> T {
+        read(&self.snapshot.load().def)
+    }
+
     /// What a query reads. Costs a pointer.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {

@@ -18,50 +18,23 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use tributary_types::table::Buckets;
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Distribution, Lsn, SchemaVersion, TableDef, TableId,
-    TableProperties, TableSchema, Version,
+    ColumnDef, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
 };
 use url::Url;
 
 pub(crate) fn column(id: u32, name: &str, data_type: DataType, is_key: bool) -> ColumnDef {
-    ColumnDef {
-        id: ColumnId(id),
-        name: name.to_owned(),
-        physical_name: name.to_owned(),
-        data_type,
-        nullable: !is_key,
-        is_key,
-        default: None,
-        comment: String::new(),
-    }
+    ColumnDef { nullable: !is_key, is_key, ..ColumnDef::new(id, name, data_type) }
 }
 
-pub(crate) fn with_default(mut column: ColumnDef, text: &str) -> ColumnDef {
-    column.default = Some(DefaultValue::Literal(text.to_owned()));
-    column
+pub(crate) fn with_default(column: ColumnDef, text: &str) -> ColumnDef {
+    column.with_default(DefaultValue::Literal(text.to_owned()))
 }
 
 /// A table of `columns`, whose schema version is `version`.
 pub(crate) fn def_of(version: u32, columns: Vec<ColumnDef>) -> Arc<TableDef> {
-    let next = columns.iter().map(|column| column.id.0).max().unwrap_or(0) + 1;
-    Arc::new(TableDef {
-        id: TableId(7),
-        db_id: DbId(1),
-        db: "demo".to_owned(),
-        name: "events".to_owned(),
-        schema: Arc::new(TableSchema {
-            version: SchemaVersion(version),
-            columns,
-            next_column_id: ColumnId(next),
-        }),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties: TableProperties::default(),
-        comment: String::new(),
-        location: "demo/events-7".to_owned(),
-    })
+    let schema = TableSchema::new(SchemaVersion(version), columns);
+    Arc::new(TableDef::new(TableId(7), "demo", "events", schema))
 }
 
 /// `id BIGINT NOT NULL` as key, `name VARCHAR(20)`.

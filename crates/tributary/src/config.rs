@@ -85,7 +85,7 @@ const SETTINGS: &[Setting] = &[
     ),
     setting(
         "group_commit_queue_mem_limit",
-        "536870912",
+        "268435456",
         BYTES,
         "bytes of rows in groups and memtables at which loads wait for a flush",
     ),

@@ -46,6 +46,25 @@ pub enum DataType {
 }
 
 impl DataType {
+    /// One of each type, for what must hold for all of them.
+    pub const EXAMPLES: [Self; 15] = [
+        Self::Boolean,
+        Self::TinyInt,
+        Self::SmallInt,
+        Self::Int,
+        Self::BigInt,
+        Self::LargeInt,
+        Self::Float,
+        Self::Double,
+        Self::Decimal { precision: 10, scale: 2 },
+        Self::Date,
+        Self::DateTime { scale: 3 },
+        Self::Char { bytes: 8 },
+        Self::Varchar { bytes: 16 },
+        Self::String,
+        Self::Json,
+    ];
+
     /// The Arrow type of this column in memtables, data files and results.
     #[must_use]
     pub fn to_arrow(self) -> ArrowType {

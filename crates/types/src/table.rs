@@ -57,6 +57,41 @@ pub struct ColumnDef {
     pub comment: String,
 }
 
+impl ColumnDef {
+    /// A nullable value column without a default, called the same in data files.
+    #[must_use]
+    pub fn new(id: u32, name: &str, data_type: DataType) -> Self {
+        Self {
+            id: ColumnId(id),
+            name: name.to_owned(),
+            physical_name: name.to_owned(),
+            data_type,
+            nullable: true,
+            is_key: false,
+            default: None,
+            comment: String::new(),
+        }
+    }
+
+    /// The column as a key column; it stays as nullable as it is.
+    #[must_use]
+    pub fn key(self) -> Self {
+        Self { is_key: true, ..self }
+    }
+
+    /// The column as `NOT NULL`.
+    #[must_use]
+    pub fn not_null(self) -> Self {
+        Self { nullable: false, ..self }
+    }
+
+    /// The column with a default.
+    #[must_use]
+    pub fn with_default(self, default: DefaultValue) -> Self {
+        Self { default: Some(default), ..self }
+    }
+}
+
 /// The columns of a table at one schema version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
@@ -67,6 +102,13 @@ pub struct TableSchema {
 }
 
 impl TableSchema {
+    /// A schema of these columns; the next column gets the id behind the greatest.
+    #[must_use]
+    pub fn new(version: SchemaVersion, columns: Vec<ColumnDef>) -> Self {
+        let next_column_id = columns.iter().map(|column| column.id.next()).max().unwrap_or(ColumnId(0));
+        Self { version, columns, next_column_id }
+    }
+
     /// The position of the column called `name` in any case.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {
@@ -153,6 +195,23 @@ pub struct TableDef {
 }
 
 impl TableDef {
+    /// A table of these columns with everything else as `CREATE TABLE … DUPLICATE KEY(…)` leaves it.
+    #[must_use]
+    pub fn new(id: TableId, db: &str, name: &str, schema: TableSchema) -> Self {
+        Self {
+            id,
+            db_id: DbId(1),
+            db: db.to_owned(),
+            name: name.to_owned(),
+            schema: Arc::new(schema),
+            has_key_clause: true,
+            distribution: Distribution::Random { buckets: Buckets::Auto },
+            properties: TableProperties::default(),
+            comment: String::new(),
+            location: format!("{db}/{name}-{id}"),
+        }
+    }
+
     #[must_use]
     pub fn table_ref(&self) -> TableRef {
         TableRef { db: self.db.clone(), table: self.name.clone() }

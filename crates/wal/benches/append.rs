@@ -34,7 +34,10 @@ fn round(wal: &Wal, bodies: usize, body: &Bytes) {
         let sender = sender.clone();
         let entry =
             Entry { kind: 1, table: TableId(1), txn: TxnId(1), tag: number as u32, body: body.clone() };
-        wal.submit(vec![entry], Box::new(move |result| drop(sender.send(result.expect("space").end))));
+        wal.submit(
+            vec![entry],
+            Box::new(move |result| sender.send(result.expect("space").end).expect("somebody waits")),
+        );
     }
     drop(sender);
     let last = receiver.iter().max().expect("at least one submission");

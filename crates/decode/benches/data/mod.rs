@@ -12,41 +12,19 @@ mod rows;
 
 pub use rows::*;
 use std::sync::Arc;
-use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, Distribution, SchemaVersion, TableDef, TableId, TableProperties,
-    TableSchema, table::Buckets,
-};
+use tributary_types::{ColumnDef, DataType, SchemaVersion, TableDef, TableId, TableSchema};
 
 const VARCHAR: fn(u32) -> DataType = |bytes| DataType::Varchar { bytes };
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 
 fn table(name: &str, columns: &[(&str, DataType)]) -> Arc<TableDef> {
     let column = |(id, &(name, data_type)): (usize, &(&str, DataType))| ColumnDef {
-        id: ColumnId(id as u32 + 1),
-        name: name.to_owned(),
-        physical_name: name.to_owned(),
-        data_type,
         nullable: id > 0,
         is_key: id == 0,
-        default: None,
-        comment: String::new(),
+        ..ColumnDef::new(id as u32 + 1, name, data_type)
     };
-    Arc::new(TableDef {
-        id: TableId(1),
-        db_id: DbId(1),
-        db: "bench".to_owned(),
-        name: name.to_owned(),
-        schema: Arc::new(TableSchema {
-            version: SchemaVersion(1),
-            columns: columns.iter().enumerate().map(column).collect(),
-            next_column_id: ColumnId(columns.len() as u32 + 1),
-        }),
-        has_key_clause: true,
-        distribution: Distribution::Random { buckets: Buckets::Auto },
-        properties: TableProperties::default(),
-        comment: String::new(),
-        location: format!("bench/{name}"),
-    })
+    let columns = columns.iter().enumerate().map(column).collect();
+    Arc::new(TableDef::new(TableId(1), "bench", name, TableSchema::new(SchemaVersion(1), columns)))
 }
 
 pub fn small_table() -> Arc<TableDef> {

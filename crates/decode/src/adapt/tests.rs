@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{batch_rows, column, not_null, schema, with_default};
+use crate::testing::{batch_rows, column, schema};
 use tributary_types::{DataType, DefaultValue};
 
 fn old() -> (Arc<TableSchema>, RecordBatch) {
@@ -27,18 +27,15 @@ fn old() -> (Arc<TableSchema>, RecordBatch) {
 fn dropped_columns_go_renamed_and_widened_stay_and_added_ones_get_default_or_null() {
     let (from, batch) = old();
     let to = schema(vec![
-        with_default(
-            column(3, "gone", DataType::Decimal { precision: 5, scale: 1 }),
-            DefaultValue::Literal("2.5".into()),
-        ),
+        column(3, "gone", DataType::Decimal { precision: 5, scale: 1 })
+            .with_default(DefaultValue::Literal("2.5".into())),
         column(2, "title", DataType::Varchar { bytes: 40 }),
         column(0, "id", DataType::Int),
         column(4, "note", DataType::String),
-        not_null(with_default(
-            column(5, "at", DataType::DateTime { scale: 0 }),
-            DefaultValue::CurrentTimestamp { scale: 0 },
-        )),
-        with_default(column(6, "day", DataType::Date), DefaultValue::CurrentDate),
+        column(5, "at", DataType::DateTime { scale: 0 })
+            .with_default(DefaultValue::CurrentTimestamp { scale: 0 })
+            .not_null(),
+        column(6, "day", DataType::Date).with_default(DefaultValue::CurrentDate),
     ]);
     let now = 1_714_566_896_500_000;
     let adapted = adapt(&batch, &from, &to, now).unwrap();
@@ -51,7 +48,7 @@ fn dropped_columns_go_renamed_and_widened_stay_and_added_ones_get_default_or_nul
 #[test]
 fn a_column_added_as_not_null_without_default_is_an_error_that_says_so() {
     let (from, batch) = old();
-    let to = schema(vec![column(0, "id", DataType::Int), not_null(column(9, "must", DataType::Int))]);
+    let to = schema(vec![column(0, "id", DataType::Int), column(9, "must", DataType::Int).not_null()]);
     let error = adapt(&batch, &from, &to, 0).unwrap_err();
     assert!(error.to_string().contains("column must was added as NOT NULL without a default"), "{error}");
 }

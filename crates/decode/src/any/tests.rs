@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{all_types, all_types_table, column, lines, not_null, table};
+use crate::testing::{all_types_table, column, lines, table};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date64Array, Decimal256Array, DictionaryArray, Float64Array,
     Int8Array, Int64Array, LargeStringArray, NullArray, StringArray, StringViewArray, Time64MicrosecondArray,
@@ -75,7 +75,7 @@ fn arrays_of_any_type_go_into_columns() {
 #[test]
 fn a_batch_with_the_tables_own_types_comes_out_as_it_was() {
     let table = all_types_table();
-    let texts = all_types().into_iter().map(|data_type| crate::testing::sample(data_type, 41));
+    let texts = DataType::EXAMPLES.into_iter().map(|data_type| crate::testing::sample(data_type, 41));
     let fields: Vec<String> = texts.collect();
     let mut decoder = crate::CsvDecoder::new(Target::new(&table, None).unwrap(), Default::default()).unwrap();
     for _ in 0..20_000 {
@@ -94,7 +94,7 @@ fn a_batch_with_the_tables_own_types_comes_out_as_it_was() {
 
 #[test]
 fn bad_rows_are_rejected_and_the_others_loaded() {
-    let table = table(vec![not_null(column(0, "n", DataType::TinyInt))]);
+    let table = table(vec![column(0, "n", DataType::TinyInt).not_null()]);
     let target = Target::new(&table, None).unwrap();
     let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(1000), None, Some(4)]));
     let mut builder = BlockBuilder::new(&table.schema);

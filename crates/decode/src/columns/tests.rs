@@ -1,7 +1,7 @@
 use super::*;
 use crate::batch_to_block;
 use crate::builder::BlockBuilder;
-use crate::testing::{all_types_table, batch_rows, column, not_null, rows, schema};
+use crate::testing::{all_types_table, batch_rows, column, rows, schema};
 use arrow::array::{Array, AsArray, Int32Array, StringArray};
 use std::sync::Arc;
 use tributary_types::{DataType, SchemaVersion};
@@ -107,7 +107,7 @@ fn a_batch_becomes_a_block_and_back_for_every_type_even_as_a_slice() {
 
 #[test]
 fn a_batch_with_a_null_or_a_type_that_the_schema_does_not_allow_is_no_block() {
-    let strict = schema(vec![not_null(column(0, "a", DataType::Int))]);
+    let strict = schema(vec![column(0, "a", DataType::Int).not_null()]);
     let batch = |array: ArrayRef| RecordBatch::try_from_iter_with_nullable([("a", array, true)]).unwrap();
     let with_null = batch(Arc::new(Int32Array::from(vec![Some(1), None])));
     let error = batch_to_block(&with_null, &strict).unwrap_err();

@@ -100,14 +100,10 @@ impl Splitter {
 
     /// Gives the rows that `chunk` completes to `sink`.
     pub(super) fn push(&mut self, chunk: &[u8], sink: &mut impl RowSink) -> Result<(), SqlError> {
-        if self.carry.is_empty() {
-            let consumed = self.lines.consume(chunk, 0, sink);
-            self.carry.extend_from_slice(&chunk[consumed..]);
-        } else {
-            let known = self.carry.len();
-            self.carry.extend_from_slice(chunk);
-            let consumed = self.lines.consume(&self.carry, known, sink);
-            self.carry.drain(..consumed);
+        let rest = if self.carry.is_empty() { chunk } else { self.push_carried(chunk, sink) };
+        if !rest.is_empty() {
+            let consumed = self.lines.consume(rest, 0, sink);
+            self.carry.extend_from_slice(&rest[consumed..]);
         }
         if self.carry.len() > LINE_BYTES_MAX {
             return Err(SqlError::detail(
@@ -118,6 +114,16 @@ impl Splitter {
             ));
         }
         Ok(())
+    }
+
+    /// Completes the line that was cut, and returns what comes behind it.
+    fn push_carried<'a>(&mut self, chunk: &'a [u8], sink: &mut impl RowSink) -> &'a [u8] {
+        let known = self.carry.len();
+        let (line, rest) = chunk.split_at(self.lines.end_of_line(chunk).unwrap_or(chunk.len()));
+        self.carry.extend_from_slice(line);
+        let consumed = self.lines.consume(&self.carry, known, sink);
+        self.carry.drain(..consumed);
+        rest
     }
 
     /// Gives the last row to `sink`.
@@ -134,6 +140,16 @@ impl Splitter {
 }
 
 impl Lines {
+    /// The end of the first line, where one byte tells it.
+    fn end_of_line(&self, chunk: &[u8]) -> Option<usize> {
+        match self {
+            Self::Plain(PlainSplitter { delimiter: Separator::Byte(byte), .. }) => {
+                memchr(*byte, chunk).map(|at| at + 1)
+            }
+            _ => None,
+        }
+    }
+
     /// Takes the complete lines of `buffer`, whose first `known` bytes hold none; returns their bytes.
     fn consume(&mut self, buffer: &[u8], known: usize, sink: &mut impl RowSink) -> usize {
         match self {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{column, lines, not_null, table};
+use crate::testing::{column, lines, table};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -19,7 +19,7 @@ fn texts(count: u32) -> Arc<TableDef> {
 }
 
 fn people() -> Arc<TableDef> {
-    table(vec![not_null(column(0, "id", DataType::Int)), column(1, "name", DataType::Varchar { bytes: 5 })])
+    table(vec![column(0, "id", DataType::Int).not_null(), column(1, "name", DataType::Varchar { bytes: 5 })])
 }
 
 /// The load with the body given in chunks of `chunk_bytes`.

@@ -1,16 +1,14 @@
 use super::*;
-use crate::testing::{column, not_null, table, with_default};
+use crate::testing::{column, table};
 use crate::{Decoded, InsertOptions, LoadClock, ValuesOutcome, decode_values};
 
 fn people() -> Arc<TableDef> {
     table(vec![
-        not_null(column(0, "Id", DataType::Int)),
+        column(0, "Id", DataType::Int).not_null(),
         column(1, "name", DataType::Varchar { bytes: 8 }),
-        not_null(with_default(column(2, "score", DataType::Int), DefaultValue::Literal("10".into()))),
-        with_default(
-            column(3, "at", DataType::DateTime { scale: 3 }),
-            DefaultValue::CurrentTimestamp { scale: 6 },
-        ),
+        column(2, "score", DataType::Int).with_default(DefaultValue::Literal("10".into())).not_null(),
+        column(3, "at", DataType::DateTime { scale: 3 })
+            .with_default(DefaultValue::CurrentTimestamp { scale: 6 }),
     ])
 }
 
@@ -70,7 +68,7 @@ fn columns_may_come_in_any_order() {
 #[test]
 fn a_default_that_is_no_value_of_its_type_is_refused_when_it_is_needed() {
     let refused = |default: DefaultValue| {
-        let n = with_default(column(0, "n", DataType::Int), default);
+        let n = column(0, "n", DataType::Int).with_default(default);
         let table = table(vec![n, column(1, "m", DataType::Int)]);
         assert!(Target::new(&table, None).is_ok());
         Target::new(&table, Some(&names(&["m"]))).unwrap_err().detail_text().to_owned()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{column, lines, table, with_default};
+use crate::testing::{column, lines, table};
 use crate::{Counts, Reject};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -10,7 +10,7 @@ use tributary_types::{DataType, DefaultValue, TableDef};
 
 fn pairs() -> Arc<TableDef> {
     table(vec![
-        with_default(column(0, "n", DataType::Int), DefaultValue::Literal("5".into())),
+        column(0, "n", DataType::Int).with_default(DefaultValue::Literal("5".into())),
         column(1, "s", DataType::String),
     ])
 }

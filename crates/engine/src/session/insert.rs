@@ -60,23 +60,24 @@ impl EngineSession {
         sql: &[u8],
         out: &mut ResultWriter<'_>,
     ) -> Result<bool, SqlError> {
-        let Some(head) = scan_insert_head(sql) else { return Ok(false) };
-        let head_bytes = &sql[..head.values_offset];
-        let is_planned = self
-            .last_plan
-            .as_ref()
-            .is_some_and(|plan| plan.is_current(head_bytes, self.engine.names.generation()));
-        if !is_planned {
-            let generation = self.engine.names.generation();
-            let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
-            let def = table.def();
-            let target = Target::new(&def, head.columns.as_deref())?;
-            self.last_plan = Some(PlannedInsert { head: head_bytes.into(), table, def, target, generation });
-        }
+        let generation = self.engine.names.generation();
+        let known = self.last_plan.as_ref().filter(|plan| plan.is_for(sql, generation));
+        let values_offset = match known {
+            Some(plan) => plan.head.len(),
+            None => {
+                let Some(head) = scan_insert_head(sql) else { return Ok(false) };
+                let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
+                let def = table.def();
+                let target = Target::new(&def, head.columns.as_deref())?;
+                let text = sql[..head.values_offset].into();
+                self.last_plan = Some(PlannedInsert { head: text, table, def, target, generation });
+                head.values_offset
+            }
+        };
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(false) };
         let mut builder = self.builder.take().unwrap_or_else(|| BlockBuilder::new(plan.target.schema()));
-        let outcome = decode_values(&sql[head.values_offset..], &plan.target, &options, &mut builder);
+        let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, target_def) = (Arc::clone(&plan.table), Arc::clone(&plan.def));
         self.builder = Some(builder);
         let ValuesOutcome::Rows(decoded) = outcome? else { return Ok(false) };
@@ -290,11 +291,13 @@ impl EngineSession {
 
     fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
         let ingest = &self.engine.ingest;
-        let properties = &table.def().properties;
-        let is_async =
-            tributary_ingest::route::effective_mode(traits.requested, properties) == GroupCommitMode::Async;
-        let available = if is_async { ingest.wal_available_bytes() } else { u64::MAX };
-        let route = route(traits, properties, available);
+        let route = table.with_def(|def| {
+            let properties = &def.properties;
+            let mode = tributary_ingest::route::effective_mode(traits.requested, properties);
+            let is_async = mode == GroupCommitMode::Async;
+            let available = if is_async { ingest.wal_available_bytes() } else { u64::MAX };
+            route(traits, properties, available)
+        });
         match route {
             Route::Own(Some(reason)) => ingest.metrics().fell_back(reason),
             Route::GroupSync(Some(reason)) => ingest.metrics().switched(reason),
@@ -400,8 +403,10 @@ impl EngineSession {
 }
 
 impl PlannedInsert {
-    fn is_current(&self, head: &[u8], generation: u64) -> bool {
-        self.generation == generation && *self.head == *head
+    /// Whether a statement has this head; a `(` must follow, or the head would be longer.
+    fn is_for(&self, sql: &[u8], generation: u64) -> bool {
+        let values = sql.strip_prefix(&*self.head).map(<[u8]>::trim_ascii_start);
+        self.generation == generation && values.is_some_and(|values| values.first() == Some(&b'('))
     }
 }
 

@@ -18,7 +18,14 @@ use tributary_types::{ErrorCode, SqlError, TableDef};
 /// A statement that was prepared.
 pub(super) enum PreparedStatement {
     Insert(Box<PreparedInsert>),
-    General { text: String, statement: Statement, param_count: u16 },
+    General(Box<General>),
+}
+
+/// Any other statement.
+pub(super) struct General {
+    text: String,
+    statement: Statement,
+    param_count: u16,
 }
 
 /// A prepared INSERT … VALUES.
@@ -32,6 +39,8 @@ pub(super) struct PreparedInsert {
     generation: u64,
     /// How often the plan was used.
     uses: u64,
+    /// The types of an execution's parameters; kept for its room.
+    types: Vec<ParamType>,
 }
 
 impl EngineSession {
@@ -48,8 +57,10 @@ impl EngineSession {
             Statement::Query(query) => columns_of(&self.engine.query.describe(&self.view(), query).await?),
             _ => Vec::new(),
         };
-        self.statements
-            .insert(id, PreparedStatement::General { text: text.to_owned(), statement, param_count });
+        self.statements.insert(
+            id,
+            PreparedStatement::General(Box::new(General { text: text.to_owned(), statement, param_count })),
+        );
         Ok(Prepared { param_count, columns, warnings: 0 })
     }
 
@@ -69,6 +80,7 @@ impl EngineSession {
             values,
             generation,
             uses: 0,
+            types: Vec::new(),
         }))
     }
 
@@ -81,10 +93,11 @@ impl EngineSession {
         let Some(mut statement) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
         let outcome = match &mut statement {
             PreparedStatement::Insert(insert) => self.execute_insert(insert, params, out).await,
-            PreparedStatement::General { text, statement, param_count } => {
-                self.process.begin(self.database.as_deref(), text);
-                let values = scalars(params, *param_count)?;
-                self.run(statement.clone(), &values, out).await
+            PreparedStatement::General(general) => {
+                self.process.begin(self.database.as_deref(), &general.text);
+                let values = scalars(params, general.param_count)?;
+                // Boxed: its states are many, and the hot INSERT should not carry room for them.
+                Box::pin(self.run(general.statement.clone(), &values, out)).await
             }
         };
         self.statements.insert(id, statement);
@@ -107,14 +120,16 @@ impl EngineSession {
             *insert = again;
         }
         let options = self.insert_options();
-        let types: Vec<ParamType> = params
-            .types()
-            .iter()
-            .map(|param| ParamType { column_type: param.type_code, unsigned: param.unsigned })
-            .collect();
+        insert.types.clear();
+        insert.types.extend(
+            params
+                .types()
+                .iter()
+                .map(|param| ParamType { column_type: param.type_code, unsigned: param.unsigned }),
+        );
         let mut builder = self.take_builder(&insert.target);
         let bound = BoundParams {
-            types: &types,
+            types: &insert.types,
             null_bitmap: params.null_bitmap(),
             values: params.values(),
             long_data: params.long_data(),

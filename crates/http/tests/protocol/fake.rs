@@ -141,34 +141,13 @@ impl LoadService for Fake {
         if table != "dt" {
             return Err(unknown_table(table));
         }
-        let column = |id: u32, name: &str, data_type: DataType| ColumnDef {
-            id: ColumnId(id),
-            name: name.to_owned(),
-            physical_name: name.to_owned(),
-            data_type,
-            nullable: true,
-            is_key: id == 0,
-            default: None,
-            comment: String::new(),
-        };
         let columns = vec![
-            column(0, "id", DataType::Int),
-            column(1, "name", DataType::Varchar { bytes: 50 }),
-            column(2, "price", DataType::Decimal { precision: 18, scale: 2 }),
+            ColumnDef::new(0, "id", DataType::Int).key(),
+            ColumnDef::new(1, "name", DataType::Varchar { bytes: 50 }),
+            ColumnDef::new(2, "price", DataType::Decimal { precision: 18, scale: 2 }),
         ];
-        let schema = TableSchema { version: SchemaVersion(1), columns, next_column_id: ColumnId(3) };
-        Ok(Arc::new(TableDef {
-            id: TableId(1),
-            db_id: DbId(1),
-            db: db.to_owned(),
-            name: table.to_owned(),
-            schema: Arc::new(schema),
-            has_key_clause: true,
-            distribution: serde_json::from_str(r#"{"Random":{"buckets":"Auto"}}"#).unwrap(),
-            properties: TableProperties::default(),
-            comment: String::new(),
-            location: String::new(),
-        }))
+        let schema = TableSchema::new(SchemaVersion(1), columns);
+        Ok(Arc::new(TableDef::new(TableId(1), db, table, schema)))
     }
 
     async fn row_count(&self, _user: &str, _db: &str, table: &str) -> Result<u64, SqlError> {

@@ -19,6 +19,8 @@ pub(super) enum Woken<T> {
 }
 
 pub(super) struct Watch {
+    shutdown_token: CancellationToken,
+    kill_token: CancellationToken,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
     kill: Pin<Box<WaitForCancellationFutureOwned>>,
     timer: Pin<Box<Sleep>>,
@@ -32,14 +34,22 @@ impl Watch {
         kill: &CancellationToken,
         idle_timeout: Duration,
     ) -> Self {
+        // A token of its own: connections do not meet at the lock of the server's token.
+        let shutdown = shutdown.child_token();
         Self {
-            // A token of its own: connections do not meet at the lock of the server's token.
-            shutdown: Box::pin(shutdown.child_token().cancelled_owned()),
+            shutdown: Box::pin(shutdown.clone().cancelled_owned()),
             kill: Box::pin(kill.clone().cancelled_owned()),
+            shutdown_token: shutdown,
+            kill_token: kill.clone(),
             timer: Box::pin(sleep(idle_timeout)),
             idle_timeout,
             last_active: Instant::now(),
         }
+    }
+
+    /// Whether the server stops, or the connection was killed.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.kill_token.is_cancelled() || self.shutdown_token.is_cancelled()
     }
 
     /// A complete command has come.

@@ -1,10 +1,11 @@
 //! Writing data files: rows are gathered into runs, each run is sorted by the key columns and
-//! encoded as a row group, and a file is closed when it reaches the target size.
+//! encoded as a row group or several, and a file is closed when it reaches the target size.
 //!
 //! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
 use super::DataFile;
+use super::encode::{Encoder, Progress, encode};
 use super::sort::sorted;
 use super::stats::FileStats;
 use crate::error::{TableError, blocking};
@@ -18,8 +19,6 @@ use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
@@ -31,8 +30,10 @@ use uuid::Uuid;
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, also if it grew a little while its flush waited.
 const RUN_BYTES: usize = 96 * 1024 * 1024;
-/// Rows that are encoded between two looks at the file's size.
-const ENCODE_ROWS: usize = 64 * 1024;
+/// The most rows of a row group; readers skip and share work by row groups.
+const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
+/// The fewest rows of a row group that is not a run's last, however small files should be.
+const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
 
 /// The rows of one large load on their way into data files of their own, past the memtable.
 ///
@@ -85,6 +86,7 @@ pub(crate) struct RunWriter {
     physical: SchemaRef,
     keys: Vec<usize>,
     properties: WriterProperties,
+    progress: Option<Progress>,
     run: Vec<RecordBatch>,
     run_bytes: usize,
     open: Option<OpenFile>,
@@ -96,18 +98,10 @@ pub(crate) struct RunWriter {
 struct OpenFile {
     name: String,
     /// `None` only while a blocking thread has it, or after that thread failed.
-    encoder: Option<ArrowWriter<Vec<u8>>>,
+    encoder: Option<Encoder>,
     upload: BufWriter,
     size_bytes: u64,
     rows: u64,
-}
-
-/// What one step of encoding gave.
-struct Encoded {
-    encoder: ArrowWriter<Vec<u8>>,
-    bytes: Bytes,
-    /// Of the whole file so far, with an estimate for the row group in the making.
-    file_bytes: usize,
 }
 
 impl RunWriter {
@@ -123,12 +117,19 @@ impl RunWriter {
             physical: physical_arrow(schema),
             keys: schema.key_indices(),
             properties,
+            progress: None,
             run: Vec::new(),
             run_bytes: 0,
             open: None,
             files: Vec::new(),
             names: Vec::new(),
         }
+    }
+
+    /// Tells `progress` of what is encoded.
+    pub(crate) fn with_progress(mut self, progress: Option<Progress>) -> Self {
+        self.progress = progress;
+        self
     }
 
     pub(crate) async fn append(&mut self, batch: RecordBatch) -> Result<(), TableError> {
@@ -178,58 +179,60 @@ impl RunWriter {
             return Ok(());
         }
         let (keys, batches) = (self.keys.clone(), std::mem::take(&mut self.run));
+        let group_rows = self.row_group_rows(batches.iter().map(RecordBatch::num_rows).sum());
         self.run_bytes = 0;
-        let mut step = Vec::new();
-        let mut step_rows = 0;
+        let mut group = Vec::new();
+        let mut rows_in_group = 0;
         for batch in blocking("sorting rows", move || sorted(batches, &keys)).await? {
             let mut start = 0;
             while start < batch.num_rows() {
-                let rows = (ENCODE_ROWS - step_rows).min(batch.num_rows() - start);
+                let rows = (group_rows - rows_in_group).min(batch.num_rows() - start);
                 let columns = batch.slice(start, rows).columns().to_vec();
-                step.push(evolve::assemble(&self.physical, columns, rows, &self.schema)?);
-                (start, step_rows) = (start + rows, step_rows + rows);
-                if step_rows == ENCODE_ROWS {
-                    self.encode(std::mem::take(&mut step), step_rows).await?;
-                    step_rows = 0;
+                group.push(evolve::assemble(&self.physical, columns, rows, &self.schema)?);
+                (start, rows_in_group) = (start + rows, rows_in_group + rows);
+                if rows_in_group == group_rows {
+                    self.write_row_group(std::mem::take(&mut group), rows_in_group).await?;
+                    rows_in_group = 0;
                 }
             }
         }
-        if step_rows > 0 {
-            self.encode(step, step_rows).await?;
-        }
-        self.end_row_group().await
-    }
-
-    async fn encode(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
-        if self.open.is_none() {
-            self.open = Some(self.start_file()?);
-        }
-        let write = move |encoder: &mut ArrowWriter<Vec<u8>>| {
-            batches.iter().try_for_each(|batch| encoder.write(batch))
-        };
-        let file_bytes = self.step(write).await?;
-        if let Some(file) = &mut self.open {
-            file.rows += rows as u64;
-        }
-        if file_bytes as u64 >= self.root.options.target_file_bytes {
-            self.close_file().await
-        } else {
-            Ok(())
-        }
-    }
-
-    async fn end_row_group(&mut self) -> Result<(), TableError> {
-        if self.open.is_some() {
-            self.step(ArrowWriter::flush).await?;
+        if rows_in_group > 0 {
+            self.write_row_group(group, rows_in_group).await?;
         }
         Ok(())
     }
 
+    /// Rows of a row group: a run's in equal parts, which are smaller where files should be small.
+    fn row_group_rows(&self, rows: usize) -> usize {
+        let row_bytes = (self.run_bytes / rows.max(1)).max(1);
+        let of_target =
+            usize::try_from(self.root.options.target_file_bytes).unwrap_or(usize::MAX) / row_bytes;
+        let most = of_target.clamp(ROW_GROUP_ROWS_MIN, ROW_GROUP_ROWS_MAX);
+        rows.div_ceil(rows.div_ceil(most).max(1))
+    }
+
+    async fn write_row_group(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
+        let file = match &mut self.open {
+            Some(file) => file,
+            None => {
+                let file = self.start_file()?;
+                self.open.insert(file)
+            }
+        };
+        let doing = format!("encoding the data file '{}'", file.name);
+        let columns = match &file.encoder {
+            Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
+            None => return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() }),
+        };
+        let columns = encode(columns, batches, self.progress.clone(), &doing).await?;
+        file.step(doing, move |encoder| encoder.append(columns)).await?;
+        file.rows += rows as u64;
+        if file.size_bytes >= self.root.options.target_file_bytes { self.close_file().await } else { Ok(()) }
+    }
+
     fn start_file(&mut self) -> Result<OpenFile, TableError> {
         let name = new_name();
-        let options =
-            ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
-        let encoder = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&self.physical), options)
+        let encoder = Encoder::new(&self.physical, self.properties.clone())
             .map_err(TableError::parquet(format!("starting the data file '{name}'")))?;
         self.root.unpublished.lock().insert(name.clone());
         self.names.push(name.clone());
@@ -237,41 +240,10 @@ impl RunWriter {
         Ok(OpenFile { name, encoder: Some(encoder), upload, size_bytes: 0, rows: 0 })
     }
 
-    /// Runs one step of the open file's encoder and uploads what it gave. Returns the file's
-    /// estimated size in bytes.
-    async fn step<T>(
-        &mut self,
-        work: impl FnOnce(&mut ArrowWriter<Vec<u8>>) -> parquet::errors::Result<T> + Send + 'static,
-    ) -> Result<usize, TableError> {
-        let Some(file) = &mut self.open else { return Ok(0) };
-        let doing = format!("encoding the data file '{}'", file.name);
-        let Some(mut encoder) = file.encoder.take() else {
-            return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() });
-        };
-        let encoded = blocking("encoding a data file", move || {
-            work(&mut encoder).map_err(TableError::parquet(doing))?;
-            let file_bytes = encoder.bytes_written() + encoder.in_progress_size();
-            let bytes = Bytes::from(std::mem::take(encoder.inner_mut()));
-            Ok(Encoded { encoder, bytes, file_bytes })
-        })
-        .await?;
-        file.encoder = Some(encoded.encoder);
-        file.upload(encoded.bytes).await?;
-        Ok(encoded.file_bytes)
-    }
-
     async fn close_file(&mut self) -> Result<(), TableError> {
         let Some(mut file) = self.open.take() else { return Ok(()) };
         let doing = format!("closing the data file '{}'", file.name);
-        let Some(mut encoder) = file.encoder.take() else {
-            return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() });
-        };
-        let (bytes, metadata) = blocking("closing a data file", move || {
-            let metadata = encoder.finish().map_err(TableError::parquet(doing))?;
-            Ok((Bytes::from(std::mem::take(encoder.inner_mut())), metadata))
-        })
-        .await?;
-        file.upload(bytes).await?;
+        let metadata = file.step(doing, Encoder::finish).await?;
         file.upload.shutdown().await.map_err(|error| {
             let source = object_store::Error::Generic { store: "upload", source: Box::new(error) };
             TableError::storage(format!("making the data file '{}' durable", file.name))(source)
@@ -305,6 +277,30 @@ impl Drop for RunWriter {
 }
 
 impl OpenFile {
+    /// Runs one step of the encoder and uploads what it gave.
+    async fn step<T: Send + 'static>(
+        &mut self,
+        doing: String,
+        work: impl FnOnce(&mut Encoder) -> parquet::errors::Result<T> + Send + 'static,
+    ) -> Result<T, TableError> {
+        let Some(mut encoder) = self.encoder.take() else {
+            return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() });
+        };
+        let (encoder, done, pieces) = blocking("encoding a data file", move || {
+            let failed = TableError::parquet(doing);
+            match work(&mut encoder).and_then(|done| Ok((done, encoder.take_bytes()?))) {
+                Ok((done, pieces)) => Ok((encoder, done, pieces)),
+                Err(error) => Err(failed(error)),
+            }
+        })
+        .await?;
+        self.encoder = Some(encoder);
+        for piece in pieces {
+            self.upload(piece).await?;
+        }
+        Ok(done)
+    }
+
     async fn upload(&mut self, bytes: Bytes) -> Result<(), TableError> {
         self.size_bytes += bytes.len() as u64;
         self.upload

@@ -89,7 +89,7 @@ impl Table {
     async fn alter_with_rewrite(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
         let mut state = self.lock_log().await?;
         crate::schema::metadata_for(&new_def, Some(&state.metadata))?;
-        self.flush_locked(&mut state).await?;
+        self.flush_locked(&mut state, None).await?;
         let replacement = self.rewrite_stale(&mut state, &new_def).await?;
         self.swap_schema(&new_def, &[replacement])?;
         self.checkpoint_if_due(&mut state).await;

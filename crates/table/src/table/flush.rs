@@ -9,7 +9,7 @@ use super::commit::{FileSet, Goal};
 use super::{Pending, Table};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
-use crate::file::{DataFile, FileReader, RunWriter, publish_names};
+use crate::file::{DataFile, FileReader, Progress, RunWriter, publish_names};
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
 use serde_json::json;
@@ -41,15 +41,35 @@ impl Table {
     /// in the memtable, what was written but not logged stays visible, and
     /// [`Table::oldest_unflushed_lsn`] keeps the write-ahead log from being trimmed.
     pub async fn flush(&self) -> Result<Option<FlushReport>, TableError> {
+        self.flush_and_tell(None).await
+    }
+
+    /// [`Table::flush`] that tells `progress`, on its threads, how many bytes of the memtable were
+    /// encoded since the last call: so much more may be taken in already.
+    ///
+    /// # Errors
+    /// Of [`Table::flush`]; what was told counts for nothing then.
+    pub async fn flush_with(
+        &self,
+        progress: Arc<dyn Fn(u64) + Send + Sync>,
+    ) -> Result<Option<FlushReport>, TableError> {
+        self.flush_and_tell(Some(progress)).await
+    }
+
+    async fn flush_and_tell(&self, progress: Option<Progress>) -> Result<Option<FlushReport>, TableError> {
         let mut state = self.lock_log().await?;
-        let report = self.flush_locked(&mut state).await?;
+        let report = self.flush_locked(&mut state, progress).await?;
         self.checkpoint_if_due(&mut state).await;
         Ok(report)
     }
 
-    pub(super) async fn flush_locked(&self, state: &mut LogState) -> Result<Option<FlushReport>, TableError> {
+    pub(super) async fn flush_locked(
+        &self,
+        state: &mut LogState,
+        progress: Option<Progress>,
+    ) -> Result<Option<FlushReport>, TableError> {
         let Some(frozen) = self.freeze() else { return Ok(None) };
-        let (files, written) = self.spill(&frozen, state).await?;
+        let (files, written) = self.spill(&frozen, state, progress).await?;
         let goal = Goal {
             operation: "WRITE",
             parameters: vec![("mode", json!("Append"))],
@@ -98,11 +118,12 @@ impl Table {
         &self,
         frozen: &Snapshot,
         state: &LogState,
+        progress: Option<Progress>,
     ) -> Result<(FileSet, Vec<Arc<DataFile>>), TableError> {
         let schema = &frozen.def.schema;
         let stale = |file: &&Arc<DataFile>| !state.live.contains_key(&file.path) && file.is_stale(schema);
         let replaced: Vec<_> = frozen.files.iter().filter(stale).cloned().collect();
-        let mut written = self.write_memtable(frozen).await?;
+        let mut written = self.write_memtable(frozen, progress).await?;
         match self.rewrite(&replaced, schema, civil_now_micros()).await {
             Ok(files) => written.extend(files),
             Err(error) => {
@@ -118,11 +139,15 @@ impl Table {
         Ok((files, written))
     }
 
-    async fn write_memtable(&self, frozen: &Snapshot) -> Result<Vec<DataFile>, TableError> {
+    async fn write_memtable(
+        &self,
+        frozen: &Snapshot,
+        progress: Option<Progress>,
+    ) -> Result<Vec<DataFile>, TableError> {
         if frozen.memtable.is_empty() {
             return Ok(Vec::new());
         }
-        let mut writer = RunWriter::new(&self.root, &frozen.def.schema);
+        let mut writer = RunWriter::new(&self.root, &frozen.def.schema).with_progress(progress);
         for part in &frozen.memtable {
             if let Err(error) = writer.append(part.batch.clone()).await {
                 writer.abort().await;

@@ -1,7 +1,9 @@
 use crate::options::StoreOptions;
 use crate::table::Publication;
-use crate::testing::{Bench, Fault, expected, logged, publish, rows, two_columns, visible};
-use crate::{DataFile, Table};
+use crate::testing::{Bench, Fault, GateKey, expected, logged, publish, rows, two_columns, visible};
+use crate::{CompactReport, DataFile, Table, TableError};
+use std::sync::Arc;
+use tokio::task::JoinHandle;
 use tributary_types::{Lsn, Version};
 
 fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
@@ -118,8 +120,15 @@ async fn compaction_turns_many_small_files_into_one_with_the_same_rows() {
     assert_eq!(visible(&again).await, expected(0..16));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flush_during_a_compaction_keeps_its_rows() {
+/// A compaction of two data files that waits before it writes its own.
+struct Held {
+    bench: Bench,
+    table: Arc<Table>,
+    gate: GateKey,
+    compaction: JoinHandle<Result<Option<CompactReport>, TableError>>,
+}
+
+async fn held_compaction() -> Held {
     let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
     let table = bench.store.create(&two_columns()).await.unwrap();
     for id in 0..2 {
@@ -128,10 +137,16 @@ async fn a_flush_during_a_compaction_keeps_its_rows() {
     }
     let gate = bench.faults.hold_next(".parquet");
     let compaction = tokio::spawn({
-        let table = std::sync::Arc::clone(&table);
+        let table = Arc::clone(&table);
         async move { table.compact().await }
     });
     gate.arrived().await;
+    Held { bench, table, gate, compaction }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_during_a_compaction_keeps_its_rows() {
+    let Held { bench: _bench, table, gate, compaction } = held_compaction().await;
     publish(&table, [2]);
     table.flush().await.unwrap().unwrap();
     gate.open();
@@ -143,18 +158,7 @@ async fn a_flush_during_a_compaction_keeps_its_rows() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_truncation_during_a_compaction_wins() {
-    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
-    let table = bench.store.create(&two_columns()).await.unwrap();
-    for id in 0..2 {
-        publish(&table, [id]);
-        table.flush().await.unwrap();
-    }
-    let gate = bench.faults.hold_next(".parquet");
-    let compaction = tokio::spawn({
-        let table = std::sync::Arc::clone(&table);
-        async move { table.compact().await }
-    });
-    gate.arrived().await;
+    let Held { bench: _bench, table, gate, compaction } = held_compaction().await;
     table.publish_truncate(Version(3), Lsn(300)).unwrap();
     gate.open();
     compaction.await.unwrap().unwrap();
@@ -165,19 +169,8 @@ async fn a_truncation_during_a_compaction_wins() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compaction_whose_input_another_writer_removed_changes_nothing() {
-    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
-    let table = bench.store.create(&two_columns()).await.unwrap();
-    for id in 0..2 {
-        publish(&table, [id]);
-        table.flush().await.unwrap();
-    }
+    let Held { bench, table, gate, compaction } = held_compaction().await;
     let other = bench.store.open(&two_columns()).await.unwrap();
-    let gate = bench.faults.hold_next(".parquet");
-    let compaction = tokio::spawn({
-        let table = std::sync::Arc::clone(&table);
-        async move { table.compact().await }
-    });
-    gate.arrived().await;
     assert_eq!(other.compact().await.unwrap().unwrap().rows, 2);
     gate.open();
     assert_eq!(compaction.await.unwrap().unwrap(), None);

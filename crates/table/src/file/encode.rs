@@ -1,0 +1,156 @@
+//! Encoding a data file: the columns of a row group side by side, on blocking threads.
+
+use crate::error::{TableError, blocking};
+use crate::memtable::array_bytes;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use futures::future::join_all;
+use parking_lot::Mutex;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
+use parquet::errors::Result;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+/// Threads that encode one row group; more would leave none for loads.
+const THREADS_MAX: usize = 4;
+/// Encoded bytes are handed on in pieces of about this size.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A data file in the making.
+pub(super) struct Encoder {
+    writer: SerializedFileWriter<Pieces>,
+    row_groups: ArrowRowGroupWriterFactory,
+}
+
+impl Encoder {
+    pub(super) fn new(schema: &SchemaRef, properties: WriterProperties) -> Result<Self> {
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(Pieces::default(), Arc::clone(schema), options)?;
+        let (writer, row_groups) = writer.into_serialized_writer()?;
+        Ok(Self { writer, row_groups })
+    }
+
+    /// One writer for each column of the next row group.
+    pub(super) fn columns(&self) -> Result<Vec<ArrowColumnWriter>> {
+        self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())
+    }
+
+    /// Ends a row group.
+    pub(super) fn append(&mut self, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+        let mut row_group = self.writer.next_row_group()?;
+        for column in columns {
+            column.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close().map(drop)
+    }
+
+    /// Writes the footer; after it only [`Encoder::take_bytes`] is of use.
+    pub(super) fn finish(&mut self) -> Result<ParquetMetaData> {
+        self.writer.finish()
+    }
+
+    /// What was encoded since the last call.
+    pub(super) fn take_bytes(&mut self) -> Result<Vec<Bytes>> {
+        self.writer.flush()?;
+        Ok(self.writer.inner_mut().take())
+    }
+}
+
+/// Told how many bytes of Arrow memory were encoded since the last call.
+pub(crate) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// Encodes the columns of a row group.
+pub(super) async fn encode(
+    columns: Vec<ArrowColumnWriter>,
+    batches: Vec<RecordBatch>,
+    progress: Option<Progress>,
+    doing: &str,
+) -> std::result::Result<Vec<ArrowColumnChunk>, TableError> {
+    let threads = available_parallelism().map_or(1, usize::from).clamp(1, THREADS_MAX).min(columns.len());
+    let work = Arc::new(Work::new(columns, batches, progress));
+    let workers = (0..threads).map(|_| {
+        let (work, doing) = (Arc::clone(&work), doing.to_owned());
+        blocking("encoding a data file", move || work.run().map_err(TableError::parquet(doing)))
+    });
+    let mut chunks = Vec::new();
+    for done in join_all(workers).await {
+        chunks.extend(done?);
+    }
+    chunks.sort_unstable_by_key(|(column, _)| *column);
+    Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
+}
+
+/// The columns that nobody has begun, the largest last.
+struct Work {
+    batches: Vec<RecordBatch>,
+    columns: Mutex<Vec<(usize, ArrowColumnWriter)>>,
+    progress: Option<Progress>,
+}
+
+impl Work {
+    fn new(columns: Vec<ArrowColumnWriter>, batches: Vec<RecordBatch>, progress: Option<Progress>) -> Self {
+        let mut columns: Vec<_> = columns.into_iter().enumerate().collect();
+        columns.sort_by_key(|(column, _)| batches.first().map(|batch| array_bytes(batch.column(*column))));
+        Self { batches, columns: Mutex::new(columns), progress }
+    }
+
+    /// Encodes columns until none is left.
+    fn run(&self) -> Result<Vec<(usize, ArrowColumnChunk)>> {
+        let mut chunks = Vec::new();
+        loop {
+            // Not in a `while let`: the lock would be held while the column is encoded.
+            let next = self.columns.lock().pop();
+            let Some((column, mut writer)) = next else { return Ok(chunks) };
+            for batch in &self.batches {
+                for leaf in compute_leaves(batch.schema_ref().field(column), batch.column(column))? {
+                    writer.write(&leaf)?;
+                }
+                if let Some(progress) = &self.progress {
+                    progress(array_bytes(batch.column(column)) as u64);
+                }
+            }
+            chunks.push((column, writer.close()?));
+        }
+    }
+}
+
+/// Takes bytes without moving them again when there are more.
+#[derive(Default)]
+struct Pieces {
+    full: Vec<Bytes>,
+    last: Vec<u8>,
+}
+
+impl Pieces {
+    fn take(&mut self) -> Vec<Bytes> {
+        if !self.last.is_empty() {
+            self.full.push(std::mem::take(&mut self.last).into());
+        }
+        std::mem::take(&mut self.full)
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.last.len() + bytes.len() > self.last.capacity() {
+            if !self.last.is_empty() {
+                self.full.push(std::mem::take(&mut self.last).into());
+            }
+            self.last = Vec::with_capacity(bytes.len().max(PIECE_BYTES));
+        }
+        self.last.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -2,11 +2,12 @@
 
 use crate::books::{Fate, Note};
 use crate::load::{DATABASE, Load, TABLES};
-use crate::mysql::{Client, Failure, Row};
+use crate::mysql::connect;
 use crate::report::Figures;
 use crate::writers::{PATIENCE, Round, Shared, label};
 use crate::{http, reader};
 use std::collections::{BTreeMap, HashMap};
+use tributary_client::{Client, ClientError, Row};
 
 /// At most so many loads with labels are sent again after a kill, to see what their labels say.
 const REPEATED_LOADS_MAX: usize = 40;
@@ -34,9 +35,9 @@ impl Settled {
 #[derive(Debug)]
 pub(crate) struct NoCheck(pub String);
 
-impl From<Failure> for NoCheck {
-    fn from(failure: Failure) -> Self {
-        Self(format!("{failure:?}"))
+impl From<ClientError> for NoCheck {
+    fn from(error: ClientError) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn check(
     settled: &mut Settled,
     figures: &mut Figures,
 ) -> Result<(), NoCheck> {
-    let mut client = Client::connect(ports.mysql, Some(DATABASE), PATIENCE)?;
+    let mut client = connect(ports.mysql, Some(DATABASE))?;
     // Before SYNC: what was visible before the kill is visible after it at once.
     for table in 0..TABLES.len() {
         reader::count(shared, &mut client, table)?;
@@ -178,7 +179,7 @@ fn check_round(
          FROM {name} WHERE round = {round} GROUP BY load_id"
     );
     let mut total = Total::default();
-    for row in client.rows(&sql)? {
+    for row in client.rows(&sql)?.rows {
         let numbers = numbers(&row)?;
         let [id, rows, parts, last_part, smallest, largest, checks] = numbers[..] else {
             return Err(NoCheck(format!("a row of another form: {row:?}")));
@@ -251,7 +252,7 @@ pub(crate) fn check_settled(
     let mut found = BTreeMap::new();
     for (table, (name, _)) in TABLES.into_iter().enumerate() {
         let sql = format!("SELECT round, COUNT(*), SUM(load_id), SUM(chk) FROM {name} GROUP BY round");
-        for row in client.rows(&sql)? {
+        for row in client.rows(&sql)?.rows {
             let numbers = numbers(&row)?;
             let [round, rows, loads, checks] = numbers[..] else {
                 return Err(NoCheck(format!("a row of another form: {row:?}")));

@@ -6,11 +6,11 @@
 
 use crate::TortureError;
 use crate::load::{DATABASE, Load};
-use crate::mysql::Client;
+use crate::mysql::connect;
 use crate::report::grouped;
 use crate::run::{Torture, create_tables};
 use crate::server::{NotReady, Server};
-use crate::writers::{PATIENCE, Round};
+use crate::writers::Round;
 use rand::Rng;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -172,9 +172,8 @@ fn wait_until_loads_work(torture: &Torture<'_>, server: &Server) {
 }
 
 fn probe(server: &Server, mode: &str) -> Result<(), String> {
-    let mut client =
-        Client::connect(server.mysql_port, Some(DATABASE), PATIENCE).map_err(|error| format!("{error:?}"))?;
-    let mut run = |sql: &str| client.run(sql).map_err(|failure| format!("{failure:?}"));
+    let mut client = connect(server.mysql_port, Some(DATABASE)).map_err(|error| error.to_string())?;
+    let mut run = |sql: &str| client.run(sql).map(drop).map_err(|error| error.to_string());
     run(
         "CREATE TABLE IF NOT EXISTS probe (load_id BIGINT NOT NULL, part INT, size INT, round INT, chk BIGINT, \
          pad VARCHAR(200)) DUPLICATE KEY(load_id) DISTRIBUTED BY HASH(load_id) BUCKETS 1 \

@@ -22,7 +22,7 @@
 //! | `books` | what was sent, acknowledged, refused |
 //! | `check` | the books against the tables |
 //! | `report` | the figures |
-//! | `mysql`, `http` | as much of the protocols as the clients need |
+//! | `mysql`, `http` | connections to the server; as much of HTTP as the clients need |
 
 mod books;
 mod check;

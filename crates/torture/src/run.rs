@@ -2,15 +2,16 @@
 
 use crate::check::{Ports, Settled, check, check_settled};
 use crate::load::{DATABASE, TABLES};
-use crate::mysql::{Client, Failure};
+use crate::mysql::connect;
 use crate::report::{Figures, Report, grouped};
 use crate::server::{Launch, NotReady, Server};
-use crate::writers::{PATIENCE, Round, Shared, write};
+use crate::writers::{Round, Shared, write};
 use crate::{Options, Progress, TortureError, full_disk, reader};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tributary_client::ClientError;
 
 /// Readers beside the writers.
 const READERS: usize = 2;
@@ -117,9 +118,9 @@ impl<'a> Torture<'a> {
         self.stop(server);
         let server = self.start()?;
         let outcome =
-            Client::connect(server.mysql_port, Some(DATABASE), PATIENCE).map_err(Into::into).and_then(
-                |mut client| check_settled(&self.shared, &mut client, &self.settled, &mut self.figures),
-            );
+            connect(server.mysql_port, Some(DATABASE)).map_err(Into::into).and_then(|mut client| {
+                check_settled(&self.shared, &mut client, &self.settled, &mut self.figures)
+            });
         if let Err(problem) = outcome {
             self.violation(&format!("the last check could not be made: {}", problem.0));
         }
@@ -289,8 +290,8 @@ fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {
 
 /// The database and its tables.
 pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
-    let failed = |failure: Failure| TortureError::Setup(format!("creating the tables: {failure:?}"));
-    let mut client = Client::connect(server.mysql_port, None, PATIENCE).map_err(failed)?;
+    let failed = |error: ClientError| TortureError::Setup(format!("creating the tables: {error}"));
+    let mut client = connect(server.mysql_port, None).map_err(failed)?;
     client.run(&format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
     for (name, interval_ms) in TABLES {
         let sql = format!(

@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tributary_client::{Client, ClientError, OkAnswer, Value};
 
 /// How long a client waits for an answer before the server counts as hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -86,12 +87,9 @@ impl From<io::Error> for Gone {
     }
 }
 
-impl From<mysql::Failure> for Gone {
-    fn from(failure: mysql::Failure) -> Self {
-        match failure {
-            mysql::Failure::Gone(error) => error.into(),
-            mysql::Failure::Refused { number, message } => Self(format!("error {number}: {message}")),
-        }
+impl From<ClientError> for Gone {
+    fn from(error: ClientError) -> Self {
+        Self(error.to_string())
     }
 }
 
@@ -142,8 +140,8 @@ impl Writer<'_> {
         self.round.is_over.load(Ordering::Relaxed)
     }
 
-    fn connect(&self, mode: Mode) -> Result<mysql::Client, Gone> {
-        let mut client = mysql::Client::connect(self.round.mysql_port, Some(DATABASE), PATIENCE)?;
+    fn connect(&self, mode: Mode) -> Result<Client, Gone> {
+        let mut client = mysql::connect(self.round.mysql_port, Some(DATABASE))?;
         client.run(&format!("SET group_commit = {}", mode.setting()))?;
         Ok(client)
     }
@@ -187,11 +185,11 @@ impl Writer<'_> {
             let load = self.next(mode);
             self.round.books.sent(load, mode, Fate::Unknown);
             let answer = explicit_transaction(&mut client, &load);
-            let is_refused = matches!(answer, Err(mysql::Failure::Refused { .. }));
+            let is_refused = matches!(answer, Err(ClientError::Refused(_)));
             self.answered(&load, mode, answer, &mut client)?;
             if is_refused {
                 // Nothing is open if it was the COMMIT that failed.
-                if let Err(mysql::Failure::Gone(error)) = client.run("ROLLBACK") {
+                if let Err(ClientError::Gone(error)) = client.run("ROLLBACK") {
                     return Err(error.into());
                 }
             }
@@ -203,22 +201,22 @@ impl Writer<'_> {
         &mut self,
         load: &Load,
         mode: Mode,
-        answer: Result<(), mysql::Failure>,
-        client: &mut mysql::Client,
+        answer: Result<OkAnswer, ClientError>,
+        client: &mut Client,
     ) -> Result<(), Gone> {
         match answer {
-            Ok(()) => {
+            Ok(_) => {
                 self.round.books.is(load, Fate::Acknowledged);
                 if mode != Mode::Async && self.rng.random_ratio(1, LOOKED_UP_ONE_IN) {
                     self.look_up(load, client)?;
                 }
                 Ok(())
             }
-            Err(mysql::Failure::Refused { message, .. }) => {
-                self.refused(load, &message);
+            Err(ClientError::Refused(error)) => {
+                self.refused(load, &error.message);
                 Ok(())
             }
-            Err(mysql::Failure::Gone(error)) => Err(error.into()),
+            Err(ClientError::Gone(error)) => Err(error.into()),
         }
     }
 
@@ -233,9 +231,9 @@ impl Writer<'_> {
     }
 
     /// What was acknowledged as visible must be.
-    fn look_up(&self, load: &Load, client: &mut mysql::Client) -> Result<(), Gone> {
+    fn look_up(&self, load: &Load, client: &mut Client) -> Result<(), Gone> {
         let sql = format!("SELECT COUNT(*) FROM {} WHERE load_id = {}", load.table_name(), load.id);
-        let rows = client.rows(&sql)?;
+        let rows = client.rows(&sql)?.rows;
         let found = rows.first().and_then(|row| row.first()?.as_deref()?.parse::<u32>().ok());
         if found != Some(load.rows) {
             self.shared.violation(format!(
@@ -314,7 +312,7 @@ impl Writer<'_> {
     }
 }
 
-fn explicit_transaction(client: &mut mysql::Client, load: &Load) -> Result<(), mysql::Failure> {
+fn explicit_transaction(client: &mut Client, load: &Load) -> Result<OkAnswer, ClientError> {
     client.run("BEGIN")?;
     let half = load.rows / 2;
     for parts in [0..half, half..load.rows] {
@@ -326,11 +324,11 @@ fn explicit_transaction(client: &mut mysql::Client, load: &Load) -> Result<(), m
     client.run("COMMIT")
 }
 
-fn values(load: &Load) -> Vec<mysql::Value> {
+fn values(load: &Load) -> Vec<Value> {
     (0..load.rows)
         .flat_map(|part| {
             let numbers = [load.id, part.into(), load.rows.into(), load.round.into(), load.check_of(part)];
-            numbers.map(mysql::Value::Int).into_iter().chain([mysql::Value::Text(load.pad(part))])
+            numbers.map(Value::BigInt).into_iter().chain([Value::Text(load.pad(part))])
         })
         .collect()
 }

@@ -4,4 +4,3 @@
 pub mod closed_loop;
 pub mod http;
 pub mod mysql;
-pub mod packet;

@@ -3,10 +3,10 @@
 //! one to seven rows.
 
 use super::{FIRST_ID, IdForm, Request};
-use crate::client::packet::{self, Field};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
+use tributary_client::{Statement, Value, command, packet};
 
 /// Columns of the table.
 pub const COLUMNS: usize = 16;
@@ -193,43 +193,52 @@ impl Lineitem {
             })
             .collect();
         let payload_bytes = sql.len() as u64;
-        let (bytes, head) = packet::query(&sql);
-        let ids = ids.into_iter().map(|at| at + head as u32).collect();
+        let bytes = one_packet(&command::query(&sql));
+        let head = (bytes.len() - sql.len()) as u32;
+        let ids = ids.into_iter().map(|at| at + head).collect();
         Request { bytes, form: IdForm::Text, ids, payload_bytes }
     }
 
     /// An execution of the prepared INSERT of `rows` rows. The first of a connection brings the
     /// parameters' types, as drivers do it.
-    pub fn execute(&mut self, statement: u32, rows: usize, with_types: bool) -> Request {
-        let mut fields = Vec::with_capacity(rows * COLUMNS);
+    pub fn execute(&mut self, statement: Statement, rows: usize, with_types: bool) -> Request {
+        let mut values = Vec::with_capacity(rows * COLUMNS);
         for _ in 0..rows {
             let row = self.row();
-            let day = |date: Date| Field::Date { year: date.year, month: date.month, day: date.day };
-            let cents = |value: u64| Field::Decimal(format!("{}.{:02}", value / 100, value % 100));
-            fields.extend([
-                Field::Int(FIRST_ID),
-                Field::Int(row.part),
-                Field::Int(row.supplier),
-                Field::Int(row.line),
-                Field::Decimal(format!("{}.00", row.quantity)),
+            let day = |date: Date| Value::Date { year: date.year, month: date.month, day: date.day };
+            let cents = |value: u64| Value::Decimal(format!("{}.{:02}", value / 100, value % 100));
+            values.extend([
+                Value::Int(FIRST_ID),
+                Value::Int(row.part),
+                Value::Int(row.supplier),
+                Value::Int(row.line),
+                Value::Decimal(format!("{}.00", row.quantity)),
                 cents(row.price),
                 cents(row.discount.into()),
                 cents(row.tax.into()),
-                Field::Text(row.return_flag.into()),
-                Field::Text(row.line_status.into()),
+                Value::Text(row.return_flag.into()),
+                Value::Text(row.line_status.into()),
                 day(row.shipped),
                 day(row.committed),
                 day(row.received),
-                Field::Text(row.instruction.into()),
-                Field::Text(row.mode.into()),
-                Field::Text(row.comment),
+                Value::Text(row.instruction.into()),
+                Value::Text(row.mode.into()),
+                Value::Text(row.comment),
             ]);
         }
-        let (bytes, places) = packet::execute(statement, &fields, with_types);
-        let ids: Vec<_> = places.iter().step_by(COLUMNS).map(|&at| at as u32).collect();
-        let payload_bytes = (bytes.len() - places[0]) as u64;
+        let (payload, places) = command::execute(statement, &values, with_types);
+        let payload_bytes = (payload.len() - places[0]) as u64;
+        let bytes = one_packet(&payload);
+        let head = bytes.len() - payload.len();
+        let ids = places.iter().step_by(COLUMNS).map(|at| (at + head) as u32).collect();
         Request { bytes, form: IdForm::Binary, ids, payload_bytes }
     }
+}
+
+/// A payload of one packet: the head of a second one would move the rows' places.
+fn one_packet(payload: &[u8]) -> Vec<u8> {
+    assert!(payload.len() < packet::PAYLOAD_BYTES_MAX, "a request of the benchmarks fits one packet");
+    packet::framed(payload, 0)
 }
 
 /// The prepared INSERT of `rows` rows.
@@ -259,7 +268,7 @@ mod tests {
     fn text_and_prepared_rows_have_their_ids_where_they_say() {
         let text = Lineitem::new(7).text_insert(3);
         assert!(text.ids.iter().all(|&at| text.bytes[at as usize..].starts_with(b"1000000000,")));
-        let mut prepared = Lineitem::new(7).execute(1, 3, true);
+        let mut prepared = Lineitem::new(7).execute(Statement(1), 3, true);
         prepared.number(FIRST_ID);
         for (row, &at) in prepared.ids.iter().enumerate() {
             let at = at as usize;

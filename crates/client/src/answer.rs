@@ -1,0 +1,100 @@
+//! What statements answer.
+
+use crate::error::{ClientError, broken, refusal};
+use crate::fields::Fields;
+use std::io;
+
+/// What a statement that succeeds answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// There are no rows to send.
+    Ok(OkAnswer),
+    /// Rows, perhaps none of them.
+    Rows(Rows),
+}
+
+/// What a statement without rows answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OkAnswer {
+    /// How many rows it has loaded or changed.
+    pub affected_rows: u64,
+    /// How many warnings there are.
+    pub warnings: u16,
+    /// What the server says besides.
+    pub info: String,
+}
+
+/// What a statement with rows answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The columns' names.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// The values of a row as texts; NULL is `None`.
+pub type Row = Vec<Option<String>>;
+
+/// How many rows a statement without rows has loaded, by its answer's payload. Nothing else of the
+/// answer is read.
+///
+/// # Errors
+/// The server's, or the payload is no answer to such a statement.
+pub fn affected_rows(packet: &[u8]) -> Result<u64, ClientError> {
+    refusal(packet)?;
+    let [0, rest @ ..] = packet else { return Err(broken("rows where none belong").into()) };
+    Ok(Fields(rest).number()?.unwrap_or_default())
+}
+
+pub(crate) fn ok(packet: &[u8]) -> Result<OkAnswer, ClientError> {
+    let affected_rows = affected_rows(packet)?;
+    let mut fields = Fields(&packet[1..]);
+    let _affected_rows = fields.number()?;
+    let _last_insert_id = fields.number()?;
+    let _status = fields.short()?;
+    let warnings = fields.short()?;
+    // MySQL's servers send the text with its length, which is what its clients read.
+    let info = if fields.is_empty() { None } else { fields.text()? };
+    Ok(OkAnswer { affected_rows, warnings, info: info.unwrap_or_default() })
+}
+
+/// Whether a packet ends column definitions or rows.
+pub(crate) fn is_eof(packet: &[u8]) -> bool {
+    packet.len() < 9 && packet.first() == Some(&0xfe)
+}
+
+pub(crate) fn column_name(packet: &[u8]) -> io::Result<String> {
+    let mut fields = Fields(packet);
+    for _catalog_schema_and_two_tables in 0..4 {
+        fields.text()?;
+    }
+    fields.text()?.ok_or_else(|| broken("a column without a name"))
+}
+
+pub(crate) fn row(packet: &[u8], columns: usize) -> io::Result<Row> {
+    let mut fields = Fields(packet);
+    (0..columns).map(|_| fields.text()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ok_packet_may_end_before_its_info_text() {
+        let packet = b"\0\xfc\xe8\x03\0\x02\0\x01\0\x03abc";
+        assert_eq!(affected_rows(packet).ok(), Some(1000));
+        let whole = ok(packet).expect("an OK packet");
+        assert_eq!(whole, OkAnswer { affected_rows: 1000, warnings: 1, info: "abc".to_owned() });
+        let short = ok(&packet[..9]).expect("an OK packet");
+        assert_eq!(short, OkAnswer { info: String::new(), ..whole });
+    }
+
+    #[test]
+    fn what_is_no_ok_packet_is_an_error() {
+        assert!(matches!(affected_rows(b"\xff\x51\x04#HY000no"), Err(ClientError::Refused(_))));
+        assert!(matches!(affected_rows(b"\x01"), Err(ClientError::Gone(_))));
+        assert!(matches!(ok(b"\0\0\0"), Err(ClientError::Gone(_))));
+    }
+}

@@ -1,0 +1,254 @@
+//! A blocking connection of root, without a password.
+
+use crate::answer::{self, Answer, OkAnswer, Rows};
+use crate::command::{self, Statement};
+use crate::error::{ClientError, broken, refusal};
+use crate::fields::Fields;
+use crate::value::Value;
+use crate::{login, packet};
+use std::io::{self, BufReader, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// A connection of root.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    /// Connects and logs in. `patience` is how long a read or write may take; `None` waits for ever.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not want the client.
+    pub fn connect(
+        address: impl ToSocketAddrs,
+        database: Option<&str>,
+        patience: Option<Duration>,
+    ) -> Result<Self, ClientError> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(patience)?;
+        stream.set_write_timeout(patience)?;
+        let mut client = Self { stream: BufReader::new(stream) };
+        client.log_in(database)?;
+        Ok(client)
+    }
+
+    fn log_in(&mut self, database: Option<&str>) -> Result<(), ClientError> {
+        let (mut sequence, _greeting) = self.read()?;
+        let mut proof = login::of_root(database);
+        loop {
+            self.write(&proof, sequence.wrapping_add(1))?;
+            let answer;
+            (sequence, answer) = self.read()?;
+            match answer.first() {
+                Some(0) => return Ok(()),
+                // Another way to prove the password: an empty one is proved by nothing.
+                Some(0xfe) => proof.clear(),
+                _ => return Err(broken("an unknown answer to the login").into()),
+            }
+        }
+    }
+
+    /// Runs a statement of any bytes.
+    ///
+    /// # Errors
+    /// The server's, or no answer comes.
+    pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Answer, ClientError> {
+        self.send(sql)?;
+        self.answer()
+    }
+
+    /// Runs a statement without rows.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn run(&mut self, sql: &str) -> Result<OkAnswer, ClientError> {
+        match self.query(sql)? {
+            Answer::Ok(answer) => Ok(answer),
+            Answer::Rows(_) => Err(broken("rows where none belong").into()),
+        }
+    }
+
+    /// Runs a statement with rows.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn rows(&mut self, sql: &str) -> Result<Rows, ClientError> {
+        match self.query(sql)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Ok(_) => Err(broken("no rows where some belong").into()),
+        }
+    }
+
+    /// Sends a statement and does not wait for its answer.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn send(&mut self, sql: impl AsRef<[u8]>) -> io::Result<()> {
+        self.write(&command::query(sql.as_ref()), 0)
+    }
+
+    /// Reads the answer to a statement that was sent.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn answer(&mut self) -> Result<Answer, ClientError> {
+        let (_, first) = self.read()?;
+        if first.first() == Some(&0) {
+            return answer::ok(&first).map(Answer::Ok);
+        }
+        let count = Fields(&first).number()?.ok_or_else(|| broken("no count of columns"))?;
+        self.read_rows(count as usize).map(Answer::Rows)
+    }
+
+    fn read_rows(&mut self, count: usize) -> Result<Rows, ClientError> {
+        let mut answer = Rows::default();
+        for _ in 0..count {
+            let (_, packet) = self.read()?;
+            answer.columns.push(answer::column_name(&packet)?);
+        }
+        self.read_eof()?;
+        loop {
+            let (_, packet) = self.read()?;
+            if answer::is_eof(&packet) {
+                return Ok(answer);
+            }
+            answer.rows.push(answer::row(&packet, count)?);
+        }
+    }
+
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn prepare(&mut self, sql: &str) -> Result<Statement, ClientError> {
+        self.write(&command::prepare(sql), 0)?;
+        let (_, head) = self.read()?;
+        let mut fields = Fields(&head);
+        let ([0], id) = (fields.array()?, fields.array()?) else {
+            return Err(broken("an unknown answer to a statement to prepare").into());
+        };
+        let (columns, parameters) = (fields.short()?, fields.short()?);
+        for definitions in [parameters, columns] {
+            for _ in 0..definitions {
+                self.read()?;
+            }
+            if definitions > 0 {
+                self.read_eof()?;
+            }
+        }
+        Ok(Statement(u32::from_le_bytes(id)))
+    }
+
+    /// Runs a prepared statement without rows.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn execute(&mut self, statement: Statement, values: &[Value]) -> Result<OkAnswer, ClientError> {
+        self.write(&command::execute(statement, values, true).0, 0)?;
+        let (_, packet) = self.read()?;
+        answer::ok(&packet)
+    }
+
+    /// The socket of a connection that is logged in and has read all its answers.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+
+    fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<()> {
+        self.stream.get_mut().write_all(&packet::framed(payload, sequence))
+    }
+
+    /// The next payload and its sequence number. An error packet is an error wherever it comes.
+    fn read(&mut self) -> Result<(u8, Vec<u8>), ClientError> {
+        let (sequence, payload) = packet::read(&mut self.stream)?;
+        refusal(&payload)?;
+        Ok((sequence, payload))
+    }
+
+    fn read_eof(&mut self) -> Result<(), ClientError> {
+        let (_, packet) = self.read()?;
+        if answer::is_eof(&packet) { Ok(()) } else { Err(broken("definitions without an end").into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread::{self, JoinHandle};
+
+    const EOF: &[u8] = b"\xfe\0\0\x02\0";
+    const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+
+    /// A server that answers each payload with the next ones of a script; what it was sent.
+    fn serve(script: &'static [&'static [&'static [u8]]]) -> (u16, JoinHandle<Vec<Vec<u8>>>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let (mut sequence, mut received) = (0, Vec::new());
+            for answers in script {
+                for answer in *answers {
+                    stream.write_all(&packet::framed(answer, sequence)).expect("the client reads");
+                    sequence = sequence.wrapping_add(1);
+                }
+                let Ok((number, payload)) = packet::read(&mut stream) else { break };
+                sequence = number.wrapping_add(1);
+                received.push(payload);
+            }
+            received
+        });
+        (port, server)
+    }
+
+    fn connect(port: u16) -> Result<Client, ClientError> {
+        Client::connect(("127.0.0.1", port), Some("db"), Some(Duration::from_secs(60)))
+    }
+
+    #[test]
+    fn a_client_logs_in_asks_and_reads_rows() {
+        const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\x01a";
+        let (port, server) = serve(&[
+            &[b"\x0agreeting"],
+            &[b"\xfecaching_sha2_password\0"],
+            &[OK],
+            &[b"\x01", COLUMN, EOF, b"\x02xy", b"\xfb", EOF],
+            &[b"\0\x07\0\0\0\0\0\x01\0\0\0\0", COLUMN, EOF],
+            &[OK],
+        ]);
+        let mut client = connect(port).expect("logged in");
+        let rows = client.rows("SELECT a").expect("rows");
+        assert_eq!(rows.columns, ["a"]);
+        assert_eq!(rows.rows, [[Some("xy".to_owned())], [None]]);
+        assert_eq!(client.prepare("INSERT").expect("prepared"), Statement(7));
+        client.execute(Statement(7), &[Value::Int(1)]).expect("executed");
+        drop(client);
+        let received = server.join().expect("the server's end");
+        assert_eq!(received[0], login::of_root(Some("db")));
+        assert_eq!(received[1], b"");
+        assert_eq!(received[2], b"\x03SELECT a");
+    }
+
+    #[test]
+    fn an_error_leaves_the_connection_in_order() {
+        let (port, server) = serve(&[&[b"\x0agreeting"], &[OK], &[b"\xff\x51\x04#HY000no"], &[OK]]);
+        let mut client = connect(port).expect("logged in");
+        let Err(ClientError::Refused(error)) = client.run("BAD") else { panic!("the server refuses") };
+        assert_eq!(error.to_string(), "ERROR 1105 (HY000): no");
+        assert_eq!(client.run("GOOD").expect("an answer"), OkAnswer::default());
+        drop(client);
+        server.join().expect("the server's end");
+    }
+
+    #[test]
+    fn a_client_that_the_server_does_not_want_is_told_why() {
+        let (port, server) = serve(&[&[b"\xff\x10\x04Too many connections"]]);
+        let error = connect(port).expect_err("refused");
+        assert_eq!(error.to_string(), "ERROR 1040 (): Too many connections");
+        server.join().expect("the server's end");
+    }
+}

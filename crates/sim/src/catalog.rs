@@ -1,18 +1,18 @@
 //! A stand-in for the catalog: which tables there are, the schemas that they had, and kept labels. Every change
 //! is atomic and durable, like a transaction of the real one (SQLite), and the power may go off with it.
 
-use crate::disk::SimDisk;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
 use tributary_types::{SchemaVersion, TableDef, TableId, TableSchema, TxnId};
+use tributary_wal::MemDisk;
 
 /// The catalog. Clones are the same one; it lives as long as the disk.
 #[derive(Clone, Debug)]
 pub struct SimCatalog {
-    disk: SimDisk,
+    disk: MemDisk,
     rows: Arc<Mutex<Rows>>,
 }
 
@@ -27,7 +27,7 @@ struct Rows {
 
 impl SimCatalog {
     #[must_use]
-    pub fn new(disk: SimDisk) -> Self {
+    pub fn new(disk: MemDisk) -> Self {
         Self { disk, rows: Arc::default() }
     }
 

@@ -1,10 +1,12 @@
 //! What clients do, each step thrown by the dice, and what they tell the model of the answers.
 
+use crate::counts::Counts;
 use crate::model::{Fate, Kind, LoadId};
 use crate::process::{DB, table_def};
 use crate::rows::{batch_of, block_of};
 use crate::trace::note;
 use crate::world::World;
+use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -407,40 +409,32 @@ async fn flush(world: &Rc<World>, table: &Arc<Table>) {
         ingest.flush_all().await;
         return;
     }
-    match table.flush().await {
-        Ok(report) => {
-            note!(world.trace, "flushed", table.id().0, report.is_some(), "table {}: {report:?}", table.id());
-            world.count(|counts| counts.flushes += u64::from(report.is_some()));
-        }
-        Err(error) => note!(world.trace, "flushed", table.id().0, 2, "table {}: {error}", table.id()),
-    }
+    worked(world, table, "flushed", table.flush().await, |counts, report| {
+        counts.flushes += u64::from(report.is_some());
+    });
 }
 
 async fn compact(world: &Rc<World>, table: &Arc<Table>) {
-    match table.compact().await {
-        Ok(report) => {
-            note!(world.trace, "compact", table.id().0, report.is_some(), "table {}: {report:?}", table.id());
-            world.count(|counts| counts.compactions += u64::from(report.is_some()));
-        }
-        Err(error) => note!(world.trace, "compact", table.id().0, 2, "table {}: {error}", table.id()),
-    }
+    worked(world, table, "compact", table.compact().await, |counts, report| {
+        counts.compactions += u64::from(report.is_some());
+    });
 }
 
 async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
-    match table.sweep().await {
-        Ok(report) => {
-            note!(
-                world.trace,
-                "sweep",
-                table.id().0,
-                report.files,
-                "table {}: {} files",
-                table.id(),
-                report.files
-            );
-            world.count(|counts| counts.sweeps += report.files);
-        }
-        Err(TableError::Closed { .. }) => {}
-        Err(error) => note!(world.trace, "sweep", table.id().0, 0, "table {}: {error}", table.id()),
+    worked(world, table, "sweep", table.sweep().await, |counts, report| counts.sweeps += report.files);
+}
+
+/// Notes what came of work on a table that no client waits for, and counts it.
+fn worked<T: Debug>(
+    world: &World,
+    table: &Table,
+    what: &'static str,
+    outcome: Result<T, TableError>,
+    count: impl FnOnce(&mut Counts, &T),
+) {
+    let id = table.id();
+    world.trace.note(what, id.0, outcome.is_ok().into(), format_args!("table {id}: {outcome:?}"));
+    if let Ok(report) = &outcome {
+        world.count(|counts| count(counts, report));
     }
 }

@@ -1,7 +1,7 @@
 //! How much a simulation held.
 
-use crate::disk::DiskCounts;
 use std::fmt;
+use tributary_wal::disk::DiskCounts;
 
 macro_rules! counts {
     ($($field:ident: $what:literal,)*) => {

@@ -13,7 +13,6 @@ mod catalog;
 mod clients;
 mod counts;
 mod dice;
-mod disk;
 mod machine;
 pub mod model;
 mod plan;

@@ -1,7 +1,6 @@
 //! One life of the server: the real core, opened on the simulated disk as the engine opens it.
 
 use crate::catalog::SimCatalog;
-use crate::disk::SimDisk;
 use crate::plan::Plan;
 use crate::store::SimStore;
 use parking_lot::Mutex;
@@ -16,7 +15,7 @@ use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{
     ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
-use tributary_wal::WalOptions;
+use tributary_wal::{MemDisk, WalOptions};
 use url::Url;
 
 /// The only database.
@@ -25,7 +24,7 @@ pub const DB: DbId = DbId(1);
 /// The machine's parts that outlive the server.
 #[derive(Clone)]
 pub struct Hardware {
-    pub disk: SimDisk,
+    pub disk: MemDisk,
     pub store: SimStore,
     pub catalog: SimCatalog,
 }

@@ -9,7 +9,6 @@ use crate::catalog::SimCatalog;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
-use crate::disk::{Faults, SimDisk};
 use crate::machine::{Machine, Step};
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
@@ -30,6 +29,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tributary_ingest::{TransactionKind, TransactionStatus};
 use tributary_types::host::{self, Host};
+use tributary_wal::MemDisk;
+use tributary_wal::disk::Faults;
 
 /// Simulated time after which something that does not end is said to hang.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
@@ -115,7 +116,7 @@ pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
     let plan = Plan::new(&mut dice);
     note!(trace, "plan", seed, 0, "{plan:?}");
     let machine = Machine::new(&mut dice, Arc::clone(libraries), trace.clone());
-    let disk = SimDisk::new(dice.next(), trace.clone());
+    let disk = MemDisk::watched(dice.next(), trace.clone());
     let hardware = Hardware {
         store: SimStore::new(disk.clone(), dice.split()),
         catalog: SimCatalog::new(disk.clone()),
@@ -433,11 +434,11 @@ fn die(world: &World) {
     let power_is_off = world.hardware.disk.is_off();
     end_process(world);
     if power_is_off || world.throw(|dice| dice.one_in(2)) {
-        world.hardware.disk.power_cut();
+        world.hardware.disk.crash(world.throw(Dice::next));
     } else {
         note!(world.trace, "KILL", 0, 0, "the process is killed");
         world.count(|counts| counts.kills += 1);
-        world.hardware.disk.process_ended();
+        world.hardware.disk.kill_process();
     }
     world.is_dead.store(false, Ordering::Relaxed);
 }

@@ -2,7 +2,6 @@
 //! a staged file is written and synced, gets its name, and its directory is synced.
 
 use crate::dice::Dice;
-use crate::disk::SimDisk;
 use crate::machine;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -22,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tributary_types::host;
 use tributary_types::planted::{self, Bug};
-use tributary_wal::{Disk, OpenMode};
+use tributary_wal::{Disk, MemDisk, OpenMode};
 
 /// Where the store's files lie on the disk.
 const ROOT: &str = "/store";
@@ -30,7 +29,7 @@ const ROOT: &str = "/store";
 /// The store. Clones are the same store.
 #[derive(Clone)]
 pub struct SimStore {
-    disk: SimDisk,
+    disk: MemDisk,
     staged: Arc<AtomicU64>,
     /// Chance for how long things take.
     dice: Arc<Mutex<Dice>>,
@@ -38,7 +37,7 @@ pub struct SimStore {
 
 impl SimStore {
     #[must_use]
-    pub fn new(disk: SimDisk, dice: Dice) -> Self {
+    pub fn new(disk: MemDisk, dice: Dice) -> Self {
         Self { disk, staged: Arc::default(), dice: Arc::new(Mutex::new(dice)) }
     }
 
@@ -135,13 +134,10 @@ impl ObjectStore for SimStore {
         let failed = |error| to_error(location, error);
         self.take_time().await;
         let path = Self::disk_path(location);
-        let (all, changed_ms) = if options.head {
-            let (bytes, changed_ms) = self.disk.stat(&path).map_err(failed)?;
-            (vec![0; bytes as usize], changed_ms)
-        } else {
-            self.disk.read(&path).map_err(failed)?
-        };
-        let meta = Self::meta(location.clone(), all.len() as u64, changed_ms);
+        let (bytes, changed_ms) = self.disk.stat(&path).map_err(failed)?;
+        let all =
+            if options.head { vec![0; bytes as usize] } else { self.disk.contents(&path).map_err(failed)? };
+        let meta = Self::meta(location.clone(), bytes, changed_ms);
         options.check_preconditions(&meta)?;
         let range = match &options.range {
             Some(range) => range

@@ -3,6 +3,7 @@
 use parking_lot::Mutex;
 use std::fmt::Arguments;
 use std::sync::Arc;
+use tributary_wal::disk::Watcher;
 
 /// The events of one simulation. Clones are the same trace.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,12 @@ impl Trace {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.inner.lock().lines.clone().unwrap_or_default()
+    }
+}
+
+impl Watcher for Trace {
+    fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>) {
+        Self::note(self, kind, a, b, text);
     }
 }
 

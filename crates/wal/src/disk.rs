@@ -4,10 +4,10 @@
 //! [`DiskFile::sync_data`], names (created, renamed, removed) with [`Disk::sync_dir`]. Not its
 //! business: what the files mean.
 
-mod mem;
+pub(crate) mod mem;
 mod os;
 
-pub use mem::{Fault, MemDisk};
+pub use mem::{DiskCounts, Fault, Faults, MemDisk, Watcher};
 pub use os::OsDisk;
 
 use std::any::Any;

@@ -1,7 +1,7 @@
 //! The write-ahead log: entries in, durable entries out, in order, each exactly once.
 //!
-//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for
-//! tests) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
+//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests
+//! and the simulation) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
 //! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (the
 //! writer thread, acknowledgements) and [`recovery`] (reading a log back before it is written again).
 //! Beside them, for the owner of a damaged log: [`survey`] (what is there) and [`repair`].

@@ -1,6 +1,6 @@
 //! What the tests of several modules need.
 
-use crate::segment::format::split_mix;
+pub(crate) use crate::disk::mem::Dice;
 use crate::{Entry, LogCore, MemDisk, Recovered, RecoveryReport, Wal, WalError, WalOptions};
 use bytes::Bytes;
 use std::path::{Path, PathBuf};
@@ -53,21 +53,4 @@ pub(crate) fn read_all(disk: &MemDisk) -> Result<(Vec<(Lsn, Entry)>, RecoveryRep
 
 pub(crate) fn segment_path(first: u64) -> PathBuf {
     Path::new(&dir()).join(crate::segment::format::segment_name(Lsn(first)))
-}
-
-/// A small repeatable generator.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn next(&mut self) -> u64 {
-        split_mix(&mut self.0)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub(crate) fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
 }

@@ -1,13 +1,13 @@
-//! A simulated disk for tests: it knows what is durable and what is not, loses power on command, and fails
-//! when it is told to.
+//! A simulated disk: it knows what is durable and what is not, loses power on command, and fails when it is
+//! told to or by chance. Tests and the simulation (`crates/sim`) run on it.
 //!
 //! Every change of a file or a name and every sync is one numbered *operation*. A test runs its work once to
 //! count them, then again and again with the power going off (or a fault) at each number.
 //!
-//! Invariant: after [`MemDisk::crash`] a file holds its synced contents, plus any choice of the 512-byte
-//! sectors that were written since; a directory has its synced names, plus any choice of the later changes.
-//! A failed sync forgets that anything was unsynced (as Linux does): readers still see the written bytes, but
-//! no later sync makes them durable.
+//! Invariant: what was not synced is at the mercy of [`MemDisk::crash`]. Each write that was not synced is
+//! dropped, kept, torn at any byte, or kept in some of the file's 512-byte sectors; a created, renamed or
+//! removed name that was not synced happened or did not. A failed sync leaves some of the writes on the disk
+//! and forgets the others (as Linux does): readers still see them, but no later sync makes them durable.
 
 mod state;
 #[cfg(test)]
@@ -16,6 +16,8 @@ mod tests;
 use super::{DirLock, Disk, DiskFile, OpenMode};
 use parking_lot::Mutex;
 use state::State;
+use std::collections::BTreeMap;
+use std::fmt::{Arguments, Debug};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,10 +25,66 @@ use std::sync::Arc;
 /// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An I/O error. A write has been done by half; what a sync should have made durable never will be.
+    /// An I/O error. A write has been done by half; what a sync should have made durable may never be.
     Io,
-    /// The disk is full. A write has been done by half.
+    /// The disk is full. A write has been done by half, if that much fits.
     NoSpace,
+}
+
+/// What goes wrong. Operations are counted from 0 over the disk's life.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// The power goes off at the first operation from that one on.
+    pub power_off_at: Option<u64>,
+    /// These operations fail.
+    pub planned: BTreeMap<u64, Fault>,
+    /// The next sync of a file's contents fails.
+    pub fail_next_sync: bool,
+    /// One change in so many fails with EIO; 0 for none.
+    pub io_error_one_in: u64,
+    /// One sync in so many fails; 0 for none.
+    pub sync_error_one_in: u64,
+    /// There is no space between these times (see [`MemDisk::set_time`]), not even to write in place.
+    pub full: Option<(u64, u64)>,
+    /// Reads of this file fail with EIO.
+    pub unreadable: Option<PathBuf>,
+}
+
+/// How much happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounts {
+    pub operations: u64,
+    pub power_cuts: u64,
+    pub torn_writes: u64,
+    pub lost_writes: u64,
+    pub lost_names: u64,
+    pub write_errors: u64,
+    pub sync_errors: u64,
+    pub full_errors: u64,
+    pub read_errors: u64,
+}
+
+/// Somebody who is told what happens on a disk: its kind, two numbers and the whole as text.
+pub trait Watcher: Debug + Send {
+    fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>);
+}
+
+/// A small generator (SplitMix64): repeatable, no more is needed.
+#[derive(Debug, Default)]
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn next(&mut self) -> u64 {
+        crate::segment::format::split_mix(&mut self.0)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
 }
 
 /// A disk in memory. Clones are the same disk.
@@ -42,50 +100,117 @@ impl MemDisk {
         Self::default()
     }
 
+    /// An empty disk whose chance `seed` decides and that tells the watcher what happens.
+    #[must_use]
+    pub fn watched(seed: u64, watcher: impl Watcher + 'static) -> Self {
+        let mut state = State::default();
+        state.dice = Dice(seed);
+        state.watcher = Some(Box::new(watcher));
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
     /// Limits the bytes of all files together; `None` for no limit.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state.lock().capacity = bytes;
     }
 
-    /// How many operations (writes, syncs, changes of names) were asked for so far.
-    #[must_use]
-    pub fn operations(&self) -> u64 {
-        self.state.lock().operations
+    /// Sets the time, in ms since 1970.
+    pub fn set_time(&self, now_ms: u64) {
+        self.state.lock().now_ms = now_ms;
+    }
+
+    /// What goes wrong from now on, instead of what was planned before.
+    pub fn set_faults(&self, faults: Faults) {
+        self.state.lock().faults = faults;
     }
 
     /// The power goes off at that operation (counted from 0 over the disk's life): a sync is not done, a
     /// write or a change of names is not durable, and all later operations and reads fail until
     /// [`MemDisk::crash`] brings the power back.
     pub fn power_off_at(&self, operation: u64) {
-        self.state.lock().power_off_at = Some(operation);
+        self.state.lock().faults.power_off_at = Some(operation);
     }
 
     /// Makes that operation (counted from 0 over the disk's life) fail.
     pub fn fail_operation(&self, operation: u64, fault: Fault) {
-        self.state.lock().faults.insert(operation, fault);
+        self.state.lock().faults.planned.insert(operation, fault);
     }
 
     /// Makes the next sync of a file's contents fail.
     pub fn fail_next_sync(&self) {
-        self.state.lock().fail_next_sync = true;
+        self.state.lock().faults.fail_next_sync = true;
     }
 
     /// The machine loses power and starts again: unsynced contents and names are kept, dropped or torn as
-    /// `seed` decides, locks are gone, files that were open stay unusable, planned faults are forgotten.
+    /// `seed` decides, locks are gone, files that were open stay unusable, faults are forgotten.
     pub fn crash(&self, seed: u64) {
         self.state.lock().crash(seed);
     }
 
     /// The process is killed and starts again: everything written is still to be seen, but what was not
-    /// synced is still not durable. Locks are gone, files that were open stay unusable.
+    /// synced is still not durable. Locks are gone, files that were open stay unusable, faults are forgotten.
     pub fn kill_process(&self) {
         self.state.lock().kill_process();
     }
 
-    /// A file's contents as a reader sees them now.
+    /// Whether the power went off.
     #[must_use]
-    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+    pub fn is_off(&self) -> bool {
+        self.state.lock().is_off
+    }
+
+    /// How many operations (writes, syncs, changes of names) were asked for so far.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.counts().operations
+    }
+
+    /// What was done and what went wrong.
+    #[must_use]
+    pub fn counts(&self) -> DiskCounts {
+        self.state.lock().counts
+    }
+
+    /// A file's contents as a reader sees them now.
+    ///
+    /// # Errors
+    /// `NotFound`, a planned I/O error, or that the power is off.
+    pub fn contents(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.state.lock().contents(path)
+    }
+
+    /// Length and time of the last change of a file.
+    ///
+    /// # Errors
+    /// `NotFound`, or that the power is off.
+    pub fn stat(&self, path: &Path) -> io::Result<(u64, u64)> {
+        self.state.lock().stat(path)
+    }
+
+    /// All files below a directory, in the order of their names: path, length, time of the last change.
+    ///
+    /// # Errors
+    /// The power is off.
+    pub fn files_below(&self, dir: &Path) -> io::Result<Vec<(PathBuf, u64, u64)>> {
+        self.state.lock().files_below(dir)
+    }
+
+    /// Gives a file a name that must be free.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, or like [`Disk::rename`].
+    pub fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.expect_free(to)?;
+        state.rename(from, to)
+    }
+
+    /// An operation that is atomic and durable, of something that is not a file of ours (a database).
+    ///
+    /// # Errors
+    /// With whether it happened: it may have if the power goes off with it.
+    pub fn atomic_change(&self, what: &'static str) -> Result<(), (io::Error, bool)> {
+        self.state.lock().atomic_change(what)
     }
 
     /// Replaces (or creates) a file durably, as damage or an operator would: no operation is counted.
@@ -125,7 +250,10 @@ impl Disk for MemDisk {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
-        self.state.lock().list(dir)
+        let mut files = self.files_below(dir)?;
+        files.retain(|(path, ..)| path.parent() == Some(dir));
+        let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(files.into_iter().filter_map(|(path, bytes, _)| Some((name(path)?, bytes))).collect())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

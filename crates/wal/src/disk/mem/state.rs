@@ -1,24 +1,27 @@
-//! What a simulated disk holds, now and durably.
+//! What a simulated disk holds, now and durably, and what becomes of an operation.
 
-use super::Fault;
+use super::{Dice, DiskCounts, Fault, Faults, Watcher};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Arguments;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What a disk writes whole or not at all.
-const SECTOR_BYTES: u64 = 512;
+/// What a disk writes whole or not at all, as a rule.
+const SECTOR_BYTES: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
+    pub(super) faults: Faults,
+    pub(super) capacity: Option<u64>,
+    pub(super) now_ms: u64,
+    pub(super) is_off: bool,
     /// Counts restarts; files opened before the last one are dead.
     pub(super) generation: u64,
     pub(super) locks: BTreeSet<PathBuf>,
-    pub(super) operations: u64,
-    pub(super) power_off_at: Option<u64>,
-    pub(super) faults: BTreeMap<u64, Fault>,
-    pub(super) fail_next_sync: bool,
-    pub(super) capacity: Option<u64>,
-    off: bool,
+    pub(super) counts: DiskCounts,
+    pub(super) dice: Dice,
+    pub(super) watcher: Option<Box<dyn Watcher>>,
     names: BTreeMap<PathBuf, u64>,
     durable_names: BTreeMap<PathBuf, u64>,
     /// Changes of names since the last sync of their directory, in order.
@@ -31,18 +34,30 @@ pub(super) struct State {
 struct Inode {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// Sectors written since the last sync.
-    unsynced: BTreeSet<u64>,
+    /// Writes since the last sync, in order: offset and bytes.
+    unsynced: Vec<(usize, Vec<u8>)>,
+    changed_ms: u64,
 }
 
-#[derive(Clone, Debug)]
-enum NameChange {
-    Link { path: PathBuf, inode: u64 },
-    Rename { from: PathBuf, to: PathBuf, inode: u64 },
-    Unlink { path: PathBuf },
+/// A file gets its first name (`to`), another one, or loses it (`from`).
+#[derive(Debug)]
+struct NameChange {
+    inode: u64,
+    from: Option<PathBuf>,
+    to: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    /// It needs space, and that many more bytes of files.
+    Grows(u64),
+    ChangesNames,
+    SyncsFile,
+    SyncsDir,
 }
 
 /// What becomes of an operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
     Fails(Fault),
@@ -50,34 +65,58 @@ enum Outcome {
 }
 
 impl State {
+    fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>) {
+        if let Some(watcher) = &self.watcher {
+            watcher.note(kind, a, b, text);
+        }
+    }
+
     pub(super) fn powered(&self) -> io::Result<()> {
-        if self.off { Err(power_off()) } else { Ok(()) }
+        if self.is_off { Err(power_off()) } else { Ok(()) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.faults.full.is_some_and(|(from, to)| (from..to).contains(&self.now_ms))
     }
 
     pub(super) fn available(&self) -> u64 {
-        let used: u64 = self.inodes.values().map(|inode| inode.current.len() as u64).sum();
-        self.capacity.map_or(1 << 50, |capacity| capacity.saturating_sub(used))
+        if self.is_full() { 0 } else { self.room() }
+    }
+
+    /// What is left of the capacity.
+    fn room(&self) -> u64 {
+        let used = || self.inodes.values().map(|inode| inode.current.len() as u64).sum();
+        self.capacity.map_or(1 << 50, |capacity| capacity.saturating_sub(used()))
     }
 
     /// Counts an operation and says what becomes of it.
-    fn operation(&mut self) -> io::Result<Outcome> {
+    fn operation(&mut self, operation: Operation) -> io::Result<Outcome> {
         self.powered()?;
-        let number = self.operations;
-        self.operations += 1;
-        if self.power_off_at == Some(number) {
-            self.off = true;
+        let number = self.counts.operations;
+        self.counts.operations += 1;
+        if self.faults.power_off_at.is_some_and(|at| number >= at) {
+            self.is_off = true;
+            self.note("POWER", number, 0, format_args!("goes off at operation {number}"));
             return Ok(Outcome::PowerGoesOff);
         }
-        Ok(self.faults.remove(&number).map_or(Outcome::Done, Outcome::Fails))
-    }
-
-    /// Counts an operation on names. It happens unless it fails; when the power goes off it was the last.
-    fn name_operation(&mut self) -> io::Result<Option<io::Error>> {
-        match self.operation()? {
-            Outcome::Done => Ok(None),
-            Outcome::Fails(fault) => Err(fault.error()),
-            Outcome::PowerGoesOff => Ok(Some(power_off())),
-        }
+        let is_sync = matches!(operation, Operation::SyncsFile | Operation::SyncsDir);
+        let one_in = if is_sync { self.faults.sync_error_one_in } else { self.faults.io_error_one_in };
+        let fails = (one_in > 0 && self.dice.one_in(one_in))
+            || (operation == Operation::SyncsFile && std::mem::take(&mut self.faults.fail_next_sync));
+        let has_space = !matches!(operation, Operation::Grows(by) if self.is_full() || by > self.room());
+        let fault = match self.faults.planned.remove(&number) {
+            _ if fails => Fault::Io,
+            _ if !has_space => Fault::NoSpace,
+            Some(planned) => planned,
+            None => return Ok(Outcome::Done),
+        };
+        *match fault {
+            Fault::NoSpace => &mut self.counts.full_errors,
+            Fault::Io if is_sync => &mut self.counts.sync_errors,
+            Fault::Io => &mut self.counts.write_errors,
+        } += 1;
+        self.note("FAULT", number, is_sync.into(), format_args!("{fault:?} at operation {number}"));
+        Ok(Outcome::Fails(fault))
     }
 
     pub(super) fn find(&self, path: &Path) -> io::Result<u64> {
@@ -85,96 +124,71 @@ impl State {
         self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    pub(super) fn expect_free(&self, path: &Path) -> io::Result<()> {
+        self.powered()?;
+        if self.names.contains_key(path) { Err(io::ErrorKind::AlreadyExists.into()) } else { Ok(()) }
+    }
+
     pub(super) fn create(&mut self, path: &Path) -> io::Result<u64> {
-        if self.names.contains_key(path) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        let then = self.name_operation()?;
-        let inode = self.new_inode(Inode::default());
-        self.change(NameChange::Link { path: path.to_owned(), inode });
-        then.map_or(Ok(inode), Err)
+        self.expect_free(path)?;
+        let inode = self.new_inode(Vec::new());
+        let change = NameChange { inode, from: None, to: Some(path.to_owned()) };
+        self.change_names(Operation::Grows(0), change)?;
+        Ok(inode)
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let inode = self.find(from)?;
-        let then = self.name_operation()?;
-        self.change(NameChange::Rename { from: from.to_owned(), to: to.to_owned(), inode });
-        then.map_or(Ok(()), Err)
+        let change = NameChange { inode, from: Some(from.to_owned()), to: Some(to.to_owned()) };
+        self.change_names(Operation::ChangesNames, change)
     }
 
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
-        self.find(path)?;
-        let then = self.name_operation()?;
-        self.change(NameChange::Unlink { path: path.to_owned() });
-        then.map_or(Ok(()), Err)
+        let inode = self.find(path)?;
+        let change = NameChange { inode, from: Some(path.to_owned()), to: None };
+        self.change_names(Operation::ChangesNames, change)
     }
 
-    pub(super) fn sync_dir(&mut self, dir: &Path) -> io::Result<()> {
-        if let Some(error) = self.name_operation()? {
-            return Err(error);
+    /// A change of names happens unless it fails; if the power goes off with it, it happened but is not durable.
+    fn change_names(&mut self, operation: Operation, change: NameChange) -> io::Result<()> {
+        let outcome = self.operation(operation)?;
+        self.note("name", change.inode, 0, format_args!("{change:?}"));
+        if !matches!(outcome, Outcome::Fails(_)) {
+            change.apply(&mut self.names);
+            self.unsynced_names.push(change);
         }
-        let (synced, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.unsynced_names).into_iter().partition(|change| change.is_in(dir));
-        self.unsynced_names = rest;
-        for change in synced {
+        outcome.answer()
+    }
+
+    /// If it fails, the changes stay as they are: later syncs of a directory write its blocks again.
+    pub(super) fn sync_dir(&mut self, dir: &Path) -> io::Result<()> {
+        let outcome = self.operation(Operation::SyncsDir)?;
+        self.note("syncdir", self.counts.operations, 0, format_args!("{}", dir.display()));
+        outcome.answer()?;
+        for change in self.unsynced_names.extract_if(.., |change| change.is_in(dir)) {
             change.apply(&mut self.durable_names);
         }
         self.forget_lost_inodes();
         Ok(())
     }
 
-    pub(super) fn list(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+    pub(super) fn atomic_change(&mut self, what: &'static str) -> Result<(), (io::Error, bool)> {
+        let outcome = self.operation(Operation::Grows(0)).map_err(|error| (error, false))?;
+        self.note("change", self.counts.operations, 0, format_args!("{what}"));
+        let happened = outcome == Outcome::PowerGoesOff && self.dice.one_in(2);
+        outcome.answer().map_err(|error| (error, happened))
+    }
+
+    pub(super) fn files_below(&self, dir: &Path) -> io::Result<Vec<(PathBuf, u64, u64)>> {
         self.powered()?;
-        let files = self.names.iter().filter(|(path, _)| path.parent() == Some(dir));
-        Ok(files.map(|(path, inode)| (file_name(path), self.inodes[inode].current.len() as u64)).collect())
+        let below = self.names.range(dir.to_owned()..).take_while(|(path, _)| path.starts_with(dir));
+        let files = below.map(|(path, inode)| (path.clone(), &self.inodes[inode]));
+        Ok(files.map(|(path, inode)| (path, inode.current.len() as u64, inode.changed_ms)).collect())
     }
 
-    pub(super) fn write(&mut self, inode: u64, buf: &[u8], offset: u64) -> io::Result<()> {
-        let outcome = self.operation()?;
-        let growth = (offset + buf.len() as u64).saturating_sub(self.len(inode)?);
-        let full = growth > self.available();
-        let done = match outcome {
-            Outcome::Fails(_) => &buf[..buf.len() / 2],
-            _ if full => &buf[..(buf.len() as u64 - (growth - self.available())) as usize],
-            _ => buf,
-        };
-        self.inode(inode)?.write(done, offset);
-        match outcome {
-            Outcome::Done if full => Err(Fault::NoSpace.error()),
-            Outcome::Done => Ok(()),
-            Outcome::Fails(fault) => Err(fault.error()),
-            Outcome::PowerGoesOff => Err(power_off()),
-        }
-    }
-
-    pub(super) fn read(&mut self, inode: u64, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.powered()?;
-        let current = &self.inode(inode)?.current;
-        let from = current.len().min(offset as usize);
-        let len = buf.len().min(current.len() - from);
-        buf[..len].copy_from_slice(&current[from..from + len]);
-        Ok(len)
-    }
-
-    pub(super) fn sync(&mut self, inode: u64) -> io::Result<()> {
-        let outcome = self.operation()?;
-        let fails = std::mem::take(&mut self.fail_next_sync);
-        let file = self.inode(inode)?;
-        match outcome {
-            Outcome::PowerGoesOff => Err(power_off()),
-            Outcome::Done if !fails => {
-                file.sync();
-                Ok(())
-            }
-            Outcome::Fails(fault) => {
-                file.unsynced.clear();
-                Err(fault.error())
-            }
-            Outcome::Done => {
-                file.unsynced.clear();
-                Err(Fault::Io.error())
-            }
-        }
+    pub(super) fn stat(&self, path: &Path) -> io::Result<(u64, u64)> {
+        let inode = &self.inodes[&self.find(path)?];
+        Ok((inode.current.len() as u64, inode.changed_ms))
     }
 
     pub(super) fn len(&self, inode: u64) -> io::Result<u64> {
@@ -182,40 +196,65 @@ impl State {
         self.inodes.get(&inode).map(|inode| inode.current.len() as u64).ok_or_else(gone)
     }
 
-    pub(super) fn kill_process(&mut self) {
-        self.generation += 1;
-        self.locks.clear();
-        self.faults.clear();
-        self.fail_next_sync = false;
-        self.power_off_at = None;
-        self.off = false;
-        self.forget_lost_inodes();
+    pub(super) fn write(&mut self, inode: u64, buf: &[u8], offset: u64) -> io::Result<()> {
+        let end = offset + buf.len() as u64;
+        let len = self.len(inode)?;
+        let outcome = self.operation(Operation::Grows(end.saturating_sub(len)))?;
+        self.note("write", inode, offset, format_args!("file {inode}: {} bytes at {offset}", buf.len()));
+        let done = match outcome {
+            Outcome::Fails(_) => {
+                let fits = (len + self.room()).saturating_sub(offset);
+                &buf[..(buf.len() / 2).min(fits as usize)]
+            }
+            _ => buf,
+        };
+        let now_ms = self.now_ms;
+        let file = self.inode(inode)?;
+        file.changed_ms = now_ms;
+        put(&mut file.current, offset as usize, done);
+        file.unsynced.push((offset as usize, done.to_vec()));
+        outcome.answer()
     }
 
-    pub(super) fn crash(&mut self, seed: u64) {
-        let mut chance = Chance(seed);
-        let mut names = std::mem::take(&mut self.durable_names);
-        let keep = chance.policy();
-        for change in std::mem::take(&mut self.unsynced_names) {
-            if keep.decide(&mut chance) {
-                change.apply(&mut names);
+    pub(super) fn sync(&mut self, inode: u64) -> io::Result<()> {
+        let outcome = self.operation(Operation::SyncsFile)?;
+        self.note("sync", inode, 0, format_args!("file {inode}"));
+        let mut dice = Dice(self.dice.next());
+        let file = self.inode(inode)?;
+        if outcome != Outcome::PowerGoesOff {
+            for (offset, bytes) in std::mem::take(&mut file.unsynced) {
+                // Of a sync that fails some gets there. The rest is forgotten as if it had.
+                if outcome == Outcome::Done || dice.one_in(3) {
+                    put(&mut file.durable, offset, &bytes);
+                }
             }
         }
-        self.durable_names = names.clone();
-        self.names = names;
-        for inode in self.inodes.values_mut() {
-            inode.crash(&mut chance);
-        }
-        self.kill_process();
+        outcome.answer()
     }
 
-    pub(super) fn contents(&self, path: &Path) -> Option<Vec<u8>> {
-        self.names.get(path).map(|inode| self.inodes[inode].current.clone())
+    pub(super) fn read(&mut self, inode: u64, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.powered()?;
+        let unreadable = self.faults.unreadable.as_ref();
+        if unreadable.is_some_and(|path| self.names.get(path) == Some(&inode)) {
+            self.counts.read_errors += 1;
+            return Err(Fault::Io.error());
+        }
+        let current = &self.inode(inode)?.current;
+        let from = current.len().min(offset as usize);
+        let len = buf.len().min(current.len() - from);
+        buf[..len].copy_from_slice(&current[from..from + len]);
+        Ok(len)
+    }
+
+    pub(super) fn contents(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        let inode = self.find(path)?;
+        let mut bytes = vec![0; self.len(inode)? as usize];
+        self.read(inode, &mut bytes, 0)?;
+        Ok(bytes)
     }
 
     pub(super) fn put(&mut self, path: &Path, contents: Vec<u8>) {
-        let inode =
-            self.new_inode(Inode { durable: contents.clone(), current: contents, unsynced: BTreeSet::new() });
+        let inode = self.new_inode(contents);
         self.names.insert(path.to_owned(), inode);
         self.durable_names.insert(path.to_owned(), inode);
     }
@@ -225,8 +264,64 @@ impl State {
         self.durable_names.remove(path);
     }
 
-    fn new_inode(&mut self, inode: Inode) -> u64 {
+    pub(super) fn kill_process(&mut self) {
+        self.generation += 1;
+        self.locks.clear();
+        self.faults = Faults::default();
+        self.is_off = false;
+    }
+
+    pub(super) fn crash(&mut self, seed: u64) {
+        let mut dice = Dice(seed);
+        self.counts.power_cuts += 1;
+        self.note("POWER", self.counts.operations, 1, format_args!("is back"));
+        let policy = dice.below(4);
+        for change in std::mem::take(&mut self.unsynced_names) {
+            let is_kept = policy == 1 || (policy > 1 && dice.one_in(2));
+            let kind = if is_kept { "kept" } else { "lost" };
+            self.note(kind, change.inode, 0, format_args!("{change:?}"));
+            if is_kept {
+                change.apply(&mut self.durable_names);
+            } else {
+                self.counts.lost_names += 1;
+            }
+        }
+        self.names.clone_from(&self.durable_names);
+        let mut inodes = std::mem::take(&mut self.inodes);
+        for (number, inode) in &mut inodes {
+            let policy = dice.below(4);
+            for (offset, bytes) in std::mem::take(&mut inode.unsynced) {
+                let (kept, len) = (kept_of(offset, bytes.len(), policy, &mut dice), bytes.len());
+                self.note(
+                    "unsynced",
+                    *number,
+                    kept.len() as u64,
+                    format_args!("file {number}: kept {kept:?} of {len} bytes at {offset}"),
+                );
+                match kept.iter().map(Range::len).sum::<usize>() {
+                    sum if sum == len => {}
+                    0 => self.counts.lost_writes += 1,
+                    _ => self.counts.torn_writes += 1,
+                }
+                for part in kept {
+                    put(&mut inode.durable, offset + part.start, &bytes[part]);
+                }
+            }
+            inode.current.clone_from(&inode.durable);
+        }
+        self.inodes = inodes;
+        self.forget_lost_inodes();
+        self.kill_process();
+    }
+
+    fn new_inode(&mut self, contents: Vec<u8>) -> u64 {
         self.next_inode += 1;
+        let inode = Inode {
+            durable: contents.clone(),
+            current: contents,
+            unsynced: Vec::new(),
+            changed_ms: self.now_ms,
+        };
         self.inodes.insert(self.next_inode, inode);
         self.next_inode
     }
@@ -235,89 +330,62 @@ impl State {
         self.inodes.get_mut(&inode).ok_or_else(gone)
     }
 
-    fn change(&mut self, change: NameChange) {
-        change.apply(&mut self.names);
-        self.unsynced_names.push(change);
-    }
-
-    /// Frees files that no name, durable or not, leads to any more.
+    /// Frees files that no name leads to any more, nor can.
     fn forget_lost_inodes(&mut self) {
-        let linked: BTreeSet<u64> = self.names.values().chain(self.durable_names.values()).copied().collect();
-        let pending: BTreeSet<u64> = self.unsynced_names.iter().filter_map(NameChange::inode).collect();
-        self.inodes.retain(|inode, _| linked.contains(inode) || pending.contains(inode));
+        let linked = self.names.values().chain(self.durable_names.values()).copied();
+        let linked: BTreeSet<u64> =
+            linked.chain(self.unsynced_names.iter().map(|change| change.inode)).collect();
+        self.inodes.retain(|inode, _| linked.contains(inode));
     }
+}
+
+/// Which parts of an unsynced write survive: nothing, all, its beginning, or some of the file's sectors.
+fn kept_of(offset: usize, len: usize, policy: u64, dice: &mut Dice) -> Vec<Range<usize>> {
+    let mut kept = Vec::new();
+    match policy {
+        0 => {}
+        1 => kept.push(0..len),
+        2 => kept.push(0..dice.below(len as u64 + 1) as usize),
+        _ => {
+            let mut from = 0;
+            while from < len {
+                let to = len.min(from + SECTOR_BYTES - (offset + from) % SECTOR_BYTES);
+                if dice.one_in(2) {
+                    kept.push(from..to);
+                }
+                from = to;
+            }
+        }
+    }
+    kept
 }
 
 impl NameChange {
     fn apply(&self, names: &mut BTreeMap<PathBuf, u64>) {
-        match self {
-            Self::Link { path, inode } => {
-                names.insert(path.clone(), *inode);
+        if let Some(from) = &self.from {
+            // Without its link, which was lost, there is nothing to rename or remove.
+            if names.get(from) != Some(&self.inode) {
+                return;
             }
-            Self::Rename { from, to, inode } => {
-                if names.get(from) == Some(inode) {
-                    names.remove(from);
-                    names.insert(to.clone(), *inode);
-                }
-            }
-            Self::Unlink { path } => {
-                names.remove(path);
-            }
+            names.remove(from);
+        }
+        if let Some(to) = &self.to {
+            names.insert(to.clone(), self.inode);
         }
     }
 
     fn is_in(&self, dir: &Path) -> bool {
-        let (Self::Link { path, .. } | Self::Rename { to: path, .. } | Self::Unlink { path }) = self;
-        path.parent() == Some(dir)
+        self.to.as_ref().or(self.from.as_ref()).is_some_and(|path| path.parent() == Some(dir))
     }
+}
 
-    fn inode(&self) -> Option<u64> {
+impl Outcome {
+    fn answer(self) -> io::Result<()> {
         match self {
-            Self::Link { inode, .. } | Self::Rename { inode, .. } => Some(*inode),
-            Self::Unlink { .. } => None,
+            Self::Done => Ok(()),
+            Self::Fails(fault) => Err(fault.error()),
+            Self::PowerGoesOff => Err(power_off()),
         }
-    }
-}
-
-impl Inode {
-    fn write(&mut self, buf: &[u8], offset: u64) {
-        if buf.is_empty() {
-            return;
-        }
-        let end = offset + buf.len() as u64;
-        lengthen(&mut self.current, end as usize);
-        self.current[offset as usize..end as usize].copy_from_slice(buf);
-        self.unsynced.extend(offset / SECTOR_BYTES..=(end - 1) / SECTOR_BYTES);
-    }
-
-    fn sync(&mut self) {
-        for sector in std::mem::take(&mut self.unsynced) {
-            self.persist(sector);
-        }
-    }
-
-    fn persist(&mut self, sector: u64) {
-        let from = (sector * SECTOR_BYTES) as usize;
-        let to = (from + SECTOR_BYTES as usize).min(self.current.len());
-        lengthen(&mut self.durable, to);
-        self.durable[from..to].copy_from_slice(&self.current[from..to]);
-    }
-
-    fn crash(&mut self, chance: &mut Chance) {
-        let keep = chance.policy();
-        for sector in std::mem::take(&mut self.unsynced) {
-            if keep.decide(chance) {
-                self.persist(sector);
-            }
-        }
-        self.current.clone_from(&self.durable);
-    }
-}
-
-/// Adds zeros. (Much faster than `resize` in a build without optimisation.)
-fn lengthen(bytes: &mut Vec<u8>, to: usize) {
-    if bytes.len() < to {
-        bytes.extend_from_slice(&vec![0; to - bytes.len()]);
     }
 }
 
@@ -330,42 +398,16 @@ impl Fault {
     }
 }
 
-/// What is kept of unsynced changes.
-enum Keep {
-    Nothing,
-    All,
-    Some,
-}
-
-impl Keep {
-    fn decide(&self, chance: &mut Chance) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::All => true,
-            Self::Some => chance.next() & 1 == 1,
-        }
+fn put(into: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
     }
-}
-
-/// A small generator (SplitMix64): repeatable, no more is needed.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        crate::segment::format::split_mix(&mut self.0)
+    let end = offset + bytes.len();
+    if into.len() < end {
+        // Much faster than `resize` in a build without optimisation.
+        into.extend_from_slice(&vec![0; end - into.len()]);
     }
-
-    fn policy(&mut self) -> Keep {
-        match self.next() % 4 {
-            0 => Keep::Nothing,
-            1 => Keep::All,
-            _ => Keep::Some,
-        }
-    }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    into[offset..end].copy_from_slice(bytes);
 }
 
 fn power_off() -> io::Error {

@@ -19,7 +19,7 @@ use crate::inventory::{ClosedSegment, Inventory};
 use crate::log::Wal;
 use crate::options::WalOptions;
 use crate::segment::format::{
-    FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
+    FRAME_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
 };
 use crate::segment::reader::{Frame, NoFrame, SegmentReader};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -316,9 +316,6 @@ pub(crate) fn list_files(disk: &dyn Disk, dir: &Path) -> Result<Listing, WalErro
     let mut spares = Vec::new();
     for (name, file_bytes) in disk.list(dir).map_err(|error| WalError::io("list", dir, error))? {
         if let Some(first) = parse_segment_name(&name) {
-            if file_bytes < SEGMENT_HEADER_BYTES {
-                return Err(WalError::damaged(&dir.join(&name), file_bytes, "the file ends in its header"));
-            }
             segments.push(SegmentFile { path: dir.join(&name), first, file_bytes });
         } else if let Some(number) = parse_spare_name(&name) {
             spares.push((name, number, file_bytes));

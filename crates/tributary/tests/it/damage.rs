@@ -377,3 +377,22 @@ fn rows_stay_when_directories_of_logs_are_added_and_taken_away() {
         assert_eq!(ids(&server), expected);
     }
 }
+
+#[test]
+fn a_segment_that_is_cut_short_in_its_header_is_refused_listed_and_cut_off() {
+    let mut server = killed_with_five_loads();
+    let (file, _) = data_frames(&server.data())[0].clone();
+    let short = std::fs::read(&file).expect("the segment")[..100].to_vec();
+    std::fs::write(&file, &short).expect("written");
+    let error = refusal(&server.data());
+    assert!(error.contains(&file.display().to_string()) && error.contains("wal inspect"), "{error}");
+    let inspected = wal(&["inspect"], &server.data());
+    assert_eq!(inspected.status.code(), Some(1), "{}", text(&inspected));
+    assert!(text(&inspected).contains("the file is shorter than a segment header"), "{}", text(&inspected));
+    let repaired = wal(&["repair", "--cut", "--json"], &server.data());
+    assert!(repaired.status.success(), "{}", text(&repaired));
+    let backup = PathBuf::from(objects(&repaired)[0]["backup"].as_str().expect("a path"));
+    assert_eq!(std::fs::read(backup.join(file.file_name().expect("a name"))).expect("the backup"), short);
+    server.start_again();
+    assert_eq!(ids(&server), ["100"]);
+}

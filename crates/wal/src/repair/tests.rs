@@ -139,6 +139,22 @@ fn a_segment_without_a_header_can_only_be_cut_off() {
 }
 
 #[test]
+fn a_segment_that_is_cut_short_in_its_header_is_cut_off_and_kept_in_the_backup() {
+    for (segment, left) in [(0, 0), (1, 3), (3, 9)] {
+        let temp = tempfile::tempdir().unwrap();
+        let frames = filled(temp.path());
+        let path = &frames[segment * 3].0;
+        let short = std::fs::read(path).unwrap()[..100].to_vec();
+        std::fs::write(path, &short).unwrap();
+        assert!(matches!(read(temp.path()), Err(WalError::Damaged { .. })));
+        let repaired = cut(temp.path());
+        assert!(repaired.moved.contains(path));
+        assert_eq!(std::fs::read(repaired.backup.join(path.file_name().unwrap())).unwrap(), short);
+        assert_eq!(read(temp.path()).unwrap().0, kept(1..=left));
+    }
+}
+
+#[test]
 fn a_torn_tail_is_not_skipped() {
     let temp = tempfile::tempdir().unwrap();
     let frames = filled(temp.path());

@@ -131,4 +131,18 @@ fn a_segment_without_a_valid_header_is_damaged_as_a_whole() {
     let (transactions, damage) = seen(&disk);
     assert_eq!(transactions, [1, 2, 3, 7, 8, 9, 10, 11, 12]);
     assert_eq!((damage.len(), damage[0].kind), (1, DamageKind::Header));
+
+#[test]
+fn a_segment_that_is_cut_short_in_its_header_is_damaged_as_a_whole() {
+    for bytes in [0, 100, 4095] {
+        let disk = MemDisk::new();
+        let frames = filled(&disk);
+        disk.put(&frames[3].0, disk.contents(&frames[3].0).unwrap()[..bytes].to_vec());
+        let (transactions, damage) = seen(&disk);
+        assert_eq!(transactions, [1, 2, 3, 7, 8, 9, 10, 11, 12]);
+        let [damage] = &damage[..] else { panic!("{damage:?}") };
+        assert_eq!((&damage.file, damage.offset, damage.kind), (&frames[3].0, 0, DamageKind::Header));
+        assert!(damage.reason.contains("shorter than a segment header"), "{damage:?}");
+    }
+}
 }

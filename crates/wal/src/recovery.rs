@@ -29,16 +29,16 @@ use tributary_types::Lsn;
 
 /// What was found while reading the log back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecoveryReport {
+pub struct Extent {
     /// Segment files.
     pub segments: usize,
-    /// Frames read so far.
+    /// Frames read so far, and valid.
     pub frames: u64,
     /// Entries read so far.
     pub entries: u64,
     /// Where the oldest segment begins.
     pub first_lsn: Lsn,
-    /// The end of what was read so far; of the log, once everything was read.
+    /// Behind the last valid frame that was read so far; the end of the log, once everything was read.
     pub end_lsn: Lsn,
     /// The greatest header value found, and greater than every transaction id read so far, see
     /// [`Wal::set_header_value`]; 0 for a new log.
@@ -71,7 +71,7 @@ pub struct Recovered {
     reader: Option<SegmentReader>,
     frame: Option<OpenFrame>,
     salts: u64,
-    report: RecoveryReport,
+    report: Extent,
 }
 
 pub(crate) struct SegmentFile {
@@ -99,12 +99,7 @@ impl Recovered {
         disk.sync_dir(dir).map_err(|error| WalError::io("sync the directory", dir, error))?;
         let (segments, spares) = list_files(&*disk, dir)?;
         let first_lsn = segments.first().map_or(Lsn(0), |segment| segment.first);
-        let report = RecoveryReport {
-            segments: segments.len(),
-            first_lsn,
-            end_lsn: first_lsn,
-            ..RecoveryReport::default()
-        };
+        let report = Extent { segments: segments.len(), first_lsn, end_lsn: first_lsn, ..Extent::default() };
         let salts = options.salt_seed.unwrap_or_else(entropy);
         let mut recovered = Self {
             disk,
@@ -153,7 +148,7 @@ impl Recovered {
 
     /// What was found so far. Complete when [`Recovered::next`] has returned `None`.
     #[must_use]
-    pub const fn report(&self) -> &RecoveryReport {
+    pub const fn report(&self) -> &Extent {
         &self.report
     }
 
@@ -164,7 +159,7 @@ impl Recovered {
     ///
     /// # Errors
     /// Those of [`Recovered::next`]; [`WalError::NoSpace`] if there is no space for a segment; [`WalError::Io`].
-    pub fn start(self) -> Result<(Wal, RecoveryReport), WalError> {
+    pub fn start(self) -> Result<(Wal, Extent), WalError> {
         let options = self.options.clone();
         let dir = self.dir.clone();
         let (core, report) = self.into_core()?;
@@ -175,7 +170,7 @@ impl Recovered {
     ///
     /// # Errors
     /// Those of [`Recovered::start`].
-    pub fn into_core(mut self) -> Result<(LogCore, RecoveryReport), WalError> {
+    pub fn into_core(mut self) -> Result<(LogCore, Extent), WalError> {
         while self.next()?.is_some() {}
         let end = self.report.end_lsn;
         let inventory = Inventory::new(self.disk, self.dir, &self.options);

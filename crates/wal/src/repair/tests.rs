@@ -47,14 +47,14 @@ fn kept(transactions: impl IntoIterator<Item = u64>) -> Vec<(u8, u64)> {
 
 fn first_damage(survey: &Survey<'_>) -> (Damage, u64) {
     let mut first = None;
-    let totals = survey
+    let extent = survey
         .walk(&mut |found| {
             if let crate::Found::Damage(damage) = found {
                 first.get_or_insert(damage);
             }
         })
         .unwrap();
-    (first.expect("damage"), totals.header_value)
+    (first.expect("damage"), extent.header_value)
 }
 
 fn cut(dir: &Path) -> Repaired {

@@ -14,7 +14,7 @@ use state::State;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tributary_wal::disk::DirLock;
+use tributary_wal::disk::{DirLock, DiskDir};
 use tributary_wal::{Disk, DiskFile, OpenMode};
 
 pub use state::{DiskCounts, Faults};
@@ -155,8 +155,8 @@ impl Disk for SimDisk {
         self.state.lock().remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.state.lock().sync_dir(dir)
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        Ok(Box::new(OpenDir { disk: self.clone(), dir: dir.to_owned() }))
     }
 
     fn available_bytes(&self, _dir: &Path) -> io::Result<u64> {
@@ -178,6 +178,17 @@ impl Drop for Lock {
         if state.generation == self.generation {
             state.locks.remove(&self.dir);
         }
+    }
+}
+
+struct OpenDir {
+    disk: SimDisk,
+    dir: PathBuf,
+}
+
+impl DiskDir for OpenDir {
+    fn sync(&self) -> io::Result<()> {
+        self.disk.state.lock().sync_dir(&self.dir)
     }
 }
 

@@ -75,7 +75,7 @@ pub mod survey;
 mod testing;
 
 pub use self::core::LogCore;
-pub use disk::{Disk, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
+pub use disk::{Disk, DiskDir, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
 pub use entry::{Appended, Entry};
 pub use error::WalError;
 pub use log::Wal;

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
 
-/// What was found while reading the log back.
+/// What a log is, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Segment files.
@@ -173,7 +173,7 @@ impl Recovered {
     pub fn into_core(mut self) -> Result<(LogCore, Extent), WalError> {
         while self.next()?.is_some() {}
         let end = self.report.end_lsn;
-        let inventory = Inventory::new(self.disk, self.dir, &self.options);
+        let inventory = Inventory::new(self.disk, self.dir, &self.options)?;
         for (name, number, file_bytes) in &self.spares {
             inventory.adopt_spare(name, *number, *file_bytes);
         }

@@ -396,3 +396,39 @@ fn a_segment_that_is_cut_short_in_its_header_is_refused_listed_and_cut_off() {
     server.start_again();
     assert_eq!(ids(&server), ["100"]);
 }
+
+#[test]
+fn rows_stay_when_a_directory_of_a_log_is_changed_and_changed_back() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let a = server.scratch().join("a").display().to_string();
+    let b = server.scratch().join("b").display().to_string();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE db");
+    client.ok("USE db");
+    client.ok(TABLE);
+    drop(client);
+    let mut expected: Vec<String> = Vec::new();
+    for (round, dir) in [&a, &b, &b, &a, &a, &b].into_iter().enumerate() {
+        server.kill();
+        server.set("group_commit_wal_path", dir);
+        server.start_again();
+        assert_eq!(ids(&server), expected);
+        let mut client = server.connect_to("db");
+        client.ok("SET group_commit = async_mode");
+        client.ok(&format!("INSERT INTO dt VALUES ({}, 'x')", round * 10));
+        expected.push((round * 10).to_string());
+        drop(client);
+        // A clean stop forgets the log that is no longer configured. Its segments stay.
+        if [1, 4].contains(&round) {
+            assert!(server.stop().success());
+            server.start_again();
+            let mut client = server.connect_to("db");
+            client.ok("SET group_commit = async_mode");
+            client.ok(&format!("INSERT INTO dt VALUES ({}, 'y')", round * 10 + 1));
+            expected.push((round * 10 + 1).to_string());
+        }
+    }
+    server.kill();
+    server.start_again();
+    assert_eq!(ids(&server), expected);
+}

@@ -46,6 +46,13 @@ pub enum StartError {
          lose those rows, create the empty file {}", .0.display(), .0.join(wal_dirs::GIVEN_UP).display()
     )]
     LogGone(PathBuf),
+    #[error(
+        "the directory {} has segments of a write-ahead log that this storage root does not know, and {}, which it \
+         knows, is not configured any more. If both are the same log, moved or copied, create the empty file {}. If \
+         they are not, move the files of the former away, or name another directory in group_commit_wal_path. Then \
+         start again", unknown.display(), known.display(), known.join(wal_dirs::GIVEN_UP).display()
+    )]
+    LogUnknown { unknown: PathBuf, known: PathBuf },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]

@@ -1,6 +1,8 @@
 //! What can go wrong in a query, in the words that a client gets.
 
 use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::parquet::errors::ParquetError;
+use tributary_table::TableError;
 use tributary_types::{ErrorCode, SqlError};
 
 /// An error of planning as a client sees it.
@@ -22,7 +24,11 @@ pub(crate) fn external(error: SqlError) -> DataFusionError {
 
 fn to_sql(error: &DataFusionError) -> SqlError {
     let detail = |text: String| SqlError::detail(ErrorCode::Unknown, text);
-    match error.find_root() {
+    let root = error.find_root();
+    if let Some(text) = data_file_error(root) {
+        return detail(text);
+    }
+    match root {
         DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
             Some(own) => own.clone(),
             None => detail(inner.to_string()),
@@ -39,6 +45,13 @@ fn to_sql(error: &DataFusionError) -> SqlError {
         }
         other => detail(first_line(&other.strip_backtrace()).to_owned()),
     }
+}
+
+/// What the opening of a data file says in its own words.
+fn data_file_error(error: &DataFusionError) -> Option<String> {
+    let DataFusionError::ParquetError(parquet) = error else { return None };
+    let ParquetError::External(inner) = parquet.as_ref() else { return None };
+    inner.is::<TableError>().then(|| inner.to_string())
 }
 
 fn schema_error(error: &SchemaError) -> SqlError {

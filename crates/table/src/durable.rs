@@ -2,9 +2,9 @@
 //!
 //! `object_store`'s own local store never calls fsync, so a Delta commit or a data file that it
 //! reported as written may be gone after a power failure, when the write-ahead log has already
-//! been trimmed. Here every put, upload, copy and rename writes a staged file, makes it durable,
-//! gives it its name and makes the directory durable, in that order. Reads, lists and deletes
-//! are the inner store's.
+//! been trimmed. Here every put, upload, copy and rename opens the directory, writes a staged file,
+//! makes it durable, gives it its name and makes the directory durable, in that order. Reads, lists
+//! and deletes are the inner store's.
 //!
 //! Staged files are called `<name>#<digits>`, which the inner store never lists.
 
@@ -13,8 +13,9 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
+    CopyMode, CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    RenameTargetMode, Result, UploadPart,
 };
 use parking_lot::Mutex;
 use std::fmt;
@@ -111,30 +112,76 @@ impl ObjectStore for DurableLocal {
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await?;
+        let source = self.inner.path_to_filesystem(from)?;
         let target = self.inner.path_to_filesystem(to)?;
-        on_disk_thread(move || {
-            File::open(&target)?.sync_all()?;
-            sync_name(&target)
-        })
-        .await
-        .map_err(|error| generic(to, error))
+        let create = options.mode == CopyMode::Create;
+        on_disk_thread(move || Staged::link(&source, &target)?.publish(&target, create))
+            .await
+            .map_err(|error| generic(to, error))
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         let source = self.inner.path_to_filesystem(from)?;
         let target = self.inner.path_to_filesystem(to)?;
-        let before = source.clone();
-        on_disk_thread(move || File::open(&before)?.sync_all())
-            .await
-            .map_err(|error| generic(from, error))?;
-        self.inner.rename_opts(from, to, options).await?;
-        on_disk_thread(move || {
-            sync_name(&target)?;
-            sync_name(&source)
-        })
-        .await
-        .map_err(|error| generic(to, error))
+        let create = options.target_mode == RenameTargetMode::Create;
+        on_disk_thread(move || rename(&source, &target, create)).await.map_err(|error| generic(to, error))
+    }
+}
+
+fn rename(source: &FsPath, target: &FsPath, create: bool) -> io::Result<()> {
+    File::open(source)?.sync_all()?;
+    let (left, entered) = (Directory::of(source)?, Directory::of(target)?);
+    let gone = if create {
+        fs::hard_link(source, target)?;
+        fs::remove_file(source)
+    } else {
+        fs::rename(source, target)?;
+        Ok(())
+    };
+    entered.sync(target);
+    gone?;
+    left.sync(source);
+    Ok(())
+}
+
+/// The directory of a name, opened before the name is given: then a server that has no file descriptor
+/// left is refused before it has changed anything, and need not end because it can't make a name durable.
+#[derive(Debug)]
+struct Directory(File);
+
+impl Directory {
+    /// The directory of `target`, durably created if it is missing.
+    fn of(target: &FsPath) -> io::Result<Self> {
+        let Some(parent) = target.parent() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        match File::open(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create_dirs(parent)?;
+                File::open(parent).map(Self)
+            }
+            opened => opened.map(Self),
+        }
+    }
+
+    /// Makes a name durable that readers see already. If that fails the process ends: whether the name
+    /// survives a power failure is unknown, no later sync would tell, and whoever looks finds the file and
+    /// takes it for durable.
+    fn sync(&self, name: &FsPath) {
+        let Err(error) = self.try_sync() else { return };
+        tracing::error!(path = %name.display(), %error, "a directory can't be made durable");
+        eprintln!(
+            "tributary: the directory of {} can't be made durable: {error}. What a power failure would leave is \
+             unknown, so the server ends here. Check the disk (dmesg, SMART), then restart it",
+            name.display()
+        );
+        std::process::abort();
+    }
+
+    fn try_sync(&self) -> io::Result<()> {
+        #[cfg(test)]
+        if tests::FAIL_DIRECTORY_SYNCS.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the test said so"));
+        }
+        self.0.sync_all()
     }
 }
 
@@ -143,49 +190,67 @@ impl ObjectStore for DurableLocal {
 struct Staged {
     file: File,
     path: PathBuf,
+    directory: Directory,
     named: bool,
 }
 
 impl Staged {
     fn create(target: &FsPath) -> io::Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        loop {
-            let mut name = target.as_os_str().to_owned();
-            name.push(format!("#{}", NEXT.fetch_add(1, Ordering::Relaxed)));
-            let path = PathBuf::from(name);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { file, path, named: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => match target.parent() {
-                    Some(parent) if !parent.is_dir() => create_dirs(parent)?,
-                    _ => return Err(error),
-                },
-                Err(error) => return Err(error),
-            }
-        }
+        let directory = Directory::of(target)?;
+        let (file, path) =
+            with_free_name(target, |path| OpenOptions::new().write(true).create_new(true).open(path))?;
+        Ok(Self { file, path, directory, named: false })
     }
 
-    /// Makes the content durable, then its name. With `create` an existing target is an error.
+    /// A second name of `source`, which nobody writes to any more.
+    fn link(source: &FsPath, target: &FsPath) -> io::Result<Self> {
+        let (file, directory) = (File::open(source)?, Directory::of(target)?);
+        let ((), path) = with_free_name(target, |path| fs::hard_link(source, path))?;
+        Ok(Self { file, path, directory, named: false })
+    }
+
+    /// Makes the content durable, then its name. With `create` an existing target is an error. After an
+    /// error the target is what it was.
     fn publish(mut self, target: &FsPath, create: bool) -> io::Result<()> {
         self.file.sync_all()?;
         if create {
             fs::hard_link(&self.path, target)?;
-            fs::remove_file(&self.path)?;
+            self.remove();
         } else {
             fs::rename(&self.path, target)?;
         }
         self.named = true;
-        sync_name(target)
+        self.directory.sync(target);
+        Ok(())
+    }
+
+    /// What stays behind is swept later.
+    fn remove(&self) {
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a staged file could not be removed");
+        }
     }
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if !self.named
-            && let Err(error) = fs::remove_file(&self.path)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %self.path.display(), %error, "a staged file could not be removed");
+        if !self.named {
+            self.remove();
+        }
+    }
+}
+
+fn with_free_name<T>(target: &FsPath, make: impl Fn(&FsPath) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    loop {
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!("#{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let path = PathBuf::from(name);
+        match make(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (made, path)),
         }
     }
 }
@@ -239,31 +304,18 @@ fn upload_is_over() -> io::Error {
 /// Creates the absolute path `directory` and what is missing above it, each entry durable in its
 /// parent.
 pub(crate) fn create_dirs(directory: &FsPath) -> io::Result<()> {
-    if let Some(parent) = directory.parent()
-        && !parent.is_dir()
-    {
-        create_dirs(parent)?;
+    if directory.is_dir() {
+        return Ok(());
     }
+    let above = Directory::of(directory)?;
     match fs::create_dir(directory) {
-        Ok(()) => sync_parent(directory),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        // Somebody else who has just created it may not have synced it yet.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => {
+            above.sync(directory);
+            Ok(())
+        }
     }
-}
-
-/// Makes a name durable that readers see already. If that fails the process ends: whether the name
-/// survives a power failure is unknown, no later sync would tell, and whoever looks finds the file and
-/// takes it for durable.
-fn sync_name(path: &FsPath) -> io::Result<()> {
-    sync_parent(path).inspect_err(|error| {
-        tracing::error!(path = %path.display(), %error, "a directory can't be made durable");
-        eprintln!(
-            "tributary: the directory of {} can't be made durable: {error}. What a power failure would leave is \
-             unknown, so the server ends here. Check the disk (dmesg, SMART), then restart it",
-            path.display()
-        );
-        std::process::abort();
-    })
 }
 
 /// Makes the names in a table's directories durable before anything relies on them: they may be known to
@@ -279,17 +331,6 @@ pub(crate) fn sync_left_names(directory: &FsPath) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn sync_parent(path: &FsPath) -> io::Result<()> {
-    #[cfg(test)]
-    if tests::FAIL_DIRECTORY_SYNCS.load(Ordering::Relaxed) {
-        return Err(io::Error::other("the test said so"));
-    }
-    match path.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
 }
 
 async fn on_disk_thread<T: Send + 'static>(

@@ -33,6 +33,12 @@ pub enum TableError {
          Restore the file from a copy and start again"
     )]
     DamagedLog { file: String, offset: u64, reason: String },
+    /// A data file is not what its writer wrote.
+    #[error(
+        "the data file {file} is damaged: {reason}. Its rows are nowhere else. Nothing was changed. Restore it from a \
+         copy; other files and tables are not affected"
+    )]
+    DamagedFile { file: String, reason: String },
     #[error("the Delta log failed while {doing}: {}", without_backtrace(source))]
     Delta {
         doing: String,

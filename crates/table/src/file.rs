@@ -1,14 +1,17 @@
 //! Data files: what the snapshot and the Delta log know of one, and how they are written and read.
 
+mod damage;
 mod encode;
 mod read;
 mod sort;
 mod stats;
 mod write;
 
+pub use damage::{footer_fault, panic_text};
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
+pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
 pub(crate) use read::FileReader;
 pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};

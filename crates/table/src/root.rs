@@ -23,3 +23,13 @@ pub(crate) struct TableRoot {
     /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
     pub(crate) unpublished: Mutex<HashSet<String>>,
 }
+
+impl TableRoot {
+    /// A file's path as an operator finds it.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        match &self.directory {
+            Some(directory) => directory.join(path).display().to_string(),
+            None => format!("{}{path}", self.url),
+        }
+    }
+}

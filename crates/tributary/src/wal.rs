@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use tributary_catalog::Catalog;
 use tributary_ingest::inspect::{EntryFacts, Losses, TableLoss, describe};
 use tributary_types::TableId;
-use tributary_wal::survey::{Segment, Totals};
-use tributary_wal::{Damage, DamageKind, Found, OsDisk, Repaired, Survey};
+use tributary_wal::survey::Segment;
+use tributary_wal::{Damage, DamageKind, Extent, Found, OsDisk, Repaired, Survey};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -103,13 +103,13 @@ fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         let survey = Survey::open(&OsDisk, &dir)?;
         let names = TableNames::read(&config);
         let mut view = View { names: &names, is_json: args.which.json, is_brief: args.brief };
-        let totals = survey.walk(&mut |found| {
+        let extent = survey.walk(&mut |found| {
             if let Found::Damage(damage) = &found {
                 is_damaged |= damage.kind != DamageKind::TornTail;
             }
             view.show(&found);
         })?;
-        view.totals(&dir.display().to_string(), &totals);
+        view.extent(&dir.display().to_string(), &extent);
     }
     Ok(if is_damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -209,8 +209,8 @@ impl View<'_> {
         }
     }
 
-    fn totals(&self, dir: &str, totals: &Totals) {
-        let Totals { segments, frames, entries, first_lsn, end_lsn, header_value } = totals;
+    fn extent(&self, dir: &str, extent: &Extent) {
+        let Extent { segments, frames, entries, first_lsn, end_lsn, header_value, torn: _ } = extent;
         if self.is_json {
             println!(
                 "{}",
@@ -286,7 +286,7 @@ struct Plan {
 
 fn plans(survey: &Survey<'_>) -> Outcome<Vec<Plan>> {
     let mut plans: Vec<Plan> = Vec::new();
-    let totals = survey.walk(&mut |found| match found {
+    let extent = survey.walk(&mut |found| match found {
         Found::Damage(damage) => {
             for plan in &mut plans {
                 damage.remains.iter().for_each(|entry| plan.behind.add(entry));
@@ -298,7 +298,7 @@ fn plans(survey: &Survey<'_>) -> Outcome<Vec<Plan>> {
         Found::Entry { entry, .. } => plans.iter_mut().for_each(|plan| plan.behind.add(&entry)),
         _ => {}
     })?;
-    plans.iter_mut().for_each(|plan| plan.next_txn = totals.header_value);
+    plans.iter_mut().for_each(|plan| plan.next_txn = extent.header_value);
     Ok(plans)
 }
 

@@ -33,6 +33,8 @@ pub struct LogCore {
     segment_bytes: u64,
     salts: u64,
     spare_asked: bool,
+    /// The active segment takes more than its share, because no file could be created for the next.
+    outgrown: bool,
     failure: Option<WalError>,
     _lock: DirLock,
 }
@@ -51,7 +53,7 @@ impl LogCore {
             inventory.prepare_spare()?;
         }
         let header = SegmentHeader { first: end, salt: split_mix(&mut salts), value: header_value };
-        let active = inventory.begin_segment(header, 0)?;
+        let active = inventory.begin_segment(inventory.take_spare(0)?, header, 0)?;
         let counters = Counters::default();
         counters.header_value.store(header_value, Relaxed);
         counters.end_lsn.store(end.0, Relaxed);
@@ -65,6 +67,7 @@ impl LogCore {
             segment_bytes: options.segment_bytes,
             salts,
             spare_asked: false,
+            outgrown: false,
             failure: None,
             _lock: lock,
         })
@@ -156,13 +159,26 @@ impl LogCore {
     }
 
     fn next_segment(&mut self, frame_bytes: u64) -> Result<(), WalError> {
+        let spare = match self.inventory.take_spare(frame_bytes) {
+            Ok(spare) => spare,
+            // For want of a file descriptor, say. The next frame tries again.
+            Err(error @ WalError::Io { .. }) => {
+                if !std::mem::replace(&mut self.outgrown, true) {
+                    tracing::warn!(%error, "no new segment of the write-ahead log; the active one grows instead");
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
         let header = SegmentHeader {
             first: self.active.end(),
             salt: split_mix(&mut self.salts),
             value: self.counters.header_value.load(Relaxed),
         };
-        let next =
-            self.inventory.begin_segment(header, frame_bytes).map_err(|error| self.fail_with(error))?;
+        let next = self
+            .inventory
+            .begin_segment(spare, header, frame_bytes)
+            .map_err(|error| self.fail_with(error))?;
         let closed = std::mem::replace(&mut self.active, next);
         self.inventory.add_closed(ClosedSegment {
             path: closed.path().to_owned(),
@@ -172,6 +188,7 @@ impl LogCore {
         });
         self.counters.active_file_bytes.store(self.active.file_bytes(), Relaxed);
         self.spare_asked = false;
+        self.outgrown = false;
         Ok(())
     }
 

@@ -66,17 +66,35 @@ pub trait Disk: Send + Sync + Debug + 'static {
     /// What the operating system says.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
+    /// Opens a directory, so that its names can be made durable later without opening anything: a process
+    /// may have no file descriptor left just then.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
+
     /// Makes the directory's names durable.
     ///
     /// # Errors
     /// What the operating system says.
-    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.open_dir(dir)?.sync()
+    }
 
     /// Bytes that can still be written in that directory.
     ///
     /// # Errors
     /// What the operating system says.
     fn available_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// An open directory.
+pub trait DiskDir: Send + Sync {
+    /// Makes the directory's names durable.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// An open file.

@@ -6,7 +6,7 @@
 //! Invariant: segments leave from the oldest on, one after another, each durably before the next, so that a
 //! crash never leaves a gap. Not its business: what is in a segment, and when it may go.
 
-use crate::disk::{Disk, DiskFile, OpenMode};
+use crate::disk::{Disk, DiskDir, DiskFile, OpenMode};
 use crate::error::{WalError, is_no_space};
 use crate::options::WalOptions;
 use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_name, spare_name};
@@ -42,6 +42,8 @@ pub(crate) struct Spare {
 pub(crate) struct Inventory {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    /// Of `dir`, open for as long as names may change in it.
+    names: Box<dyn DiskDir>,
     segment_bytes: u64,
     max_spares: usize,
     reserve_bytes: u64,
@@ -67,15 +69,19 @@ pub(crate) struct Holdings {
 }
 
 impl Inventory {
-    pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, options: &WalOptions) -> Self {
-        Self {
+    /// # Errors
+    /// [`WalError::Io`] if the directory cannot be opened.
+    pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, options: &WalOptions) -> Result<Self, WalError> {
+        let names = disk.open_dir(&dir).map_err(|error| WalError::io("open the directory", &dir, error))?;
+        Ok(Self {
             disk,
             dir,
+            names,
             segment_bytes: options.segment_bytes,
             max_spares: options.max_spare_segments,
             reserve_bytes: options.reserve_bytes,
             files: Mutex::default(),
-        }
+        })
     }
 
     pub(crate) fn holdings(&self) -> Holdings {
@@ -132,19 +138,32 @@ impl Inventory {
         Ok(())
     }
 
-    /// Begins a segment for a first frame of that length: on return its header and name are durable.
-    /// Without a spare file a new one is taken that grows as it is written, rather than wait for zeros.
+    /// A file for a segment whose first frame has that length. Without a spare one a new file is made that
+    /// grows as it is written, rather than wait for zeros.
+    ///
+    /// # Errors
+    /// [`WalError::NoSpace`]; [`WalError::Io`] if no file can be created. Nothing has changed.
+    pub(crate) fn take_spare(&self, frame_bytes: u64) -> Result<Spare, WalError> {
+        if let Some(spare) = self.files.lock().spares.pop() {
+            return Ok(spare);
+        }
+        self.check_space((SEGMENT_HEADER_BYTES + frame_bytes).max(self.segment_bytes))?;
+        let (file, path) = self.create_spare_file()?;
+        Ok(Spare { file, path, file_bytes: 0 })
+    }
+
+    /// Makes a segment of the file: on return its header and name are durable.
     ///
     /// # Errors
     /// [`WalError::NoSpace`]: nothing has changed. [`WalError::Io`]: whether the segment's name exists
     /// durably is unknown; the log must not go on.
     pub(crate) fn begin_segment(
         &self,
+        spare: Spare,
         header: SegmentHeader,
         frame_bytes: u64,
     ) -> Result<SegmentWriter, WalError> {
         let needed = SEGMENT_HEADER_BYTES + frame_bytes;
-        let spare = self.take_spare(needed)?;
         let sync = |()| if planted::is(Bug::WalSkipsHeaderSync) { Ok(()) } else { spare.file.sync_data() };
         if let Err(error) = spare.file.write_all_at(&header.encode(), 0).and_then(sync) {
             drop_file(&*self.disk, &spare.path);
@@ -218,15 +237,6 @@ impl Inventory {
         WalError::NoSpace { dir: self.dir.clone(), needed, available }
     }
 
-    fn take_spare(&self, needed: u64) -> Result<Spare, WalError> {
-        if let Some(spare) = self.files.lock().spares.pop() {
-            return Ok(spare);
-        }
-        self.check_space(needed.max(self.segment_bytes))?;
-        let (file, path) = self.create_spare_file()?;
-        Ok(Spare { file, path, file_bytes: 0 })
-    }
-
     fn create_spare_file(&self) -> Result<(Box<dyn DiskFile>, PathBuf), WalError> {
         let path = self.new_spare_path(&mut self.files.lock());
         match self.disk.open(&path, OpenMode::CreateNew) {
@@ -255,7 +265,10 @@ impl Inventory {
     fn add_spare(&self, path: PathBuf, file_bytes: u64) {
         match self.disk.open(&path, OpenMode::Existing) {
             Ok(file) => self.files.lock().spares.push(Spare { file, path, file_bytes }),
-            Err(error) => tracing::warn!(file = %path.display(), %error, "cannot open a recycled segment"),
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "cannot open a recycled segment; it is removed");
+                drop_file(&*self.disk, &path);
+            }
         }
     }
 
@@ -265,7 +278,7 @@ impl Inventory {
     }
 
     fn sync_dir(&self) -> Result<(), WalError> {
-        self.disk.sync_dir(&self.dir).map_err(|error| WalError::io("sync the directory", &self.dir, error))
+        self.names.sync().map_err(|error| WalError::io("sync the directory", &self.dir, error))
     }
 }
 

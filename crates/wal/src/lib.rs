@@ -75,12 +75,12 @@ pub mod survey;
 mod testing;
 
 pub use self::core::LogCore;
-pub use disk::{Disk, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
+pub use disk::{Disk, DiskDir, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
 pub use entry::{Appended, Entry};
 pub use error::WalError;
 pub use log::Wal;
 pub use options::{FatalHook, WalOptions};
-pub use recovery::{Recovered, RecoveryReport, TornTail};
+pub use recovery::{Extent, Recovered, TornTail};
 pub use repair::{RepairError, Repaired, SKIPPED};
 pub use stats::WalStats;
 pub use survey::{Damage, DamageKind, Found, Survey};

@@ -135,7 +135,7 @@ impl Wal {
 
     /// Raises the value that new segments have in their headers: the next transaction id. It is always greater
     /// than the transaction ids of all entries in older segments, without any call; this is for ids that no
-    /// entry has. After a restart [`crate::RecoveryReport::header_value`] is greater than the transaction id of
+    /// entry has. After a restart [`crate::Extent::header_value`] is greater than the transaction id of
     /// every entry that ever became durable, released or not. A value set here is durable with the next segment.
     pub fn set_header_value(&self, value: u64) {
         self.inner.shared.counters.header_value.fetch_max(value, Relaxed);

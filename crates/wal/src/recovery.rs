@@ -19,7 +19,7 @@ use crate::inventory::{ClosedSegment, Inventory};
 use crate::log::Wal;
 use crate::options::WalOptions;
 use crate::segment::format::{
-    FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
+    FRAME_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
 };
 use crate::segment::reader::{Frame, NoFrame, SegmentReader};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -27,18 +27,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
 
-/// What was found while reading the log back.
+/// What a log is, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecoveryReport {
+pub struct Extent {
     /// Segment files.
     pub segments: usize,
-    /// Frames read so far.
+    /// Frames read so far, and valid.
     pub frames: u64,
     /// Entries read so far.
     pub entries: u64,
     /// Where the oldest segment begins.
     pub first_lsn: Lsn,
-    /// The end of what was read so far; of the log, once everything was read.
+    /// Behind the last valid frame that was read so far; the end of the log, once everything was read.
     pub end_lsn: Lsn,
     /// The greatest header value found, and greater than every transaction id read so far, see
     /// [`Wal::set_header_value`]; 0 for a new log.
@@ -71,7 +71,7 @@ pub struct Recovered {
     reader: Option<SegmentReader>,
     frame: Option<OpenFrame>,
     salts: u64,
-    report: RecoveryReport,
+    report: Extent,
 }
 
 pub(crate) struct SegmentFile {
@@ -99,12 +99,7 @@ impl Recovered {
         disk.sync_dir(dir).map_err(|error| WalError::io("sync the directory", dir, error))?;
         let (segments, spares) = list_files(&*disk, dir)?;
         let first_lsn = segments.first().map_or(Lsn(0), |segment| segment.first);
-        let report = RecoveryReport {
-            segments: segments.len(),
-            first_lsn,
-            end_lsn: first_lsn,
-            ..RecoveryReport::default()
-        };
+        let report = Extent { segments: segments.len(), first_lsn, end_lsn: first_lsn, ..Extent::default() };
         let salts = options.salt_seed.unwrap_or_else(entropy);
         let mut recovered = Self {
             disk,
@@ -153,7 +148,7 @@ impl Recovered {
 
     /// What was found so far. Complete when [`Recovered::next`] has returned `None`.
     #[must_use]
-    pub const fn report(&self) -> &RecoveryReport {
+    pub const fn report(&self) -> &Extent {
         &self.report
     }
 
@@ -164,7 +159,7 @@ impl Recovered {
     ///
     /// # Errors
     /// Those of [`Recovered::next`]; [`WalError::NoSpace`] if there is no space for a segment; [`WalError::Io`].
-    pub fn start(self) -> Result<(Wal, RecoveryReport), WalError> {
+    pub fn start(self) -> Result<(Wal, Extent), WalError> {
         let options = self.options.clone();
         let dir = self.dir.clone();
         let (core, report) = self.into_core()?;
@@ -175,10 +170,10 @@ impl Recovered {
     ///
     /// # Errors
     /// Those of [`Recovered::start`].
-    pub fn into_core(mut self) -> Result<(LogCore, RecoveryReport), WalError> {
+    pub fn into_core(mut self) -> Result<(LogCore, Extent), WalError> {
         while self.next()?.is_some() {}
         let end = self.report.end_lsn;
-        let inventory = Inventory::new(self.disk, self.dir, &self.options);
+        let inventory = Inventory::new(self.disk, self.dir, &self.options)?;
         for (name, number, file_bytes) in &self.spares {
             inventory.adopt_spare(name, *number, *file_bytes);
         }
@@ -316,9 +311,6 @@ pub(crate) fn list_files(disk: &dyn Disk, dir: &Path) -> Result<Listing, WalErro
     let mut spares = Vec::new();
     for (name, file_bytes) in disk.list(dir).map_err(|error| WalError::io("list", dir, error))? {
         if let Some(first) = parse_segment_name(&name) {
-            if file_bytes < SEGMENT_HEADER_BYTES {
-                return Err(WalError::damaged(&dir.join(&name), file_bytes, "the file ends in its header"));
-            }
             segments.push(SegmentFile { path: dir.join(&name), first, file_bytes });
         } else if let Some(number) = parse_spare_name(&name) {
             spares.push((name, number, file_bytes));

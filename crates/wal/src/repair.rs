@@ -56,7 +56,7 @@ pub enum RepairError {
 
 impl Survey<'_> {
     /// Ends the log before `damage`. `header_value` must be greater than every transaction id that the
-    /// log ever had, so that none is given again: [`crate::survey::Totals::header_value`]. Durable on
+    /// log ever had, so that none is given again: [`crate::Extent::header_value`]. Durable on
     /// return; `backup` is the name of a new directory below the log's.
     ///
     /// # Errors

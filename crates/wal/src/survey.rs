@@ -10,7 +10,7 @@ mod tests;
 use crate::disk::{DirLock, Disk, OpenMode};
 use crate::entry::Entry;
 use crate::error::WalError;
-use crate::recovery::{SegmentFile, list_files};
+use crate::recovery::{Extent, SegmentFile, TornTail, list_files};
 use crate::segment::format::{
     ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader, decode_entry,
 };
@@ -80,19 +80,6 @@ pub enum DamageKind {
     Header,
 }
 
-/// What the whole log is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    pub segments: usize,
-    pub frames: u64,
-    pub entries: u64,
-    pub first_lsn: Lsn,
-    /// Behind the last valid frame.
-    pub end_lsn: Lsn,
-    /// Greater than every transaction id in headers and valid entries.
-    pub header_value: u64,
-}
-
 /// A log directory that nobody else has open.
 pub struct Survey<'a> {
     pub(crate) disk: &'a dyn Disk,
@@ -123,15 +110,15 @@ impl<'a> Survey<'a> {
     ///
     /// # Errors
     /// [`WalError::Io`] and [`WalError::UnknownFormat`]; damage is no error here.
-    pub fn walk(&self, visit: &mut dyn FnMut(Found)) -> Result<Totals, WalError> {
+    pub fn walk(&self, visit: &mut dyn FnMut(Found)) -> Result<Extent, WalError> {
         let (segments, _) = list_files(self.disk, &self.dir)?;
         let first_lsn = segments.first().map_or(Lsn(0), |segment| segment.first);
-        let totals = Totals { segments: segments.len(), first_lsn, end_lsn: first_lsn, ..Totals::default() };
-        let mut walk = Walk { disk: self.disk, visit, totals };
+        let extent = Extent { segments: segments.len(), first_lsn, end_lsn: first_lsn, ..Extent::default() };
+        let mut walk = Walk { disk: self.disk, visit, extent };
         for (at, segment) in segments.iter().enumerate() {
             walk.segment(segment, segments.get(at + 1).map(|next| next.first))?;
         }
-        Ok(walk.totals)
+        Ok(walk.extent)
     }
 
     /// All damage, in the order of the log.
@@ -152,7 +139,7 @@ impl<'a> Survey<'a> {
 struct Walk<'a> {
     disk: &'a dyn Disk,
     visit: &'a mut dyn FnMut(Found),
-    totals: Totals,
+    extent: Extent,
 }
 
 impl Walk<'_> {
@@ -167,7 +154,7 @@ impl Walk<'_> {
         }));
         match opened {
             Ok(reader) => {
-                self.totals.header_value = self.totals.header_value.max(reader.header().value);
+                self.extent.header_value = self.extent.header_value.max(reader.header().value);
                 self.frames(reader, limit)
             }
             Err(WalError::Damaged { file, offset, reason }) => {
@@ -212,7 +199,12 @@ impl Walk<'_> {
                 (Some(place), _) => (place - offset, DamageKind::Hole),
                 (None, Some(limit)) => (limit.0 - lsn.0, DamageKind::Hole),
                 (None, None) if none.torn_bytes == 0 => return Ok(()),
-                (None, None) => (none.torn_bytes, DamageKind::TornTail),
+                (None, None) => {
+                    let NoFrame { reason, torn_bytes: bytes } = none;
+                    self.extent.torn =
+                        Some(TornTail { file: reader.path().to_owned(), offset, bytes, reason });
+                    (bytes, DamageKind::TornTail)
+                }
             };
             let remains = remains(self.disk, reader.path(), offset, bytes)?;
             (self.visit)(Found::Damage(Damage {
@@ -233,8 +225,8 @@ impl Walk<'_> {
     }
 
     fn frame(&mut self, reader: &SegmentReader, frame: &Frame) {
-        self.totals.frames += 1;
-        self.totals.end_lsn = frame.end();
+        self.extent.frames += 1;
+        self.extent.end_lsn = frame.end();
         (self.visit)(Found::Frame(FrameInfo {
             file: reader.path().to_owned(),
             offset: frame.offset,
@@ -245,8 +237,8 @@ impl Walk<'_> {
         let mut offset = 0;
         for _ in 0..frame.entries {
             let Some((entry, next)) = decode_entry(&frame.payload, offset) else { return };
-            self.totals.entries += 1;
-            self.totals.header_value = self.totals.header_value.max(entry.txn.0.saturating_add(1));
+            self.extent.entries += 1;
+            self.extent.header_value = self.extent.header_value.max(entry.txn.0.saturating_add(1));
             let lsn = Lsn(frame.lsn.0 + (FRAME_HEADER_BYTES + offset) as u64);
             (self.visit)(Found::Entry { lsn, entry });
             offset = next;

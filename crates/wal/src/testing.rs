@@ -1,7 +1,7 @@
 //! What the tests of several modules need.
 
 pub(crate) use crate::disk::mem::Dice;
-use crate::{Entry, LogCore, MemDisk, Recovered, RecoveryReport, Wal, WalError, WalOptions};
+use crate::{Entry, Extent, LogCore, MemDisk, Recovered, Wal, WalError, WalOptions};
 use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) fn read(recovered: &mut Recovered) -> Result<Vec<(Lsn, Entry)>, WalEr
     Ok(entries)
 }
 
-pub(crate) fn read_all(disk: &MemDisk) -> Result<(Vec<(Lsn, Entry)>, RecoveryReport), WalError> {
+pub(crate) fn read_all(disk: &MemDisk) -> Result<(Vec<(Lsn, Entry)>, Extent), WalError> {
     let mut recovered = open(disk)?;
     let entries = read(&mut recovered)?;
     Ok((entries, recovered.report().clone()))

@@ -5,6 +5,7 @@
 //! Data files name columns by their physical names, which a projection maps back.
 
 mod pruning;
+mod reader;
 
 use crate::labels;
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -27,6 +28,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
+use reader::CheckedReaders;
 use std::sync::Arc;
 use tributary_table::{DataFile, Snapshot, Table};
 
@@ -97,8 +99,11 @@ impl SnapshotProvider {
         if kept.is_empty() {
             return Ok(None);
         }
+        let store = state.runtime_env().object_store(&self.store_url)?;
+        let readers = Arc::new(CheckedReaders::new(store, self.store_url.clone()));
         let mut source = ParquetSource::new(Arc::clone(&self.physical))
-            .with_table_parquet_options(state.table_options().parquet.clone());
+            .with_table_parquet_options(state.table_options().parquet.clone())
+            .with_parquet_file_reader_factory(readers);
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }

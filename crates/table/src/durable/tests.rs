@@ -103,3 +103,66 @@ async fn a_name_that_cannot_be_made_durable_ends_the_process() {
     assert!(said.contains("can't be made durable: the test said so"), "{said}");
     assert_eq!(names(dir.path()), ["x", "y"], "the name is there, and nobody was told so");
 }
+
+#[tokio::test]
+async fn without_a_free_file_descriptor_a_write_is_refused_and_the_process_goes_on() {
+    if let Some(dir) = std::env::var_os(IS_CHILD) {
+        let dir = PathBuf::from(dir);
+        let store = DurableLocal::default();
+        store.put(&at(&dir, "x"), "one".into()).await.unwrap();
+        let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        for free in 0..10 {
+            let [put, over, copied, renamed] =
+                ["put", "over", "copied", "renamed"].map(|name| format!("{name}-{free}"));
+            let outcomes = [
+                (&put, store.put_opts(&at(&dir, &put), "two".into(), PutMode::Create.into()).await.map(drop)),
+                (&over, store.put(&at(&dir, &over), "two".into()).await.map(drop)),
+                (&copied, store.copy_if_not_exists(&at(&dir, "x"), &at(&dir, &copied)).await),
+                (&renamed, store.rename_if_not_exists(&at(&dir, &copied), &at(&dir, &renamed)).await),
+            ];
+            for (name, outcome) in outcomes {
+                let is_there = dir.join(name).exists() || *name == copied && dir.join(&renamed).exists();
+                assert_eq!(outcome.is_ok(), is_there, "{name}: {outcome:?}");
+                assert!(free > 0 || !is_there, "{name} needs a descriptor");
+                assert!(free < 9 || is_there, "{name}: {outcome:?}");
+            }
+            drop(taken.pop());
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let test = "durable::tests::without_a_free_file_descriptor_a_write_is_refused_and_the_process_goes_on";
+    let child = Command::new("sh")
+        .args(["-c", "ulimit -n 64; exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .arg(test)
+        .env(IS_CHILD, dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout) + String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    assert_eq!(sweep_staged(dir.path(), Duration::ZERO).unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_copy_and_a_rename_take_the_place_of_a_file_or_respect_it_as_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = DurableLocal::default();
+    let place = |name: &str| at(dir.path(), name);
+    for name in ["x", "y"] {
+        store.put(&place(name), name.to_owned().into()).await.unwrap();
+    }
+    for refused in [
+        store.copy_if_not_exists(&place("x"), &place("y")).await,
+        store.rename_if_not_exists(&place("x"), &place("y")).await,
+    ] {
+        assert!(matches!(refused, Err(Error::AlreadyExists { .. })), "{refused:?}");
+    }
+    let missing = store.rename(&place("z"), &place("y")).await;
+    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+    store.copy(&place("x"), &place("y")).await.unwrap();
+    store.rename(&place("x"), &place("new/z")).await.unwrap();
+    assert_eq!(names(dir.path()), ["new", "y"]);
+    assert_eq!(names(&dir.path().join("new")), ["z"]);
+    assert_eq!(fs::read(dir.path().join("y")).unwrap(), b"x");
+}

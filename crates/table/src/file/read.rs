@@ -3,7 +3,7 @@
 //! Columns are found by physical name; one that the file does not have gets its default. The
 //! encoded file is held in memory while it is read, so memory is bounded by the target file size.
 
-use super::DataFile;
+use super::{DataFile, footer_fault, guarded};
 use crate::error::{TableError, blocking};
 use crate::evolve::{as_type, assemble, default_array};
 use crate::root::TableRoot;
@@ -25,7 +25,8 @@ pub(crate) struct FileReader {
     arrow: SchemaRef,
     columns_below: ColumnId,
     now_micros: i64,
-    doing: String,
+    /// As an operator finds it.
+    name: String,
 }
 
 impl FileReader {
@@ -41,31 +42,36 @@ impl FileReader {
         let failed = || TableError::storage(doing.clone());
         let got = root.store.get(&Path::from(file.path.as_str())).await.map_err(failed())?;
         let bytes = got.bytes().await.map_err(failed())?;
-        let wanted = Arc::clone(schema);
-        let context = doing.clone();
-        let reader = blocking("opening a data file", move || open_reader(bytes, &wanted, &context)).await?;
+        let (wanted, rows, name) = (Arc::clone(schema), file.rows, root.shown(&file.path));
+        let opened = name.clone();
+        let reader = blocking("opening a data file", move || {
+            guarded(&opened, || open_reader(bytes, &wanted, rows, &opened))
+        })
+        .await?;
         Ok(Self {
             reader: Some(reader),
             schema: Arc::clone(schema),
             arrow: schema.arrow(),
             columns_below: file.columns_below,
             now_micros,
-            doing,
+            name,
         })
     }
 
     /// The next rows, `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
-        let doing = self.doing.clone();
+        let name = self.name.clone();
         let (reader, batch) = blocking("decoding a data file", move || {
-            let batch = reader.next().transpose().map_err(TableError::arrow(doing))?;
-            Ok((reader, batch))
+            guarded(&name, || {
+                let batch = reader.next().transpose().map_err(TableError::damaged_file(&name))?;
+                Ok((reader, batch))
+            })
         })
         .await?;
         let Some(batch) = batch else { return Ok(None) };
         self.reader = Some(reader);
-        self.as_rows(&batch).map(Some)
+        self.as_rows(&batch).map(Some).map_err(TableError::damaged_file(&self.name))
     }
 
     fn as_rows(&self, batch: &RecordBatch) -> Result<RecordBatch, TableError> {
@@ -86,13 +92,19 @@ impl FileReader {
 fn open_reader(
     bytes: bytes::Bytes,
     schema: &TableSchema,
-    doing: &str,
+    rows: u64,
+    name: &str,
 ) -> Result<ParquetRecordBatchReader, TableError> {
-    let failed = || TableError::parquet(doing.to_owned());
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(failed())?;
-    let wanted = |name: &str| schema.columns.iter().any(|column| column.physical_name == name);
+    let file_bytes = bytes.len() as u64;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(TableError::unreadable_file(name))?;
+    if let Some(reason) = footer_fault(builder.metadata(), file_bytes, Some(rows)) {
+        return Err(TableError::damaged_file(name)(reason));
+    }
+    let wanted = |column: &str| schema.columns.iter().any(|known| known.physical_name == column);
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(failed())
+    let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
+    builder.build().map_err(TableError::unreadable_file(name))
 }

@@ -1,10 +1,12 @@
 //! What the log says at one of its versions, in our terms.
 
 use crate::error::TableError;
-use crate::file::{DataFile, FileStats};
+use crate::file::{DataFile, FileStats, footer_fault, guarded};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
+use bytes::Bytes;
 use deltalake_core::DeltaTable;
 use deltalake_core::kernel::{LogicalFileView, Metadata, Protocol};
+use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
@@ -54,7 +56,11 @@ impl LogState {
         for view in state.log_data().iter() {
             let rows = match view.num_records() {
                 Some(rows) => rows as u64,
-                None => count_rows(&store, &view).await?,
+                None => {
+                    let name = format!("{location}/{}", view.path());
+                    let bytes = u64::try_from(view.size()).unwrap_or(0);
+                    count_rows(&store, &view.object_store_path(), bytes, &name).await?
+                }
             };
             let file = written_with.data_file(&view, rows, location, schema)?;
             live.insert(file.path.clone(), Arc::new(file));
@@ -109,25 +115,45 @@ fn refuse_partitions(metadata: &Metadata, location: &str) -> Result<(), TableErr
 }
 
 /// The rows of a file whose writer left no statistics, from its Parquet footer.
-async fn count_rows(store: &Arc<dyn ObjectStore>, view: &LogicalFileView) -> Result<u64, TableError> {
-    let doing = || format!("counting the rows of '{}'", view.path());
-    let size = u64::try_from(view.size()).unwrap_or(0);
-    let mut wanted = FOOTER_GUESS_BYTES.min(size);
+async fn count_rows(
+    store: &Arc<dyn ObjectStore>,
+    path: &Path,
+    file_bytes: u64,
+    name: &str,
+) -> Result<u64, TableError> {
+    let doing = || format!("counting the rows of '{name}'");
+    let mut wanted = FOOTER_GUESS_BYTES.min(file_bytes);
     loop {
-        let range = size - wanted..size;
-        let bytes =
-            store.get_range(&view.object_store_path(), range).await.map_err(TableError::storage(doing()))?;
-        let mut reader = ParquetMetaDataReader::new();
-        match reader.try_parse_sized(&bytes, size) {
-            Ok(()) => {
-                let metadata = reader.finish().map_err(TableError::parquet(doing()))?;
-                return Ok(u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0));
+        let range = file_bytes - wanted..file_bytes;
+        let bytes = store.get_range(path, range).await.map_err(TableError::storage(doing()))?;
+        match guarded(name, || rows_of_footer(&bytes, file_bytes, name))? {
+            Counted::Rows(rows) => return Ok(rows),
+            Counted::Needs(more) if more > wanted && more <= file_bytes => wanted = more,
+            Counted::Needs(more) => {
+                let reason = format!("its footer has {more} bytes, and the file has {file_bytes}");
+                return Err(TableError::damaged_file(name)(reason));
             }
-            Err(ParquetError::NeedMoreData(more)) if more as u64 > wanted && more as u64 <= size => {
-                wanted = more as u64;
-            }
-            Err(error) => return Err(TableError::parquet(doing())(error)),
         }
+    }
+}
+
+enum Counted {
+    Rows(u64),
+    /// The footer is longer: so many of the file's last bytes are needed.
+    Needs(u64),
+}
+
+fn rows_of_footer(end: &Bytes, file_bytes: u64, name: &str) -> Result<Counted, TableError> {
+    let mut reader = ParquetMetaDataReader::new();
+    match reader.try_parse_sized(end, file_bytes) {
+        Ok(()) => {}
+        Err(ParquetError::NeedMoreData(more)) => return Ok(Counted::Needs(more as u64)),
+        Err(error) => return Err(TableError::unreadable_file(name)(error)),
+    }
+    let metadata = reader.finish().map_err(TableError::unreadable_file(name))?;
+    match footer_fault(&metadata, file_bytes, None) {
+        Some(reason) => Err(TableError::damaged_file(name)(reason)),
+        None => Ok(Counted::Rows(u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0))),
     }
 }
 
@@ -173,5 +199,38 @@ impl WrittenWith {
             stats: stats.unwrap_or_default(),
             modification_time_ms: view.modification_time(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, publish, two_columns};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn the_rows_of_a_file_with_a_damaged_footer_are_not_counted_wrong() {
+        let bench = Bench::new();
+        let table = bench.store.create(&two_columns()).await.unwrap();
+        publish(&table, 1..100);
+        table.flush().await.unwrap();
+        let file = Arc::clone(&table.snapshot().files[0]);
+        let on_disk = bench.dir.path().join("demo/events-7").join(&file.path);
+        let whole = std::fs::read(&on_disk).unwrap();
+        let path = Path::from(file.path.as_str());
+        let store = &table.root().store;
+        let count = async || count_rows(store, &path, whole.len() as u64, &file.path).await;
+        assert_eq!(count().await.unwrap(), 99);
+        for (from_end, flip) in
+            (1..800.min(whole.len())).flat_map(|at| [0x01, 0x40, 0x80, 0xff].map(|flip| (at, flip)))
+        {
+            let mut damaged = whole.clone();
+            damaged[whole.len() - from_end] ^= flip;
+            std::fs::write(&on_disk, damaged).unwrap();
+            match count().await {
+                Ok(rows) => assert_eq!(rows, 99, "byte {from_end} from the end"),
+                Err(TableError::DamagedFile { file: named, .. }) => assert_eq!(named, file.path),
+                Err(error) => panic!("byte {from_end} from the end, flipped by {flip:#x}: {error}"),
+            }
+        }
     }
 }

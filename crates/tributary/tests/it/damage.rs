@@ -336,6 +336,48 @@ fn a_data_file_that_is_gone_or_cut_short_fails_queries_of_its_table_by_name() {
 }
 
 #[test]
+fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
+    let mut server = killed_with_five_loads();
+    let file = file_of_table(&server, ".parquet");
+    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let whole = std::fs::read(&file).expect("the file");
+    let length = whole.len() - 8;
+    let footer = length - u32::from_le_bytes(whole[length..length + 4].try_into().expect("four")) as usize;
+    server.start_again();
+    let mut client = server.connect_to("db");
+    client.ok("CREATE TABLE other (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    client.ok("INSERT INTO other VALUES (1)");
+    // The length of the footer, too large and too small, and the mark at the end.
+    for (at, flip) in
+        [(length, 0x04), (length + 1, 0x40), (length + 3, 0x80), (length + 3, 0x01), (length + 5, 1)]
+    {
+        let mut damaged = whole.clone();
+        damaged[at] ^= flip;
+        std::fs::write(&file, damaged).expect("written");
+        for query in ["SELECT MAX(name) FROM dt", "SELECT * FROM dt WHERE id = 100"] {
+            let error = client.error(query);
+            assert!(error.message.contains(&format!("{name} is damaged: ")), "{at}: {error}");
+            assert!(error.message.contains("Restore it from a copy"), "{at}: {error}");
+        }
+        assert_eq!(client.value("SELECT MAX(id) FROM other"), "1", "other tables are unharmed");
+    }
+    let mut named = 0;
+    for at in footer..length {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x81;
+        std::fs::write(&file, damaged).expect("written");
+        let answer = client.try_bytes(b"SELECT id, name FROM dt WHERE id > 0 ORDER BY name");
+        if let Err(error) = answer.expect("the connection stays") {
+            assert!(!error.message.contains("internal error"), "{at}: {error}");
+            named += usize::from(error.message.contains(&name));
+        }
+    }
+    assert!(named > 50, "{named}");
+    std::fs::write(&file, whole).expect("written");
+    assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+#[test]
 fn a_log_whose_directory_is_gone_is_missed() {
     let mut server = killed_with_five_loads();
     let (log, away) = (server.data().join("wal"), server.scratch().join("away"));
@@ -376,4 +418,59 @@ fn rows_stay_when_directories_of_logs_are_added_and_taken_away() {
         expected.push(round.to_string());
         assert_eq!(ids(&server), expected);
     }
+}
+
+#[test]
+fn rows_stay_when_a_directory_of_a_log_is_changed_and_changed_back() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "3600000")]);
+    let a = server.scratch().join("a").display().to_string();
+    let b = server.scratch().join("b").display().to_string();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE db");
+    client.ok("USE db");
+    client.ok(TABLE);
+    drop(client);
+    let mut expected: Vec<String> = Vec::new();
+    for (round, dir) in [&a, &b, &b, &a, &a, &b].into_iter().enumerate() {
+        server.kill();
+        server.set("group_commit_wal_path", dir);
+        server.start_again();
+        assert_eq!(ids(&server), expected);
+        let mut client = server.connect_to("db");
+        client.ok("SET group_commit = async_mode");
+        client.ok(&format!("INSERT INTO dt VALUES ({}, 'x')", round * 10));
+        expected.push((round * 10).to_string());
+        drop(client);
+        // A clean stop forgets the log that is no longer configured. Its segments stay.
+        if [1, 4].contains(&round) {
+            assert!(server.stop().success());
+            server.start_again();
+            let mut client = server.connect_to("db");
+            client.ok("SET group_commit = async_mode");
+            client.ok(&format!("INSERT INTO dt VALUES ({}, 'y')", round * 10 + 1));
+            expected.push((round * 10 + 1).to_string());
+        }
+    }
+    server.kill();
+    server.start_again();
+    assert_eq!(ids(&server), expected);
+}
+
+#[test]
+fn a_segment_that_is_cut_short_in_its_header_is_refused_listed_and_cut_off() {
+    let mut server = killed_with_five_loads();
+    let (file, _) = data_frames(&server.data())[0].clone();
+    let short = std::fs::read(&file).expect("the segment")[..100].to_vec();
+    std::fs::write(&file, &short).expect("written");
+    let error = refusal(&server.data());
+    assert!(error.contains(&file.display().to_string()) && error.contains("wal inspect"), "{error}");
+    let inspected = wal(&["inspect"], &server.data());
+    assert_eq!(inspected.status.code(), Some(1), "{}", text(&inspected));
+    assert!(text(&inspected).contains("the file is shorter than a segment header"), "{}", text(&inspected));
+    let repaired = wal(&["repair", "--cut", "--json"], &server.data());
+    assert!(repaired.status.success(), "{}", text(&repaired));
+    let backup = PathBuf::from(objects(&repaired)[0]["backup"].as_str().expect("a path"));
+    assert_eq!(std::fs::read(backup.join(file.file_name().expect("a name"))).expect("the backup"), short);
+    server.start_again();
+    assert_eq!(ids(&server), ["100"]);
 }

@@ -1,7 +1,7 @@
 mod simulation;
 
 use crate::testing::{SEGMENT_BYTES, core, dir, entry, open, options, read, read_all, segment_path};
-use crate::{Entry, LogCore, MemDisk, Wal, WalError};
+use crate::{Entry, LogCore, MemDisk, OsDisk, Wal, WalError};
 use bytes::Bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -200,6 +200,56 @@ fn a_disk_that_cannot_hold_a_segment_is_refused_at_the_start() {
     assert!(matches!(error, WalError::NoSpace { .. }), "{error}");
     disk.set_capacity(None);
     drop(core(&disk));
+}
+
+#[test]
+fn a_segment_grows_while_no_file_can_be_created_for_the_next() {
+    let disk = MemDisk::new();
+    let mut log = core(&disk);
+    for number in 0..4 {
+        write(&mut log, number, 3000);
+    }
+    for number in 4..6 {
+        disk.fail_operation(disk.operations(), crate::Fault::Io);
+        write(&mut log, number, 3000);
+        assert_eq!(log.stats().segments, 1, "the frame of entry {number} fits into no segment but this");
+    }
+    write(&mut log, 6, 3000);
+    assert_eq!(log.stats().segments, 2);
+    drop(log);
+    disk.crash(0);
+    assert_eq!(numbers(&disk), [0, 1, 2, 3, 4, 5, 6]);
+}
+
+/// Set for the child process of a test that needs limits of its own.
+const IS_CHILD: &str = "TRIBUTARY_TEST_IS_CHILD";
+
+#[test]
+fn a_log_goes_on_without_a_free_file_descriptor() {
+    if let Some(dir) = std::env::var_os(IS_CHILD) {
+        let open = || Wal::recover(Arc::new(OsDisk), std::path::Path::new(&dir), options()).unwrap();
+        let mut log = open().into_core().unwrap().0;
+        log.prepare_spare().unwrap();
+        let taken: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        for number in 0..30 {
+            let end = write(&mut log, number, 3000);
+            log.release(end).unwrap();
+        }
+        assert!(taken.len() > 10);
+        drop((taken, log));
+        assert_eq!(read(&mut open()).unwrap().last().unwrap().1.txn, TxnId(29));
+        return;
+    }
+    let temp = tempfile::tempdir().unwrap();
+    let child = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 64; exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .arg("core::tests::a_log_goes_on_without_a_free_file_descriptor")
+        .env(IS_CHILD, temp.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout) + String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use super::{DirLock, Disk, DiskFile, OpenMode};
+use super::{DirLock, Disk, DiskDir, DiskFile, OpenMode};
 use parking_lot::Mutex;
 use state::State;
 use std::collections::BTreeMap;
@@ -264,8 +264,8 @@ impl Disk for MemDisk {
         self.state.lock().remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.state.lock().sync_dir(dir)
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        Ok(Box::new(MemDir { disk: self.clone(), dir: dir.to_owned() }))
     }
 
     fn available_bytes(&self, _dir: &Path) -> io::Result<u64> {
@@ -287,6 +287,17 @@ impl Drop for MemLock {
         if state.generation == self.generation {
             state.locks.remove(&self.dir);
         }
+    }
+}
+
+struct MemDir {
+    disk: MemDisk,
+    dir: PathBuf,
+}
+
+impl DiskDir for MemDir {
+    fn sync(&self) -> io::Result<()> {
+        self.disk.state.lock().sync_dir(&self.dir)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operating system's file system.
 
-use super::{DirLock, Disk, DiskFile, OpenMode};
+use super::{DirLock, Disk, DiskDir, DiskFile, OpenMode};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
@@ -23,11 +23,12 @@ impl Disk for OsDisk {
             _ => Path::new("."),
         };
         self.create_dir_all(parent)?;
+        let above = self.open_dir(parent)?;
         match std::fs::create_dir(dir) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !dir.is_dir() => return Err(error),
             _ => {}
         }
-        self.sync_dir(parent)
+        above.sync()
     }
 
     fn lock_dir(&self, dir: &Path) -> io::Result<Option<DirLock>> {
@@ -66,13 +67,21 @@ impl Disk for OsDisk {
         std::fs::remove_file(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        File::open(dir)?.sync_all()
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        Ok(Box::new(OsDir(File::open(dir)?)))
     }
 
     fn available_bytes(&self, dir: &Path) -> io::Result<u64> {
         let stat = rustix::fs::statvfs(dir)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+struct OsDir(File);
+
+impl DiskDir for OsDir {
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_all()
     }
 }
 

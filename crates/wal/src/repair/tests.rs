@@ -47,14 +47,14 @@ fn kept(transactions: impl IntoIterator<Item = u64>) -> Vec<(u8, u64)> {
 
 fn first_damage(survey: &Survey<'_>) -> (Damage, u64) {
     let mut first = None;
-    let totals = survey
+    let extent = survey
         .walk(&mut |found| {
             if let crate::Found::Damage(damage) = found {
                 first.get_or_insert(damage);
             }
         })
         .unwrap();
-    (first.expect("damage"), totals.header_value)
+    (first.expect("damage"), extent.header_value)
 }
 
 fn cut(dir: &Path) -> Repaired {
@@ -135,6 +135,22 @@ fn a_segment_without_a_header_can_only_be_cut_off() {
         let (entries, value) = read(temp.path()).unwrap();
         assert_eq!(entries, kept(1..=left));
         assert!(value >= if segment == 3 { 10 } else { 13 }, "{value}");
+    }
+}
+
+#[test]
+fn a_segment_that_is_cut_short_in_its_header_is_cut_off_and_kept_in_the_backup() {
+    for (segment, left) in [(0, 0), (1, 3), (3, 9)] {
+        let temp = tempfile::tempdir().unwrap();
+        let frames = filled(temp.path());
+        let path = &frames[segment * 3].0;
+        let short = std::fs::read(path).unwrap()[..100].to_vec();
+        std::fs::write(path, &short).unwrap();
+        assert!(matches!(read(temp.path()), Err(WalError::Damaged { .. })));
+        let repaired = cut(temp.path());
+        assert!(repaired.moved.contains(path));
+        assert_eq!(std::fs::read(repaired.backup.join(path.file_name().unwrap())).unwrap(), short);
+        assert_eq!(read(temp.path()).unwrap().0, kept(1..=left));
     }
 }
 

@@ -1,0 +1,111 @@
+//! Opening data files so that a damaged one is an error with its name, and a panic of none.
+
+use bytes::Bytes;
+use datafusion::common::Result;
+use datafusion::common::stats::Precision;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
+use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use object_store::ObjectStore;
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tributary_table::{TableError, footer_fault, panic_text};
+
+/// What an error of the storage says of itself, as opposed to one of the Parquet library.
+const STORAGE_SAYS: &str = "Object Store error";
+/// What it says when it was asked for bytes that the file does not have.
+const NOT_IN_THE_FILE: &str = "range";
+
+/// Readers that look whether a footer can be that of its file before anything is done with it.
+#[derive(Debug)]
+pub(super) struct CheckedReaders {
+    readers: DefaultParquetFileReaderFactory,
+    store_url: ObjectStoreUrl,
+}
+
+impl CheckedReaders {
+    pub(super) fn new(store: Arc<dyn ObjectStore>, store_url: ObjectStoreUrl) -> Self {
+        Self { readers: DefaultParquetFileReaderFactory::new(store), store_url }
+    }
+}
+
+impl ParquetFileReaderFactory for CheckedReaders {
+    fn create_reader(
+        &self,
+        partition: usize,
+        file: PartitionedFile,
+        metadata_size_hint: Option<usize>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        let root = self.store_url.as_str();
+        let name = format!("{}{}", root.strip_prefix("file://").unwrap_or(root), file.object_meta.location);
+        let rows = match file.statistics.as_ref().map(|statistics| statistics.num_rows) {
+            Some(Precision::Exact(rows)) => Some(rows as u64),
+            _ => None,
+        };
+        let file_bytes = file.object_meta.size;
+        let reader = self.readers.create_reader(partition, file, metadata_size_hint, metrics)?;
+        Ok(Box::new(CheckedReader { reader, name, file_bytes, rows }))
+    }
+}
+
+struct CheckedReader {
+    reader: Box<dyn AsyncFileReader + Send>,
+    name: String,
+    file_bytes: u64,
+    rows: Option<u64>,
+}
+
+impl CheckedReader {
+    fn check(&self, metadata: &ParquetMetaData) -> ParquetResult<()> {
+        footer_fault(metadata, self.file_bytes, self.rows).map_or(Ok(()), |reason| Err(self.damaged(reason)))
+    }
+
+    fn damaged(&self, reason: String) -> ParquetError {
+        ParquetError::External(Box::new(TableError::DamagedFile { file: self.name.clone(), reason }))
+    }
+
+    /// Errors of the storage name the file themselves. All comes as text.
+    fn unreadable(&self, error: ParquetError) -> ParquetError {
+        let text = error.to_string();
+        if text.contains(STORAGE_SAYS) && !text.contains(NOT_IN_THE_FILE) {
+            return error;
+        }
+        self.damaged(text.lines().next().unwrap_or_default().to_owned())
+    }
+}
+
+impl AsyncFileReader for CheckedReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        self.reader.get_bytes(range)
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        self.reader.get_byte_ranges(ranges)
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        async move {
+            let read = AssertUnwindSafe(self.reader.get_metadata(options)).catch_unwind().await;
+            let metadata = match read {
+                Ok(read) => read.map_err(|error| self.unreadable(error))?,
+                Err(panic) => return Err(self.damaged(panic_text(panic.as_ref()))),
+            };
+            self.check(&metadata)?;
+            Ok(metadata)
+        }
+        .boxed()
+    }
+}

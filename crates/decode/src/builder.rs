@@ -1,8 +1,8 @@
 //! The block builder: typed buffers per column, filled row by row and written out as a block.
 //!
 //! Invariant: after `finish_row`, `rollback_row` or `clear` all columns have the same number of
-//! values; a rolled-back row leaves no trace. Buffers keep their capacity from block to block (up
-//! to [`KEPT_CAPACITY_BYTES_MAX`] each), so a small load costs one allocation: its block.
+//! values; a rolled-back row leaves no trace. Columns keep their buffers from block to block (up to
+//! [`KEPT_CAPACITY_BYTES_MAX`] each), so a small load costs one allocation: its block.
 //!
 //! Not its business: conversion and checks of values; the builder stores what it is given.
 
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tributary_types::{DataType, TableSchema};
 
-/// A column's buffer that grew beyond this is given back when its block is finished.
+/// A column whose buffers grew beyond this gives them back when its block is finished, in bytes.
 const KEPT_CAPACITY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Builds blocks of one schema. Keep one per connection and reuse it.
@@ -47,6 +47,11 @@ impl BlockBuilder {
         Self { schema: Arc::clone(schema), columns, rows: 0 }
     }
 
+    /// In the place of a builder that was taken away. Costs nothing and takes no rows.
+    pub(crate) fn without_columns(schema: &Arc<TableSchema>) -> Self {
+        Self { schema: Arc::clone(schema), columns: Vec::new(), rows: 0 }
+    }
+
     /// The schema that blocks are built for.
     #[must_use]
     pub fn schema(&self) -> &Arc<TableSchema> {
@@ -72,6 +77,12 @@ impl BlockBuilder {
     #[must_use]
     pub fn approx_bytes(&self) -> usize {
         self.columns.iter().map(|column| column.data.len() + column.ends.len() * 2).sum()
+    }
+
+    /// The memory that the builder holds, with rows in it or without, in bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> usize {
+        self.columns.iter().map(ColumnBuffer::capacity_bytes).sum()
     }
 
     /// Drops all rows.
@@ -290,8 +301,12 @@ impl ColumnBuffer {
         self.nulls.clear();
     }
 
+    fn capacity_bytes(&self) -> usize {
+        self.data.capacity() + (self.ends.capacity() + self.nulls.capacity()) * size_of::<u32>()
+    }
+
     fn recycle(&mut self) {
-        if self.data.capacity() > KEPT_CAPACITY_BYTES_MAX {
+        if self.capacity_bytes() > KEPT_CAPACITY_BYTES_MAX {
             *self = Self::new(self.kind);
         } else {
             self.clear();
@@ -421,4 +436,27 @@ impl ColumnBuffer {
 
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{column, schema};
+
+    #[test]
+    fn a_finished_block_gives_back_the_memory_of_many_rows_whatever_they_are() {
+        let mut builder = BlockBuilder::new(&schema(vec![column(0, "t", DataType::String)]));
+        let rows = KEPT_CAPACITY_BYTES_MAX / size_of::<u32>() + 1;
+        for _ in 0..rows {
+            builder.push_null(0);
+            builder.finish_row();
+        }
+        assert!(builder.capacity_bytes() >= 2 * rows * size_of::<u32>());
+        assert_eq!(builder.finish().row_count(), rows);
+        assert_eq!(builder.capacity_bytes(), 0);
+        builder.push_text(0, "small");
+        builder.finish_row();
+        builder.finish();
+        assert!((5..1000).contains(&builder.capacity_bytes()), "a small load's buffers are kept");
+    }
 }

@@ -191,10 +191,11 @@ impl CsvDecoder {
         self.progress.decoded.counts
     }
 
-    /// Takes the buffers for a later load; rows that are in no finished block go with them.
+    /// Takes the buffers for a later load; rows that are in no finished block go with them. The decoder
+    /// can decode no more.
     pub fn take_builder(&mut self) -> BlockBuilder {
-        let fresh = BlockBuilder::new(self.target.schema());
-        std::mem::replace(&mut self.builder, fresh)
+        let none = BlockBuilder::without_columns(self.target.schema());
+        std::mem::replace(&mut self.builder, none)
     }
 
     /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].

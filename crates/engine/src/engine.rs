@@ -188,8 +188,11 @@ impl Engine {
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
     /// any more.
     pub async fn shutdown(&self) {
-        for task in self.background.lock().drain(..) {
-            task.abort();
+        let background = std::mem::take(&mut *self.background.lock());
+        background.iter().for_each(tokio::task::JoinHandle::abort);
+        for task in background {
+            // Cut off, as it was told to be. Until it is, it may flush and release the logs.
+            drop(task.await);
         }
         self.ingest.shutdown().await;
         if let Err(error) = self.wal_dirs.forget_empty(&self.catalog, &self.ingest).await {

@@ -8,6 +8,7 @@ mod prepared;
 mod select;
 mod set;
 
+use crate::builders::OwnBuilder;
 use crate::engine::Engine;
 use crate::processes::Process;
 use crate::variables::Variables;
@@ -17,7 +18,7 @@ use insert::PlannedInsert;
 use prepared::PreparedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tributary_decode::{BlockBuilder, InsertOptions, LoadClock};
+use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
 use tributary_mysql::{
     ChangeUser, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
@@ -50,7 +51,7 @@ pub struct EngineSession {
     statements: HashMap<u32, PreparedStatement>,
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
     last_plan: Option<PlannedInsert>,
-    builder: Option<BlockBuilder>,
+    builder: OwnBuilder,
     pub(crate) last_insert: Option<LastInsert>,
     pub(crate) warnings: Vec<String>,
     pub(crate) process: Arc<Process>,
@@ -81,7 +82,7 @@ impl EngineSession {
             transaction: None,
             statements: HashMap::new(),
             last_plan: None,
-            builder: None,
+            builder: OwnBuilder::default(),
             last_insert: None,
             warnings: Vec::new(),
             process,

@@ -20,8 +20,8 @@ use tributary_http::{
     StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
 use tributary_ingest::{
-    Body, IngestError, LoadRows, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus,
-    route,
+    Body, IngestError, LoadRows, LoadTraits, Reservation, Route, Source, Switch, TransactionKind,
+    TransactionStatus, route,
 };
 use tributary_table::Table;
 use tributary_types::{ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TxnId};
@@ -87,8 +87,9 @@ impl Engine {
                 strict: request.strict_mode,
                 clock: engine.load_clock(request.timezone.as_deref())?,
             };
+            let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
             let mapping = Mapping {
-                columns: request.columns.as_deref(),
+                columns: columns.as_deref(),
                 where_expr: request.where_expr.as_deref(),
                 source_where: None,
             };
@@ -171,7 +172,7 @@ impl Engine {
             partitions: request.partitions,
             ..LoadTraits::plain(request.source, request.group_commit, request.body)
         };
-        let route = route(&traits, &table.def().properties, self.ingest.wal_available_bytes());
+        let route = route(&traits, &table.def().properties, || self.ingest.wal_available_bytes());
         match route {
             Route::Own(Some(reason)) => self.ingest.metrics().fell_back(reason),
             Route::GroupSync(Some(reason)) => self.ingest.metrics().switched(reason),
@@ -265,7 +266,15 @@ impl Engine {
         mut answer: LoadAnswer,
     ) -> LoadAnswer {
         let started = Instant::now();
-        let files = rows.files.clone();
+        let route = match route {
+            Route::GroupAsync if !rows.files.is_empty() => {
+                let switch = Switch::DataFiles;
+                self.ingest.metrics().switched(switch);
+                answer.fallback_reason = Some(switch.reason().to_owned());
+                Route::GroupSync(Some(switch))
+            }
+            route => route,
+        };
         let is_async = route == Route::GroupAsync;
         let outcome = match reservation {
             Some(reservation) if request.two_phase_commit => {
@@ -296,10 +305,6 @@ impl Engine {
                     IngestError::ShuttingDown => LoadCode::ServiceUnavailable,
                     _ => LoadCode::Internal,
                 };
-                // After a timeout the group goes on, and its files with it.
-                if !matches!(error, IngestError::Timeout { .. }) {
-                    table.discard(&files).await;
-                }
                 let failed = LoadAnswer::fail(code, error);
                 answer.status = failed.status;
                 answer.message = failed.message;

@@ -148,7 +148,7 @@ impl WalDirs {
     pub async fn forget_empty(&self, catalog: &Catalog, ingest: &Ingest) -> Result<(), CatalogError> {
         let spaces = ingest.wal_spaces();
         let is_needed =
-            |dir: &PathBuf| spaces.iter().any(|space| space.dir == *dir && space.wal.stats().live_bytes > 0);
+            |dir: &PathBuf| spaces.iter().any(|space| space.dir == *dir && space.wal.live_bytes() > 0);
         self.forget(catalog, is_needed).await
     }
 

@@ -31,14 +31,32 @@ pub enum IngestError {
     TransactionNotFound(String),
     #[error("transaction [{txn}] is already {status}{reason}")]
     TransactionState { txn: TxnId, status: &'static str, reason: String },
+    #[error(
+        "{bytes} bytes are too many for the write-ahead log, which takes at most {limit} at once; nothing of the load \
+         was kept: lower large_load_bytes, so that such loads are written to data files, or split the load"
+    )]
+    TooLarge { bytes: u64, limit: u64 },
     #[error("the rows of the load can't be read back: {0}")]
     BadBlock(String),
+    #[error(
+        "a bug in the server: {0}; see the server's log, and SHOW TRANSACTION for what became of the load, before it \
+         is retried"
+    )]
+    Bug(String),
     #[error("table {table}: {reason}")]
     Table { table: TableRef, reason: String },
     #[error("the server is shutting down; nothing of the load was kept")]
     ShuttingDown,
     #[error("{0}")]
     Recovery(String),
+}
+
+impl IngestError {
+    /// Whether nothing of the load was kept, for certain: it may be retried, its data files may be deleted.
+    #[must_use]
+    pub const fn says_nothing_was_kept(&self) -> bool {
+        !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_))
+    }
 }
 
 impl From<IngestError> for SqlError {

@@ -47,7 +47,13 @@ impl CloseReason {
     }
 }
 
-/// The data entries of a group's async loads that the log does not have yet.
+/// A group is written in one piece with the blocks that the log has not been given yet. It closes before they
+/// come near the largest piece that the log takes.
+const HELD_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What an entry of the log has beside its block, roughly.
+const ENTRY_BYTES: u64 = 32;
+
+/// The data entries of a group's loads that the log does not have yet.
 #[derive(Debug, Default)]
 pub(crate) struct Appends {
     state: Mutex<AppendState>,
@@ -57,24 +63,29 @@ pub(crate) struct Appends {
 #[derive(Debug, Default)]
 struct AppendState {
     pending: usize,
+    /// The numbers of the loads that do not count.
     failed: Vec<u32>,
+    /// Why, for those that still wait to be told.
+    reasons: Vec<(u32, IngestError)>,
 }
 
 impl Appends {
     /// Of a group whose entries are in the log already, without those of `failed`.
     pub fn settled_without(failed: Vec<u32>) -> Self {
-        Self { state: Mutex::new(AppendState { pending: 0, failed }), settled: Notify::new() }
+        let state = AppendState { failed, ..AppendState::default() };
+        Self { state: Mutex::new(state), settled: Notify::new() }
     }
 
     pub fn submitted(&self) {
         self.state.lock().pending += 1;
     }
 
-    pub fn done(&self, load: u32, durable: bool) {
+    pub fn done(&self, load: u32, outcome: Result<(), IngestError>) {
         let mut state = self.state.lock();
         state.pending -= 1;
-        if !durable {
+        if let Err(reason) = outcome {
             state.failed.push(load);
+            state.reasons.push((load, reason));
         }
         if state.pending == 0 {
             self.settled.notify_waiters();
@@ -89,6 +100,12 @@ impl Appends {
     /// The numbers of the loads whose append failed.
     pub fn failed(&self) -> Vec<u32> {
         self.state.lock().failed.clone()
+    }
+
+    /// Why the load's append failed, if it did.
+    pub fn reason(&self, load: u32) -> Option<IngestError> {
+        let state = self.state.lock();
+        state.reasons.iter().find(|(failed, _)| *failed == load).map(|(_, reason)| reason.clone())
     }
 
     /// Waits until every append is durable or failed; the numbers of the failed loads.
@@ -113,6 +130,8 @@ pub(crate) struct Member {
     pub rows: LoadRows,
     /// The log has (or is getting) its blocks; otherwise they are written with the commit.
     pub is_logged: bool,
+    /// Acknowledged as soon as the log has it.
+    pub is_async: bool,
 }
 
 /// Who waits for a group's commit.
@@ -124,7 +143,8 @@ pub(crate) struct Group {
     pub txn: TxnId,
     pub label: Label,
     pub prepared_at_ms: i64,
-    pub deadline: Instant,
+    /// When it closes. `None`: as soon as nothing of its table is on its way to the log (interval 0).
+    pub deadline: Option<Instant>,
     pub close_at_bytes: u64,
     pub members: Vec<Member>,
     /// Sync loads, by their numbers.
@@ -134,7 +154,7 @@ pub(crate) struct Group {
     pub bytes: u64,
     /// Bytes that count against the memory budget.
     pub memory_bytes: u64,
-    /// Bytes of members that the log has not been given yet.
+    /// Bytes of members that the log has not been given yet, with all that belongs to them.
     pub held_bytes: u64,
     pub appends: Arc<Appends>,
     /// No entry of the group lies below this place in the log.
@@ -143,21 +163,26 @@ pub(crate) struct Group {
 
 impl Group {
     /// Adds a load and gives its number in the group.
-    pub fn add(&mut self, rows: LoadRows, is_logged: bool) -> u32 {
+    pub fn add(&mut self, rows: LoadRows, is_logged: bool, is_async: bool) -> u32 {
         let load = self.next_load;
         self.next_load += 1;
         self.rows += rows.rows;
         self.bytes += rows.bytes;
         self.memory_bytes += rows.memory_bytes();
         if !is_logged {
-            self.held_bytes += rows.memory_bytes();
+            self.held_bytes += rows.memory_bytes() + rows.blocks.len() as u64 * ENTRY_BYTES;
         }
-        self.members.push(Member { load, rows, is_logged });
+        self.members.push(Member { load, rows, is_logged, is_async });
         load
     }
 
     pub fn is_full(&self) -> bool {
-        self.bytes >= self.close_at_bytes
+        self.bytes >= self.close_at_bytes || self.held_bytes >= HELD_BYTES_MAX
+    }
+
+    /// Whether clients were told that rows of it are kept.
+    pub fn is_acknowledged(&self) -> bool {
+        self.members.iter().any(|member| member.is_async)
     }
 
     /// Removes the loads whose clients were told that they failed.

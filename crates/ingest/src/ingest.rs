@@ -6,7 +6,7 @@ use crate::group::CloseReason;
 use crate::load::{Committed, LoadRows};
 use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
-use crate::queue::{Core, OwnTransaction, TableQueue};
+use crate::queue::{Core, OwnTransaction, TableQueue, wal_error};
 use crate::record::{self, AbortBody, PrepareBody, kind};
 use crate::recovery::{self, RecoveryReport};
 use crate::tasks::{self, Tasks};
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tributary_table::Table;
+use tributary_table::{DataFile, Table};
 use tributary_types::{
     DbId, GroupCommitMode, Label, SchemaVersion, TableDef, TableId, TableSchema, TxnId, Version, host,
     planted::{self, Bug},
@@ -73,13 +73,20 @@ pub(crate) struct Prepared {
     pub rows: LoadRows,
 }
 
+/// Those whose commit or abort is not under way. Locked before a queue and before the transactions.
+pub(crate) type PreparedLoads = HashMap<TxnId, Prepared>;
+
+/// How often a shutdown flushes to make room for groups that wait for space, with a second between.
+const SHUTDOWN_ROUNDS_MAX: usize = 30;
+const SHUTDOWN_ROUND: Duration = Duration::from_secs(1);
+
 /// Loads, groups and transactions of all tables.
 #[derive(Debug)]
 pub struct Ingest {
     pub(crate) core: Arc<Core>,
     pub(crate) spaces: Vec<Arc<WalSpace>>,
     pub(crate) queues: RwLock<HashMap<TableId, Arc<TableQueue>>>,
-    pub(crate) prepared: Mutex<HashMap<TxnId, Prepared>>,
+    pub(crate) prepared: Arc<Mutex<PreparedLoads>>,
     /// Tables that were flushed and may have small files.
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
@@ -128,7 +135,7 @@ impl Ingest {
             core,
             spaces,
             queues: RwLock::default(),
-            prepared: Mutex::default(),
+            prepared: Arc::default(),
             to_compact: Mutex::default(),
             flushed: Notify::new(),
             labels,
@@ -170,15 +177,10 @@ impl Ingest {
         if let Some(queue) = queue {
             queue.drop_table();
         }
-        let prepared: Vec<TxnId> = {
-            let mut all = self.prepared.lock();
-            let of_table =
-                all.iter().filter(|(_, one)| one.queue.table.id() == table).map(|(&txn, _)| txn).collect();
-            all.retain(|_, one| one.queue.table.id() != table);
-            of_table
-        };
-        for txn in prepared {
-            self.core.transactions.aborted(txn, self.core.clock.unix_ms(), "the table was dropped".into());
+        let prepared =
+            self.prepared.lock().extract_if(|_, one| one.queue.table.id() == table).collect::<Vec<_>>();
+        for (txn, one) in prepared {
+            self.core.end_prepared(txn, &one.rows, "the table was dropped".into());
         }
     }
 
@@ -200,11 +202,20 @@ impl Ingest {
         self.queue(table.id()).ok_or_else(|| IngestError::TableDropped(table.def().table_ref()))
     }
 
+    /// The table's queue, once there is memory for the rows.
+    async fn admit(&self, table: &Table, rows: &LoadRows) -> Result<Arc<TableQueue>, IngestError> {
+        let queue = self.live_queue(table)?;
+        self.core.memory.admit(rows.memory_bytes()).await?;
+        Ok(queue)
+    }
+
     /// Loads into the table's group. In sync mode the rows are durable and visible on return; in
-    /// async mode they are durable in the log, and visible when the group has committed.
+    /// async mode they are durable in the log, and visible when the group has committed. Rows in data
+    /// files, which the log knows of by the group's commit only, are loaded as in sync mode.
     ///
     /// # Errors
-    /// Nothing of the load was kept, except after [`IngestError::Timeout`], when the group goes on.
+    /// Nothing of the load was kept, neither rows nor data files, if the error
+    /// [says so](IngestError::says_nothing_was_kept). After [`IngestError::Timeout`] the group goes on.
     pub async fn load_into_group(
         &self,
         table: &Table,
@@ -215,7 +226,9 @@ impl Ingest {
         let mode = if is_async { GroupCommitMode::Async } else { GroupCommitMode::Sync };
         let started = self.core.clock.now();
         let row_count = rows.rows;
-        let outcome = self.group_answer(table, is_async, rows, timeout).await;
+        let files = rows.files.clone();
+        let outcome = self.group_answer(table, is_async && files.is_empty(), rows, timeout).await;
+        discard_after(&outcome, table, &files).await;
         match &outcome {
             Ok(_) => {
                 let took = self.core.clock.now().saturating_duration_since(started);
@@ -233,8 +246,7 @@ impl Ingest {
         rows: LoadRows,
         timeout: Duration,
     ) -> Result<Committed, IngestError> {
-        let queue = self.live_queue(table)?;
-        self.core.memory.admit(rows.memory_bytes()).await?;
+        let queue = self.admit(table, &rows).await?;
         if is_async {
             let joined = queue.join_async(rows)?;
             if joined.must_commit {
@@ -285,7 +297,8 @@ impl Ingest {
     /// Commits a load as its own transaction. Durable and visible on return.
     ///
     /// # Errors
-    /// Nothing of the load was kept and its label is free.
+    /// Nothing of the load was kept, neither rows nor data files, and its label is free, if the error
+    /// [says so](IngestError::says_nothing_was_kept).
     pub async fn commit(
         &self,
         table: &Table,
@@ -294,7 +307,13 @@ impl Ingest {
     ) -> Result<Committed, IngestError> {
         let started = self.core.clock.now();
         let row_count = rows.rows;
-        let outcome = self.commit_reserved(table, reservation, rows).await;
+        let outcome = match self.admit(table, &rows).await {
+            Ok(queue) => self.commit_reserved(queue, reservation, rows).await,
+            Err(error) => {
+                table.discard(&rows.files).await;
+                Err(error)
+            }
+        };
         match &outcome {
             Ok(_) => {
                 let took = self.core.clock.now().saturating_duration_since(started);
@@ -307,24 +326,24 @@ impl Ingest {
 
     async fn commit_reserved(
         &self,
-        table: &Table,
+        queue: Arc<TableQueue>,
         reservation: Reservation,
         rows: LoadRows,
     ) -> Result<Committed, IngestError> {
-        let queue = self.live_queue(table)?;
-        self.core.memory.admit(rows.memory_bytes()).await?;
         let own = self.own(&reservation);
         let (txn, label) = reservation.hand_over();
         // The commit goes on if the client leaves: it must not be cut off half-way.
         let core = Arc::clone(&self.core);
         let commit = self.core.tasks.run(async move {
+            let files = rows.files.clone();
             let outcome = queue.commit_own(own, rows, false).await;
             if let Err(error) = &outcome {
                 core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string());
             }
+            discard_after(&outcome, &queue.table, &files).await;
             outcome
         });
-        let version = commit.await.unwrap_or_else(|panic| Err(IngestError::BadBlock(panic)))?;
+        let version = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
         Ok(Committed { label, txn, version: Some(version) })
     }
 
@@ -341,56 +360,57 @@ impl Ingest {
     /// Makes a two-phase load durable and leaves it PRECOMMITTED, invisible.
     ///
     /// # Errors
-    /// Nothing of the load was kept and its label is free.
+    /// As of [`Ingest::commit`].
     pub async fn prepare(
         &self,
         table: &Table,
         reservation: Reservation,
         rows: LoadRows,
     ) -> Result<Committed, IngestError> {
-        let queue = self.live_queue(table)?;
-        self.core.memory.admit(rows.memory_bytes()).await?;
-        let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
-        let body = PrepareBody {
-            db: table.def().db_id,
-            label: own.label.clone(),
-            rows: rows.rows,
-            bytes: rows.bytes,
-            prepared_at_ms: own.prepared_at_ms,
-            files: rows.files.clone(),
+        let queue = match self.admit(table, &rows).await {
+            Ok(queue) => queue,
+            Err(error) => {
+                table.discard(&rows.files).await;
+                return Err(error);
+            }
         };
-        queue.prepare(own.txn, body, &rows.blocks).await?;
+        let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
         let (txn, label) = reservation.hand_over();
-        self.core.transactions.precommitted(txn, self.core.clock.unix_ms(), rows.rows, rows.bytes);
-        self.core.memory.enter_group(rows.memory_bytes());
-        self.prepared.lock().insert(txn, Prepared { queue, own, rows });
+        // Cut off half-way it would be durable, and its label free.
+        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
+        let prepare = self.core.tasks.run(async move {
+            let files = rows.files.clone();
+            let outcome = core.prepare(&all, queue.clone(), own, rows).await;
+            discard_after(&outcome, &queue.table, &files).await;
+            outcome
+        });
+        prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)))?;
         Ok(Committed { label, txn, version: None })
     }
 
-    /// Commits a prepared load. Durable and visible on return.
+    /// Commits a prepared load. Durable and visible on return. It goes on if the client leaves.
     ///
     /// # Errors
     /// [`IngestError::TransactionNotFound`], [`IngestError::TransactionState`] with Doris's texts;
-    /// after any other error the load is still prepared.
+    /// [`IngestError::TableDropped`]; after any other error the load is still prepared.
     pub async fn commit_prepared(&self, db: DbId, target: &TwoPhaseTarget) -> Result<TxnId, IngestError> {
-        let txn = self.find_prepared(db, target, "not pre-committed.")?;
-        let Some(prepared) = self.prepared.lock().remove(&txn) else {
-            return Err(self.state_error(txn, "not pre-committed."));
-        };
-        let outcome = prepared.queue.commit_own(prepared.own.clone(), prepared.rows.clone(), true).await;
-        match outcome {
-            Ok(_) => {
-                self.core.memory.leave_group(prepared.rows.memory_bytes());
-                Ok(txn)
+        let (txn, prepared) = self.take_prepared(db, target, "not pre-committed.")?;
+        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
+        let commit = self.core.tasks.run(async move {
+            let Prepared { queue, own, rows } = prepared.clone();
+            let memory = rows.memory_bytes();
+            match queue.commit_own(own, rows, true).await {
+                Ok(_) => {
+                    core.memory.leave_group(memory);
+                    Ok(txn)
+                }
+                Err(error) => Err(core.put_back(&all, txn, prepared, error)),
             }
-            Err(error) => {
-                self.prepared.lock().insert(txn, prepared);
-                Err(error)
-            }
-        }
+        });
+        commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))
     }
 
-    /// Aborts a prepared load; its label is free afterwards.
+    /// Aborts a prepared load; its label is free afterwards. It goes on if the client leaves.
     ///
     /// # Errors
     /// Like [`Ingest::commit_prepared`].
@@ -400,23 +420,39 @@ impl Ingest {
         target: &TwoPhaseTarget,
         reason: &str,
     ) -> Result<TxnId, IngestError> {
-        let txn = self.find_prepared(db, target, "could not abort.")?;
-        let Some(prepared) = self.prepared.lock().remove(&txn) else {
-            return Err(self.state_error(txn, "could not abort."));
-        };
-        let body = AbortBody { db, label: prepared.own.label.clone(), reason: reason.to_owned() };
-        let entry = record::json(kind::ABORT, prepared.queue.table.id(), txn, &body);
-        if !planted::is(Bug::AbortNotLogged)
-            && let Err(error) = prepared.queue.space.wal.append(vec![entry]).await
-        {
-            self.prepared.lock().insert(txn, prepared);
-            return Err(crate::queue::wal_error(error));
+        let (txn, prepared) = self.take_prepared(db, target, "could not abort.")?;
+        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
+        let reason = reason.to_owned();
+        let abort = self.core.tasks.run(async move {
+            let Prepared { queue, own, rows } = &prepared;
+            let body = AbortBody { db, label: own.label.clone(), reason: reason.clone() };
+            let entry = record::json(kind::ABORT, queue.table.id(), txn, &body);
+            if !planted::is(Bug::AbortNotLogged)
+                && let Err(error) = queue.space.wal.append(vec![entry]).await
+            {
+                return Err(core.put_back(&all, txn, prepared, wal_error(error)));
+            }
+            queue.let_go(txn);
+            core.end_prepared(txn, rows, reason);
+            queue.table.discard(&rows.files).await;
+            Ok(txn)
+        });
+        abort.await.unwrap_or_else(|panic| Err(panicked("an abort", &panic)))
+    }
+
+    /// Takes a load that waits for its commit or abort. Nobody else finds it until it is put back.
+    fn take_prepared(
+        &self,
+        db: DbId,
+        target: &TwoPhaseTarget,
+        not: &str,
+    ) -> Result<(TxnId, Prepared), IngestError> {
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Err(IngestError::ShuttingDown);
         }
-        prepared.queue.let_go(txn);
-        self.core.memory.leave_group(prepared.rows.memory_bytes());
-        self.core.transactions.aborted(txn, self.core.clock.unix_ms(), reason.to_owned());
-        prepared.queue.table.discard(&prepared.rows.files).await;
-        Ok(txn)
+        let txn = self.find_prepared(db, target, not)?;
+        let prepared = self.prepared.lock().remove(&txn).ok_or_else(|| self.state_error(txn, not))?;
+        Ok((txn, prepared))
     }
 
     fn find_prepared(&self, db: DbId, target: &TwoPhaseTarget, not: &str) -> Result<TxnId, IngestError> {
@@ -475,18 +511,16 @@ impl Ingest {
             TransactionKind::Insert,
         )?;
         let (txn, _) = reservation.hand_over();
-        let outcome = queue.truncate(txn).await;
-        match &outcome {
-            Ok(_) => self.core.transactions.visible(txn, self.core.clock.unix_ms(), 0, 0, 0),
-            Err(error) => self.core.transactions.aborted(txn, self.core.clock.unix_ms(), error.to_string()),
-        }
-        outcome
-    }
-
-    /// Whether a two-phase load of the table waits for its commit.
-    #[must_use]
-    pub fn has_prepared(&self, table: TableId) -> bool {
-        self.queue(table).is_some_and(|queue| queue.has_prepared())
+        let core = Arc::clone(&self.core);
+        let truncate = self.core.tasks.run(async move {
+            let outcome = queue.truncate(txn).await;
+            match &outcome {
+                Ok(_) => core.transactions.visible(txn, core.clock.unix_ms(), 0, 0, 0),
+                Err(error) => core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string()),
+            }
+            outcome
+        });
+        truncate.await.unwrap_or_else(|panic| Err(panicked("a truncation", &panic)))
     }
 
     /// The most bytes that one WAL directory can still take.
@@ -523,11 +557,12 @@ impl Ingest {
         &self.core.transactions
     }
 
-    /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs.
+    /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs. Groups for
+    /// whose commits there is no space even then are left to the next start: what was acknowledged of them
+    /// is in the log.
     pub async fn shutdown(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        let queues = self.all_queues();
-        futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Shutdown))).await;
+        self.settle_for_shutdown().await;
         self.flush_all().await;
         if let Some(timer) = self.core.timer.get() {
             timer.stop();
@@ -541,6 +576,91 @@ impl Ingest {
             }
         }
     }
+
+    /// Commits open groups. On a full disk, flushes are what makes room for their commits.
+    async fn settle_for_shutdown(&self) {
+        let queues = self.all_queues();
+        let settled =
+            futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Shutdown)));
+        tokio::pin!(settled);
+        for _ in 0..SHUTDOWN_ROUNDS_MAX {
+            tokio::select! {
+                biased;
+                _ = &mut settled => return,
+                () = tasks::sleep(SHUTDOWN_ROUND) => self.flush_all().await,
+            }
+        }
+        tracing::warn!("groups that found no space for their commits are left to the next start");
+    }
+}
+
+impl Core {
+    /// Makes a load durable and keeps it for its commit or abort. Its transaction is told what became of it.
+    async fn prepare(
+        &self,
+        all: &Mutex<PreparedLoads>,
+        queue: Arc<TableQueue>,
+        own: OwnTransaction,
+        rows: LoadRows,
+    ) -> Result<(), IngestError> {
+        let txn = own.txn;
+        let body = PrepareBody {
+            db: queue.table.def().db_id,
+            label: own.label.clone(),
+            rows: rows.rows,
+            bytes: rows.bytes,
+            prepared_at_ms: own.prepared_at_ms,
+            files: rows.files.clone(),
+        };
+        self.memory.enter_group(rows.memory_bytes());
+        let outcome = queue.prepare(txn, body, &rows.blocks).await;
+        // Whoever drops the table marks the queue first, and then looks for what is prepared.
+        let mut all = all.lock();
+        let outcome = outcome.and_then(|()| queue.refuse_if_dropped());
+        match &outcome {
+            Ok(()) => {
+                self.transactions.precommitted(txn, self.clock.unix_ms(), rows.rows, rows.bytes);
+                all.insert(txn, Prepared { queue, own, rows });
+            }
+            Err(error) => self.end_prepared(txn, &rows, error.to_string()),
+        }
+        outcome
+    }
+
+    /// A commit or abort came to nothing: the load waits again, unless its table is gone.
+    fn put_back(
+        &self,
+        all: &Mutex<PreparedLoads>,
+        txn: TxnId,
+        prepared: Prepared,
+        error: IngestError,
+    ) -> IngestError {
+        let mut all = all.lock();
+        if let Err(dropped) = prepared.queue.refuse_if_dropped() {
+            self.end_prepared(txn, &prepared.rows, "the table was dropped".into());
+            return dropped;
+        }
+        all.insert(txn, prepared);
+        error
+    }
+
+    /// A prepared load will never be visible.
+    fn end_prepared(&self, txn: TxnId, rows: &LoadRows, reason: String) {
+        self.memory.leave_group(rows.memory_bytes());
+        self.transactions.aborted(txn, self.clock.unix_ms(), reason);
+    }
+}
+
+/// Deletes the data files of a load of which nothing was kept.
+async fn discard_after<T>(outcome: &Result<T, IngestError>, table: &Table, files: &[DataFile]) {
+    if outcome.as_ref().is_err_and(IngestError::says_nothing_was_kept) {
+        table.discard(files).await;
+    }
+}
+
+fn panicked(what: &str, panic: &str) -> IngestError {
+    tracing::error!(panic, "{what} panicked");
+    IngestError::Bug(format!("{what} panicked: {panic}"))
 }
 
 fn received<T>(

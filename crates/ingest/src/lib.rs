@@ -45,6 +45,6 @@ pub use ingest::{Ingest, IngestOptions, LabelStore, SchemaHistory};
 pub use load::{Committed, LoadRows};
 pub use metrics::IngestMetrics;
 pub use recovery::RecoveryReport;
-pub use route::{Body, Fallback, LoadTraits, Route, Source, route};
+pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use transactions::{Reservation, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget};
 pub use wal_space::WalSpace;

@@ -5,6 +5,9 @@ use tributary_decode::Block;
 use tributary_table::DataFile;
 use tributary_types::{Label, TableSchema, TxnId, Version};
 
+/// What a load in memory takes besides its blocks, in bytes: for loads of one row this is most of it.
+const LOAD_OVERHEAD_BYTES: u64 = 256;
+
 /// The rows of one load, decoded: small ones as blocks in memory, large ones as data files that
 /// are durable and not yet visible.
 #[derive(Clone, Debug)]
@@ -41,10 +44,10 @@ impl LoadRows {
         self.rows == 0
     }
 
-    /// Bytes that stay in memory until a flush.
+    /// Bytes that the load takes of the memory budget until its group is published.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        if self.blocks.is_empty() { 0 } else { self.bytes }
+        if self.blocks.is_empty() { 0 } else { self.bytes + LOAD_OVERHEAD_BYTES }
     }
 }
 
@@ -55,4 +58,36 @@ pub struct Committed {
     pub txn: TxnId,
     /// The table's version that shows the rows; `None` in async mode, where the group is open.
     pub version: Option<Version>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tributary_types::{ColumnDef, ColumnId, DataType, SchemaVersion};
+
+    #[test]
+    fn a_load_of_one_row_counts_with_what_it_takes_besides_the_row() {
+        let column = ColumnDef {
+            id: ColumnId(0),
+            name: "id".to_owned(),
+            physical_name: "col-0".to_owned(),
+            data_type: DataType::Int,
+            nullable: false,
+            is_key: true,
+            default: None,
+            comment: String::new(),
+        };
+        let schema = Arc::new(TableSchema {
+            version: SchemaVersion(1),
+            columns: vec![column],
+            next_column_id: ColumnId(1),
+        });
+        let mut builder = tributary_decode::BlockBuilder::new(&schema);
+        builder.push_i32(0, 1);
+        builder.finish_row();
+        let load = LoadRows::of_blocks(Arc::clone(&schema), vec![builder.finish()]);
+        assert!(load.bytes < 20);
+        assert_eq!(load.memory_bytes(), load.bytes + LOAD_OVERHEAD_BYTES);
+        assert_eq!(LoadRows::of_files(schema, Vec::new()).memory_bytes(), 0);
+    }
 }

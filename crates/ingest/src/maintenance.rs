@@ -106,7 +106,7 @@ impl Ingest {
     fn wal_is_pressed(&self) -> bool {
         let now = self.core.clock.now();
         self.spaces.iter().any(|space| {
-            let live = space.wal.stats().live_bytes;
+            let live = space.wal.live_bytes();
             live * 100 > (live + space.available(now)) * WAL_PRESSURE_PERCENT
         })
     }
@@ -167,7 +167,7 @@ impl Ingest {
         let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
         let next_txn = self.core.transactions.peek_next();
         if planted::is(Bug::LabelsReleasedEarly) {
-            drop(self.core.transactions.take_unrecorded());
+            self.core.transactions.recorded(&self.core.transactions.unrecorded());
         } else if !self.record_labels().await {
             return;
         }
@@ -186,17 +186,20 @@ impl Ingest {
         }
     }
 
-    /// Gives finished transactions with kept labels to the label store. False if it failed.
+    /// Gives finished transactions with kept labels to the label store. False if it failed. They stay on the list
+    /// until the store has them, because this may be cut off, and another task may release the log meanwhile.
     async fn record_labels(&self) -> bool {
-        let finished = self.core.transactions.take_unrecorded();
+        let finished = self.core.transactions.unrecorded();
         if finished.is_empty() {
             return true;
         }
         match self.labels.record(&finished).await {
-            Ok(()) => true,
+            Ok(()) => {
+                self.core.transactions.recorded(&finished);
+                true
+            }
             Err(error) => {
                 tracing::error!(%error, labels = finished.len(), "labels can't be stored; the log keeps them");
-                self.core.transactions.put_back_unrecorded(finished);
                 false
             }
         }

@@ -64,7 +64,7 @@ impl MemoryBudget {
     /// # Errors
     /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
     pub async fn admit(&self, bytes: u64) -> Result<(), IngestError> {
-        if self.has_room(bytes) {
+        if bytes == 0 || self.has_room(bytes) {
             return Ok(());
         }
         let wait = async {

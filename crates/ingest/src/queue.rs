@@ -4,7 +4,9 @@
 //! Invariants: versions are given out and commit records submitted under one lock, and the log
 //! answers in the order of submission, so publications happen in the order of versions. A version
 //! whose commit found no space is never used again. A group's async rows are never dropped once
-//! the log has them: if its commit finds no space, the commit is tried again until it succeeds.
+//! the log has them: if its commit finds no space, the commit is tried again until it succeeds; if
+//! it can't be committed at all, the log keeps them for the next start. A group of interval 0 is
+//! open only while commits are on their way (`State::is_free`); whoever ends the last one closes it.
 
 use crate::clock::Clock;
 use crate::error::IngestError;
@@ -18,16 +20,17 @@ use crate::timer::{Deadline, Timer};
 use crate::transactions::{NewTransaction, TransactionKind, Transactions};
 use crate::wal_space::WalSpace;
 use arrow::array::RecordBatch;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 use tributary_decode::{Block, adapt, blocks_to_batches};
 use tributary_table::{Publication, Table, TableError};
 use tributary_types::planted::{self, Bug};
 use tributary_types::{Label, Lsn, TableSchema, TxnId, Version, host};
+use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
 
 /// A sync load of at least this size is written to the log when it arrives; smaller ones are
@@ -37,6 +40,8 @@ const HELD_LOAD_BYTES_MAX: u64 = 256 * 1024;
 const INLINE_BUILD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// How long a group whose commit found no space waits before it tries again.
 const COMMIT_RETRY: Duration = Duration::from_millis(200);
+/// The loads of a larger group are freed by a task of their own.
+const DROPPED_HERE_MAX: usize = 1024;
 
 /// What all tables share.
 #[derive(Debug)]
@@ -53,17 +58,29 @@ pub(crate) struct Core {
 #[derive(Clone, Copy, Debug)]
 struct Hold {
     low: Lsn,
-    /// A prepared two-phase load, which may wait for hours.
-    is_prepared: bool,
+    why: Why,
+}
+
+/// What a hold waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// A commit that will come.
+    Running,
+    /// The commit or abort of a two-phase load, which may wait for hours.
+    Prepared,
+    /// The next start: a group with acknowledged rows could not be committed.
+    Stranded,
 }
 
 #[derive(Debug)]
 struct State {
     open: Option<Group>,
     closed: VecDeque<(Group, CloseReason)>,
+    /// When the last group was due, if that is why it closed.
+    last_deadline: Option<Instant>,
     /// Somebody is working on `closed`.
     is_committing: bool,
-    /// Commits that the log has not answered yet.
+    /// Commits that the log has not answered yet, or that wait for space.
     in_flight: usize,
     holds: BTreeMap<TxnId, Hold>,
     next_version: Version,
@@ -93,7 +110,16 @@ pub(crate) struct Joined<T> {
 pub(crate) type Part = (Arc<TableSchema>, Vec<Block>);
 
 fn parts_of(group: &Group) -> Vec<Part> {
-    group.members.iter().map(|member| (Arc::clone(&member.rows.schema), member.rows.blocks.clone())).collect()
+    let mut parts: Vec<Part> = Vec::new();
+    for Member { rows, .. } in &group.members {
+        match parts.last_mut() {
+            Some((schema, blocks)) if schema.version == rows.schema.version => {
+                blocks.extend_from_slice(&rows.blocks)
+            }
+            _ => parts.push((Arc::clone(&rows.schema), rows.blocks.clone())),
+        }
+    }
+    parts
 }
 
 /// A group or an own transaction as columns.
@@ -119,6 +145,7 @@ impl TableQueue {
             state: Mutex::new(State {
                 open: None,
                 closed: VecDeque::new(),
+                last_deadline: None,
                 is_committing: false,
                 in_flight: 0,
                 holds: BTreeMap::new(),
@@ -132,11 +159,11 @@ impl TableQueue {
     /// Joins the open group; the answer comes when the group is visible.
     pub fn join_sync(&self, rows: LoadRows) -> Result<Joined<Version>, IngestError> {
         let (sender, answer) = oneshot::channel();
-        let is_logged = rows.memory_bytes() >= host::limit(HELD_LOAD_BYTES_MAX, 160);
-        self.join(rows, is_logged, kind::DATA_HELD, |group, load| {
+        let is_logged = rows.bytes >= host::limit(HELD_LOAD_BYTES_MAX, 160);
+        self.join(rows, is_logged, false, |group, load| {
             group.waiters.push((load, sender));
             let appends = Arc::clone(&group.appends);
-            Box::new(move |result: Result<Appended, WalError>| appends.done(load, result.is_ok()))
+            Box::new(move |result| appends.done(load, result.map(|_| ()).map_err(wal_error)))
         })
         .map(|(label, txn, must_commit)| Joined { label, txn, answer, must_commit })
     }
@@ -144,12 +171,13 @@ impl TableQueue {
     /// Joins the open group; the answer comes when the log has the rows.
     pub fn join_async(&self, rows: LoadRows) -> Result<Joined<()>, IngestError> {
         let (sender, answer) = oneshot::channel();
-        self.join(rows, true, kind::DATA_ASYNC, |group, load| {
+        self.join(rows, true, true, |group, load| {
             let appends = Arc::clone(&group.appends);
-            Box::new(move |result: Result<Appended, WalError>| {
-                appends.done(load, result.is_ok());
+            Box::new(move |result| {
+                let outcome = result.map(|_| ()).map_err(wal_error);
+                appends.done(load, outcome.clone());
                 // A client that went away needs no answer; its rows are in the log all the same.
-                drop(sender.send(result.map(|_| ()).map_err(wal_error)));
+                drop(sender.send(outcome));
             })
         })
         .map(|(label, txn, must_commit)| Joined { label, txn, answer, must_commit })
@@ -159,58 +187,60 @@ impl TableQueue {
         &self,
         rows: LoadRows,
         is_logged: bool,
-        kind: u8,
+        is_async: bool,
         answer: F,
     ) -> Result<(Label, TxnId, bool), IngestError>
     where
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
-        let blocks = if is_logged { rows.blocks.clone() } else { Vec::new() };
+        let kind = if is_async { kind::DATA_ASYNC } else { kind::DATA_HELD };
         let memory = rows.memory_bytes();
-        let table = self.table.id();
+        // Made before the lock is taken; transaction and number follow.
+        let mut entries = if is_logged {
+            data_entries(kind, self.table.id(), TxnId(0), 0, &rows.blocks)
+        } else {
+            Vec::new()
+        };
         let mut state = self.state.lock();
-        if state.is_dropped {
-            return Err(IngestError::TableDropped(self.table.def().table_ref()));
-        }
+        state.refuse_if_dropped(&self.table)?;
         self.core.memory.enter_group(memory);
         let opened = state.open.is_none();
         if opened {
-            let group = self.open_group();
-            state.holds.insert(group.txn, Hold { low: group.low, is_prepared: false });
+            let group = self.open_group(state.last_deadline);
+            state.holds.insert(group.txn, Hold { low: group.low, why: Why::Running });
             state.open = Some(group);
         }
         let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };
-        let load = group.add(rows, is_logged);
+        let load = group.add(rows, is_logged, is_async);
         let done = answer(group, load);
         if is_logged {
             group.appends.submitted();
-            let entries = data_entries(kind, table, group.txn, load, &blocks);
+            for entry in &mut entries {
+                (entry.txn, entry.tag) = (group.txn, load);
+            }
             self.space.wal.submit(entries, done);
         }
         let (label, txn, deadline) = (group.label.clone(), group.txn, group.deadline);
-        let reason = if group.is_full() {
-            Some(CloseReason::Bytes)
-        } else if self.closes_when_free()
-            && state.in_flight == 0
-            && state.closed.is_empty()
-            && !state.is_committing
-        {
-            Some(CloseReason::LogFree)
-        } else {
-            None
-        };
-        let must_commit = reason.is_some_and(|reason| close(&mut state, reason));
+        let is_full = group.is_full();
+        let must_commit =
+            if is_full { close(&mut state, CloseReason::Bytes) } else { close_if_free(&mut state) };
         drop(state);
-        if opened && reason.is_none() {
+        if let Some(deadline) = deadline
+            && opened
+            && !is_full
+        {
             self.schedule(deadline, txn);
         }
         Ok((label, txn, must_commit))
     }
 
-    fn open_group(&self) -> Group {
+    /// A new group. Those of a busy table follow one another at the interval: a load that comes after one was
+    /// closed waits for the rest of it, not for a whole one.
+    fn open_group(&self, last_deadline: Option<Instant>) -> Group {
         let def = self.table.def();
         let label = Label::of_group(host::random(rand::random));
         let now_ms = self.core.clock.unix_ms();
+        let interval = Duration::from_millis(def.properties.group_commit_interval_ms);
         let txn = self.core.transactions.begin_group(NewTransaction {
             db: def.db_id,
             table: def.id,
@@ -224,7 +254,11 @@ impl TableQueue {
             txn,
             label,
             prepared_at_ms: now_ms,
-            deadline: self.core.clock.now() + Duration::from_millis(def.properties.group_commit_interval_ms),
+            deadline: (!interval.is_zero()).then(|| {
+                let now = self.core.clock.now();
+                let next = last_deadline.map(|last| last + interval).filter(|next| *next > now);
+                next.unwrap_or(now + interval)
+            }),
             close_at_bytes: def.properties.group_commit_data_bytes,
             members: Vec::new(),
             waiters: Vec::new(),
@@ -242,10 +276,6 @@ impl TableQueue {
         if let Some(timer) = self.core.timer.get() {
             timer.schedule(Deadline { at, table: self.table.id(), txn });
         }
-    }
-
-    fn closes_when_free(&self) -> bool {
-        self.table.def().properties.group_commit_interval_ms == 0
     }
 
     /// Closes the open group if it is still `txn`'s.
@@ -303,6 +333,11 @@ impl TableQueue {
     /// The oldest closed group; without one the caller is no committer any more.
     fn next_closed(&self) -> Option<(Group, CloseReason)> {
         let mut state = self.state.lock();
+        state.is_committing = false;
+        if state.closed.is_empty() {
+            // Nothing of the last one may be on its way: it has failed, or was answered already.
+            close_if_free(&mut state);
+        }
         let next = state.closed.pop_front();
         state.is_committing = next.is_some();
         next
@@ -311,7 +346,7 @@ impl TableQueue {
     async fn commit_group(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.settled().await;
         group.exclude(&failed);
-        let built = self.build(parts_of(&group), group.memory_bytes).await;
+        let built = self.build(parts_of(&group), group.bytes).await;
         self.submit_or_fail(group, failed, reason, built);
     }
 
@@ -336,13 +371,30 @@ impl TableQueue {
         let queue = Arc::clone(self);
         tokio::task::spawn_blocking(move || queue.build_now(&parts))
             .await
-            .unwrap_or_else(|panic| Err(IngestError::BadBlock(format!("building columns panicked: {panic}"))))
+            .unwrap_or_else(|gone| Err(IngestError::Bug(format!("building columns: {gone}"))))
     }
 
     fn build_now(&self, parts: &[Part]) -> Result<Built, IngestError> {
         let schema = Arc::clone(&self.table.def().schema);
-        let batches = columns(parts, &schema, self.core.clock.unix_ms() * 1000)?;
+        let now_micros = self.core.clock.unix_ms() * 1000;
+        // A committer that is gone would leave its table without one.
+        let batches = tasks::guarded(|| columns(parts, &schema, now_micros)).unwrap_or_else(|panic| {
+            Err(IngestError::Bug(format!(
+                "building columns of table {}: {panic}",
+                self.table.def().table_ref()
+            )))
+        })?;
         Ok(Built { batches, schema })
+    }
+
+    /// Submits what was decided under `state`, so that versions are in the log in their order. What the log
+    /// refuses is answered when the lock is free: answers take it.
+    fn submit(&self, state: MutexGuard<'_, State>, entries: Vec<Entry>, done: Done) {
+        let refused = self.space.wal.offer(entries, done);
+        drop(state);
+        if let Some(refused) = refused {
+            refused.answer();
+        }
     }
 
     fn submit_group(self: &Arc<Self>, group: Group, excluded: Vec<u32>, reason: CloseReason, built: Built) {
@@ -372,6 +424,11 @@ impl TableQueue {
             excluded: excluded.clone(),
         };
         let mut state = self.state.lock();
+        if let Err(dropped) = state.refuse_if_dropped(&self.table) {
+            drop(state);
+            self.fail_group(group, &dropped);
+            return;
+        }
         let version = state.take_version();
         entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
         let queue = Arc::clone(self);
@@ -388,13 +445,11 @@ impl TableQueue {
             self.group_is_durable(group, &excluded, reason, publication);
             return;
         }
-        self.space.wal.submit(
-            entries,
-            Box::new(move |result| match result {
-                Ok(_) => queue.group_is_durable(group, &excluded, reason, publication),
-                Err(error) => queue.group_found_no_log(group, reason, error),
-            }),
-        );
+        let done = move |result| match result {
+            Ok(_) => queue.group_is_durable(group, &excluded, reason, publication),
+            Err(error) => queue.group_found_no_log(group, reason, error),
+        };
+        self.submit(state, entries, Box::new(done));
     }
 
     /// Makes durable rows visible.
@@ -414,61 +469,88 @@ impl TableQueue {
         let version = publication.version;
         self.publish(publication);
         self.core.memory.leave_group(group.memory_bytes);
-        self.core.memory.published(group.memory_bytes);
+        self.core.memory.published(group.bytes);
         if self.table.flush_due(self.core.clock.now()) {
             self.core.memory.want_flush();
         }
         let loads = group.members.len() as u32;
         self.core.transactions.visible(group.txn, self.core.clock.unix_ms(), loads, group.rows, group.bytes);
         self.core.metrics.group_committed(reason, loads, group.rows);
-        self.leave(group.txn);
-        answer_waiters(group, excluded, version, &self.space);
+        self.leave(group.txn, None);
+        let members = answer_waiters(group, excluded, version);
+        if members.len() > DROPPED_HERE_MAX {
+            // Not on the log's thread, which others wait for.
+            self.core.tasks.spawn(async move { drop(members) });
+        }
     }
 
     /// Nothing was written. A full disk is waited out, because async rows are in the log already.
     fn group_found_no_log(self: &Arc<Self>, group: Group, reason: CloseReason, error: WalError) {
-        self.state.lock().in_flight -= 1;
-        if matches!(error, WalError::NoSpace { .. }) {
-            tracing::warn!(table = %self.table.def().table_ref(), label = %group.label, %error, "commit waits for space");
-            let queue = Arc::clone(self);
-            self.core.tasks.spawn(async move {
-                tasks::sleep(COMMIT_RETRY).await;
-                let must_commit = {
-                    let mut state = queue.state.lock();
-                    state.closed.push_front((group, reason));
-                    !std::mem::replace(&mut state.is_committing, true)
-                };
-                if must_commit {
-                    queue.commit_closed().await;
-                }
-            });
-        } else {
+        if !matches!(error, WalError::NoSpace { .. }) {
+            let must_commit = {
+                let mut state = self.state.lock();
+                state.in_flight -= 1;
+                close_if_free(&mut state)
+            };
             self.fail_group(group, &wal_error(error));
+            if must_commit {
+                self.spawn_committer();
+            }
+            return;
         }
+        tracing::warn!(table = %self.table.def().table_ref(), label = %group.label, %error, "commit waits for space");
+        let queue = Arc::clone(self);
+        self.core.tasks.spawn(async move {
+            tasks::sleep(COMMIT_RETRY).await;
+            let must_commit = {
+                let mut state = queue.state.lock();
+                state.in_flight -= 1;
+                state.closed.push_front((group, reason));
+                !std::mem::replace(&mut state.is_committing, true)
+            };
+            if must_commit {
+                queue.commit_closed().await;
+            }
+        });
     }
 
+    /// Those who wait are told. Rows that were acknowledged stay in the log: the next start commits them.
     fn fail_group(&self, group: Group, error: &IngestError) {
-        tracing::error!(table = %self.table.def().table_ref(), label = %group.label, %error, "group failed");
+        let is_stranded = {
+            let mut state = self.state.lock();
+            let hold = state.holds.remove(&group.txn).filter(|_| group.is_acknowledged());
+            if let Some(hold) = hold {
+                state.holds.insert(group.txn, Hold { why: Why::Stranded, ..hold });
+            }
+            hold.is_some()
+        };
+        let table = self.table.def().table_ref();
+        if is_stranded {
+            // Not aborted: who reads that would send the rows again.
+            tracing::error!(%table, label = %group.label, txn = %group.txn, %error, "group failed; its acknowledged rows are in the write-ahead log, the next start of the server commits them");
+        } else {
+            tracing::error!(%table, label = %group.label, %error, "group failed");
+            self.core.transactions.aborted(group.txn, self.core.clock.unix_ms(), error.to_string());
+        }
         self.core.memory.leave_group(group.memory_bytes);
-        self.core.transactions.aborted(group.txn, self.core.clock.unix_ms(), error.to_string());
         self.core.metrics.groups_failed.inc();
-        self.let_go(group.txn);
-        for (_, waiter) in group.waiters {
-            drop(waiter.send(Err(error.clone())));
+        self.published.notify_waiters();
+        for (load, waiter) in group.waiters {
+            drop(waiter.send(Err(group.appends.reason(load).unwrap_or_else(|| error.clone()))));
         }
     }
 
-    /// A commit was answered: its hold on the log passes to the memtable, and a group that waited
-    /// for a free log may go.
-    fn leave(self: &Arc<Self>, txn: TxnId) {
+    /// A commit was answered: its hold on the log passes to the memtable or is what it was before, and a group
+    /// that waited for a free log may go.
+    fn leave(self: &Arc<Self>, txn: TxnId, stays: Option<Hold>) {
         let must_commit = {
             let mut state = self.state.lock();
-            state.holds.remove(&txn);
+            match stays.filter(|_| !state.is_dropped) {
+                Some(hold) => state.holds.insert(txn, hold),
+                None => state.holds.remove(&txn),
+            };
             state.in_flight -= 1;
-            state.in_flight == 0
-                && state.open.is_some()
-                && self.closes_when_free()
-                && close(&mut state, CloseReason::LogFree)
+            close_if_free(&mut state)
         };
         self.published.notify_waiters();
         if must_commit {
@@ -500,11 +582,9 @@ impl TableQueue {
     ) -> Result<(), IngestError> {
         let table = self.table.id();
         let mut state = self.state.lock();
-        if state.is_dropped {
-            return Err(IngestError::TableDropped(self.table.def().table_ref()));
-        }
+        state.refuse_if_dropped(&self.table)?;
         let low = state.holds.get(&own.txn).map_or_else(|| self.space.wal.end_lsn(), |hold| hold.low);
-        state.holds.insert(own.txn, Hold { low, is_prepared: false });
+        state.holds.insert(own.txn, Hold { low, why: Why::Running });
         let version = state.take_version();
         let mut entries = if blocks_are_logged {
             Vec::new()
@@ -522,27 +602,26 @@ impl TableQueue {
             files: rows.files,
             lsn: low,
         };
-        self.space.wal.submit(
-            entries,
-            Box::new(move |result| {
-                queue.core.memory.leave_group(memory);
-                let outcome = match result {
-                    Ok(_) => {
-                        queue.publish(publication);
-                        queue.core.memory.published(memory);
-                        let now_ms = queue.core.clock.unix_ms();
-                        queue.core.transactions.visible(own.txn, now_ms, 1, rows.rows, rows.bytes);
-                        queue.leave(own.txn);
-                        Ok(version)
-                    }
-                    Err(error) => {
-                        queue.own_failed(own.txn, low, blocks_are_logged);
-                        Err(wal_error(error))
-                    }
-                };
-                drop(sender.send(outcome));
-            }),
-        );
+        let done = move |result: Result<Appended, WalError>| {
+            queue.core.memory.leave_group(memory);
+            let outcome = match result {
+                Ok(_) => {
+                    queue.publish(publication);
+                    queue.core.memory.published(memory);
+                    let now_ms = queue.core.clock.unix_ms();
+                    queue.core.transactions.visible(own.txn, now_ms, 1, rows.rows, rows.bytes);
+                    queue.leave(own.txn, None);
+                    Ok(version)
+                }
+                Err(error) => {
+                    // A prepared load stays prepared, any other lets go of the log.
+                    queue.leave(own.txn, blocks_are_logged.then_some(Hold { low, why: Why::Prepared }));
+                    Err(wal_error(error))
+                }
+            };
+            drop(sender.send(outcome));
+        };
+        self.submit(state, entries, Box::new(done));
         Ok(())
     }
 
@@ -563,14 +642,6 @@ impl TableQueue {
         }
     }
 
-    /// A commit that found no space: a prepared load stays prepared, any other lets go of the log.
-    fn own_failed(self: &Arc<Self>, txn: TxnId, low: Lsn, is_prepared: bool) {
-        self.leave(txn);
-        if is_prepared {
-            self.state.lock().holds.insert(txn, Hold { low, is_prepared: true });
-        }
-    }
-
     /// Makes a two-phase load durable. It stays invisible until it is committed.
     pub async fn prepare(
         self: &Arc<Self>,
@@ -583,10 +654,8 @@ impl TableQueue {
         entries.push(record::json(kind::PREPARE, table, txn, &body));
         {
             let mut state = self.state.lock();
-            if state.is_dropped {
-                return Err(IngestError::TableDropped(self.table.def().table_ref()));
-            }
-            state.holds.insert(txn, Hold { low: self.space.wal.end_lsn(), is_prepared: true });
+            state.refuse_if_dropped(&self.table)?;
+            state.holds.insert(txn, Hold { low: self.space.wal.end_lsn(), why: Why::Prepared });
         }
         let result = self.space.wal.append(entries).await;
         if result.is_err() {
@@ -597,7 +666,7 @@ impl TableQueue {
 
     /// Restores the hold of a prepared load that recovery found.
     pub fn hold_prepared(&self, txn: TxnId, low: Lsn) {
-        self.state.lock().holds.insert(txn, Hold { low, is_prepared: true });
+        self.state.lock().holds.insert(txn, Hold { low, why: Why::Prepared });
     }
 
     /// An aborted transaction's rows are no longer needed in the log.
@@ -610,24 +679,23 @@ impl TableQueue {
         let (sender, answer) = oneshot::channel();
         {
             let mut state = self.state.lock();
+            state.refuse_if_dropped(&self.table)?;
             let low = self.space.wal.end_lsn();
-            state.holds.insert(txn, Hold { low, is_prepared: false });
+            state.holds.insert(txn, Hold { low, why: Why::Running });
             let version = state.take_version();
             let entry = record::json(kind::TRUNCATE, self.table.id(), txn, &TruncateBody { version });
             let queue = Arc::clone(self);
-            self.space.wal.submit(
-                vec![entry],
-                Box::new(move |result| {
-                    let outcome = result.map(|_| version).map_err(wal_error);
-                    if outcome.is_ok()
-                        && let Err(error) = queue.table.publish_truncate(version, low)
-                    {
-                        die(&error);
-                    }
-                    queue.leave(txn);
-                    drop(sender.send(outcome));
-                }),
-            );
+            let done = move |result: Result<Appended, WalError>| {
+                let outcome = result.map(|_| version).map_err(wal_error);
+                if outcome.is_ok()
+                    && let Err(error) = queue.table.publish_truncate(version, low)
+                {
+                    die(&error);
+                }
+                queue.leave(txn, None);
+                drop(sender.send(outcome));
+            };
+            self.submit(state, vec![entry], Box::new(done));
         }
         answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
     }
@@ -637,7 +705,8 @@ impl TableQueue {
         self.close_now(reason);
         let awaited: Vec<TxnId> = {
             let state = self.state.lock();
-            state.holds.iter().filter(|(_, hold)| !hold.is_prepared).map(|(&txn, _)| txn).collect()
+            let running = state.holds.iter().filter(|(_, hold)| hold.why == Why::Running);
+            running.map(|(&txn, _)| txn).collect()
         };
         loop {
             let published = self.published.notified();
@@ -645,7 +714,8 @@ impl TableQueue {
             published.as_mut().enable();
             {
                 let state = self.state.lock();
-                if state.is_dropped || !awaited.iter().any(|txn| state.holds.contains_key(txn)) {
+                let is_running = |txn| state.holds.get(txn).is_some_and(|hold| hold.why == Why::Running);
+                if state.is_dropped || !awaited.iter().any(is_running) {
                     return;
                 }
             }
@@ -653,9 +723,14 @@ impl TableQueue {
         }
     }
 
-    /// Whether a two-phase load waits for its commit.
-    pub fn has_prepared(&self) -> bool {
-        self.state.lock().holds.values().any(|hold| hold.is_prepared)
+    /// An error if the table was dropped.
+    pub fn refuse_if_dropped(&self) -> Result<(), IngestError> {
+        self.state.lock().refuse_if_dropped(&self.table)
+    }
+
+    /// Whether the group could not be committed and its acknowledged rows wait for the next start.
+    pub fn is_stranded(&self, txn: TxnId) -> bool {
+        self.state.lock().holds.get(&txn).is_some_and(|hold| hold.why == Why::Stranded)
     }
 
     /// Refuses further loads; those that wait are told.
@@ -680,7 +755,7 @@ impl TableQueue {
 
     /// The lowest place in the log that the table's unpublished transactions need.
     pub fn lowest_hold(&self) -> Option<Lsn> {
-        let ignored = |hold: &&Hold| hold.is_prepared && planted::is(Bug::ReleaseIgnoresPrepared);
+        let ignored = |hold: &&Hold| hold.why == Why::Prepared && planted::is(Bug::ReleaseIgnoresPrepared);
         self.state.lock().holds.values().filter(|hold| !ignored(hold)).map(|hold| hold.low).min()
     }
 
@@ -701,7 +776,7 @@ impl TableQueue {
 
     /// Puts a group that recovery found uncommitted in front of all others, closed.
     pub async fn commit_recovered(self: &Arc<Self>, group: Group) {
-        self.state.lock().holds.insert(group.txn, Hold { low: group.low, is_prepared: false });
+        self.state.lock().holds.insert(group.txn, Hold { low: group.low, why: Why::Running });
         self.core.memory.enter_group(group.memory_bytes);
         self.commit_group(group, CloseReason::Recovery).await;
     }
@@ -713,6 +788,15 @@ impl State {
         self.next_version = version.next();
         self.in_flight += 1;
         version
+    }
+
+    fn refuse_if_dropped(&self, table: &Table) -> Result<(), IngestError> {
+        if self.is_dropped { Err(IngestError::TableDropped(table.def().table_ref())) } else { Ok(()) }
+    }
+
+    /// Whether no commit is on its way: none is being built, written or waits for space.
+    fn is_free(&self) -> bool {
+        self.in_flight == 0 && !self.is_committing
     }
 }
 
@@ -736,14 +820,22 @@ pub(crate) struct OwnTransaction {
 
 /// Whether a group's commit takes neither waiting nor long work.
 fn can_commit_here(group: &Group) -> bool {
-    group.memory_bytes <= INLINE_BUILD_BYTES_MAX && group.appends.is_settled()
+    group.bytes <= INLINE_BUILD_BYTES_MAX && group.appends.is_settled()
 }
 
 /// Moves the open group to the closed ones. True if the caller must see to their commit.
 fn close(state: &mut State, reason: CloseReason) -> bool {
     let Some(group) = state.open.take() else { return false };
+    state.last_deadline = group.deadline.filter(|_| reason == CloseReason::Interval);
     state.closed.push_back((group, reason));
     !std::mem::replace(&mut state.is_committing, true)
+}
+
+/// Closes a group that waits for nothing but a free log if it is free now. True if the caller must see to its
+/// commit.
+fn close_if_free(state: &mut State) -> bool {
+    let waits = state.open.as_ref().is_some_and(|group| group.deadline.is_none());
+    waits && state.is_free() && close(state, CloseReason::LogFree)
 }
 
 fn data_entries(
@@ -766,8 +858,15 @@ pub(crate) fn columns(
     let mut batches = Vec::new();
     for same in parts.chunk_by(|a, b| a.0.version == b.0.version) {
         let from = &same[0].0;
-        let blocks: Vec<Block> = same.iter().flat_map(|(_, blocks)| blocks.iter().cloned()).collect();
-        let of_run = blocks_to_batches(from, &blocks).map_err(|error| bad(error.to_string()))?;
+        let gathered: Vec<Block>;
+        let blocks = match same {
+            [(_, blocks)] => blocks,
+            several => {
+                gathered = several.iter().flat_map(|(_, blocks)| blocks.iter().cloned()).collect();
+                &gathered
+            }
+        };
+        let of_run = blocks_to_batches(from, blocks).map_err(|error| bad(error.to_string()))?;
         if from.version == schema.version {
             batches.extend(of_run);
             continue;
@@ -779,13 +878,15 @@ pub(crate) fn columns(
     Ok(batches)
 }
 
-/// Tells the waiting loads. Those in `excluded` found no space for their rows and are told so.
-fn answer_waiters(group: Group, excluded: &[u32], version: Version, space: &WalSpace) {
+/// Tells the waiting loads. Those in `excluded` are told why the log does not have their rows.
+/// Tells those who wait; returns what is left of the group.
+fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
     for (load, waiter) in group.waiters {
-        let outcome = if excluded.contains(&load) { Err(space.no_space()) } else { Ok(version) };
+        let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };
         // A client that went away needs no answer.
-        drop(waiter.send(outcome));
+        drop(waiter.send(refused.map_or(Ok(version), Err)));
     }
+    group.members
 }
 
 pub(crate) fn wal_error(error: WalError) -> IngestError {
@@ -793,13 +894,15 @@ pub(crate) fn wal_error(error: WalError) -> IngestError {
         WalError::NoSpace { dir, needed, available } => {
             IngestError::NoSpace { dir: dir.display().to_string(), needed, available }
         }
+        WalError::TooLarge { bytes, limit } => IngestError::TooLarge { bytes, limit },
+        WalError::Closed => IngestError::ShuttingDown,
         other => IngestError::WalFailed(other.to_string()),
     }
 }
 
 /// Members of a group that recovery rebuilt.
 pub(crate) fn recovered_member(load: u32, rows: LoadRows) -> Member {
-    Member { load, rows, is_logged: true }
+    Member { load, rows, is_logged: true, is_async: true }
 }
 
 /// The appends of a group whose rows are in the log already; the loads `without` do not count, now and in any

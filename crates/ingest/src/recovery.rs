@@ -70,6 +70,7 @@ pub(crate) struct Contents {
     unfinished: BTreeMap<TxnId, Pending>,
     /// The logs of the changes.
     homes: HashMap<TableId, usize>,
+    given_up: GivenUp,
     report: RecoveryReport,
 }
 
@@ -78,6 +79,31 @@ impl Contents {
     pub fn homes(&self) -> HashMap<TableId, usize> {
         let unfinished = self.unfinished.values().map(|pending| (pending.table, pending.log));
         self.homes.iter().map(|(&table, &log)| (table, log)).chain(unfinished).collect()
+    }
+}
+
+/// What a repair may have made of commits: the rows of a group stay in the log as if it had none.
+#[derive(Default)]
+struct GivenUp {
+    /// Where the repairs were.
+    places: Vec<(usize, Lsn)>,
+    /// The last group of each table that is in data files, and where its commit is.
+    persisted: HashMap<TableId, (TxnId, Lsn)>,
+}
+
+impl GivenUp {
+    fn is_persisted(&mut self, table: TableId, txn: TxnId, commit: Lsn) {
+        let last = self.persisted.entry(table).or_insert((txn, commit));
+        *last = (txn, commit).max(*last);
+    }
+
+    /// Whether the group's commit was in a place that is given up: groups commit in their order, and a later one
+    /// is in data files. Then this one is there too.
+    fn had_commit(&self, txn: TxnId, pending: &Pending) -> bool {
+        let Some(&(later, its_commit)) = self.persisted.get(&pending.table) else { return false };
+        let is_between =
+            |&(log, lsn): &(usize, Lsn)| log == pending.log && pending.last < lsn && lsn < its_commit;
+        txn < later && self.places.iter().any(is_between)
     }
 }
 
@@ -96,6 +122,8 @@ struct LoadData {
 struct Pending {
     table: TableId,
     low: Lsn,
+    /// Of its entries.
+    last: Lsn,
     log: usize,
     loads: Vec<LoadData>,
     prepare: Option<PrepareBody>,
@@ -140,6 +168,7 @@ impl Reader<'_> {
         match entry.kind {
             kind::SKIPPED => {
                 self.contents.report.skipped += 1;
+                self.contents.given_up.places.push((log, lsn));
                 tracing::warn!(%lsn, bytes = entry.body.len(), "a repair has skipped a damaged place of the write-ahead log");
                 Ok(())
             }
@@ -184,13 +213,16 @@ impl Reader<'_> {
     }
 
     fn pending(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> &mut Pending {
-        self.contents.unfinished.entry(entry.txn).or_insert_with(|| Pending {
+        let pending = self.contents.unfinished.entry(entry.txn).or_insert_with(|| Pending {
             table: entry.table,
             low: lsn,
+            last: lsn,
             log,
             loads: Vec::new(),
             prepare: None,
-        })
+        });
+        pending.last = lsn;
+        pending
     }
 
     fn commit(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
@@ -218,6 +250,9 @@ impl Reader<'_> {
         let Some(table) = table else { return Ok(()) };
         if body.version <= table.persisted_version() && !planted::is(Bug::ReplayIgnoresAppTxn) {
             self.contents.report.commits_skipped += 1;
+            if body.is_group {
+                self.contents.given_up.is_persisted(entry.table, entry.txn, lsn);
+            }
             return Ok(());
         }
         let (low, mut loads) = pending.map_or((lsn, Vec::new()), |pending| (pending.low, pending.loads));
@@ -288,7 +323,8 @@ pub(crate) async fn replay(
         ingest.core.transactions.restore(info, false);
     }
     for (txn, pending) in contents.unfinished {
-        finish(ingest, txn, pending, &mut report).await?;
+        let had_commit = contents.given_up.had_commit(txn, &pending);
+        finish(ingest, txn, pending, had_commit, &mut report).await?;
     }
     Ok(report)
 }
@@ -352,6 +388,7 @@ async fn finish(
     ingest: &Arc<Ingest>,
     txn: TxnId,
     pending: Pending,
+    had_commit: bool,
     report: &mut RecoveryReport,
 ) -> Result<(), IngestError> {
     let Some(queue) = ingest.queue(pending.table) else { return Ok(()) };
@@ -366,6 +403,11 @@ async fn finish(
         report.discarded += 1;
         return Ok(());
     }
+    if had_commit {
+        tracing::warn!(%txn, table = %queue.table.def().table_ref(), "a repair gave up the commit of a group whose rows are in data files; they are not committed again");
+        report.discarded += 1;
+        return Ok(());
+    }
     report.groups_finished += 1;
     let mut unanswered: Vec<u32> = held.into_iter().map(|data| data.load).collect();
     unanswered.dedup();
@@ -374,6 +416,13 @@ async fn finish(
     queue.commit_recovered(group).await;
     tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
     queue.settle(crate::group::CloseReason::Recovery).await;
+    if queue.is_stranded(txn) {
+        return Err(IngestError::Recovery(format!(
+            "acknowledged rows of transaction {txn} of table {} in the write-ahead log can't be committed; \
+             the server's log says why",
+            queue.table.def().table_ref()
+        )));
+    }
     Ok(())
 }
 
@@ -412,7 +461,7 @@ fn recovered_group(
         txn,
         label,
         prepared_at_ms: now_ms,
-        deadline: host::now(),
+        deadline: None,
         close_at_bytes: u64::MAX,
         members: Vec::new(),
         waiters: Vec::new(),

@@ -134,10 +134,12 @@ pub enum Switch {
     UnknownSize,
     /// The disk is short of space.
     DiskShort,
+    /// Its rows went to data files, which the log knows of only when the group has committed.
+    DataFiles,
 }
 
 impl Switch {
-    pub const ALL: [Self; 3] = [Self::TooLarge, Self::UnknownSize, Self::DiskShort];
+    pub const ALL: [Self; 4] = [Self::TooLarge, Self::UnknownSize, Self::DiskShort, Self::DataFiles];
 
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -145,6 +147,7 @@ impl Switch {
             Self::TooLarge => "too_large",
             Self::UnknownSize => "unknown_size",
             Self::DiskShort => "disk_short",
+            Self::DataFiles => "data_files",
         }
     }
 
@@ -154,6 +157,7 @@ impl Switch {
             Self::TooLarge => "switched to sync_mode: the load is over 80 % of a WAL directory's space",
             Self::UnknownSize => "switched to sync_mode: the size of a chunked body is not known",
             Self::DiskShort => "switched to sync_mode: the WAL directories have no space left",
+            Self::DataFiles => "switched to sync_mode: the load is larger than large_load_bytes",
         }
     }
 }
@@ -187,9 +191,10 @@ pub fn effective_mode(requested: Option<GroupCommitMode>, table: &TablePropertie
     requested.unwrap_or(table.group_commit_mode)
 }
 
-/// How the load is committed. `wal_available_bytes` is the most that one WAL directory can take.
+/// How the load is committed. `wal_available_bytes` gives the most that one WAL directory can take; it is asked
+/// only where that matters.
 #[must_use]
-pub fn route(load: &LoadTraits, table: &TableProperties, wal_available_bytes: u64) -> Route {
+pub fn route(load: &LoadTraits, table: &TableProperties, wal_available_bytes: impl FnOnce() -> u64) -> Route {
     let mode = effective_mode(load.requested, table);
     if mode == GroupCommitMode::Off {
         return Route::Own(None);
@@ -200,7 +205,7 @@ pub fn route(load: &LoadTraits, table: &TableProperties, wal_available_bytes: u6
     if mode == GroupCommitMode::Sync {
         return Route::GroupSync(None);
     }
-    match switch(load.body, wal_available_bytes) {
+    match switch(load.body, wal_available_bytes()) {
         Some(switch) => Route::GroupSync(Some(switch)),
         None => Route::GroupAsync,
     }

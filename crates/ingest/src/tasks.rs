@@ -1,6 +1,7 @@
 //! Tasks, waiting and limits, on tokio or in a simulation ([`tributary_types::host`]).
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -37,6 +38,18 @@ impl Tasks {
         self.spawn(async move { drop(sender.send(task.await)) });
         answer.await.map_err(|gone| gone.to_string())
     }
+}
+
+/// Runs work that must not take its caller with it when it panics; the error says why it did. A simulation
+/// takes every panic for a broken promise, so there it passes.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    if host::is_simulated() {
+        return Ok(work());
+    }
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
+    })
 }
 
 pub(crate) async fn sleep(duration: Duration) {

@@ -7,7 +7,7 @@
 
 use crate::error::IngestError;
 use parking_lot::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
@@ -103,6 +103,8 @@ struct Book {
     by_id: HashMap<TxnId, TransactionInfo>,
     /// Labels in use: of running transactions and the kept ones of visible transactions.
     labels: HashMap<(DbId, Label), TxnId>,
+    /// The newest transactions with labels that nobody is kept from using: made here, or of aborted loads.
+    others: HashMap<(DbId, Label), TxnId>,
     /// Finished transactions without a kept label, oldest first.
     finished: VecDeque<TxnId>,
     /// Finished transactions with a kept label that the label store does not have yet.
@@ -161,6 +163,9 @@ impl Transactions {
 
     fn insert(&self, book: &mut Book, new: NewTransaction) -> TxnId {
         let txn = TxnId(self.next.fetch_add(1, Ordering::Relaxed));
+        if !new.label_is_kept {
+            book.remember_label((new.db, new.label.clone()), txn);
+        }
         book.by_id.insert(
             txn,
             TransactionInfo {
@@ -224,8 +229,11 @@ impl Transactions {
     pub(crate) fn restore(&self, info: TransactionInfo, recorded: bool) {
         self.next.fetch_max(info.txn.0 + 1, Ordering::Relaxed);
         let mut book = self.book.lock();
+        let key = (info.db, info.label.clone());
         if info.label_is_kept && info.status != TransactionStatus::Aborted {
-            book.labels.insert((info.db, info.label.clone()), info.txn);
+            book.labels.insert(key, info.txn);
+        } else {
+            book.remember_label(key, info.txn);
         }
         book.by_id.insert(info.txn, info.clone());
         if info.status.is_final() && !recorded {
@@ -242,12 +250,10 @@ impl Transactions {
     /// The newest transaction with that label, if it runs or is remembered.
     #[must_use]
     pub fn by_label(&self, db: DbId, label: &str) -> Option<TransactionInfo> {
+        let key = (db, Label::new(label).ok()?);
         let book = self.book.lock();
-        book.by_id
-            .values()
-            .filter(|info| info.db == db && info.label.as_str() == label)
-            .max_by_key(|info| info.txn)
-            .cloned()
+        let newest = book.labels.get(&key).max(book.others.get(&key))?;
+        book.by_id.get(newest).cloned()
     }
 
     /// All remembered transactions of a database, newest first.
@@ -258,13 +264,15 @@ impl Transactions {
         all
     }
 
-    /// Takes what the label store does not have yet. What can't be stored must be put back.
-    pub(crate) fn take_unrecorded(&self) -> Vec<TransactionInfo> {
-        std::mem::take(&mut self.book.lock().unrecorded)
+    /// What the label store does not have yet.
+    pub(crate) fn unrecorded(&self) -> Vec<TransactionInfo> {
+        self.book.lock().unrecorded.clone()
     }
 
-    pub(crate) fn put_back_unrecorded(&self, infos: Vec<TransactionInfo>) {
-        self.book.lock().unrecorded.extend(infos);
+    /// The label store has these.
+    pub(crate) fn recorded(&self, infos: &[TransactionInfo]) {
+        let stored: HashSet<TxnId> = infos.iter().map(|info| info.txn).collect();
+        self.book.lock().unrecorded.retain(|info| !stored.contains(&info.txn));
     }
 
     /// Forgets kept labels that finished before `before_ms`; they may be used again.
@@ -278,7 +286,7 @@ impl Transactions {
             .collect();
         for txn in old {
             if let Some(info) = book.by_id.remove(&txn) {
-                book.free_label(&info);
+                book.forget_label(&info);
             }
         }
     }
@@ -287,7 +295,8 @@ impl Transactions {
 impl Book {
     fn remember(&mut self, info: TransactionInfo) {
         if info.status == TransactionStatus::Aborted {
-            self.free_label(&info);
+            self.forget_label(&info);
+            self.remember_label((info.db, info.label.clone()), info.txn);
         }
         if info.label_is_kept && info.status == TransactionStatus::Visible {
             self.unrecorded.push(info);
@@ -295,16 +304,26 @@ impl Book {
         }
         self.finished.push_back(info.txn);
         while self.finished.len() > FINISHED_REMEMBERED_MAX {
-            if let Some(oldest) = self.finished.pop_front() {
-                self.by_id.remove(&oldest);
+            let oldest = self.finished.pop_front();
+            if let Some(info) = oldest.and_then(|oldest| self.by_id.remove(&oldest)) {
+                self.forget_label(&info);
             }
         }
     }
 
-    fn free_label(&mut self, info: &TransactionInfo) {
+    /// A label that may be used leads to this transaction, unless it leads to a newer one.
+    fn remember_label(&mut self, key: (DbId, Label), txn: TxnId) {
+        let newest = self.others.entry(key).or_insert(txn);
+        *newest = txn.max(*newest);
+    }
+
+    /// The label does not lead to this transaction any more.
+    fn forget_label(&mut self, info: &TransactionInfo) {
         let key = (info.db, info.label.clone());
-        if self.labels.get(&key) == Some(&info.txn) {
-            self.labels.remove(&key);
+        for labels in [&mut self.labels, &mut self.others] {
+            if labels.get(&key) == Some(&info.txn) {
+                labels.remove(&key);
+            }
         }
     }
 }
@@ -393,7 +412,10 @@ mod tests {
             transactions.begin(new("a")).unwrap_err().to_string(),
             "Label [a] has already been used, relate to txn [7], status [VISIBLE]."
         );
-        assert_eq!(transactions.take_unrecorded().len(), 1);
+        let unrecorded = transactions.unrecorded();
+        assert_eq!(unrecorded.len(), 1);
+        transactions.recorded(&unrecorded);
+        assert_eq!(transactions.unrecorded(), []);
     }
 
     #[test]
@@ -404,6 +426,32 @@ mod tests {
         assert_eq!(second.txn(), TxnId(2));
         second.abort("because");
         assert_eq!(transactions.by_id(TxnId(2)).expect("remembered").reason, "because");
+    }
+
+    #[test]
+    fn a_label_leads_to_its_newest_transaction_as_long_as_that_is_remembered() {
+        let transactions = Arc::new(Transactions::new(TxnId(1)));
+        let found = |label: &str| transactions.by_label(DbId(1), label).map(|info| (info.txn.0, info.status));
+        drop(transactions.begin(new("a")).expect("free"));
+        assert_eq!(found("a"), Some((1, TransactionStatus::Aborted)));
+        let (txn, _) = transactions.begin(new("a")).expect("free again").hand_over();
+        assert_eq!(found("a"), Some((2, TransactionStatus::Prepare)));
+        transactions.visible(txn, 10, 1, 1, 1);
+        assert_eq!(found("a"), Some((2, TransactionStatus::Visible)));
+        let group = transactions.begin_group(NewTransaction { label_is_kept: false, ..new("group") });
+        assert_eq!(found("group"), Some((group.0, TransactionStatus::Prepare)));
+        transactions.visible(group, 10, 1, 1, 1);
+        assert_eq!(found("group"), Some((group.0, TransactionStatus::Visible)));
+        for number in 0..FINISHED_REMEMBERED_MAX {
+            let label = Label::new(&format!("g{number}")).expect("legal");
+            let txn = transactions.begin_group(NewTransaction { label, label_is_kept: false, ..new("g") });
+            transactions.visible(txn, 10, 1, 1, 1);
+        }
+        assert_eq!(found("group"), None, "the oldest are forgotten");
+        assert_eq!(found("a"), Some((2, TransactionStatus::Visible)), "but no label that is in use");
+        transactions.purge(11);
+        assert_eq!(found("a"), None);
+        assert_eq!((found("no label"), found("b")), (None, None));
     }
 
     #[test]

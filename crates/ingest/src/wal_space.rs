@@ -65,20 +65,13 @@ impl WalSpace {
     /// counts what the log itself takes as available, so that it does not shrink as the log grows.
     #[must_use]
     pub fn available(&self, now: Instant) -> u64 {
-        let used = self.wal.stats().live_bytes;
+        let used = self.wal.live_bytes();
         let free = self.free_bytes(now);
         let limit = match self.limit {
             WalLimit::Bytes(bytes) => bytes.min(free.saturating_add(used)),
             WalLimit::Percent(percent) => free.saturating_add(used) / 100 * u64::from(percent),
         };
         limit.saturating_sub(used)
-    }
-
-    /// The error of a load whose rows found no space here.
-    #[must_use]
-    pub fn no_space(&self) -> crate::IngestError {
-        let available = self.disk.available_bytes(&self.dir).unwrap_or(0);
-        crate::IngestError::NoSpace { dir: self.dir.display().to_string(), needed: 0, available }
     }
 
     fn free_bytes(&self, now: Instant) -> u64 {

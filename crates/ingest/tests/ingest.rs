@@ -1,13 +1,21 @@
 //! The room as its callers see it: real logs and tables, on a simulated disk or a directory.
 
+mod support;
+
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int32Type;
+use futures::TryStreamExt;
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tributary_decode::{BlockBuilder, InsertOptions, Target, ValuesOutcome, decode_values};
+use support::{GatedDisk, Held};
+use tributary_decode::{
+    BlockBuilder, InsertOptions, Target, ValuesOutcome, blocks_to_batches, decode_values,
+};
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{
     Ingest, IngestError, IngestMetrics, IngestOptions, LabelStore, LoadRows, RecoveryReport, SchemaHistory,
@@ -17,22 +25,31 @@ use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{
     ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId,
 };
-use tributary_wal::{MemDisk, WalOptions};
+use tributary_wal::{MemDisk, Wal, WalOptions};
 
 const LONG: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-struct Labels(Mutex<BTreeMap<TxnId, TransactionInfo>>);
+struct Labels {
+    kept: Mutex<BTreeMap<TxnId, TransactionInfo>>,
+    asked: AtomicU64,
+    /// Whether storing takes for ever.
+    stalls: AtomicBool,
+}
 
 #[async_trait::async_trait]
 impl LabelStore for Labels {
     async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
-        self.0.lock().unwrap().extend(finished.iter().map(|info| (info.txn, info.clone())));
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.stalls.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.kept.lock().unwrap().extend(finished.iter().map(|info| (info.txn, info.clone())));
         Ok(())
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
-        Ok(self.0.lock().unwrap().values().cloned().collect())
+        Ok(self.kept.lock().unwrap().values().cloned().collect())
     }
 
     async fn purge(&self, _before_ms: i64) -> Result<(), String> {
@@ -60,6 +77,8 @@ fn table_def(properties: TableProperties) -> Arc<TableDef> {
 /// A machine: what survives when a process ends.
 struct Machine {
     disk: MemDisk,
+    gated: GatedDisk,
+    objects: Arc<InMemory>,
     store: TableStore,
     labels: Arc<Labels>,
     def: Arc<TableDef>,
@@ -76,10 +95,13 @@ struct Running {
 impl Machine {
     fn new(properties: TableProperties) -> Self {
         let url = url::Url::parse("memory:///root/").unwrap();
-        let store =
-            TableStore::with_object_store(Arc::new(InMemory::new()), url, StoreOptions::default()).unwrap();
+        let objects = Arc::new(InMemory::new());
+        let store = TableStore::with_object_store(objects.clone(), url, StoreOptions::default()).unwrap();
+        let disk = MemDisk::new();
         Self {
-            disk: MemDisk::new(),
+            gated: GatedDisk::new(disk.clone()),
+            disk,
+            objects,
             store,
             labels: Arc::default(),
             def: table_def(properties),
@@ -109,7 +131,7 @@ impl Machine {
                 label_keep: LONG,
                 precommit_timeout: LONG,
             },
-            Arc::new(self.disk.clone()),
+            Arc::new(self.gated.clone()),
             Arc::new(SystemClock),
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),
             Arc::clone(&self.labels) as Arc<dyn LabelStore>,
@@ -118,6 +140,17 @@ impl Machine {
         )
         .await
         .unwrap()
+    }
+
+    /// No sync of the log ends before this is dropped.
+    fn hold_syncs(&self) -> Held {
+        self.gated.hold()
+    }
+
+    /// How many data files there are, published or not.
+    async fn data_files(&self) -> usize {
+        let all: Vec<_> = self.objects.list(None).try_collect().await.unwrap();
+        all.iter().filter(|object| object.location.as_ref().ends_with(".parquet")).count()
     }
 
     /// The process is gone; nothing unsynced survives.
@@ -146,6 +179,49 @@ impl Running {
         self.ingest.begin(&self.table.def(), Label::new(label).unwrap(), true, TransactionKind::StreamLoad)
     }
 
+    /// Rows that can't become columns: they are said to be of a later schema than they are.
+    fn bad_rows(&self, values: &str) -> LoadRows {
+        let rows = self.rows(values);
+        let mut schema = TableSchema::clone(&rows.schema);
+        schema.version = SchemaVersion(7);
+        LoadRows { schema: Arc::new(schema), ..rows }
+    }
+
+    /// Rows in data files that were written ahead.
+    async fn file_rows(&self, values: &str) -> LoadRows {
+        let rows = self.rows(values);
+        let mut writer = self.table.new_file_writer().unwrap();
+        for batch in blocks_to_batches(&rows.schema, &rows.blocks).unwrap() {
+            writer.append(batch).await.unwrap();
+        }
+        LoadRows::of_files(rows.schema, writer.finish().await.unwrap())
+    }
+
+    /// A load on a task of its own, as a client's is.
+    fn load(&self, is_async: bool, rows: LoadRows) -> Task<tributary_ingest::Committed> {
+        let (ingest, table) = (Arc::clone(&self.ingest), Arc::clone(&self.table));
+        tokio::spawn(async move { ingest.load_into_group(&table, is_async, rows, LONG).await })
+    }
+
+    async fn prepare(&self, label: &str, values: &str) -> TwoPhaseTarget {
+        let reservation = self.begin(label).unwrap();
+        let prepared = self.ingest.prepare(&self.table, reservation, self.rows(values)).await.unwrap();
+        TwoPhaseTarget { txn: Some(prepared.txn), label: None }
+    }
+
+    fn status(&self, label: &str) -> TransactionStatus {
+        self.ingest.transactions().by_label(DbId(1), label).unwrap().status
+    }
+
+    fn wal(&self) -> &Wal {
+        &self.ingest.wal_spaces()[0].wal
+    }
+
+    /// Waits until the log has been given something that it has not made durable.
+    async fn log_is_busy(&self) {
+        until("the log is busy", || !self.wal().is_idle()).await;
+    }
+
     /// The visible ids of the memtable, sorted.
     fn ids(&self) -> Vec<i32> {
         let snapshot = self.table.snapshot();
@@ -154,6 +230,27 @@ impl Running {
         ids.sort_unstable();
         ids
     }
+}
+
+type Task<T> = tokio::task::JoinHandle<Result<T, IngestError>>;
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    in_time(what, wait).await;
+}
+
+async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), work).await.unwrap_or_else(|_| panic!("{what} in 20 s"))
+}
+
+/// The client goes away: nobody polls its request any more.
+async fn leave<T>(client: tokio::task::JoinHandle<T>) {
+    client.abort();
+    drop(client.await);
 }
 
 fn properties(interval_ms: u64) -> TableProperties {
@@ -482,6 +579,354 @@ async fn after_a_skip_the_loads_of_other_frames_are_there_and_those_of_the_skipp
     running.ingest.sync().await;
     machine.power_off(running, 1);
     // The second load's frame: each load was awaited, so each has one of its own.
+    damage(&machine, &frames(&machine)[1]);
+    skip_first_damage(&machine);
+    let again = machine.start().await;
+    assert_eq!(again.ids(), [1, 3, 4]);
+    assert_eq!((again.report.skipped, again.report.rows_given_up), (1, 1));
+    again.ingest.sync().await;
+    machine.power_off(again, 2);
+    assert_eq!(machine.start().await.ids(), [1, 3, 4], "and again after the next crash");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_a_prepared_load_goes_on_when_its_client_leaves() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let target = running.prepare("two", "VALUES (7, 'g')").await;
+    let held = machine.hold_syncs();
+    let ingest = Arc::clone(&running.ingest);
+    let client = tokio::spawn(async move { ingest.commit_prepared(DbId(1), &target).await });
+    running.log_is_busy().await;
+    leave(client).await;
+    drop(held);
+    until("it is visible", || running.status("two") == TransactionStatus::Visible).await;
+    until("its memory is free", || running.ingest.memory().in_groups() == 0).await;
+    assert_eq!(running.ids(), [7]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_of_a_prepared_load_goes_on_when_its_client_leaves() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let target = running.prepare("two", "VALUES (7, 'g')").await;
+    let held = machine.hold_syncs();
+    let ingest = Arc::clone(&running.ingest);
+    let client = tokio::spawn(async move { ingest.abort_prepared(DbId(1), &target, "User Abort").await });
+    running.log_is_busy().await;
+    leave(client).await;
+    drop(held);
+    until("it is aborted", || running.status("two") == TransactionStatus::Aborted).await;
+    drop(running.begin("two").expect("its label is free"));
+    until("its memory is free", || running.ingest.memory().in_groups() == 0).await;
+    running.ingest.flush_all().await;
+    assert_eq!(running.wal().live_bytes(), 0, "nothing holds the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pre_commit_goes_on_when_its_client_leaves_and_keeps_its_label() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let held = machine.hold_syncs();
+    let client = tokio::spawn({
+        let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+        let (reservation, rows) = (running.begin("two").unwrap(), running.rows("VALUES (7, 'g')"));
+        async move { ingest.prepare(&table, reservation, rows).await }
+    });
+    running.log_is_busy().await;
+    leave(client).await;
+    let again = running.begin("two").map(drop);
+    assert!(matches!(again, Err(IngestError::LabelUsed { .. })), "its rows may become durable: {again:?}");
+    drop(held);
+    until("it is prepared", || running.status("two") == TransactionStatus::Precommitted).await;
+    machine.power_off(running, 1);
+    let again = machine.start().await;
+    assert_eq!(again.report.prepared, 1);
+    let target = TwoPhaseTarget { txn: None, label: Some(Label::new("two").unwrap()) };
+    again.ingest.commit_prepared(DbId(1), &target).await.unwrap();
+    assert_eq!(again.ids(), [7]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_loads_of_a_dropped_table_give_their_memory_back() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let waiting = running.prepare("waiting", "VALUES (7, 'g')").await;
+    let committing = running.prepare("committing", "VALUES (8, 'h')").await;
+    assert!(running.ingest.memory().in_groups() > 0);
+    let held = machine.hold_syncs();
+    let ingest = Arc::clone(&running.ingest);
+    let client = tokio::spawn(async move { ingest.commit_prepared(DbId(1), &committing).await });
+    running.log_is_busy().await;
+    running.ingest.detach(TableId(1));
+    drop(held);
+    client.await.unwrap().unwrap();
+    assert_eq!(running.status("waiting"), TransactionStatus::Aborted);
+    assert_eq!(running.ingest.memory().in_groups(), 0);
+    let error = running.ingest.commit_prepared(DbId(1), &waiting).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("is already aborted. abort reason: the table was dropped"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_closed_refuses_whatever_comes_and_nobody_waits() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let target = running.prepare("two", "VALUES (7, 'g')").await;
+    running.wal().shutdown();
+    let sync = in_time("a sync load", running.load(false, running.rows("VALUES (1, 'a')"))).await.unwrap();
+    assert!(matches!(sync, Err(IngestError::ShuttingDown)), "{sync:?}");
+    let commit = tokio::spawn({
+        let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+        let (reservation, rows) = (running.begin("own").unwrap(), running.rows("VALUES (2, 'b')"));
+        async move { ingest.commit(&table, reservation, rows).await }
+    });
+    let commit = in_time("a commit", commit).await.unwrap();
+    assert!(matches!(commit, Err(IngestError::ShuttingDown)), "{commit:?}");
+    let truncated = in_time("a truncation", running.ingest.truncate(&running.table)).await;
+    assert!(matches!(truncated, Err(IngestError::ShuttingDown)), "{truncated:?}");
+    let prepared = in_time("a prepared load", running.ingest.commit_prepared(DbId(1), &target)).await;
+    assert!(matches!(prepared, Err(IngestError::ShuttingDown)), "{prepared:?}");
+    assert_eq!(running.status("two"), TransactionStatus::Precommitted, "it still waits");
+    assert_eq!(running.status("own"), TransactionStatus::Aborted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_too_large_for_the_log_is_refused_with_the_limit_and_the_table_goes_on() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let schema = Arc::clone(&running.table.def().schema);
+    let mut builder = BlockBuilder::new(&schema);
+    for id in 0..1024 {
+        builder.push_i32(0, id);
+        builder.push_text(1, &"x".repeat(1024));
+        builder.finish_row();
+    }
+    // Blocks share their bytes: this takes 1 MiB.
+    let block = builder.finish();
+    let rows = LoadRows::of_blocks(schema, vec![block; 1050]);
+    let reservation = running.begin("large").unwrap();
+    let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();
+    assert!(matches!(error, IngestError::TooLarge { .. }), "{error}");
+    for part in ["1073741824", "nothing of the load was kept", "large_load_bytes"] {
+        assert!(error.to_string().contains(part), "{part}: {error}");
+    }
+    drop(running.begin("large").expect("its label is free"));
+    running.group(false, "VALUES (1, 'a')").await.unwrap();
+    assert_eq!(running.ids(), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acknowledged_rows_of_a_group_that_fails_stay_in_the_log_and_the_next_start_commits_them() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let waiting = running.load(false, running.rows("VALUES (3, 'c')"));
+    until("it has joined", || running.ingest.open_groups() == 1).await;
+    let acknowledged = running.group(true, "VALUES (1, 'a')").await.unwrap();
+    running.load(true, running.bad_rows("VALUES (2, 'b')")).await.unwrap().unwrap();
+    in_time("SYNC", running.ingest.sync()).await;
+    assert!(matches!(waiting.await.unwrap(), Err(IngestError::BadBlock(_))));
+    assert_eq!(running.ids(), [0; 0]);
+    let info = running.ingest.transactions().by_id(acknowledged.txn).unwrap();
+    assert_ne!(info.status, TransactionStatus::Aborted, "its rows will be there");
+    running.ingest.flush_all().await;
+    assert!(running.wal().live_bytes() > 0, "the log keeps the rows");
+    running.ingest.shutdown().await;
+    drop(running);
+    assert_eq!(machine.start().await.ids(), [1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_load_leaves_no_data_file() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    for is_prepared in [false, true] {
+        let rows = running.file_rows("VALUES (1, 'a')").await;
+        assert_eq!(machine.data_files().await, 1);
+        let reservation = running.begin("one").unwrap();
+        running.wal().shutdown();
+        let outcome = if is_prepared {
+            running.ingest.prepare(&running.table, reservation, rows).await
+        } else {
+            running.ingest.commit(&running.table, reservation, rows).await
+        };
+        assert!(outcome.is_err());
+        assert_eq!(machine.data_files().await, 0);
+    }
+    let rows = running.file_rows("VALUES (1, 'a')").await;
+    running.load(false, rows).await.unwrap().unwrap_err();
+    assert_eq!(machine.data_files().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_files_stay_while_the_outcome_of_their_load_is_not_known() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let rows = running.file_rows("VALUES (1, 'a')").await;
+    let reservation = running.begin("one").unwrap();
+    machine.disk.fail_next_sync();
+    let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();
+    assert!(matches!(error, IngestError::WalFailed(_)), "{error}");
+    assert_eq!(machine.data_files().await, 1, "the next start may find the commit");
+}
+
+/// The log knows of data files by the commit only.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let load = running.load(true, running.file_rows("VALUES (1, 'a')").await);
+    until("it has joined", || running.ingest.open_groups() == 1).await;
+    running.ingest.sync().await;
+    assert!(load.await.unwrap().unwrap().version.is_some(), "answered after the commit");
+    machine.power_off(running, 1);
+    assert_eq!(machine.start().await.table.snapshot().rows(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shutdown_on_a_full_disk_ends_flushes_make_room_for_the_last_groups() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    for (number, label) in ["first", "second"].into_iter().enumerate() {
+        let rows = running.rows(&many_rows(number as i32 * 20_000, 20_000));
+        let reservation = running.begin(label).unwrap();
+        running.ingest.commit(&running.table, reservation, rows).await.unwrap();
+    }
+    assert!(running.wal().stats().segments > 1);
+    machine.disk.set_capacity(Some(0));
+    let mut acknowledged = 0;
+    for values in [many_rows(100_000, 10_000), format!("VALUES (2, '{}')", "x".repeat(50))] {
+        let rows = running.rows(&values).rows;
+        while running.group(true, &values).await.is_ok() {
+            acknowledged += rows;
+        }
+    }
+    assert!(acknowledged > 0);
+    in_time("the shutdown ends", running.ingest.shutdown()).await;
+    drop(running);
+    machine.disk.set_capacity(None);
+    let again = machine.start().await;
+    assert_eq!(again.table.snapshot().rows(), 40_000 + acknowledged);
+    assert_eq!(again.report.groups_finished, 0, "the shutdown committed them");
+}
+
+/// `VALUES` of so many rows with ids from `first`.
+fn many_rows(first: i32, count: i32) -> String {
+    let rows: Vec<String> =
+        (first..first + count).map(|id| format!("({id}, 'a name that takes some bytes')")).collect();
+    format!("VALUES {}", rows.join(", "))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_load_that_found_no_space_is_told_how_much_was_missing() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    machine.disk.set_capacity(Some(0));
+    let values = many_rows(0, 20_000);
+    let memory = running.rows(&values).memory_bytes();
+    let mut loads = Vec::new();
+    for number in 1..=2 {
+        loads.push(running.load(false, running.rows(&values)));
+        until("it has joined", || running.ingest.memory().in_groups() == number * memory).await;
+        until("the log has answered", || running.wal().is_idle()).await;
+    }
+    in_time("SYNC", running.ingest.sync()).await;
+    let second = loads.pop().unwrap().await.unwrap();
+    assert!(loads.pop().unwrap().await.unwrap().is_ok(), "there was space for the first");
+    let Err(IngestError::NoSpace { needed, available, .. }) = second else { panic!("{second:?}") };
+    assert!(needed > available, "{needed} bytes are needed and {available} are available");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_are_stored_although_their_storing_was_cut_off_once() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let reservation = running.begin("mine").unwrap();
+    let rows = running.rows("VALUES (1, 'a')");
+    let txn = running.ingest.commit(&running.table, reservation, rows).await.unwrap().txn;
+    machine.labels.stalls.store(true, Ordering::SeqCst);
+    let ingest = Arc::clone(&running.ingest);
+    let flush = tokio::spawn(async move { ingest.flush_all().await });
+    until("labels are being stored", || machine.labels.asked.load(Ordering::SeqCst) > 0).await;
+    leave(flush).await;
+    machine.labels.stalls.store(false, Ordering::SeqCst);
+    running.ingest.flush_all().await;
+    assert_eq!(machine.labels.kept.lock().unwrap().keys().collect::<Vec<_>>(), [&txn]);
+    let asked = machine.labels.asked.load(Ordering::SeqCst);
+    running.ingest.flush_all().await;
+    assert_eq!(machine.labels.asked.load(Ordering::SeqCst), asked, "each is stored once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_interval_zero_loads_gather_while_the_log_is_busy() {
+    for is_async in [false, true] {
+        let machine = Machine::new(properties(0));
+        let running = machine.start().await;
+        let held = machine.hold_syncs();
+        let first = running.load(false, running.rows("VALUES (0, 'x')"));
+        running.log_is_busy().await;
+        let one = running.ingest.memory().in_groups();
+        let mut others = Vec::new();
+        for id in 1..=9 {
+            others.push(running.load(is_async, running.rows(&format!("VALUES ({id}, 'x')"))));
+            until("it has joined", || running.ingest.memory().in_groups() == (id + 1) * one).await;
+        }
+        drop(held);
+        let first = in_time("the first", first).await.unwrap().unwrap();
+        let mut groups = BTreeSet::new();
+        for load in others {
+            groups.insert(in_time("the others", load).await.unwrap().unwrap().txn);
+        }
+        assert_eq!(groups.len(), 1, "async {is_async}");
+        assert!(!groups.contains(&first.txn));
+        until("all are visible", || running.ids() == (0..10).collect::<Vec<_>>()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_interval_zero_every_load_is_answered_also_when_groups_fail() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let loads: Vec<_> = (0..400)
+        .map(|id| {
+            let values = format!("VALUES ({id}, 'x')");
+            let is_bad = id % 7 == 3;
+            running.load(false, if is_bad { running.bad_rows(&values) } else { running.rows(&values) })
+        })
+        .collect();
+    let mut kept = 0;
+    for load in loads {
+        match in_time("an answer", load).await.unwrap() {
+            Ok(_) => kept += 1,
+            Err(error) => assert!(matches!(error, IngestError::BadBlock(_)), "{error}"),
+        }
+    }
+    assert_eq!(running.ids().len(), kept);
+    assert_eq!(running.ingest.open_groups(), 0);
+    in_time("one more", running.group(false, "VALUES (1000, 'x')")).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_waits_for_a_free_log_closes_although_its_table_got_an_interval() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let held = machine.hold_syncs();
+    let first = running.load(false, running.rows("VALUES (1, 'a')"));
+    running.log_is_busy().await;
+    let second = running.load(false, running.rows("VALUES (2, 'b')"));
+    until("it has joined", || running.ingest.open_groups() == 1).await;
+    let slow = TableDef { properties: properties(600_000), ..(*machine.def).clone() };
+    running.table.alter(Arc::new(slow)).await.unwrap();
+    drop(held);
+    in_time("the first", first).await.unwrap().unwrap();
+    in_time("the second", second).await.unwrap().unwrap();
+    assert_eq!(running.ids(), [1, 2]);
+}
+
+/// The frames of the machine's log: files and offsets.
+fn frames(machine: &Machine) -> Vec<(PathBuf, u64)> {
     let mut frames = Vec::new();
     let survey = tributary_wal::Survey::open(&machine.disk, &machine.wal_dirs[0]).unwrap();
     survey
@@ -491,16 +936,31 @@ async fn after_a_skip_the_loads_of_other_frames_are_there_and_those_of_the_skipp
             }
         })
         .unwrap();
-    drop(survey);
-    let (file, offset) = frames[1].clone();
-    let mut bytes = machine.disk.contents(&file).unwrap();
-    bytes[offset as usize + 40] ^= 1;
-    machine.disk.put(&file, bytes);
+    frames
+}
+
+fn damage(machine: &Machine, (file, offset): &(PathBuf, u64)) {
+    let mut bytes = machine.disk.contents(file).unwrap();
+    bytes[*offset as usize + 40] ^= 1;
+    machine.disk.put(file, bytes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_whose_commit_was_skipped_is_not_committed_again_when_its_rows_are_in_data_files() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    for id in 1..=2 {
+        running.group(true, &format!("VALUES ({id}, 'a')")).await.unwrap();
+        running.ingest.sync().await;
+    }
+    running.table.flush().await.unwrap().expect("rows were flushed");
+    running.group(true, "VALUES (3, 'c')").await.unwrap();
+    machine.power_off(running, 1);
+    // Each load and each commit has a frame of its own: the second one is the first group's commit.
+    damage(&machine, &frames(&machine)[1]);
     skip_first_damage(&machine);
     let again = machine.start().await;
-    assert_eq!(again.ids(), [1, 3, 4]);
-    assert_eq!((again.report.skipped, again.report.rows_given_up), (1, 1));
-    again.ingest.sync().await;
-    machine.power_off(again, 2);
-    assert_eq!(machine.start().await.ids(), [1, 3, 4], "and again after the next crash");
+    assert_eq!(again.table.snapshot().rows(), 3, "no row is there twice");
+    assert_eq!(again.ids(), [3], "a group that was open is committed");
+    assert_eq!((again.report.skipped, again.report.groups_finished), (1, 1));
 }

@@ -16,9 +16,10 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
-use sqlparser::ast::{SelectItem, SetExpr};
+use sqlparser::ast::{Expr, SelectItem, SetExpr};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_sql::SelectQuery;
 use tributary_types::{SqlError, TableSchema};
 
 /// A condition over the rows of a load.
@@ -96,22 +97,22 @@ impl QueryEngine {
         schema: &TableSchema,
         condition: &str,
     ) -> Result<RowFilter, SqlError> {
-        self.compile_source_filter(session, &schema.arrow(), condition)
+        let condition = tributary_sql::parse_expression(condition)?;
+        self.compile_source_filter(session, &schema.arrow(), &condition)
     }
 
     /// Compiles a condition over the columns of `source`.
     ///
     /// # Errors
-    /// As [`Self::compile_filter`].
+    /// Unknown columns, and whatever is no condition over one row.
     pub fn compile_source_filter(
         &self,
         session: &SessionView,
         source: &Schema,
-        condition: &str,
+        condition: &Expr,
     ) -> Result<RowFilter, SqlError> {
-        tributary_sql::parse_expression(condition)?;
         let schema = lower_case(source);
-        let (condition, _) = self.compile(session, &schema, &format!("IF({condition}\n, TRUE, FALSE)"))?;
+        let (condition, _) = self.compile(session, &schema, rewrite::fulfilled(condition.clone()))?;
         Ok(RowFilter { condition, schema })
     }
 
@@ -119,18 +120,18 @@ impl QueryEngine {
     /// (`columns` of a Stream Load, the select list of an HTTP Stream).
     ///
     /// # Errors
-    /// As [`Self::compile_filter`].
+    /// As [`Self::compile_source_filter`].
     pub fn compile_projection(
         &self,
         session: &SessionView,
         source: &Schema,
-        columns: &[(String, String)],
+        columns: &[(String, Expr)],
     ) -> Result<Projection, SqlError> {
         let source = lower_case(source);
         let mut compiled = Vec::with_capacity(columns.len());
         let mut fields = Vec::with_capacity(columns.len());
-        for (name, text) in columns {
-            let (expr, data_type) = self.compile(session, &source, text)?;
+        for (name, expr) in columns {
+            let (expr, data_type) = self.compile(session, &source, expr.clone())?;
             compiled.push(expr);
             fields.push(Field::new(name, data_type, true));
         }
@@ -141,27 +142,25 @@ impl QueryEngine {
         &self,
         session: &SessionView,
         schema: &SchemaRef,
-        text: &str,
+        expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
-        on_deep_stack(|| self.compile_here(session, schema, text))
+        on_deep_stack(|| self.compile_here(session, schema, expr))
     }
 
     fn compile_here(
         &self,
         session: &SessionView,
         schema: &SchemaRef,
-        text: &str,
+        expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
-        // Parsing it as an expression first makes sure that it is nothing more than one.
-        tributary_sql::parse_expression(text)?;
-        let query = tributary_sql::parse_query(&format!("SELECT {text}"))?;
+        let Some(query) = SelectQuery::of_rows(vec![vec![expr]]) else { return Err(not_one_expression()) };
         let global = |name: &str| self.global_variable(name);
         let environment = Environment { session, global: &global, params: Some(&[]) };
         let rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
-        let SetExpr::Select(mut select) = *rewritten.query.body else { return Err(not_one_expression(text)) };
+        let SetExpr::Select(mut select) = *rewritten.query.body else { return Err(not_one_expression()) };
         let expr = match select.projection.pop() {
             Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
-            _ => return Err(not_one_expression(text)),
+            _ => return Err(not_one_expression()),
         };
         self.compile_ast(session, schema, expr).map_err(|error| plan_error(&error))
     }
@@ -170,7 +169,7 @@ impl QueryEngine {
         &self,
         session: &SessionView,
         schema: &SchemaRef,
-        expr: sqlparser::ast::Expr,
+        expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
         let context = self.context(session, HashMap::new());
         let fields = DFSchema::try_from(Arc::clone(schema))?;
@@ -186,6 +185,6 @@ impl QueryEngine {
     }
 }
 
-fn not_one_expression(text: &str) -> SqlError {
-    SqlError::detail(tributary_types::ErrorCode::Unknown, format!("'{text}' is not one expression"))
+fn not_one_expression() -> SqlError {
+    SqlError::detail(tributary_types::ErrorCode::Unknown, "one expression is needed here")
 }

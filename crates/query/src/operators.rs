@@ -167,14 +167,31 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::new_transformed(Expr::Between(between), changed))
         }
         Expr::InList(InList { expr, list, negated }) => {
+            let (list, became_texts) = texts_among_texts(&expr, list, schema);
             let (expr, list, changed) = alike(*expr, list, schema);
             Ok(Transformed::new_transformed(
                 Expr::InList(InList { expr: Box::new(expr), list, negated }),
-                changed,
+                became_texts || changed,
             ))
         }
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// `t IN (1, 'abc')` of a text is a comparison of texts, as in Doris: as numbers 'abc' would be no
+/// value at all, and equal to nothing. What is no text in such a list becomes one.
+fn texts_among_texts(expr: &Expr, list: Vec<Expr>, schema: &DFSchema) -> (Vec<Expr>, bool) {
+    let kind_of = |expr: &Expr| expr.get_type(schema).ok().map(|data_type| kind(&data_type));
+    let kinds: Option<Vec<Kind>> = list.iter().map(kind_of).collect();
+    let Some(kinds) = kinds else { return (list, false) };
+    let is_other = |kind: &Kind| !matches!(kind, Kind::Text | Kind::Null);
+    if kind_of(expr) != Some(Kind::Text) || !kinds.contains(&Kind::Text) || !kinds.iter().any(is_other) {
+        return (list, false);
+    }
+    let text = |(item, kind)| {
+        if is_other(&kind) { functions::named("__text").call(vec![item]) } else { item }
+    };
+    (list.into_iter().zip(kinds).map(text).collect(), true)
 }
 
 /// A value and those it is compared with, all of one kind. Constants are converted to the value's

@@ -138,7 +138,7 @@ fn answered(
                 counts.rows += rows;
             });
         }
-        Some(Err(error)) if is_definite(&error) => {
+        Some(Err(error)) if error.says_nothing_was_kept() => {
             note!(world.trace, "refused", id, 0, "load {id}: {error}");
             world.count(|counts| counts.refused += 1);
             let checked = world.model.borrow_mut().refused(id);
@@ -155,11 +155,6 @@ fn answered(
             world.model.borrow_mut().unanswered(id);
         }
     }
-}
-
-/// Whether the error says that nothing was kept.
-const fn is_definite(error: &IngestError) -> bool {
-    !matches!(error, IngestError::Timeout { .. } | IngestError::WalFailed(_))
 }
 
 /// A label of few, so that they meet.

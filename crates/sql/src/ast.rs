@@ -6,6 +6,8 @@
 //! against a catalog.
 
 use sqlparser::ast as sp;
+use sqlparser::tokenizer::Location;
+use std::ops::ControlFlow;
 use tributary_types::{DataType, DefaultValue, Distribution, ErrorCode, SqlError, TableRef};
 
 pub use sqlparser::ast::Expr;
@@ -106,8 +108,69 @@ pub enum Statement {
 pub struct SelectQuery {
     pub ast: Box<sp::Query>,
     /// The whole statement as the client sent it, without a final `;`. The spans in `ast` (line and
-    /// column, both from 1) count from the beginning of this text.
+    /// column, both from 1) count from the beginning of this text. Empty when the query was made of
+    /// expressions; their spans still tell their order.
     pub text: String,
+}
+
+impl SelectQuery {
+    /// `SELECT a, b UNION ALL SELECT c, d …`, one SELECT a row; `None` without rows.
+    ///
+    /// The trees are taken as they are. To print and parse them instead would change them: sqlparser
+    /// escapes no backslash when it prints a text, so what was a text could come back as SQL.
+    #[must_use]
+    pub fn of_rows(rows: Vec<Vec<Expr>>) -> Option<Self> {
+        let Self { mut ast, .. } = crate::parse_query("SELECT 1").ok()?;
+        let sp::SetExpr::Select(template) = ast.body.as_ref().clone() else { return None };
+        let select = |row: Vec<Expr>| {
+            let projection = row.into_iter().map(sp::SelectItem::UnnamedExpr).collect();
+            sp::SetExpr::Select(Box::new(sp::Select { projection, ..(*template).clone() }))
+        };
+        // Pair by pair, so that the tree is no deeper than it must be.
+        let mut parts: Vec<sp::SetExpr> = rows.into_iter().map(select).collect();
+        while parts.len() > 1 {
+            let mut rest = parts.into_iter();
+            let pairs = std::iter::from_fn(|| rest.next().map(|left| union_all(left, rest.next())));
+            parts = pairs.collect();
+        }
+        ast.body = Box::new(parts.pop()?);
+        Some(Self { ast, text: String::new() })
+    }
+
+    /// How many `?` the query has.
+    #[must_use]
+    pub fn param_count(&self) -> usize {
+        placeholders(&self.ast).len()
+    }
+}
+
+fn union_all(left: sp::SetExpr, right: Option<sp::SetExpr>) -> sp::SetExpr {
+    let Some(right) = right else { return left };
+    sp::SetExpr::SetOperation {
+        left: Box::new(left),
+        op: sp::SetOperator::Union,
+        set_quantifier: sp::SetQuantifier::All,
+        right: Box::new(right),
+    }
+}
+
+/// The places of the `?` of a query, in the order of the text.
+#[must_use]
+pub fn placeholders(query: &sp::Query) -> Vec<Location> {
+    struct Find(Vec<Location>);
+    impl sp::Visitor for Find {
+        type Break = ();
+        fn pre_visit_value(&mut self, value: &sp::ValueWithSpan) -> ControlFlow<()> {
+            if matches!(value.value, sp::Value::Placeholder(_)) {
+                self.0.push(value.span.start);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut find = Find(Vec::new());
+    let _ = sp::Visit::visit(query, &mut find);
+    find.0.sort();
+    find.0
 }
 
 /// `INSERT [INTO] …` and `INSERT OVERWRITE TABLE …`.

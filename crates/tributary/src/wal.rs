@@ -105,7 +105,7 @@ fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         let mut view = View { names: &names, is_json: args.which.json, is_brief: args.brief };
         let extent = survey.walk(&mut |found| {
             if let Found::Damage(damage) = &found {
-                is_damaged |= damage.kind != DamageKind::TornTail;
+                is_damaged |= is_real(damage);
             }
             view.show(&found);
         })?;
@@ -284,6 +284,18 @@ struct Plan {
     next_txn: u64,
 }
 
+impl Plan {
+    /// Whether somebody has to decide. An unfinished write at the end was never acknowledged, and a
+    /// start cuts it.
+    fn is_real(&self) -> bool {
+        is_real(&self.damage)
+    }
+}
+
+fn is_real(damage: &Damage) -> bool {
+    damage.kind != DamageKind::TornTail
+}
+
 fn plans(survey: &Survey<'_>) -> Outcome<Vec<Plan>> {
     let mut plans: Vec<Plan> = Vec::new();
     let extent = survey.walk(&mut |found| match found {
@@ -327,9 +339,9 @@ fn repair(args: &RepairArgs) -> Outcome<ExitCode> {
             found_named = true;
             let repaired = survey.skip(&plan.damage, &backup)?;
             report(args, "skip", plan, &repaired, &names);
-            is_left |= plans.len() > 1;
+            is_left |= plans.iter().filter(|plan| plan.is_real()).count() > 1;
         } else {
-            is_left = true;
+            is_left |= plans.iter().any(Plan::is_real);
             plans.iter().for_each(|plan| propose(args, plan, &names));
         }
     }
@@ -345,6 +357,9 @@ fn propose(args: &RepairArgs, plan: &Plan, names: &TableNames) {
     let damage = &plan.damage;
     let file = damage.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut lines = damage_text(damage, names);
+    if !plan.is_real() {
+        return say(args, damage_json(damage), &lines);
+    }
     lines.push("  `--cut` would lose, besides what cannot be read and unless data files have it:".to_owned());
     lines.extend(losses_text(&plan.within, names));
     lines.extend(losses_text(&plan.behind, names));
@@ -393,6 +408,11 @@ fn loss_text(loss: &TableLoss) -> String {
         transactions.len(),
         shown.join(", ")
     );
+    if *commits > 0 {
+        text.push_str(
+            " (asynchronous rows that are kept and whose commit is not are committed again: doubled if data files have them)",
+        );
+    }
     for (count, what) in [
         (prepared, "prepared two-phase loads"),
         (aborts, "aborts (what they aborted waits again)"),

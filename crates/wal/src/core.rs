@@ -224,15 +224,13 @@ impl LogCore {
 
 pub(crate) fn stats_of(counters: &Counters, inventory: &Inventory) -> WalStats {
     let holdings = inventory.holdings();
-    let end = counters.end();
-    let released = counters.released();
     WalStats {
         segments: holdings.closed + 1,
         spare_segments: holdings.spares,
         bytes_total: holdings.closed_bytes + holdings.spare_bytes + counters.active_file_bytes.load(Relaxed),
-        live_bytes: end.0.saturating_sub(released.0),
-        end_lsn: end,
-        released_lsn: released,
+        live_bytes: counters.live_bytes(),
+        end_lsn: counters.end(),
+        released_lsn: counters.released(),
         fsyncs: counters.fsyncs.load(Relaxed),
         entries: counters.entries.load(Relaxed),
         bytes_written: counters.bytes_written.load(Relaxed),

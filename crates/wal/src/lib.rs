@@ -78,7 +78,7 @@ pub use self::core::LogCore;
 pub use disk::{Disk, DiskDir, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
 pub use entry::{Appended, Entry};
 pub use error::WalError;
-pub use log::Wal;
+pub use log::{Refused, Wal};
 pub use options::{FatalHook, WalOptions};
 pub use recovery::{Extent, Recovered, TornTail};
 pub use repair::{RepairError, Repaired, SKIPPED};

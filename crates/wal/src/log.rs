@@ -24,6 +24,7 @@ use crate::stats::{Counters, WalStats};
 use keeper::Keeper;
 use parking_lot::Mutex;
 use queue::{Queue, Submission};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -98,15 +99,23 @@ impl Wal {
     /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] comes in order; later
     /// submissions are tried anew. After an error of one submission others may succeed.
     pub fn submit(&self, entries: Vec<Entry>, done: Done) {
+        if let Some(refused) = self.offer(entries, done) {
+            refused.answer();
+        }
+    }
+
+    /// Like [`Wal::submit`], for callers that hold a lock which `done` takes too: what would be answered on the
+    /// calling thread is given back instead, to be answered when the lock is free.
+    pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Option<Refused> {
         let size = Size::of(&entries);
-        if !size.fits_a_frame() {
-            done(Err(WalError::TooLarge { bytes: size.payload_bytes, limit: FRAME_PAYLOAD_BYTES_MAX }));
-            return;
-        }
+        let fits = size.fits_a_frame();
         let submission = Submission::new(entries, size, done);
-        if let Some((submission, error)) = self.inner.shared.queue.push(submission) {
-            submission.answer(Err(error));
+        if !fits {
+            let error = WalError::TooLarge { bytes: size.payload_bytes, limit: FRAME_PAYLOAD_BYTES_MAX };
+            return Some(Refused { submission, error });
         }
+        let (submission, error) = self.inner.shared.queue.push(submission)?;
+        Some(Refused { submission, error })
     }
 
     /// Appends entries; they are durable on return.
@@ -118,7 +127,11 @@ impl Wal {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         // A caller that went away does not wait for the answer.
         self.submit(entries, Box::new(move |result| drop(sender.send(result))));
-        receiver.await.unwrap_or_else(|_| Err(self.inner.shared.queue.closed_reason()))
+        // Only a writer that has panicked answers nobody: whether the entries are in the log is unknown.
+        let shared = &self.inner.shared;
+        receiver
+            .await
+            .unwrap_or_else(|_| Err(shared.queue.failure().unwrap_or_else(|| writer::panicked(shared))))
     }
 
     /// Everything below `lsn` is no longer needed. Segments that end at or before it are recycled soon after,
@@ -145,6 +158,12 @@ impl Wal {
     #[must_use]
     pub fn stats(&self) -> WalStats {
         stats_of(&self.inner.shared.counters, &self.inner.shared.inventory)
+    }
+
+    /// Bytes of frames that are not released yet, as in [`Wal::stats`], for two looks at a number.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        self.inner.shared.counters.live_bytes()
     }
 
     /// The end of the log: everything before it is durable.
@@ -180,6 +199,26 @@ impl Wal {
 
 /// Called once with the outcome of a submission.
 pub type Done = Box<dyn FnOnce(Result<Appended, WalError>) + Send>;
+
+/// A submission that can never be written. Its `done` is still to be called.
+#[must_use = "whoever waits for the submission is told by `answer`"]
+pub struct Refused {
+    submission: Submission,
+    error: WalError,
+}
+
+impl Refused {
+    /// Calls the submission's `done` with the reason.
+    pub fn answer(self) {
+        self.submission.answer(Err(self.error));
+    }
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+    }
+}
 
 impl Inner {
     fn shutdown(&self) {

@@ -51,6 +51,12 @@ impl Counters {
         Lsn(self.released_lsn.load(Relaxed))
     }
 
+    pub(crate) fn live_bytes(&self) -> u64 {
+        // The end only grows: read last, it is never below what is released.
+        let released = self.released();
+        self.end().0.saturating_sub(released.0)
+    }
+
     /// Notes a release; returns up to where the log is released now.
     pub(crate) fn release(&self, lsn: Lsn) -> Lsn {
         let lsn = lsn.min(self.end());

@@ -8,6 +8,7 @@ use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
 use crate::sink::LoadSink;
 use futures::StreamExt;
+use sqlparser::ast::Value as SqlValue;
 use std::sync::Arc;
 use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
@@ -18,12 +19,15 @@ use tributary_ingest::{
 };
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ScalarValue;
-use tributary_sql::{Insert, InsertSource, SelectQuery, Value};
+use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
 use tributary_types::{DefaultValue, ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TxnId};
 
 /// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
 const WARNINGS_KEPT_MAX: usize = 64;
+
+/// So many rows with expressions are planned at once: a plan takes far more memory than a row.
+const ROWS_PER_QUERY: usize = 250;
 
 /// The plan of an INSERT … VALUES by its head, valid while the table's definition is this one.
 pub(super) struct PlannedInsert {
@@ -76,10 +80,10 @@ impl EngineSession {
         };
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(false) };
-        let mut builder = self.builder.take().unwrap_or_else(|| BlockBuilder::new(plan.target.schema()));
+        let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, target_def) = (Arc::clone(&plan.table), Arc::clone(&plan.def));
-        self.builder = Some(builder);
+        self.keep_builder(builder);
         let ValuesOutcome::Rows(decoded) = outcome? else { return Ok(false) };
         self.warnings.clear();
         let load = InsertLoad {
@@ -94,9 +98,13 @@ impl EngineSession {
         Ok(true)
     }
 
-    /// The session's builder; every decoder makes it one for its target.
+    /// A builder for the target; [`Self::keep_builder`] takes it back.
     pub(super) fn take_builder(&mut self, target: &Target) -> BlockBuilder {
-        self.builder.take().unwrap_or_else(|| BlockBuilder::new(target.schema()))
+        self.builder.take(&self.engine.builders, target.schema())
+    }
+
+    pub(super) fn keep_builder(&mut self, builder: BlockBuilder) {
+        self.builder.keep(builder, &self.engine.builders);
     }
 
     pub(super) fn traits(&self, bytes: usize) -> LoadTraits {
@@ -130,12 +138,9 @@ impl EngineSession {
         match insert.source {
             InsertSource::Values(rows) => {
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));
-                let query = values_query(&def, insert.columns.as_deref(), rows)?;
+                let rows = value_rows(&def, insert.columns.as_deref(), rows)?;
                 let options = self.insert_options();
-                let decoded = match query {
-                    Some(query) => self.decode_query(&query, params, &target, &options).await?,
-                    None => Decoded::default(),
-                };
+                let decoded = self.decode_rows(rows, params, &target, &options).await?;
                 let load = InsertLoad {
                     table,
                     target_def: def,
@@ -154,23 +159,35 @@ impl EngineSession {
         }
     }
 
-    /// The rows of a small query as blocks of the target.
-    async fn decode_query(
+    /// Rows of expressions as blocks of the target.
+    async fn decode_rows(
         &mut self,
-        query: &SelectQuery,
-        params: &[ScalarValue],
+        rows: Vec<Vec<Expr>>,
+        mut params: &[ScalarValue],
         target: &Target,
         options: &InsertOptions,
     ) -> Result<Decoded, SqlError> {
-        let mut result = self.engine.query.query(&self.view(), query, params).await?;
-        check_width(result.columns.len(), target)?;
+        // One time for the whole statement.
+        let view = self.view();
         let mut all = Decoded::default();
-        while let Some(batch) = result.stream.next().await {
-            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
-            let mut builder = self.take_builder(target);
-            let decoded = decode_batch(&batch, target, options, &mut builder);
-            self.builder = Some(builder);
-            append(&mut all, decoded?);
+        let mut rest = rows.into_iter().peekable();
+        while rest.peek().is_some() {
+            let Some(query) = SelectQuery::of_rows(rest.by_ref().take(ROWS_PER_QUERY).collect()) else {
+                break;
+            };
+            let own = match rest.peek() {
+                Some(_) => params.split_off(..query.param_count()).unwrap_or_default(),
+                None => params,
+            };
+            let mut result = self.engine.query.query(&view, &query, own).await?;
+            check_width(result.columns.len(), target)?;
+            while let Some(batch) = result.stream.next().await {
+                let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                let mut builder = self.take_builder(target);
+                let decoded = decode_batch(&batch, target, options, &mut builder);
+                self.keep_builder(builder);
+                append(&mut all, decoded?);
+            }
         }
         Ok(all)
     }
@@ -199,7 +216,7 @@ impl EngineSession {
                 Ok(batch) => {
                     let mut builder = self.take_builder(&target);
                     let decoded = decode_batch(&batch, &target, &options, &mut builder);
-                    self.builder = Some(builder);
+                    self.keep_builder(builder);
                     decoded
                 }
                 Err(error) => Err(error),
@@ -291,13 +308,7 @@ impl EngineSession {
 
     fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
         let ingest = &self.engine.ingest;
-        let route = table.with_def(|def| {
-            let properties = &def.properties;
-            let mode = tributary_ingest::route::effective_mode(traits.requested, properties);
-            let is_async = mode == GroupCommitMode::Async;
-            let available = if is_async { ingest.wal_available_bytes() } else { u64::MAX };
-            route(traits, properties, available)
-        });
+        let route = table.with_def(|def| route(traits, &def.properties, || ingest.wal_available_bytes()));
         match route {
             Route::Own(Some(reason)) => ingest.metrics().fell_back(reason),
             Route::GroupSync(Some(reason)) => ingest.metrics().switched(reason),
@@ -323,14 +334,17 @@ impl EngineSession {
             Route::Own(_) => {
                 let label_is_kept = label.is_some();
                 let label = label.unwrap_or_else(|| Label::of_insert(rand::random()));
-                let reservation = ingest
-                    .begin(&table.def(), label, label_is_kept, TransactionKind::Insert)
-                    .map_err(|error| {
-                    SqlError::detail(
-                        ErrorCode::Unknown,
-                        format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
-                    )
-                })?;
+                let begun = ingest.begin(&table.def(), label, label_is_kept, TransactionKind::Insert);
+                let reservation = match begun {
+                    Ok(reservation) => reservation,
+                    Err(error) => {
+                        table.discard(&rows.files).await;
+                        return Err(SqlError::detail(
+                            ErrorCode::Unknown,
+                            format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
+                        ));
+                    }
+                };
                 (ingest.commit(table, reservation, rows).await?, TransactionStatus::Visible)
             }
         };
@@ -429,7 +443,7 @@ fn check_width(found: usize, target: &Target) -> Result<(), SqlError> {
 }
 
 fn is_literal(value: &Value) -> bool {
-    use sqlparser::ast::{Expr, UnaryOperator};
+    use sqlparser::ast::UnaryOperator;
     match value {
         Value::Default => false,
         Value::Expr(Expr::Value(_)) => true,
@@ -450,56 +464,48 @@ fn is_single_row(query: &SelectQuery) -> bool {
     }
 }
 
-/// VALUES with expressions as a query whose result has the target's fields. `None`: no row.
-fn values_query(
+/// The rows of VALUES with one expression for each field of the target.
+fn value_rows(
     def: &TableDef,
     columns: Option<&[String]>,
     rows: Vec<Vec<Value>>,
-) -> Result<Option<SelectQuery>, SqlError> {
-    let defaults: Vec<String> = match columns {
-        None => def.schema.columns.iter().map(default_text).collect(),
+) -> Result<Vec<Vec<Expr>>, SqlError> {
+    let defaults: Vec<Expr> = match columns {
+        None => def.schema.columns.iter().map(default_of).collect::<Result<_, _>>()?,
         Some(names) => names
             .iter()
-            .map(|name| {
-                def.schema
-                    .index_of(name)
-                    .map_or("NULL".into(), |index| default_text(&def.schema.columns[index]))
+            .map(|name| match def.schema.index_of(name) {
+                Some(index) => default_of(&def.schema.columns[index]),
+                None => Ok(Expr::value(SqlValue::Null)),
             })
-            .collect(),
+            .collect::<Result<_, _>>()?,
     };
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        if !row.is_empty() && row.len() != defaults.len() {
+    let with_defaults = |(index, row): (usize, Vec<Value>)| {
+        if row.is_empty() {
+            return Ok(defaults.clone());
+        }
+        if row.len() != defaults.len() {
             return Err(SqlError::detail(
                 ErrorCode::ColumnCountMismatch,
-                format!("Column count doesn't match value count at row {}", number + 1),
+                format!("Column count doesn't match value count at row {}", index + 1),
             ));
         }
-        let cells: Vec<String> = if row.is_empty() {
-            defaults.clone()
-        } else {
-            row.iter()
-                .zip(&defaults)
-                .map(|(value, default)| match value {
-                    Value::Default => default.clone(),
-                    Value::Expr(expr) => expr.to_string(),
-                })
-                .collect()
-        };
-        text.push_str(if number == 0 { "SELECT " } else { " UNION ALL SELECT " });
-        text.push_str(&cells.join(", "));
-    }
-    tributary_sql::parse_query(&text).map(Some)
+        let cells = row.into_iter().zip(&defaults).map(|(value, default)| match value {
+            Value::Default => default.clone(),
+            Value::Expr(expr) => expr,
+        });
+        Ok(cells.collect())
+    };
+    rows.into_iter().enumerate().map(with_defaults).collect()
 }
 
-fn default_text(column: &tributary_types::ColumnDef) -> String {
+fn default_of(column: &tributary_types::ColumnDef) -> Result<Expr, SqlError> {
     match &column.default {
-        None | Some(DefaultValue::Null) => "NULL".to_owned(),
-        Some(DefaultValue::Literal(text)) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''")),
-        Some(DefaultValue::CurrentTimestamp { scale }) => format!("now({scale})"),
-        Some(DefaultValue::CurrentDate) => "curdate()".to_owned(),
+        None | Some(DefaultValue::Null) => Ok(Expr::value(SqlValue::Null)),
+        Some(DefaultValue::Literal(text)) => Ok(Expr::value(SqlValue::SingleQuotedString(text.clone()))),
+        Some(DefaultValue::CurrentTimestamp { scale }) => {
+            tributary_sql::parse_expression(&format!("now({scale})"))
+        }
+        Some(DefaultValue::CurrentDate) => tributary_sql::parse_expression("curdate()"),
     }
 }

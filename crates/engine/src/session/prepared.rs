@@ -135,7 +135,7 @@ impl EngineSession {
             long_data: params.long_data(),
         };
         let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
-        self.builder = Some(builder);
+        self.keep_builder(builder);
         let decoded = decoded?;
         let bytes = params.values().len();
         self.warnings.clear();

@@ -118,7 +118,7 @@ impl EngineSession {
                 }))
             }
             SetValue::Expr(expr) => {
-                let query = tributary_sql::parse_query(&format!("SELECT {expr}"))?;
+                let Some(query) = SelectQuery::of_rows(vec![vec![*expr]]) else { return Ok(None) };
                 self.first_value(&query, params).await
             }
         }

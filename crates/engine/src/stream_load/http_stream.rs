@@ -6,14 +6,15 @@
 
 use super::{LoadRequest, body_size, plan_error};
 use crate::engine::Engine;
-use crate::stream_load::reader::{Mapping, RowReader};
+use crate::stream_load::reader::{MappedColumn, Mapping, RowReader};
 use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Query, Select, SelectItem, SetExpr, TableFactor, Value as SqlValue,
+    Expr, FunctionArg, FunctionArgExpr, Ident, Query, Select, SelectItem, SetExpr, TableFactor,
+    Value as SqlValue,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_decode::CsvOptions;
-use tributary_http::{ColumnMapping, Compression, HttpStreamRequest, LoadAnswer, LoadBody};
+use tributary_http::{Compression, HttpStreamRequest, LoadAnswer, LoadBody};
 use tributary_ingest::Source;
 use tributary_sql::{Insert, InsertSource, Statement};
 use tributary_types::{ErrorCode, Label, SqlError};
@@ -22,9 +23,9 @@ use tributary_types::{ErrorCode, Label, SqlError};
 struct StreamStatement {
     insert: Insert,
     properties: BTreeMap<String, String>,
-    /// `(target column or None, expression)`; `None`: `SELECT *`.
-    items: Option<Vec<String>>,
-    where_expr: Option<String>,
+    /// The select list; `None`: `SELECT *`.
+    items: Option<Vec<Expr>>,
+    where_expr: Option<Expr>,
 }
 
 impl Engine {
@@ -81,7 +82,7 @@ impl Engine {
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: None,
-                source_where: statement.where_expr.as_deref(),
+                source_where: statement.where_expr.as_ref(),
             };
             RowReader::new(engine, &table.def(), &mapping, options)
         };
@@ -92,7 +93,7 @@ impl Engine {
 impl StreamStatement {
     /// The statement's select list as the header `columns` would say it: the body's fields `c1`,
     /// `c2`, … and one expression for each target column.
-    fn mapping(&self, def: &tributary_types::TableDef) -> Result<Option<Vec<ColumnMapping>>, SqlError> {
+    fn mapping(&self, def: &tributary_types::TableDef) -> Result<Option<Vec<MappedColumn>>, SqlError> {
         let targets: Vec<String> = match &self.insert.columns {
             Some(names) => names.clone(),
             None => def.schema.columns.iter().map(|column| column.name.clone()).collect(),
@@ -101,15 +102,15 @@ impl StreamStatement {
             if self.insert.columns.is_none() && self.where_expr.is_none() {
                 return Ok(None);
             }
-            let plain = |name: &String| ColumnMapping { name: name.clone(), expr: None };
+            let plain = |name: &String| MappedColumn { name: name.clone(), expr: None };
             if self.where_expr.is_none() {
                 return Ok(Some(targets.iter().map(plain).collect()));
             }
             let fields =
-                (1..=targets.len()).map(|number| ColumnMapping { name: format!("c{number}"), expr: None });
-            let computed = targets.iter().enumerate().map(|(index, name)| ColumnMapping {
+                (1..=targets.len()).map(|number| MappedColumn { name: format!("c{number}"), expr: None });
+            let computed = targets.iter().enumerate().map(|(index, name)| MappedColumn {
                 name: name.clone(),
-                expr: Some(format!("`c{}`", index + 1)),
+                expr: Some(Expr::Identifier(Ident::new(format!("c{}", index + 1)))),
             });
             return Ok(Some(fields.chain(computed).collect()));
         };
@@ -126,7 +127,7 @@ impl StreamStatement {
         let computed = targets
             .iter()
             .zip(items)
-            .map(|(name, expr)| ColumnMapping { name: name.clone(), expr: Some(expr.clone()) });
+            .map(|(name, expr)| MappedColumn { name: name.clone(), expr: Some(expr.clone()) });
         Ok(Some(computed.collect()))
     }
 }
@@ -158,7 +159,7 @@ fn understand(sql: &str) -> Result<StreamStatement, SqlError> {
                 .iter()
                 .map(|item| match item {
                     SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-                        Ok(expr.to_string())
+                        Ok(expr.clone())
                     }
                     other => Err(refused(format!(
                         "`{other}` is not supported in the select list of an HTTP Stream"
@@ -167,7 +168,7 @@ fn understand(sql: &str) -> Result<StreamStatement, SqlError> {
                 .collect::<Result<Vec<_>, _>>()?,
         )
     };
-    let where_expr = select.selection.as_ref().map(ToString::to_string);
+    let where_expr = select.selection.clone();
     Ok(StreamStatement { properties, items, where_expr, insert: *insert })
 }
 

@@ -7,6 +7,7 @@ use super::plan_error;
 use crate::engine::Engine;
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
+use sqlparser::ast::{Expr, Ident};
 use std::sync::Arc;
 use tributary_decode::{
     Block, BlockBuilder, Counts, CsvDecoder, CsvOptions, CsvStrings, InsertOptions, Reject, Target,
@@ -16,13 +17,29 @@ use tributary_http::ColumnMapping;
 use tributary_query::{Projection, RowFilter};
 use tributary_types::{SqlError, TableDef};
 
+/// A field of the body, or a column and the expression that gives its values.
+#[derive(Clone, Debug)]
+pub(super) struct MappedColumn {
+    pub name: String,
+    pub expr: Option<Expr>,
+}
+
+/// The entries of the header `columns`, with their expressions parsed.
+pub(super) fn mapped(columns: &[ColumnMapping]) -> Result<Vec<MappedColumn>, SqlError> {
+    let mapped = |column: &ColumnMapping| {
+        let expr = column.expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
+        Ok(MappedColumn { name: column.name.clone(), expr })
+    };
+    columns.iter().map(mapped).collect()
+}
+
 /// The headers `columns` and `where`.
 pub(super) struct Mapping<'a> {
-    pub columns: Option<&'a [ColumnMapping]>,
+    pub columns: Option<&'a [MappedColumn]>,
     /// A condition on the columns' final values.
     pub where_expr: Option<&'a str>,
     /// A condition on the fields of the body, for computed columns.
-    pub source_where: Option<&'a str>,
+    pub source_where: Option<&'a Expr>,
 }
 
 /// Reads the rows of one body.
@@ -42,8 +59,8 @@ enum Fields {
 struct Computed {
     strings: CsvStrings,
     /// Target columns and their expressions.
-    targets: Vec<(String, String)>,
-    source_where: Option<String>,
+    targets: Vec<(String, Expr)>,
+    source_where: Option<Expr>,
     /// Planned when the fields are known.
     plan: Option<(Projection, Option<RowFilter>)>,
     target: Target,
@@ -165,7 +182,7 @@ impl RowReader {
 }
 
 fn direct(engine: &Engine, target: Target, options: CsvOptions) -> Result<Fields, SqlError> {
-    let builder = engine.builders.take().unwrap_or_else(|| BlockBuilder::new(target.schema()));
+    let builder = engine.builders.take(target.schema());
     Ok(Fields::Direct(Box::new(CsvDecoder::with_builder(target, options, builder)?)))
 }
 
@@ -181,8 +198,8 @@ impl Computed {
     fn new(
         engine: &Engine,
         def: &Arc<TableDef>,
-        columns: &[ColumnMapping],
-        source_where: Option<&str>,
+        columns: &[MappedColumn],
+        source_where: Option<&Expr>,
         options: CsvOptions,
     ) -> Result<Self, SqlError> {
         let fields: Vec<String> =
@@ -190,12 +207,12 @@ impl Computed {
         let is_derived = |name: &str| {
             columns.iter().any(|column| column.expr.is_some() && column.name.eq_ignore_ascii_case(name))
         };
-        let mut targets: Vec<(String, String)> = Vec::new();
+        let mut targets: Vec<(String, Expr)> = Vec::new();
         for column in columns {
             match &column.expr {
                 Some(expr) => targets.push((column.name.clone(), expr.clone())),
                 None if def.schema.index_of(&column.name).is_some() && !is_derived(&column.name) => {
-                    targets.push((column.name.clone(), format!("`{}`", column.name.replace('`', "``"))));
+                    targets.push((column.name.clone(), Expr::Identifier(Ident::new(&column.name))));
                 }
                 None => {}
             }
@@ -211,7 +228,7 @@ impl Computed {
         let mut computed = Self {
             strings,
             targets,
-            source_where: source_where.map(str::to_owned),
+            source_where: source_where.cloned(),
             plan: None,
             target,
             options: insert,
@@ -233,8 +250,8 @@ impl Computed {
         let projection = engine.query.compile_projection(&engine.view(), &source, &self.targets)?;
         let filter = self
             .source_where
-            .as_deref()
-            .map(|text| engine.query.compile_source_filter(&engine.view(), &source, text))
+            .as_ref()
+            .map(|condition| engine.query.compile_source_filter(&engine.view(), &source, condition))
             .transpose()?;
         self.plan = Some((projection, filter));
         Ok(())

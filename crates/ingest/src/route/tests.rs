@@ -3,6 +3,15 @@ use GroupCommitMode::{Async, Off, Sync};
 
 const ROOM: u64 = 1000;
 
+fn room() -> u64 {
+    ROOM
+}
+
+/// Where the answer does not depend on it.
+fn unasked() -> u64 {
+    panic!("the space of the log is nothing to this load")
+}
+
 fn table(mode: GroupCommitMode) -> TableProperties {
     TableProperties { group_commit_mode: mode, ..TableProperties::default() }
 }
@@ -23,7 +32,7 @@ fn the_clients_mode_is_stronger_than_the_tables() {
         (Some(Async), Sync, Route::GroupAsync),
     ];
     for (requested, of_table, expected) in cases {
-        assert_eq!(route(&load(requested), &table(of_table), ROOM), expected, "{requested:?} on {of_table}");
+        assert_eq!(route(&load(requested), &table(of_table), room), expected, "{requested:?} on {of_table}");
     }
 }
 
@@ -41,18 +50,18 @@ fn each_condition_of_the_manual_makes_the_load_its_own_transaction() {
         (LoadTraits { body: Body::Known(0), ..plain }, Fallback::EmptyBody),
     ];
     for (load, expected) in cases {
-        assert_eq!(route(&load, &table(Off), ROOM), Route::Own(Some(expected)));
+        assert_eq!(route(&load, &table(Off), unasked), Route::Own(Some(expected)));
         let off = LoadTraits { requested: Some(Off), ..load };
-        assert_eq!(route(&off, &table(Async), ROOM), Route::Own(None), "nothing to fall back from");
+        assert_eq!(route(&off, &table(Async), unasked), Route::Own(None), "nothing to fall back from");
     }
     let heavy = TableProperties { light_schema_change: false, ..table(Off) };
-    assert_eq!(route(&plain, &heavy, ROOM), Route::Own(Some(Fallback::HeavySchema)));
+    assert_eq!(route(&plain, &heavy, unasked), Route::Own(Some(Fallback::HeavySchema)));
 }
 
 #[test]
 fn an_insert_of_no_known_bytes_is_no_empty_body() {
     let insert = LoadTraits::plain(Source::Insert, Some(Sync), Body::Known(0));
-    assert_eq!(route(&insert, &table(Off), ROOM), Route::GroupSync(None));
+    assert_eq!(route(&insert, &table(Off), unasked), Route::GroupSync(None));
 }
 
 #[test]
@@ -67,8 +76,8 @@ fn an_async_load_is_answered_as_sync_when_the_log_may_not_hold_it() {
     ];
     for (body, available, expected) in cases {
         let load = LoadTraits { body, ..load(Some(Async)) };
-        assert_eq!(route(&load, &table(Off), available), expected, "{body:?} of {available}");
+        assert_eq!(route(&load, &table(Off), || available), expected, "{body:?} of {available}");
     }
     let sync = LoadTraits { body: Body::Unknown, ..load(Some(Sync)) };
-    assert_eq!(route(&sync, &table(Off), 0), Route::GroupSync(None), "sync needs no switch");
+    assert_eq!(route(&sync, &table(Off), unasked), Route::GroupSync(None), "sync needs no switch");
 }

@@ -80,7 +80,8 @@ impl Connection {
             COM_SET_OPTION => self.set_option(packet)?,
             COM_STMT_RESET => {
                 let id = self.fields(packet).u32("the statement's id is missing").map_err(SqlError::from)?;
-                self.statements.get(id, "RESET")?.reset();
+                self.statements.get(id, "RESET")?;
+                self.statements.reset(id);
                 self.ok();
             }
             COM_STMT_FETCH => self.fetch(packet)?,
@@ -122,7 +123,7 @@ impl Connection {
             complete(&mut writer).await
         };
         let outcome = flatten(guard::guarded(run, out).await);
-        statement.reset();
+        self.statements.reset(id);
         outcome?;
         self.settle();
         Ok(())

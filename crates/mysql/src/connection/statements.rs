@@ -7,10 +7,15 @@ use crate::wire::cursor::Cursor;
 use std::collections::{BTreeMap, HashMap};
 use tributary_types::{ErrorCode, SqlError};
 
+/// What a value of long data takes besides its bytes: a client may send very many empty ones.
+const LONG_VALUE_OVERHEAD_BYTES: usize = 64;
+
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     last_id: u32,
     by_id: HashMap<u32, Statement>,
+    /// The sum over all statements.
+    long_data_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -19,6 +24,8 @@ pub(super) struct Statement {
     /// As the client bound them last; empty before the first execution.
     types: Vec<ParamType>,
     long_data: BTreeMap<u16, Vec<u8>>,
+    /// What `long_data` takes.
+    long_data_bytes: usize,
     /// What went wrong with long data, which has no answer of its own: the next execution says it.
     long_data_error: Option<SqlError>,
 }
@@ -39,12 +46,14 @@ impl Statements {
     }
 
     pub(super) fn remove(&mut self, id: u32) -> bool {
+        self.reset(id);
         self.by_id.remove(&id).is_some()
     }
 
     /// Forgets all; ids go on.
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
+        self.long_data_bytes = 0;
     }
 
     /// # Errors
@@ -58,18 +67,34 @@ impl Statements {
         })
     }
 
-    /// `COM_STMT_SEND_LONG_DATA`: a piece of a parameter's value. Never answered.
+    /// `COM_STMT_SEND_LONG_DATA`: a piece of a parameter's value. Never answered. All statements of the
+    /// connection together may have `max_bytes` of it.
     pub(super) fn add_long_data(&mut self, payload: &[u8], max_bytes: usize) {
         let mut fields = Cursor::new(payload);
         let (Ok(id), Ok(index)) = (fields.u32("statement id"), fields.u16("parameter")) else { return };
         if let Some(statement) = self.by_id.get_mut(&id) {
-            statement.add_long_data(index, fields.rest(), max_bytes);
+            let others = self.long_data_bytes - statement.long_data_bytes;
+            statement.add_long_data(index, fields.rest(), others, max_bytes);
+            self.long_data_bytes = others + statement.long_data_bytes;
+        }
+    }
+
+    /// Forgets a statement's long data, after an execution or by `COM_STMT_RESET`.
+    pub(super) fn reset(&mut self, id: u32) {
+        if let Some(statement) = self.by_id.get_mut(&id) {
+            self.long_data_bytes -= statement.long_data_bytes;
+            statement.clear_long_data();
+            statement.long_data_error = None;
         }
     }
 }
 
 impl Statement {
-    fn add_long_data(&mut self, index: u16, piece: &[u8], max_bytes: usize) {
+    /// `others`: what the long data of the connection's other statements takes.
+    fn add_long_data(&mut self, index: u16, piece: &[u8], others: usize, max_bytes: usize) {
+        if self.long_data_error.is_some() {
+            return;
+        }
         if index >= self.param_count {
             self.long_data_error = Some(SqlError::new(
                 ErrorCode::MalformedPacket,
@@ -77,25 +102,28 @@ impl Statement {
             ));
             return;
         }
-        let total: usize = self.long_data.values().map(Vec::len).sum();
-        if total + piece.len() > max_bytes {
+        let overhead = if self.long_data.contains_key(&index) { 0 } else { LONG_VALUE_OVERHEAD_BYTES };
+        let bytes = self.long_data_bytes + overhead + piece.len();
+        if others + bytes > max_bytes {
+            // The next execution fails whatever it has.
+            self.clear_long_data();
             self.long_data_error = Some(SqlError::new(
                 ErrorCode::PacketTooLarge,
                 format!(
                     "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
-                     'max_allowed_packet' bytes: {} bytes, the limit is {max_bytes}",
-                    total + piece.len()
+                     'max_allowed_packet' bytes: {bytes} bytes and {others} of other statements of this \
+                     connection, the limit for all is {max_bytes}; execute, reset or close those first"
                 ),
             ));
             return;
         }
         self.long_data.entry(index).or_default().extend_from_slice(piece);
+        self.long_data_bytes = bytes;
     }
 
-    /// Forgets long data, after an execution or by `COM_STMT_RESET`.
-    pub(super) fn reset(&mut self) {
+    fn clear_long_data(&mut self) {
         self.long_data.clear();
-        self.long_data_error = None;
+        self.long_data_bytes = 0;
     }
 
     /// The parameters of an execution, from what follows the fixed fields of its packet.
@@ -104,7 +132,6 @@ impl Statement {
     /// The packet is malformed, no types were ever bound, or an earlier piece of long data failed.
     pub(super) fn params<'a>(&'a mut self, mut fields: Cursor<'a>) -> Result<Params<'a>, SqlError> {
         if let Some(error) = self.long_data_error.take() {
-            self.long_data.clear();
             return Err(error);
         }
         let mut types_changed = false;
@@ -173,8 +200,44 @@ mod tests {
         let statement = statements.get(1, "EXECUTE").unwrap();
         let params = statement.params(Cursor::new(&[0, 1, 3, 0, 252, 0, 7, 0, 0, 0])).unwrap();
         assert_eq!(params.long_data()[&1], b"abcdef");
-        statement.reset();
+        statements.reset(1);
+        let statement = statements.get(1, "EXECUTE").unwrap();
         assert!(statement.params(Cursor::new(&[0, 0])).unwrap().long_data().is_empty());
+    }
+
+    #[test]
+    fn all_statements_of_a_connection_share_one_limit_of_long_data() {
+        let mut statements = statement(1);
+        assert_eq!(statements.next_id(), 2);
+        statements.insert(2, 2);
+        let limit = 1000;
+        statements.add_long_data(&[&b"\x01\0\0\0\0\0"[..], &[b'x'; 700]].concat(), limit);
+        statements.add_long_data(&[&b"\x02\0\0\0\0\0"[..], &[b'x'; 100]].concat(), limit);
+        statements.add_long_data(&[&b"\x02\0\0\0\x01\0"[..], &[b'x'; 100]].concat(), limit);
+        let error = statements.get(2, "EXECUTE").unwrap().params(Cursor::new(&[])).unwrap_err();
+        assert_eq!(error.code, ErrorCode::PacketTooLarge);
+        assert!(error.message.contains("328 bytes and 764 of other statements"), "{error}");
+        // What failed holds nothing any more, and what was executed, reset or closed neither.
+        assert_eq!(statements.long_data_bytes, 764);
+        statements.add_long_data(&[&b"\x02\0\0\0\0\0"[..], &[b'x'; 100]].concat(), limit);
+        assert_eq!(statements.long_data_bytes, 928);
+        statements.reset(1);
+        assert_eq!(statements.long_data_bytes, 164);
+        statements.remove(2);
+        assert_eq!(statements.long_data_bytes, 0);
+        statements.add_long_data(b"\x01\0\0\0\0\0abc", limit);
+        statements.clear();
+        assert_eq!(statements.long_data_bytes, 0);
+    }
+
+    #[test]
+    fn empty_values_of_long_data_count_too() {
+        let mut statements = statement(u16::MAX);
+        for index in 0..1000_u16 {
+            statements.add_long_data(&[&b"\x01\0\0\0"[..], &index.to_le_bytes()].concat(), 10_000);
+        }
+        let error = statements.get(1, "EXECUTE").unwrap().params(Cursor::new(&[])).unwrap_err();
+        assert_eq!(error.code, ErrorCode::PacketTooLarge);
     }
 
     #[test]

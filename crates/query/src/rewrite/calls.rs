@@ -9,6 +9,8 @@ use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, Ident, ObjectName, OrderByExpr, Value,
 };
+use std::collections::HashSet;
+use std::sync::LazyLock;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Functions of one or more texts, under the name that computes them.
@@ -110,6 +112,20 @@ const NUMERIC_AGGREGATES: [(&str, &str); 13] = [
 
 fn lookup<'a>(table: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
     table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+/// Whether a call makes one value of many rows. With OVER it makes one for each row.
+pub(super) fn is_aggregate(function: &Function) -> bool {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let all = datafusion::functions_aggregate::all_default_aggregate_functions();
+        let names = all.iter().flat_map(|function| {
+            std::iter::once(function.name()).chain(function.aliases().iter().map(String::as_str))
+        });
+        names.map(str::to_lowercase).collect()
+    });
+    let name = last_name(&function.name);
+    let renamed = lookup(&NUMERIC_AGGREGATES, &name).or_else(|| lookup(&RENAMED, &name)).unwrap_or(&name);
+    function.over.is_none() && (renamed == "group_concat" || NAMES.contains(renamed))
 }
 
 impl Rewriter<'_> {

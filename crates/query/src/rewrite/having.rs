@@ -1,29 +1,10 @@
 //! HAVING without groups: MySQL filters rows with it, after the select list has been named.
 
+use super::calls;
 use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Select, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
+    BinaryOperator, Expr, GroupByExpr, Query, Select, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
-
-/// Functions that make one value of many rows.
-const AGGREGATES: [&str; 16] = [
-    "any_value",
-    "approx_distinct",
-    "avg",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "count",
-    "group_concat",
-    "max",
-    "median",
-    "min",
-    "ndv",
-    "std",
-    "stddev",
-    "sum",
-    "variance",
-];
 
 /// Makes the HAVING of a SELECT without GROUP BY and without aggregates a part of its WHERE.
 /// Names of the select list mean what they stand for there.
@@ -55,22 +36,31 @@ pub(super) fn move_to_where(select: &mut Select) {
     });
 }
 
+/// Whether there is an aggregate outside of subqueries.
 fn aggregates(part: &impl Visit) -> bool {
-    struct Find;
+    struct Find {
+        subqueries: usize,
+    }
     impl Visitor for Find {
         type Break = ();
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.subqueries += 1;
+            ControlFlow::Continue(())
+        }
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.subqueries -= 1;
+            ControlFlow::Continue(())
+        }
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match expr {
-                Expr::Function(call)
-                    if AGGREGATES.contains(&call.name.to_string().to_lowercase().as_str()) =>
-                {
+                Expr::Function(call) if self.subqueries == 0 && calls::is_aggregate(call) => {
                     ControlFlow::Break(())
                 }
                 _ => ControlFlow::Continue(()),
             }
         }
     }
-    part.visit(&mut Find).is_break()
+    part.visit(&mut Find { subqueries: 0 }).is_break()
 }
 
 struct Substitute {

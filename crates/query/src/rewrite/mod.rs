@@ -18,7 +18,7 @@ use datafusion::common::ScalarValue;
 use sqlparser::ast::{
     Expr, GroupByExpr, GroupByWithModifier, Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName,
     ObjectNamePart, Offset, OffsetRows, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableAlias, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
 };
 use sqlparser::tokenizer::Location;
 use std::collections::{HashMap, HashSet};
@@ -59,7 +59,7 @@ pub struct Environment<'a> {
 pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Result<Rewritten, SqlError> {
     let mut query = query.clone();
     let titles = titles::of(&query, text);
-    let placeholders = placeholder_order(&query);
+    let placeholders = tributary_sql::placeholders(&query);
     if let Some(params) = environment.params
         && params.len() != placeholders.len()
     {
@@ -86,22 +86,10 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
     }
 }
 
-/// The places of `?` in the order of the text.
-fn placeholder_order(query: &Query) -> Vec<Location> {
-    struct Find(Vec<Location>);
-    impl Visitor for Find {
-        type Break = ();
-        fn pre_visit_value(&mut self, value: &sqlparser::ast::ValueWithSpan) -> ControlFlow<()> {
-            if matches!(value.value, Value::Placeholder(_)) {
-                self.0.push(value.span.start);
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut find = Find(Vec::new());
-    let _ = query.visit(&mut find);
-    find.0.sort();
-    find.0
+/// TRUE where the condition is true, FALSE where it is not or is NULL.
+pub fn fulfilled(condition: Expr) -> Expr {
+    let truth = |value| ast::value(Value::Boolean(value));
+    ast::call("if", vec![condition, truth(true), truth(false)])
 }
 
 struct Rewriter<'a> {
@@ -196,7 +184,8 @@ impl VisitorMut for Rewriter<'_> {
             return ControlFlow::Break(SqlError::detail(
                 ErrorCode::Unknown,
                 format!(
-                    "subqueries and BETWEEN nest deeper than {SUBQUERY_DEPTH_MAX} levels; use WITH or joins"
+                    "subqueries and BETWEEN nest deeper than {SUBQUERY_DEPTH_MAX} levels; \
+                     write BETWEEN as >= and <=, and subqueries as WITH or joins"
                 ),
             ));
         }

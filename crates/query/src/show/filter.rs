@@ -23,8 +23,7 @@ impl QueryEngine {
             }
             Some(ShowFilter::Where(condition)) => {
                 let batch = grid.batch().map_err(|error| plan_error(&error.into()))?;
-                let filter =
-                    self.compile_source_filter(session, batch.schema_ref(), &condition.to_string())?;
+                let filter = self.compile_source_filter(session, batch.schema_ref(), condition)?;
                 let kept = filter.evaluate(&batch)?;
                 let mut index = 0;
                 grid.retain(|_| {

@@ -12,7 +12,7 @@ use tributary_query::{
     Namespace, ProcessRow, QueryEngine, QueryOptions, QueryResult, ResultColumn, ScalarValue, ServerFacts,
     SessionView,
 };
-use tributary_sql::{InsertSource, Statement, Value};
+use tributary_sql::{Expr, InsertSource, SelectQuery, Statement, Value};
 use tributary_table::{Publication, StoreOptions, Table, TableStore};
 use tributary_types::{DbId, ErrorCode, Lsn, SqlError, TableId, Version};
 
@@ -111,11 +111,11 @@ impl Server {
                 return Ok(None);
             }
             Statement::Insert(insert) => {
-                let text = match &insert.source {
-                    InsertSource::Query(query) => query.text.clone(),
-                    InsertSource::Values(rows) => values_query(rows),
+                let query = match insert.source {
+                    InsertSource::Query(query) => query,
+                    InsertSource::Values(rows) => values_query(&rows),
                 };
-                self.insert(&insert.table.table, &text).await?;
+                self.insert(&insert.table.table, &query).await?;
                 return Ok(None);
             }
             Statement::AlterTable { table, ops } => {
@@ -163,9 +163,8 @@ impl Server {
         self.names.table("db", name).unwrap_or_else(|| panic!("no table {name}"))
     }
 
-    async fn insert(&self, name: &str, text: &str) -> Result<(), SqlError> {
-        let query = tributary_sql::parse_query(text)?;
-        let (_, batches) = collect(self.engine.query(&self.session, &query, &[]).await?).await?;
+    async fn insert(&self, name: &str, query: &SelectQuery) -> Result<(), SqlError> {
+        let (_, batches) = collect(self.engine.query(&self.session, query, &[]).await?).await?;
         let table = self.table(name);
         let snapshot = table.snapshot();
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
@@ -186,18 +185,13 @@ impl Server {
     }
 }
 
-fn values_query(rows: &[Vec<Value>]) -> String {
-    let row = |row: &Vec<Value>| {
-        let items: Vec<String> = row
-            .iter()
-            .map(|value| match value {
-                Value::Expr(expr) => expr.to_string(),
-                Value::Default => "NULL".to_owned(),
-            })
-            .collect();
-        format!("SELECT {}", items.join(", "))
+fn values_query(rows: &[Vec<Value>]) -> SelectQuery {
+    let cell = |value: &Value| match value {
+        Value::Expr(expr) => expr.clone(),
+        Value::Default => Expr::value(sqlparser::ast::Value::Null),
     };
-    rows.iter().map(row).collect::<Vec<_>>().join(" UNION ALL ")
+    let rows = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    SelectQuery::of_rows(rows).expect("VALUES has rows")
 }
 
 pub async fn collect(mut result: QueryResult) -> Result<(Vec<ResultColumn>, Vec<RecordBatch>), SqlError> {

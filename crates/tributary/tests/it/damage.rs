@@ -146,12 +146,11 @@ fn the_log_of_a_stopped_server_is_listed_and_that_of_a_running_one_is_not() {
     assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
 }
 
-#[test]
-fn a_torn_end_of_the_log_is_cut_and_said_in_the_servers_log() {
-    let mut server = killed_with_five_loads();
+/// Leaves the end of the log as a write does that was cut off after 100 bytes: a frame begins and does not
+/// end. File and offset of it.
+fn tear_end(server: &Server) -> (PathBuf, usize) {
     let (file, last) = data_frames(&server.data()).pop().expect("five frames");
     let mut bytes = std::fs::read(&file).expect("the segment");
-    // As a write leaves it that was cut off after 100 bytes: a frame begins and does not end.
     let end = (last as usize..).find(|&at| bytes[at..at + 64] == [0; 64]).expect("the end is zeros");
     let begun: Vec<u8> = bytes[last as usize..last as usize + 100.min(end - last as usize)].to_vec();
     let begins_at = objects(&wal(&["inspect", "--json"], &server.data()))
@@ -162,9 +161,20 @@ fn a_torn_end_of_the_log_is_cut_and_said_in_the_servers_log() {
         .expect("a frame") as usize;
     bytes[begins_at..begins_at + begun.len()].copy_from_slice(&begun);
     std::fs::write(&file, bytes).expect("written");
+    (file, begins_at)
+}
+
+#[test]
+fn a_torn_end_of_the_log_is_cut_and_said_in_the_servers_log() {
+    let mut server = killed_with_five_loads();
+    let (file, begins_at) = tear_end(&server);
     let shown = wal(&["inspect"], &server.data());
     assert!(shown.status.success(), "a torn end is no damage");
     assert!(text(&shown).contains("unfinished write at the end, never acknowledged"), "{}", text(&shown));
+    let repaired = wal(&["repair"], &server.data());
+    assert!(repaired.status.success(), "there is nothing to repair: {}", text(&repaired));
+    assert!(text(&repaired).contains("a start cuts it"), "{}", text(&repaired));
+    assert!(!text(&repaired).contains("would lose"), "{}", text(&repaired));
     server.start_again();
     assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
     let log = server.log();
@@ -213,6 +223,22 @@ fn damage_within_the_log_is_refused_and_skipped_only_by_name() {
     assert_eq!(ids(&server), ["0", "1", "3", "4", "100"]);
     assert!(server.log().contains("a repair has skipped a damaged place"), "{}", server.log());
     server.kill();
+    server.start_again();
+    assert_eq!(ids(&server), ["0", "1", "3", "4", "100"]);
+}
+
+#[test]
+fn the_only_damage_before_a_torn_end_is_skipped_and_nothing_is_left_to_do() {
+    let mut server = killed_with_five_loads();
+    tear_end(&server);
+    let (file, offset) = data_frames(&server.data())[2].clone();
+    flip(&file, offset + 60);
+    let proposed = wal(&["repair"], &server.data());
+    assert_eq!(proposed.status.code(), Some(1), "{}", text(&proposed));
+    assert_eq!(text(&proposed).matches("`--cut` would lose").count(), 1, "{}", text(&proposed));
+    let name = format!("{}:{offset}", file.file_name().expect("a name").to_string_lossy());
+    let repaired = wal(&["repair", "--skip", &name], &server.data());
+    assert!(repaired.status.success(), "{}", text(&repaired));
     server.start_again();
     assert_eq!(ids(&server), ["0", "1", "3", "4", "100"]);
 }

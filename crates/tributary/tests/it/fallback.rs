@@ -173,3 +173,46 @@ fn a_stream_load_with_two_phases_says_why_it_is_alone() {
     assert_eq!(reply.get("TwoPhaseCommit"), "true");
     assert_eq!(reply.get("GroupCommitFallback"), "two_phase_commit is set");
 }
+
+/// Data files below the server's tables.
+fn data_files(server: &Server) -> usize {
+    let files =
+        crate::support::curl::shell(&server.data(), "find tables -name '*.parquet' | wc -l").success();
+    files.trim().parse().expect("a number")
+}
+
+#[test]
+fn a_large_insert_whose_label_is_used_leaves_no_data_file() {
+    let server = Server::with_settings(&[("large_load_bytes", "1000"), ("flush_age_ms", "3600000")]);
+    let mut db = server.database().with_dt("");
+    let rows: Vec<String> = (0..500).map(|id| format!("({id}, 'a name', 1)")).collect();
+    db.client.ok(&format!("INSERT INTO dt VALUES {}", rows.join(", ")));
+    db.client.ok("INSERT INTO dt WITH LABEL once SELECT id + 500, name, score FROM dt");
+    let files = data_files(&server);
+    assert!(files > 0, "its rows are in data files");
+    let again = db.client.error("INSERT INTO dt WITH LABEL once SELECT id + 1000, name, score FROM dt");
+    assert!(again.message.contains("Label [once] has already been used"), "{again}");
+    assert_eq!(data_files(&server), files);
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), "1000");
+}
+
+#[test]
+fn an_async_stream_load_that_goes_to_data_files_is_answered_when_it_is_visible() {
+    let server = Server::with_settings(&[("large_load_bytes", "1000")]);
+    let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"200\"");
+    let rows: String = (0..500).map(|id| format!("{id},a name,1\n")).collect();
+    let reply = Curl::stream_load(&server, &db.name, "dt")
+        .header("group_commit:async_mode")
+        .header("column_separator:,")
+        .body(&rows)
+        .load()
+        .success();
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), "500", "the log does not have them");
+    assert_eq!(
+        reply.get("GroupCommitFallback"),
+        "switched to sync_mode: the load is larger than large_load_bytes",
+        "{}",
+        reply.text
+    );
+    assert_eq!(reply.get("GroupCommitMode"), "sync_mode", "{}", reply.text);
+}

@@ -27,5 +27,6 @@ mod node;
 mod python;
 mod stream_load;
 mod support;
+mod texts;
 mod torture;
 mod two_phase;

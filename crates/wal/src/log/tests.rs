@@ -1,5 +1,6 @@
 use crate::testing::{dir, entry, options};
 use crate::{Appended, Entry, MemDisk, OsDisk, Wal, WalError, WalOptions};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
@@ -68,6 +69,7 @@ fn many_submitters_on_a_real_disk_find_all_their_entries_again_in_their_order() 
     assert!(order.lock().is_sorted(), "answers come in the order of the log");
     let stats = wal.stats();
     assert_eq!(stats.entries, SUBMITTERS * EACH);
+    assert_eq!(wal.live_bytes(), stats.live_bytes);
     assert!(stats.segments > 3 && stats.batches == stats.fsyncs);
     wal.shutdown();
     let mut next = [0; SUBMITTERS as usize];
@@ -103,6 +105,29 @@ fn shutdown_writes_and_answers_what_is_pending_and_then_refuses() {
     assert_eq!(receiver.iter().filter(Result::is_ok).count(), 50);
     assert!(matches!(append(&wal, vec![entry(1, 1)]), Err(WalError::Closed)));
     assert_eq!(crate::testing::read_all(&disk).unwrap().0.len(), 50);
+}
+
+#[test]
+fn what_is_offered_and_can_never_be_written_is_answered_when_the_caller_says_so() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, options());
+    let lock = Arc::new(Mutex::new(0));
+    let large = Bytes::from(vec![0; 1 << 20]);
+    let too_large = vec![Entry { body: large, ..entry(1, 0) }; 1025];
+    let offer = |entries| {
+        let answers = Arc::clone(&lock);
+        wal.offer(entries, Box::new(move |_| *answers.lock() += 1))
+    };
+    let held = lock.lock();
+    let refused = offer(too_large).expect("a frame can't hold 1 GiB");
+    assert!(format!("{refused:?}").contains("TooLarge"));
+    wal.shutdown();
+    let closed = offer(vec![entry(2, 10)]).expect("the log is closed");
+    assert!(format!("{closed:?}").contains("Closed"));
+    drop(held);
+    refused.answer();
+    closed.answer();
+    assert_eq!(*lock.lock(), 2);
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn refuse_the_rest(shared: &Shared) {
 }
 
 /// Who was told what is unknown after a panic, so the log has failed.
-fn panicked(shared: &Shared) -> WalError {
+pub(super) fn panicked(shared: &Shared) -> WalError {
     WalError::Failed {
         action: "run a callback for",
         path: shared.dir.clone(),

@@ -14,6 +14,8 @@ use tributary_types::{Label, Lsn, TxnId, Version};
 pub enum CloseReason {
     Interval,
     Bytes,
+    /// Groups that are open take too much of the memory for rows.
+    Memory,
     /// The interval is 0 and the log was free.
     LogFree,
     Sync,
@@ -23,9 +25,10 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Interval,
         Self::Bytes,
+        Self::Memory,
         Self::LogFree,
         Self::Sync,
         Self::SchemaChange,
@@ -38,6 +41,7 @@ impl CloseReason {
         match self {
             Self::Interval => "interval",
             Self::Bytes => "bytes",
+            Self::Memory => "memory",
             Self::LogFree => "log_free",
             Self::Sync => "sync",
             Self::SchemaChange => "schema_change",

@@ -3,6 +3,7 @@
 //! A log is released up to the lowest place that somebody still needs: a group or transaction that
 //! is not visible, a memtable that is not in data files, a kept label that is not in the catalog.
 
+use crate::group::CloseReason;
 use crate::ingest::Ingest;
 use crate::tasks;
 use crate::transactions::TransactionStatus;
@@ -90,6 +91,9 @@ impl Ingest {
     }
 
     async fn flush_due(&self) {
+        if self.core.memory.groups_are_in_the_way() {
+            self.all_queues().iter().for_each(|queue| queue.close_now(CloseReason::Memory));
+        }
         let tables = self.tables();
         let is_pressed = self.core.memory.is_pressed() || self.wal_is_pressed();
         let largest = tables.iter().max_by_key(|table| table.memtable_bytes()).map(|table| table.id());

@@ -53,6 +53,16 @@ impl MemoryBudget {
         self.in_groups.load(Ordering::Relaxed)
     }
 
+    /// Whether one group takes a large part of the budget.
+    pub(crate) const fn is_large(&self, group_bytes: u64) -> bool {
+        group_bytes > self.limit / 4
+    }
+
+    /// Whether loads will wait soon because of what is in groups: no flush makes room there.
+    pub(crate) fn groups_are_in_the_way(&self) -> bool {
+        self.used() > self.limit - self.limit / 8 && self.in_groups() > self.limit / 2
+    }
+
     /// Whether loads wait or are about to.
     #[must_use]
     pub fn is_pressed(&self) -> bool {

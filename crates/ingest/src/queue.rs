@@ -221,13 +221,19 @@ impl TableQueue {
             self.space.wal.submit(entries, done);
         }
         let (label, txn, deadline) = (group.label.clone(), group.txn, group.deadline);
-        let is_full = group.is_full();
-        let must_commit =
-            if is_full { close(&mut state, CloseReason::Bytes) } else { close_if_free(&mut state) };
+        let full = if group.is_full() {
+            Some(CloseReason::Bytes)
+        } else {
+            self.core.memory.is_large(group.memory_bytes).then_some(CloseReason::Memory)
+        };
+        let must_commit = match full {
+            Some(reason) => close(&mut state, reason),
+            None => close_if_free(&mut state),
+        };
         drop(state);
         if let Some(deadline) = deadline
             && opened
-            && !is_full
+            && full.is_none()
         {
             self.schedule(deadline, txn);
         }

@@ -84,6 +84,7 @@ struct Machine {
     def: Arc<TableDef>,
     wal_dirs: Vec<PathBuf>,
     retired_wal_dirs: Vec<PathBuf>,
+    memory_limit_bytes: u64,
 }
 
 struct Running {
@@ -107,6 +108,7 @@ impl Machine {
             def: table_def(properties),
             wal_dirs: vec![PathBuf::from("/wal")],
             retired_wal_dirs: Vec::new(),
+            memory_limit_bytes: 1 << 30,
         }
     }
 
@@ -127,7 +129,7 @@ impl Machine {
                     on_fatal: Some(Arc::new(|_| {})),
                     ..WalOptions::default()
                 },
-                memory_limit_bytes: 1 << 30,
+                memory_limit_bytes: self.memory_limit_bytes,
                 label_keep: LONG,
                 precommit_timeout: LONG,
             },
@@ -290,6 +292,18 @@ async fn a_group_closes_at_its_bytes() {
     let running = machine.start().await;
     running.group(false, "VALUES (1, 'a')").await.unwrap();
     assert_eq!(running.ids(), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_that_fill_the_memory_close_before_their_interval() {
+    let machine = Machine { memory_limit_bytes: 8000, ..Machine::new(properties(600_000)) };
+    let running = machine.start().await;
+    // Each takes some 300 bytes: without it the later ones would wait until the interval is over.
+    for id in 0..100 {
+        in_time("a load", running.group(true, &format!("VALUES ({id}, 'a')"))).await.unwrap();
+    }
+    running.ingest.sync().await;
+    assert_eq!(running.ids(), (0..100).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,8 +117,9 @@ pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
     note!(trace, "plan", seed, 0, "{plan:?}");
     let machine = Machine::new(&mut dice, Arc::clone(libraries), trace.clone());
     let disk = MemDisk::watched(dice.next(), trace.clone());
+    let is_dead = Arc::new(AtomicBool::new(false));
     let hardware = Hardware {
-        store: SimStore::new(disk.clone(), dice.split()),
+        store: SimStore::new(disk.clone(), dice.split(), Arc::clone(&is_dead)),
         catalog: SimCatalog::new(disk.clone()),
         disk,
     };
@@ -132,7 +133,7 @@ pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
         process: RefCell::new(None),
-        is_dead: Arc::new(AtomicBool::new(false)),
+        is_dead,
         violation: RefCell::new(None),
         changing: Rc::default(),
         busy: Cell::new(0),

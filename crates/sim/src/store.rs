@@ -14,10 +14,11 @@ use object_store::{
 };
 use parking_lot::Mutex;
 use std::fmt;
+use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tributary_types::host;
 use tributary_types::planted::{self, Bug};
@@ -33,18 +34,28 @@ pub struct SimStore {
     staged: Arc<AtomicU64>,
     /// Chance for how long things take.
     dice: Arc<Mutex<Dice>>,
+    is_dead: Arc<AtomicBool>,
 }
 
 impl SimStore {
     #[must_use]
-    pub fn new(disk: MemDisk, dice: Dice) -> Self {
-        Self { disk, staged: Arc::default(), dice: Arc::new(Mutex::new(dice)) }
+    pub fn new(disk: MemDisk, dice: Dice, is_dead: Arc<AtomicBool>) -> Self {
+        Self { disk, staged: Arc::default(), dice: Arc::new(Mutex::new(dice)), is_dead }
     }
 
     /// The path on the disk of an object.
     #[must_use]
     pub fn disk_path(location: &Path) -> PathBuf {
         PathBuf::from(format!("{ROOT}/{location}"))
+    }
+
+    /// A name that readers see can't be made durable: a server ends itself there, and no task of it goes on. (A
+    /// library, on its own threads or with the simulation's, is let go first; it only writes checkpoints.)
+    async fn die(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
+        if host::is_simulated() && !machine::stands_still() {
+            pending::<()>().await;
+        }
     }
 
     /// Lets other tasks go first, for a while. Not while a library has the thread.
@@ -88,8 +99,10 @@ impl SimStore {
         self.take_time().await;
         if !planted::is(Bug::StoreSkipsDirSync)
             && let Some(parent) = target.parent()
+            && let Err(error) = self.disk.sync_dir(parent)
         {
-            self.disk.sync_dir(parent).map_err(failed)?;
+            self.die().await;
+            return Err(failed(error));
         }
         self.take_time().await;
         Ok(PutResult { e_tag: None, version: None })

@@ -26,7 +26,7 @@ pub struct World {
     pub counts: RefCell<Counts>,
     pub cache: FileCache,
     pub process: RefCell<Option<Rc<Process>>>,
-    /// The log has failed: a server would have ended itself.
+    /// The log or a directory could not be made durable: a server would have ended itself.
     pub is_dead: Arc<AtomicBool>,
     pub violation: RefCell<Option<Violation>>,
     /// Held by a change of the catalog from its check to its end, as in the engine.

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_ingest::{Committed, IngestError, LoadRows, TransactionKind, TwoPhaseTarget};
+use tributary_ingest::{Committed, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Table, TableError};
 use tributary_types::{ColumnDef, DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
 
@@ -203,19 +203,22 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     let load = load_rows(world, table, id, rows, true).await;
     let is_bad = world.throw(|dice| dice.one_in(8));
     let (Some(load), false) = (load, is_bad) else {
-        // The load ends with an error before its commit.
-        drop(reservation);
-        if world.is_alive() {
-            let checked = world.model.borrow_mut().refused(id);
-            world.check(checked);
-        }
-        return;
+        return give_up(world, id, reservation);
     };
     let ingest = Arc::clone(&world.process().ingest);
     let answer = request(world, ingest.commit(table, reservation, load)).await;
     answered(world, id, Kind::Off, rows, answer);
     if world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;
+    }
+}
+
+/// A load ends with an error of its own before its commit.
+fn give_up(world: &World, id: LoadId, reservation: Reservation) {
+    drop(reservation);
+    if world.is_alive() {
+        let checked = world.model.borrow_mut().refused(id);
+        world.check(checked);
     }
 }
 
@@ -233,12 +236,7 @@ async fn prepare(world: &Rc<World>, table: &Arc<Table>) {
         table.id()
     );
     let Some(load) = load_rows(world, table, id, rows, true).await else {
-        drop(reservation);
-        if world.is_alive() {
-            let checked = world.model.borrow_mut().refused(id);
-            world.check(checked);
-        }
-        return;
+        return give_up(world, id, reservation);
     };
     let ingest = Arc::clone(&world.process().ingest);
     let answer = request(world, ingest.prepare(table, reservation, load)).await;

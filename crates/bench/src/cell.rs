@@ -106,6 +106,10 @@ pub struct Measured {
     pub data_files: Option<DataFiles>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows_per_second_of_tenths: Vec<f64>,
+    /// Answers that refused a load, which was sent again, and what the first of them said.
+    pub refusals: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_refusal: Option<String>,
 }
 
 /// The live data files at the end of a run.
@@ -201,12 +205,13 @@ impl Cell {
         &self,
         server: &Server,
         limit: Limit,
+        sends_again: bool,
         progress: &dyn Fn(Duration, u64),
     ) -> Result<Measured, BenchError> {
         self.create_table(server)?;
         let mut connections = self.connect(server)?;
         let mut meter = Meter { server, progress, begin: None, end: None };
-        let outcome = closed_loop::run(&mut connections, limit, &mut meter)?;
+        let outcome = closed_loop::run(&mut connections, limit, sends_again, &mut meter)?;
         let (begin, end) = (meter.begin.unwrap_or_default(), meter.end.unwrap_or_default());
         self.verify(server, &outcome)?;
         let is_sized = matches!(limit, Limit::Bytes(_)) && server.process().is_some();
@@ -236,6 +241,8 @@ impl Cell {
             written_per_byte,
             data_files,
             rows_per_second_of_tenths: outcome.tenths,
+            refusals: outcome.refusals,
+            first_refusal: outcome.first_refusal,
         })
     }
 
@@ -267,8 +274,13 @@ impl Cell {
 fn settle(server: &Server) -> Result<(), BenchError> {
     let limit = Duration::from_secs(300);
     server::wait_until("the last flush", limit, || Ok(server.metric("tributary_memtable_rows")? == 0.0))?;
+    compacted(server)
+}
+
+/// Waits until no compaction changes the files any more.
+pub fn compacted(server: &Server) -> Result<(), BenchError> {
     let mut last = (0, 0.0, 0);
-    server::wait_until("compactions", limit, || {
+    server::wait_until("compactions", Duration::from_secs(300), || {
         let now = (server.usage()?.written_bytes, server.metric("tributary_data_files")?);
         last = (now.0, now.1, if (last.0, last.1) == now { last.2 + 1 } else { 0 });
         Ok(last.2 >= 40)

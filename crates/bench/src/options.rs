@@ -47,6 +47,9 @@ struct Common {
     /// A setting of started servers, like flush_bytes=1048576
     #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     settings: Vec<String>,
+    /// Sends a load again that the server refuses, and counts it, instead of ending the run
+    #[arg(long, global = true)]
+    send_again: bool,
     /// Writes all runs to a JSON file
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -126,7 +129,8 @@ impl Bench {
             return query::run(&target, rows, self.common.runs.max(5));
         }
         let (cells, limit) = self.test.cells(&self.common);
-        let suite = Suite { target, limit, runs: self.common.runs.max(1) };
+        let (runs, sends_again) = (self.common.runs.max(1), self.common.send_again);
+        let suite = Suite { target, limit, runs, sends_again };
         let results = suite.run(&cells)?;
         report::table::print(&results);
         if let Some(path) = &self.common.json {

@@ -1,11 +1,15 @@
 //! TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion over the same rows
 //! in the server's own Parquet files.
 
-use crate::cell::{Cell, Form, Mode};
+use crate::cell::{Cell, Form, Mode, compacted};
 use crate::client::closed_loop::{self, Limit, Watch};
 use crate::error::BenchError;
 use crate::server::Server;
 use crate::suite::Target;
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -34,24 +38,24 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
     };
     let mut settings = settings.clone();
     let in_memory = (rows as f64 * IN_MEMORY) as u64;
+    // One connection, so that two servers are given the same rows.
+    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Async, connections: 1, interval_ms: 1000 };
+    // The same rows by a server of their own, all in data files when it has stopped.
+    let mut other = Server::start(Some(directory), &settings)?;
+    cell.create_table(&other)?;
+    load(&cell, &other, rows)?;
+    other.stop()?;
     let mut server = Server::start(Some(directory), &settings)?;
-    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Sync, connections: 10, interval_ms: 20 };
     cell.create_table(&server)?;
     load(&cell, &server, rows - in_memory)?;
     settings.extend(KEEP.map(|(name, value)| (name.to_owned(), value.to_owned())));
     // Stopping flushes everything.
     server.restart(&settings)?;
     load(&cell, &server, in_memory)?;
+    compacted(&server)?;
     let held = server.metric("tributary_memtable_rows")? as u64;
     let files = live_files(&server)?;
-    let (mut ours, count) = ask_server(&server, runs)?;
-    server.stop()?;
-    let (mut plain, plain_count) = ask_datafusion(&live_files(&server)?, runs)?;
-    if count != plain_count {
-        return Err(BenchError::Verification(format!(
-            "query 1 counted {count} rows here and {plain_count} in the data files"
-        )));
-    }
+    let (mut ours, mut plain) = ask_in_turn(&server, &live_files(&other)?, runs)?;
     println!(
         "TPC-H query 1 over {} rows, {held} of them in memory, the others in {} data files; medians of {runs} runs",
         rows,
@@ -82,56 +86,57 @@ impl Watch for Quiet {
 
 fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchError> {
     let mut connections = cell.connect(server)?;
-    closed_loop::run(&mut connections, Limit::Rows(rows), &mut Quiet)?;
-    Ok(())
+    closed_loop::run(&mut connections, Limit::Rows(rows), false, &mut Quiet)?;
+    server.connect("bench")?.query("SYNC").map(drop)
 }
 
-/// The time of each run but the first, and the rows that the query counted.
-fn ask_server(server: &Server, runs: usize) -> Result<(Vec<Duration>, u64), BenchError> {
+/// Asks the server and DataFusion by turns, so that a machine that slows down slows both. The times of each run but
+/// the first.
+fn ask_in_turn(
+    server: &Server,
+    files: &[PathBuf],
+    runs: usize,
+) -> Result<(Vec<Duration>, Vec<Duration>), BenchError> {
+    let failed = |error: DataFusionError| BenchError::Server(error.to_string());
     let mut client = server.connect("bench")?;
-    let (mut times, mut count) = (Vec::new(), 0);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let context = runtime.block_on(plain(files)).map_err(failed)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..=runs {
         let begin = Instant::now();
         let rows = client.query(QUERY)?;
-        times.push(begin.elapsed());
-        count = rows.iter().filter_map(|row| row.last()?.parse::<u64>().ok()).sum();
+        ours.push(begin.elapsed());
+        let count: u64 = rows.iter().filter_map(|row| row.last()?.parse::<u64>().ok()).sum();
+        let (took, plain_count) = runtime.block_on(ask_plain(&context)).map_err(failed)?;
+        theirs.push(took);
+        if count != plain_count {
+            return Err(BenchError::Verification(format!(
+                "query 1 counted {count} rows here and {plain_count} in the data files"
+            )));
+        }
     }
-    times.remove(0);
-    Ok((times, count))
+    ours.remove(0);
+    theirs.remove(0);
+    Ok((ours, theirs))
 }
 
-fn ask_datafusion(files: &[PathBuf], runs: usize) -> Result<(Vec<Duration>, u64), BenchError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime
-        .block_on(async { plain(files, runs).await })
-        .map_err(|error| BenchError::Server(error.to_string()))
-}
-
-async fn plain(files: &[PathBuf], runs: usize) -> datafusion::error::Result<(Vec<Duration>, u64)> {
-    use datafusion::arrow::array::AsArray;
-    use datafusion::arrow::datatypes::Int64Type;
-    use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-
+/// DataFusion with its defaults over these files.
+async fn plain(files: &[PathBuf]) -> datafusion::error::Result<SessionContext> {
     let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
     let context = SessionContext::new_with_config(config);
     let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     let frame = context.read_parquet(paths, ParquetReadOptions::default()).await?;
     context.register_table("lineitem", frame.into_view())?;
-    let (mut times, mut count) = (Vec::new(), 0);
-    for _ in 0..=runs {
-        let begin = Instant::now();
-        let batches = context.sql(QUERY).await?.collect().await?;
-        times.push(begin.elapsed());
-        count = batches
-            .iter()
-            .filter_map(|batch| {
-                batch.columns().last()?.as_primitive_opt::<Int64Type>().map(|c| c.values().to_vec())
-            })
-            .flatten()
-            .sum::<i64>() as u64;
-    }
-    times.remove(0);
-    Ok((times, count))
+    Ok(context)
+}
+
+/// How long the query took, and how many rows it counted.
+async fn ask_plain(context: &SessionContext) -> datafusion::error::Result<(Duration, u64)> {
+    let begin = Instant::now();
+    let batches = context.sql(QUERY).await?.collect().await?;
+    let took = begin.elapsed();
+    let counts = batches.iter().filter_map(|batch| batch.columns().last()?.as_primitive_opt::<Int64Type>());
+    Ok((took, counts.flat_map(|counts| counts.values()).sum::<i64>() as u64))
 }
 
 /// The data files that the table's Delta log says are live.

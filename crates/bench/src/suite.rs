@@ -33,6 +33,8 @@ pub struct Suite {
     pub target: Target,
     pub limit: Limit,
     pub runs: usize,
+    /// Refused loads are sent again instead of ending the run.
+    pub sends_again: bool,
 }
 
 /// A cell's runs.
@@ -67,8 +69,8 @@ impl Suite {
             for (number, cell) in cells.iter().enumerate() {
                 let server = self.target.server()?;
                 let head = format!("{}/{} run {}/{} {cell}", number + 1, cells.len(), round + 1, self.runs);
-                let measured =
-                    cell.measure(&server, self.limit, &|elapsed, rows| progress(&head, elapsed, rows))?;
+                let show = |elapsed, rows| progress(&head, elapsed, rows);
+                let measured = cell.measure(&server, self.limit, self.sends_again, &show)?;
                 eprintln!(
                     "{}{head}: {:.0} rows/s, p50 {:.2} ms, p99 {:.2} ms",
                     clear(),

@@ -48,6 +48,17 @@ pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<R
     Ok(batches)
 }
 
+/// The bytes that a row takes at most more in columns than in a packed block: offsets of texts, places of NULLs.
+#[must_use]
+pub fn column_overhead_bytes(schema: &TableSchema) -> u64 {
+    let of_column = |column: &ColumnDef| match Kind::of(column.data_type) {
+        Kind::Text => size_of::<i32>(),
+        kind if column.nullable => kind.width(),
+        _ => 0,
+    };
+    schema.columns.iter().map(|column| of_column(column) as u64).sum()
+}
+
 fn check_schema(schema: &TableSchema, block: &Block) -> Result<(), BlockError> {
     if block.schema_version() != schema.version {
         return Err(BlockError::SchemaVersion { found: block.schema_version(), expected: schema.version });

@@ -34,7 +34,7 @@ pub use any::decode_batch;
 pub use batch_block::batch_to_block;
 pub use block::Block;
 pub use builder::BlockBuilder;
-pub use columns::blocks_to_batches;
+pub use columns::{blocks_to_batches, column_overhead_bytes};
 pub use convert::check_literal;
 pub use csv::{CsvDecoder, CsvOptions, CsvStrings};
 pub use error::BlockError;

@@ -106,7 +106,7 @@ impl Ingest {
     /// A log that is locked or damaged, rows that can't be read, a disk without space for the
     /// commits of groups that a crash left open.
     pub async fn open(
-        options: IngestOptions,
+        mut options: IngestOptions,
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
         metrics: Arc<IngestMetrics>,
@@ -114,6 +114,9 @@ impl Ingest {
         history: &dyn SchemaHistory,
         tables: Vec<Arc<Table>>,
     ) -> Result<(Arc<Self>, RecoveryReport), IngestError> {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        // Threads that wait for their logs' disks must leave one for the clients.
+        options.wal.may_write_here.get_or_insert(processors > options.wal_dirs.len());
         let logs = recovery::read_logs(&options, &disk, &tables, history)?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(if planted::is(Bug::TxnIdsReused) {
@@ -250,7 +253,7 @@ impl Ingest {
         if is_async {
             let joined = queue.join_async(rows)?;
             if joined.must_commit {
-                queue.commit_closed_here();
+                queue.spawn_committer();
             }
             if !planted::is(Bug::AsyncAnsweredBeforeLog) {
                 received(joined.answer.await)?;
@@ -666,5 +669,5 @@ fn panicked(what: &str, panic: &str) -> IngestError {
 fn received<T>(
     answer: Result<Result<T, IngestError>, tokio::sync::oneshot::error::RecvError>,
 ) -> Result<T, IngestError> {
-    answer.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+    answer.unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
 }

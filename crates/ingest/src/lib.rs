@@ -15,12 +15,14 @@
 //! | `ingest` | the public face |
 //! | `queue` | one table's open group, closed groups and commits |
 //! | `group` | one group, as data |
+//! | `build` | a group's blocks into columns |
 //! | `transactions` | labels and the states of transactions |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
 //! | `inspect` | the log's entries in words, for its owner |
 //! | `maintenance` | flushing tables and releasing the log |
 
+mod build;
 pub mod clock;
 pub mod error;
 pub mod group;

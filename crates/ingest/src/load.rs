@@ -6,7 +6,7 @@ use tributary_table::DataFile;
 use tributary_types::{Label, TableSchema, TxnId, Version};
 
 /// What a load in memory takes besides its blocks, in bytes: for loads of one row this is most of it.
-const LOAD_OVERHEAD_BYTES: u64 = 256;
+pub(crate) const LOAD_OVERHEAD_BYTES: u64 = 256;
 
 /// The rows of one load, decoded: small ones as blocks in memory, large ones as data files that
 /// are durable and not yet visible.
@@ -44,7 +44,7 @@ impl LoadRows {
         self.rows == 0
     }
 
-    /// Bytes that the load takes of the memory budget until its group is published.
+    /// Bytes that the load takes of the memory budget until its group is published, or less from when it is gathered.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         if self.blocks.is_empty() { 0 } else { self.bytes + LOAD_OVERHEAD_BYTES }

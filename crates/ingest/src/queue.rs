@@ -8,6 +8,7 @@
 //! it can't be committed at all, the log keeps them for the next start. A group of interval 0 is
 //! open only while commits are on their way (`State::is_free`); whoever ends the last one closes it.
 
+use crate::build::{Built, Gathering, Parts};
 use crate::clock::Clock;
 use crate::error::IngestError;
 use crate::group::{Appends, CloseReason, Group, Member};
@@ -19,17 +20,16 @@ use crate::tasks::{self, Tasks};
 use crate::timer::{Deadline, Timer};
 use crate::transactions::{NewTransaction, TransactionKind, Transactions};
 use crate::wal_space::WalSpace;
-use arrow::array::RecordBatch;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
-use tributary_decode::{Block, adapt, blocks_to_batches};
+use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
 use tributary_types::planted::{self, Bug};
-use tributary_types::{Label, Lsn, TableSchema, TxnId, Version, host};
+use tributary_types::{Label, Lsn, TxnId, Version, host};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
 
@@ -102,31 +102,8 @@ pub(crate) struct Joined<T> {
     pub label: Label,
     pub txn: TxnId,
     pub answer: oneshot::Receiver<Result<T, IngestError>>,
-    /// The caller is asked to run [`TableQueue::commit_closed_here`].
+    /// The caller is asked to run [`TableQueue::commit_closed_here`] or [`TableQueue::spawn_committer`].
     pub must_commit: bool,
-}
-
-/// Blocks and the schema that they were decoded for.
-pub(crate) type Part = (Arc<TableSchema>, Vec<Block>);
-
-fn parts_of(group: &Group) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for Member { rows, .. } in &group.members {
-        match parts.last_mut() {
-            Some((schema, blocks)) if schema.version == rows.schema.version => {
-                blocks.extend_from_slice(&rows.blocks)
-            }
-            _ => parts.push((Arc::clone(&rows.schema), rows.blocks.clone())),
-        }
-    }
-    parts
-}
-
-/// A group or an own transaction as columns.
-struct Built {
-    batches: Vec<RecordBatch>,
-    /// The table's schema when they were built; the table adapts them if it has changed since.
-    schema: Arc<TableSchema>,
 }
 
 impl fmt::Debug for TableQueue {
@@ -213,14 +190,18 @@ impl TableQueue {
         let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };
         let load = group.add(rows, is_logged, is_async);
         let done = answer(group, load);
-        if is_logged {
+        let offered = is_logged.then(|| {
             group.appends.submitted();
             for entry in &mut entries {
                 (entry.txn, entry.tag) = (group.txn, load);
             }
-            self.space.wal.submit(entries, done);
-        }
+            self.space.wal.offer(entries, done)
+        });
         let (label, txn, deadline) = (group.label.clone(), group.txn, group.deadline);
+        let gathering = group.gather();
+        if let Some(gathering) = &gathering {
+            self.core.memory.leave_group(gathering.spared_bytes());
+        }
         let full = if group.is_full() {
             Some(CloseReason::Bytes)
         } else {
@@ -236,6 +217,12 @@ impl TableQueue {
             && full.is_none()
         {
             self.schedule(deadline, txn);
+        }
+        if let Some(offered) = offered {
+            offered.write_here();
+        }
+        if let Some(gathering) = gathering {
+            self.gather(gathering);
         }
         Ok((label, txn, must_commit))
     }
@@ -267,6 +254,8 @@ impl TableQueue {
             }),
             close_at_bytes: def.properties.group_commit_data_bytes,
             members: Vec::new(),
+            small: 0,
+            gathered_loads: 0,
             waiters: Vec::new(),
             next_load: 0,
             rows: 0,
@@ -304,28 +293,33 @@ impl TableQueue {
         }
     }
 
-    fn spawn_committer(self: &Arc<Self>) {
+    /// Has a task commit the closed groups.
+    pub fn spawn_committer(self: &Arc<Self>) {
         let queue = Arc::clone(self);
         self.core.tasks.spawn(async move { queue.commit_closed().await });
     }
 
-    /// Commits the closed groups on the caller's thread as far as that takes no waiting, and
-    /// leaves the rest to a task. Never cut off half-way, so a client that leaves harms no group.
+    /// Commits the oldest closed group on the caller's thread if that is little work, and leaves the rest to a task:
+    /// the caller's client is not to wait for other groups. Never cut off half-way, so a client that leaves harms
+    /// no group.
     pub fn commit_closed_here(self: &Arc<Self>) {
-        while let Some((group, reason)) = self.next_closed() {
-            if !can_commit_here(&group) {
-                self.state.lock().closed.push_front((group, reason));
-                self.spawn_committer();
-                return;
-            }
+        let Some((group, reason)) = self.next_closed() else { return };
+        let rest = if can_commit_here(&group) {
             self.commit_here(group, reason);
+            self.next_closed()
+        } else {
+            Some((group, reason))
+        };
+        if let Some(rest) = rest {
+            self.state.lock().closed.push_front(rest);
+            self.spawn_committer();
         }
     }
 
     fn commit_here(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.failed();
         group.exclude(&failed);
-        let built = self.build_now(&parts_of(&group));
+        let built = self.build_now(&Parts::of_group(&group));
         self.submit_or_fail(group, failed, reason, built);
     }
 
@@ -352,7 +346,7 @@ impl TableQueue {
     async fn commit_group(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.settled().await;
         group.exclude(&failed);
-        let built = self.build(parts_of(&group), group.bytes).await;
+        let built = self.build(Parts::of_group(&group), group.bytes).await;
         self.submit_or_fail(group, failed, reason, built);
     }
 
@@ -370,7 +364,7 @@ impl TableQueue {
     }
 
     /// Turns blocks into columns of the table's present schema.
-    async fn build(self: &Arc<Self>, parts: Vec<Part>, bytes: u64) -> Result<Built, IngestError> {
+    async fn build(self: &Arc<Self>, parts: Parts, bytes: u64) -> Result<Built, IngestError> {
         if bytes <= INLINE_BUILD_BYTES_MAX || host::is_simulated() {
             return self.build_now(&parts);
         }
@@ -380,26 +374,32 @@ impl TableQueue {
             .unwrap_or_else(|gone| Err(IngestError::Bug(format!("building columns: {gone}"))))
     }
 
-    fn build_now(&self, parts: &[Part]) -> Result<Built, IngestError> {
+    fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
         let schema = Arc::clone(&self.table.def().schema);
         let now_micros = self.core.clock.unix_ms() * 1000;
         // A committer that is gone would leave its table without one.
-        let batches = tasks::guarded(|| columns(parts, &schema, now_micros)).unwrap_or_else(|panic| {
+        tasks::guarded(|| parts.build(schema, now_micros)).unwrap_or_else(|panic| {
             Err(IngestError::Bug(format!(
                 "building columns of table {}: {panic}",
                 self.table.def().table_ref()
             )))
-        })?;
-        Ok(Built { batches, schema })
+        })
     }
 
-    /// Submits what was decided under `state`, so that versions are in the log in their order. What the log
-    /// refuses is answered when the lock is free: answers take it.
-    fn submit(&self, state: MutexGuard<'_, State>, entries: Vec<Entry>, done: Done) {
-        let refused = self.space.wal.offer(entries, done);
+    /// Turns small loads into columns while their group is open, on the thread of the load that made them enough.
+    fn gather(&self, gathering: Gathering) {
+        let built = self.build_now(&gathering.parts());
+        gathering.done(built);
+    }
+
+    /// Submits what was decided under `state`, so that versions are in the log in their order. What is answered
+    /// on this thread is answered when the lock is free: answers take it. A lone load, which nobody else waits
+    /// with, may be written here.
+    fn submit(&self, state: MutexGuard<'_, State>, entries: Vec<Entry>, is_lone: bool, done: Done) {
+        let offered = self.space.wal.offer(entries, done);
         drop(state);
-        if let Some(refused) = refused {
-            refused.answer();
+        if is_lone {
+            offered.write_here();
         }
     }
 
@@ -421,7 +421,7 @@ impl TableQueue {
             label: group.label.clone(),
             label_is_kept: false,
             is_group: true,
-            loads: group.members.len() as u32,
+            loads: group.loads() as u32,
             rows: group.rows,
             bytes: group.bytes,
             prepared_at_ms: group.prepared_at_ms,
@@ -438,6 +438,7 @@ impl TableQueue {
         let version = state.take_version();
         entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
         let queue = Arc::clone(self);
+        let is_lone = group.loads() == 1 && !group.waiters.is_empty();
         let publication = Publication {
             version,
             schema: built.schema,
@@ -455,7 +456,7 @@ impl TableQueue {
             Ok(_) => queue.group_is_durable(group, &excluded, reason, publication),
             Err(error) => queue.group_found_no_log(group, reason, error),
         };
-        self.submit(state, entries, Box::new(done));
+        self.submit(state, entries, is_lone, Box::new(done));
     }
 
     /// Makes durable rows visible.
@@ -479,7 +480,7 @@ impl TableQueue {
         if self.table.flush_due(self.core.clock.now()) {
             self.core.memory.want_flush();
         }
-        let loads = group.members.len() as u32;
+        let loads = group.loads() as u32;
         self.core.transactions.visible(group.txn, self.core.clock.unix_ms(), loads, group.rows, group.bytes);
         self.core.metrics.group_committed(reason, loads, group.rows);
         self.leave(group.txn, None);
@@ -571,11 +572,12 @@ impl TableQueue {
         rows: LoadRows,
         blocks_are_logged: bool,
     ) -> Result<Version, IngestError> {
-        let built =
-            self.build(vec![(Arc::clone(&rows.schema), rows.blocks.clone())], rows.memory_bytes()).await?;
+        let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
         let (sender, answer) = oneshot::channel();
         self.submit_own(own, rows, blocks_are_logged, built, sender)?;
-        answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+        answer
+            .await
+            .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
     }
 
     fn submit_own(
@@ -627,7 +629,7 @@ impl TableQueue {
             };
             drop(sender.send(outcome));
         };
-        self.submit(state, entries, Box::new(done));
+        self.submit(state, entries, false, Box::new(done));
         Ok(())
     }
 
@@ -701,9 +703,11 @@ impl TableQueue {
                 queue.leave(txn, None);
                 drop(sender.send(outcome));
             };
-            self.submit(state, vec![entry], Box::new(done));
+            self.submit(state, vec![entry], false, Box::new(done));
         }
-        answer.await.unwrap_or_else(|_| Err(IngestError::WalFailed("the log's thread is gone".into())))
+        answer
+            .await
+            .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
     }
 
     /// Closes the open group and waits until everything that had joined by now is visible.
@@ -854,38 +858,8 @@ fn data_entries(
     blocks.iter().map(|block| record::data(kind, table, txn, load, block)).collect()
 }
 
-/// Columns of `schema` from blocks of it or of earlier schemas, in the order of the loads.
-pub(crate) fn columns(
-    parts: &[Part],
-    schema: &TableSchema,
-    now_micros: i64,
-) -> Result<Vec<RecordBatch>, IngestError> {
-    let bad = |error: String| IngestError::BadBlock(error);
-    let mut batches = Vec::new();
-    for same in parts.chunk_by(|a, b| a.0.version == b.0.version) {
-        let from = &same[0].0;
-        let gathered: Vec<Block>;
-        let blocks = match same {
-            [(_, blocks)] => blocks,
-            several => {
-                gathered = several.iter().flat_map(|(_, blocks)| blocks.iter().cloned()).collect();
-                &gathered
-            }
-        };
-        let of_run = blocks_to_batches(from, blocks).map_err(|error| bad(error.to_string()))?;
-        if from.version == schema.version {
-            batches.extend(of_run);
-            continue;
-        }
-        for batch in of_run {
-            batches.push(adapt(&batch, from, schema, now_micros).map_err(|error| bad(error.to_string()))?);
-        }
-    }
-    Ok(batches)
-}
-
-/// Tells the waiting loads. Those in `excluded` are told why the log does not have their rows.
-/// Tells those who wait; returns what is left of the group.
+/// Tells the waiting loads, those in `excluded` why the log does not have their rows. Returns what is left of the
+/// group.
 fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
     for (load, waiter) in group.waiters {
         let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };

@@ -5,11 +5,12 @@
 //! async loads whose group has no commit record get one now. Prepared two-phase loads wait again.
 //! Everything else without a commit never happened.
 
+use crate::build::columns;
 use crate::error::IngestError;
 use crate::group::Group;
 use crate::ingest::{Ingest, IngestOptions, Prepared, SchemaHistory};
 use crate::load::LoadRows;
-use crate::queue::{OwnTransaction, TableQueue, columns, recovered_appends, recovered_member, wal_error};
+use crate::queue::{OwnTransaction, TableQueue, recovered_appends, recovered_member, wal_error};
 use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind};
 use crate::transactions::{TransactionInfo, TransactionKind, TransactionStatus};
 use crate::wal_space::WalSpace;
@@ -464,6 +465,8 @@ fn recovered_group(
         deadline: None,
         close_at_bytes: u64::MAX,
         members: Vec::new(),
+        small: 0,
+        gathered_loads: 0,
         waiters: Vec::new(),
         next_load: 0,
         rows: 0,

@@ -85,6 +85,8 @@ struct Machine {
     wal_dirs: Vec<PathBuf>,
     retired_wal_dirs: Vec<PathBuf>,
     memory_limit_bytes: u64,
+    /// Whether a lone load's thread may write the log. Not where a test holds syncs, and would hold its own thread.
+    may_write_here: bool,
 }
 
 struct Running {
@@ -109,6 +111,7 @@ impl Machine {
             wal_dirs: vec![PathBuf::from("/wal")],
             retired_wal_dirs: Vec::new(),
             memory_limit_bytes: 1 << 30,
+            may_write_here: false,
         }
     }
 
@@ -127,6 +130,7 @@ impl Machine {
                 wal: WalOptions {
                     segment_bytes: 1 << 20,
                     on_fatal: Some(Arc::new(|_| {})),
+                    may_write_here: Some(self.may_write_here),
                     ..WalOptions::default()
                 },
                 memory_limit_bytes: self.memory_limit_bytes,
@@ -307,16 +311,78 @@ async fn groups_that_fill_the_memory_close_before_their_interval() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interval_of_zero_commits_as_soon_as_the_log_is_free() {
-    let machine = Machine::new(properties(0));
+async fn many_small_loads_become_columns_while_their_group_is_open() {
+    const LOADS: i32 = 6000;
+    let machine = Machine::new(properties(600_000));
     let running = machine.start().await;
-    let rows: Vec<String> = (0..200).map(|id| format!("VALUES ({id}, 'x')")).collect();
-    futures::future::join_all(rows.iter().map(|values| running.group(false, values)))
-        .await
-        .into_iter()
-        .collect::<Result<Vec<_>, _>>()
-        .unwrap();
-    assert_eq!(running.ids(), (0..200).collect::<Vec<_>>());
+    let values: Vec<String> = (0..LOADS).map(|id| format!("VALUES ({id}, 'small')")).collect();
+    let kept_as_they_came: u64 = values.iter().map(|values| running.rows(values).memory_bytes()).sum();
+    for some in values.chunks(100) {
+        let loads = futures::future::join_all(some.iter().map(|values| running.group(true, values))).await;
+        loads.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
+    }
+    // A large one, and a sync one whose rows the log gets with the commit.
+    let name = "x".repeat(40);
+    let large: Vec<String> = (LOADS..LOADS + 200).map(|id| format!("({id}, '{name}')")).collect();
+    running.group(true, &format!("VALUES {}", large.join(", "))).await.unwrap();
+    let in_group = running.ingest.memory().in_groups();
+    assert!(in_group < kept_as_they_came / 2, "{in_group} of {kept_as_they_came} bytes");
+    assert_eq!(running.ids(), [0; 0], "none is visible before the commit");
+    let sync = running.load(false, running.rows(&format!("VALUES ({}, 'sync')", LOADS + 200)));
+    until("the sync load joins", || running.ingest.memory().in_groups() > in_group).await;
+    running.ingest.sync().await;
+    let group = sync.await.unwrap().unwrap();
+    let all: Vec<i32> = (0..=LOADS + 200).collect();
+    assert_eq!(running.ids(), all);
+    let transaction = running.ingest.transactions().by_id(group.txn).unwrap();
+    assert_eq!((transaction.loads, transaction.rows), (LOADS as u32 + 2, all.len() as u64));
+    assert_eq!(running.ingest.memory().in_groups(), 0);
+    machine.power_off(running, 1);
+    assert_eq!(machine.start().await.ids(), all);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interval_of_zero_commits_as_soon_as_the_log_is_free() {
+    for may_write_here in [false, true] {
+        let machine = Machine { may_write_here, ..Machine::new(properties(0)) };
+        let running = machine.start().await;
+        let rows: Vec<String> = (0..200).map(|id| format!("VALUES ({id}, 'x')")).collect();
+        futures::future::join_all(rows.iter().map(|values| running.group(false, values)))
+            .await
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()
+            .unwrap();
+        assert_eq!(running.ids(), (0..200).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loads_that_are_written_by_their_own_threads_keep_every_promise() {
+    const CLIENTS: i32 = 4;
+    const EACH: i32 = 150;
+    for is_async in [false, true] {
+        let machine = Machine { may_write_here: true, ..Machine::new(properties(0)) };
+        let running = Arc::new(machine.start().await);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let running = Arc::clone(&running);
+                tokio::spawn(async move {
+                    let mut last = None;
+                    for id in (client * EACH..).take(EACH as usize) {
+                        let done = running.group(is_async, &format!("VALUES ({id}, 'x')")).await.unwrap();
+                        assert!(done.version.is_none() == is_async && done.version >= last);
+                        assert!(is_async || running.ids().contains(&id), "visible when it is answered");
+                        last = done.version;
+                    }
+                })
+            })
+            .collect();
+        for client in clients {
+            in_time("a client's loads", client).await.unwrap();
+        }
+        machine.power_off(Arc::into_inner(running).unwrap(), 1);
+        assert_eq!(machine.start().await.ids(), (0..CLIENTS * EACH).collect::<Vec<_>>());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

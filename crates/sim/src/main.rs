@@ -2,7 +2,6 @@
 
 use clap::Parser;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tributary_sim::{Counts, Outcome, libraries, run};
@@ -73,8 +72,9 @@ fn verdict(outcome: Result<(), &Outcome>) -> ExitCode {
 fn many((from, to): (u64, u64), jobs: usize, keep_going: bool) -> ExitCode {
     let started = Instant::now();
     let next = AtomicU64::new(from);
-    let libraries = libraries();
     let work = || {
+        // One for each, or they would wait for one another's.
+        let libraries = libraries();
         let mut counts = Counts::default();
         let mut failed = 0_u64;
         loop {
@@ -106,7 +106,6 @@ fn many((from, to): (u64, u64), jobs: usize, keep_going: bool) -> ExitCode {
     println!("{counts}");
     let seconds = started.elapsed().as_secs_f64();
     println!("{failed} violations in {} seeds, {seconds:.1} s, {jobs} at a time", counts.seeds);
-    drop(Arc::clone(&libraries));
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -8,9 +8,9 @@ use tributary_sim::planted::{Bug, SEEDS_MAX, hunt};
 #[test]
 fn every_planted_bug_is_found() {
     tributary_sim::quiet_panics();
-    let libraries = libraries();
     let next = AtomicUsize::new(0);
     let work = || {
+        let libraries = libraries();
         let mut missed = Vec::new();
         while let Some(bug) = Bug::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
             match hunt(*bug, 0, &libraries) {

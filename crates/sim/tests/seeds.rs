@@ -11,9 +11,9 @@ const SEEDS: u64 = 150;
 fn no_seed_breaks_a_promise() {
     let seeds = std::env::var("TRIBUTARY_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(SEEDS);
     tributary_sim::quiet_panics();
-    let libraries = libraries();
     let next = AtomicU64::new(0);
     let work = || {
+        let libraries = libraries();
         let mut counts = Counts::default();
         let mut broken = Vec::new();
         loop {

@@ -33,7 +33,7 @@ impl Default for StoreOptions {
             flush_age_ms: 60_000,
             target_file_bytes: 128 * MIB,
             zstd_level: 1,
-            checkpoint_every: 100,
+            checkpoint_every: 10,
             keep_removed_files_ms: 24 * 60 * 60 * 1000,
             compact_min_files: 16,
         }

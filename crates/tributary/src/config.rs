@@ -85,7 +85,7 @@ const SETTINGS: &[Setting] = &[
     ),
     setting(
         "group_commit_queue_mem_limit",
-        "268435456",
+        "201326592",
         BYTES,
         "bytes of rows in groups and memtables at which loads wait for a flush",
     ),
@@ -121,7 +121,7 @@ const SETTINGS: &[Setting] = &[
     ),
     setting(
         "checkpoint_every",
-        "100",
+        "10",
         COUNT,
         "a Delta checkpoint is written after so many commits of a table",
     ),

@@ -50,6 +50,8 @@ bugs! {
     ReplayIgnoresAppTxn = "replay-ignores-app-txn",
     /// A load whose client was told that it failed stays in its group.
     FailedLoadNotExcluded = "failed-load-not-excluded",
+    /// Loads become columns of their group before the log has them.
+    GatheredBeforeLog = "gathered-before-log",
     /// Recovery passes over acknowledged async loads whose group has no commit.
     OpenGroupsDropped = "open-groups-dropped",
     /// The log is released without regard to memtables.

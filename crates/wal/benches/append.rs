@@ -1,5 +1,5 @@
 //! The log's whole way: submissions of several clients at once, one frame, one fdatasync, every
-//! answer. On the disk of `TRIBUTARY_BENCH_DIR` (else the directory for temporary files), and on a
+//! answer; and one submission that the thread which brings it writes itself. On the disk of `TRIBUTARY_BENCH_DIR` (else the directory for temporary files), and on a
 //! simulated disk that costs a copy and no wait.
 
 use bytes::Bytes;
@@ -7,11 +7,12 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tributary_types::{TableId, TxnId};
-use tributary_wal::{Disk, Entry, MemDisk, OsDisk, Wal, WalOptions};
+use tributary_wal::{Appended, Disk, Entry, MemDisk, OsDisk, Wal, WalError, WalOptions};
 
 /// Submissions at once and the bytes of each one's body.
-const SHAPES: [(usize, usize); 8] = [
+const SHAPES: [(usize, usize); 9] = [
     (1, 100),
+    (ALONE, 100),
     (30, 100),
     (500, 100),
     (1, 10 << 10),
@@ -20,6 +21,9 @@ const SHAPES: [(usize, usize); 8] = [
     (1, 1 << 20),
     (30, 1 << 20),
 ];
+
+/// One submission, written by the thread that brings it.
+const ALONE: usize = 0;
 
 fn open(disk: Arc<dyn Disk>, dir: &std::path::Path) -> Wal {
     let mut recovered = Wal::recover(disk, dir, WalOptions::default()).expect("a directory to write in");
@@ -30,14 +34,15 @@ fn open(disk: Arc<dyn Disk>, dir: &std::path::Path) -> Wal {
 /// Submits `bodies` copies of `body`, waits until all are durable and gives their space back.
 fn round(wal: &Wal, bodies: usize, body: &Bytes) {
     let (sender, receiver) = mpsc::channel();
-    for number in 0..bodies {
+    for number in 0..bodies.max(1) {
         let sender = sender.clone();
         let entry =
             Entry { kind: 1, table: TableId(1), txn: TxnId(1), tag: number as u32, body: body.clone() };
-        wal.submit(
-            vec![entry],
-            Box::new(move |result| sender.send(result.expect("space").end).expect("somebody waits")),
-        );
+        let done = move |result: Result<Appended, WalError>| {
+            sender.send(result.expect("space").end).expect("somebody waits");
+        };
+        let offered = wal.offer(vec![entry], Box::new(done));
+        if bodies == ALONE { offered.write_here() } else { offered.hand_over() }
     }
     drop(sender);
     let last = receiver.iter().max().expect("at least one submission");
@@ -58,10 +63,11 @@ fn appends(name: &str, disk: &Arc<dyn Disk>, dir: &std::path::Path, criterion: &
         let wal = open(Arc::clone(disk), &log_dir);
         let body = Bytes::from(vec![0x5a; bytes]);
         group.throughput(Throughput::ElementsAndBytes {
-            elements: bodies as u64,
-            bytes: (bodies * bytes) as u64,
+            elements: bodies.max(1) as u64,
+            bytes: (bodies.max(1) * bytes) as u64,
         });
-        group.bench_function(format!("{bodies}x{bytes}B"), |bencher| {
+        let name = if bodies == ALONE { format!("alone/{bytes}B") } else { format!("{bodies}x{bytes}B") };
+        group.bench_function(name, |bencher| {
             bencher.iter_custom(|count| rounds(&wal, bodies, &body, count));
         });
         wal.shutdown();

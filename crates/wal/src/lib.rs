@@ -2,8 +2,8 @@
 //!
 //! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests
 //! and the simulation) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
-//! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (the
-//! writer thread, acknowledgements) and [`recovery`] (reading a log back before it is written again).
+//! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (who
+//! writes when, acknowledgements) and [`recovery`] (reading a log back before it is written again).
 //! Beside them, for the owner of a damaged log: [`survey`] (what is there) and [`repair`].
 //!
 //! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
@@ -78,7 +78,7 @@ pub use self::core::LogCore;
 pub use disk::{Disk, DiskDir, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
 pub use entry::{Appended, Entry};
 pub use error::WalError;
-pub use log::{Refused, Wal};
+pub use log::{Offered, Wal};
 pub use options::{FatalHook, WalOptions};
 pub use recovery::{Extent, Recovered, TornTail};
 pub use repair::{RepairError, Repaired, SKIPPED};

@@ -1,8 +1,9 @@
 //! The log with its threads: a writer that takes all that is pending, makes it durable at once and tells
-//! everyone who waits, and a keeper that prepares and recycles segment files beside it.
+//! everyone who waits, and a keeper that prepares and recycles segment files beside it. A lone submission may be
+//! written by the thread that brings it ([`Offered::write_here`]).
 //!
-//! Invariant: submissions are written and answered in the order in which they were submitted; an answer `Ok`
-//! means durable. Not its business: how much may be pending ([`Wal::pending_bytes`] tells those who decide).
+//! Invariant: submissions are written and answered in the order in which they were submitted, because whoever
+//! takes them from the queue has the core; an answer `Ok` means durable. Not its business: how much may be pending ([`Wal::pending_bytes`] tells those who decide).
 
 mod keeper;
 mod queue;
@@ -23,11 +24,11 @@ use crate::segment::format::FRAME_PAYLOAD_BYTES_MAX;
 use crate::stats::{Counters, WalStats};
 use keeper::Keeper;
 use parking_lot::Mutex;
-use queue::{Queue, Submission};
+use queue::{Queue, Stands, Submission};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use tributary_types::{Lsn, host};
 
@@ -51,6 +52,12 @@ struct Threads {
 /// What the threads and the handles share.
 struct Shared {
     queue: Queue,
+    /// Of whoever writes. None when the log has ended.
+    core: Mutex<Option<LogCore>>,
+    /// The last frame had one submission only: there may be only one client.
+    is_calm: AtomicBool,
+    may_write_here: bool,
+    has_failed: AtomicBool,
     keeper: Keeper,
     counters: Arc<Counters>,
     inventory: Arc<Inventory>,
@@ -72,50 +79,53 @@ impl Wal {
     pub(crate) fn spawn(core: LogCore, dir: PathBuf, options: WalOptions) -> Result<Self, WalError> {
         let shared = Arc::new(Shared {
             queue: Queue::default(),
-            keeper: Keeper::default(),
             counters: core.counters(),
             inventory: core.inventory(),
+            core: Mutex::new(Some(core)),
+            is_calm: AtomicBool::new(true),
+            may_write_here: options.may_write_here.unwrap_or_else(|| {
+                std::thread::available_parallelism().is_ok_and(|threads| threads.get() > 1)
+            }),
+            has_failed: AtomicBool::new(false),
+            keeper: Keeper::default(),
             dir,
             options,
         });
         if let Some(host) = host::simulated() {
-            simulated::spawn(&*host, core, &shared);
+            simulated::spawn(&*host, &shared);
             let writer = std::thread::current().id();
             return Ok(Self { inner: Arc::new(Inner { shared, threads: Mutex::new(None), writer }) });
         }
         let keeper = spawn_thread("wal-keeper", &shared, keeper::run)?;
-        let writer = spawn_thread("wal-writer", &shared, move |shared| writer::run(core, shared))
-            .inspect_err(|_| shared.keeper.stop())?;
+        let writer =
+            spawn_thread("wal-writer", &shared, writer::run).inspect_err(|_| shared.keeper.stop())?;
         let id = writer.thread().id();
         let threads = Mutex::new(Some(Threads { writer, keeper }));
         Ok(Self { inner: Arc::new(Inner { shared, threads, writer: id }) })
     }
 
     /// Hands over entries, which are kept together and in order, and returns at once. `done` is called when
-    /// they are durable, on the writer thread, in the order of submissions: it must be quick, and must not wait
-    /// for the log. A submission without entries is answered when everything before it is durable.
+    /// they are durable, by whoever wrote them, in the order of submissions: it must be quick, must not wait for
+    /// the log, nor shut it down. A submission without entries is answered when everything before it is durable.
     ///
     /// Entries that can never be written ([`WalError::TooLarge`], [`WalError::Closed`], [`WalError::Failed`])
     /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] comes in order; later
     /// submissions are tried anew. After an error of one submission others may succeed.
     pub fn submit(&self, entries: Vec<Entry>, done: Done) {
-        if let Some(refused) = self.offer(entries, done) {
-            refused.answer();
-        }
+        self.offer(entries, done).hand_over();
     }
 
-    /// Like [`Wal::submit`], for callers that hold a lock which `done` takes too: what would be answered on the
-    /// calling thread is given back instead, to be answered when the lock is free.
-    pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Option<Refused> {
+    /// Like [`Wal::submit`], for callers that hold a lock which `done` takes too: the submission has its place in
+    /// the order, and nothing is answered on the calling thread before the caller says so, with the lock free.
+    pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
+        let shared = &*self.inner.shared;
         let size = Size::of(&entries);
-        let fits = size.fits_a_frame();
         let submission = Submission::new(entries, size, done);
-        if !fits {
+        if !size.fits_a_frame() {
             let error = WalError::TooLarge { bytes: size.payload_bytes, limit: FRAME_PAYLOAD_BYTES_MAX };
-            return Some(Refused { submission, error });
+            return Offered { shared, stands: Stands::Refused(submission, error) };
         }
-        let (submission, error) = self.inner.shared.queue.push(submission)?;
-        Some(Refused { submission, error })
+        Offered { shared, stands: shared.queue.push(submission) }
     }
 
     /// Appends entries; they are durable on return.
@@ -127,7 +137,7 @@ impl Wal {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         // A caller that went away does not wait for the answer.
         self.submit(entries, Box::new(move |result| drop(sender.send(result))));
-        // Only a writer that has panicked answers nobody: whether the entries are in the log is unknown.
+        // Only after a panic nobody is answered: whether the entries are in the log is unknown.
         let shared = &self.inner.shared;
         receiver
             .await
@@ -191,7 +201,7 @@ impl Wal {
     }
 
     /// Takes no more entries, writes what is pending and answers it, and ends the threads. On return the
-    /// directory is unlocked. (Called by a `done`, on the writer thread, it does not wait for the end.)
+    /// directory is unlocked. (When a `done` drops the last handle on the writer thread, that does not wait for the end.)
     pub fn shutdown(&self) {
         self.inner.shutdown();
     }
@@ -200,23 +210,48 @@ impl Wal {
 /// Called once with the outcome of a submission.
 pub type Done = Box<dyn FnOnce(Result<Appended, WalError>) + Send>;
 
-/// A submission that can never be written. Its `done` is still to be called.
-#[must_use = "whoever waits for the submission is told by `answer`"]
-pub struct Refused {
-    submission: Submission,
-    error: WalError,
+/// A submission that has its place in the log's order, or was refused. Dropped, it is handed over.
+#[must_use = "the submission is written or answered when this is handed over"]
+pub struct Offered<'a> {
+    shared: &'a Shared,
+    stands: Stands,
 }
 
-impl Refused {
-    /// Calls the submission's `done` with the reason.
-    pub fn answer(self) {
-        self.submission.answer(Err(self.error));
+impl Offered<'_> {
+    /// Leaves the submission to the writer thread. One that can never be written is answered now.
+    pub fn hand_over(mut self) {
+        self.go_on();
+    }
+
+    /// Writes the submission and makes it durable on the calling thread, with its `done`, if the log is
+    /// otherwise idle and seems to stay so; else leaves it to the writer thread. Spares a lone client two changes
+    /// of thread; who holds a lock that a `done` takes, or may not wait for the disk, must not call it.
+    pub fn write_here(mut self) {
+        if let Stands::Queued(number) = self.stands
+            && writer::write_alone(self.shared, number)
+        {
+            self.stands = Stands::HandedOver;
+        }
+    }
+
+    fn go_on(&mut self) {
+        match std::mem::replace(&mut self.stands, Stands::HandedOver) {
+            Stands::Queued(_) => self.shared.queue.wake_writer(),
+            Stands::Refused(submission, error) => submission.answer(Err(error)),
+            Stands::HandedOver => {}
+        }
     }
 }
 
-impl fmt::Debug for Refused {
+impl Drop for Offered<'_> {
+    fn drop(&mut self) {
+        self.go_on();
+    }
+}
+
+impl fmt::Debug for Offered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+        f.debug_struct("Offered").finish_non_exhaustive()
     }
 }
 
@@ -248,7 +283,9 @@ impl Shared {
     /// The log has failed: nothing is taken any more.
     fn fail(&self, error: &WalError) {
         self.queue.close(error.clone());
-        self.options.fail(error);
+        if !self.has_failed.swap(true, Relaxed) {
+            self.options.fail(error);
+        }
     }
 }
 

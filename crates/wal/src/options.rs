@@ -5,7 +5,8 @@ use crate::segment::format::SEGMENT_HEADER_BYTES;
 use std::fmt;
 use std::sync::Arc;
 
-/// Called once, on a thread of the log, when the log has failed (see [`WalError::Failed`]).
+/// Called once when the log has failed (see [`WalError::Failed`]), on a thread of the log or on one that brings it
+/// a submission. It must not shut the log down.
 pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
 
 /// The smallest segment: a header and as much again for frames.
@@ -16,7 +17,8 @@ pub const SEGMENT_BYTES_MIN: u64 = 2 * SEGMENT_HEADER_BYTES;
 pub struct WalOptions {
     /// The target size of a segment file, in bytes. A frame that is larger makes its segment grow.
     pub segment_bytes: u64,
-    /// How many released segments are kept for reuse.
+    /// How many released segments are kept for reuse. A flush releases several at once; those that are not kept are
+    /// made anew, of zeros.
     pub max_spare_segments: usize,
     /// Pending submissions are written together in one frame up to this many bytes.
     pub frame_bytes: u64,
@@ -24,6 +26,10 @@ pub struct WalOptions {
     pub reserve_bytes: u64,
     /// What to do when the log has failed. `None`: log what failed and abort the process.
     pub on_fatal: Option<FatalHook>,
+    /// Whether a lone submission may be written by the thread that brings it (see [`crate::log::Offered`]). `None`:
+    /// if there is more than one processor. A thread that waits for the disk should leave the others one: with several
+    /// logs, say so.
+    pub may_write_here: Option<bool>,
     /// Makes the salts of segments repeatable, for simulations. `None`: the operating system's entropy.
     pub salt_seed: Option<u64>,
 }
@@ -32,10 +38,11 @@ impl Default for WalOptions {
     fn default() -> Self {
         Self {
             segment_bytes: 64 << 20,
-            max_spare_segments: 2,
+            max_spare_segments: 6,
             frame_bytes: 16 << 20,
             reserve_bytes: 0,
             on_fatal: None,
+            may_write_here: None,
             salt_seed: None,
         }
     }
@@ -49,6 +56,7 @@ impl fmt::Debug for WalOptions {
             .field("frame_bytes", &self.frame_bytes)
             .field("reserve_bytes", &self.reserve_bytes)
             .field("on_fatal", &self.on_fatal.as_ref().map_or("abort", |_| "own"))
+            .field("may_write_here", &self.may_write_here)
             .field("salt_seed", &self.salt_seed)
             .finish()
     }

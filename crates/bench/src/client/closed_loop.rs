@@ -76,6 +76,11 @@ impl Connection {
 
     fn begin(&mut self, first_id: u32) -> Result<(), BenchError> {
         self.request().number(first_id);
+        self.begin_again()
+    }
+
+    /// Sends the request as it was.
+    fn begin_again(&mut self) -> Result<(), BenchError> {
         (self.sent, self.sent_at, self.is_waiting) = (0, Instant::now(), true);
         self.send()
     }
@@ -96,8 +101,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there; the rows of the answer if it is whole.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<u64>, BenchError> {
+    /// Reads what is there; if the answer is whole, its rows or why the load was refused.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Result<u64, String>>, BenchError> {
         loop {
             let count = match self.stream.read(buffer) {
                 Ok(0) => return Err(BenchError::Refused("the server closed a connection".into())),
@@ -114,7 +119,7 @@ impl Connection {
             if let Some(answer) = answer {
                 self.received.clear();
                 self.is_waiting = false;
-                return answer.map(Some).map_err(BenchError::Load);
+                return Ok(Some(answer));
             }
         }
     }
@@ -146,6 +151,10 @@ pub struct Outcome {
     pub bytes_in_all: u64,
     /// Rows per second of each tenth of the measured bytes; for [`Limit::Bytes`] only.
     pub tenths: Vec<f64>,
+    /// Answers that refused a load, which was sent again.
+    pub refusals: u64,
+    /// What the first of them said.
+    pub first_refusal: Option<String>,
 }
 
 /// What happens while a run goes on.
@@ -158,13 +167,15 @@ pub trait Watch {
     fn progress(&mut self, elapsed: Duration, rows: u64);
 }
 
-/// Runs the loop.
+/// Runs the loop. With `sends_again` a load that is refused is counted and sent again until it is acknowledged,
+/// as a client does that was told to.
 ///
 /// # Errors
 /// A load failed, a connection broke, or nothing was answered for two minutes.
 pub fn run(
     connections: &mut [Connection],
     limit: Limit,
+    sends_again: bool,
     watch: &mut dyn Watch,
 ) -> Result<Outcome, BenchError> {
     let mut poll = Poll::new()?;
@@ -195,11 +206,21 @@ pub fn run(
             }
             // An answer is the last thing on its connection, and the next one is a new event.
             if connection.is_waiting
-                && let Some(loaded) = connection.receive(&mut buffer)?
+                && let Some(answer) = connection.receive(&mut buffer)?
             {
                 last_answer = Instant::now();
-                state.acknowledged(connection, loaded, last_answer)?;
-                state.begin_next(connection)?;
+                match answer {
+                    Ok(loaded) => {
+                        state.acknowledged(connection, loaded, last_answer)?;
+                        state.begin_next(connection)?;
+                    }
+                    Err(reason) if sends_again => {
+                        state.outcome.refusals += 1;
+                        state.outcome.first_refusal.get_or_insert(reason);
+                        connection.begin_again()?;
+                    }
+                    Err(reason) => return Err(BenchError::Load(reason)),
+                }
             }
         }
         state.tick()?;
@@ -247,6 +268,8 @@ impl<'a> State<'a> {
                 rows_in_all: 0,
                 bytes_in_all: 0,
                 tenths: Vec::new(),
+                refusals: 0,
+                first_refusal: None,
             },
         };
         state.tick()?;

@@ -76,6 +76,12 @@ fn print_more(result: &CellResult) {
     if let Some(files) = median.data_files {
         println!("{} data files, {:.1} MB", files.count, files.bytes as f64 / 1e6);
     }
+    if let Some(reason) = &median.first_refusal {
+        println!(
+            "\n{}: {} loads were refused and sent again; the first: {reason}",
+            result.name, median.refusals
+        );
+    }
     if let [_, second, .., last] = median.rows_per_second_of_tenths[..] {
         let all: Vec<_> = median.rows_per_second_of_tenths.iter().map(|&rows| grouped(rows)).collect();
         println!("rows/s of each tenth: {}; last ÷ second: {:.2}", all.join(", "), last / second);

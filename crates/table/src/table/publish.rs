@@ -17,7 +17,7 @@ pub struct Publication {
     pub version: Version,
     /// The schema of `batches`. Rows of an older schema are adapted to the table's.
     pub schema: Arc<TableSchema>,
-    /// Rows for the memtable, in order of arrival.
+    /// Rows for the memtable, about in order of arrival.
     pub batches: Vec<RecordBatch>,
     /// Finished files of a large load.
     pub files: Vec<DataFile>,

@@ -43,6 +43,14 @@ impl AsRef<[Entry]> for Submission {
     }
 }
 
+/// How it stands with a submission.
+pub(super) enum Stands {
+    /// It is the so manieth that ever was pending.
+    Queued(u64),
+    Refused(Submission, WalError),
+    HandedOver,
+}
+
 /// The queue between those who submit and the writer.
 #[derive(Default)]
 pub(super) struct Queue {
@@ -57,36 +65,71 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     pending: Vec<Submission>,
+    /// How many submissions were ever taken.
+    taken: u64,
     closed: Option<WalError>,
 }
 
 impl Queue {
-    /// Adds a submission. A closed queue gives it back, with the reason.
-    pub(super) fn push(&self, submission: Submission) -> Option<(Submission, WalError)> {
+    /// Adds a submission; the writer is not told yet. A closed queue gives it back, with the reason.
+    pub(super) fn push(&self, submission: Submission) -> Stands {
         let mut state = self.state.lock();
         if let Some(reason) = &state.closed {
-            return Some((submission, reason.clone()));
+            return Stands::Refused(submission, reason.clone());
         }
         self.bytes.fetch_add(submission.bytes(), SeqCst);
         self.submissions.fetch_add(1, SeqCst);
         state.pending.push(submission);
-        drop(state);
+        Stands::Queued(state.taken + state.pending.len() as u64)
+    }
+
+    /// Tells the writer that something is pending.
+    pub(super) fn wake_writer(&self) {
         self.filled.notify_one();
         if host::is_simulated() {
             self.woken.notify_one();
         }
-        None
     }
 
-    /// Waits for submissions and moves all of them into `into`, which must be empty. Returns whether there were
-    /// any; if not, the queue is closed and stays empty.
-    pub(super) fn take(&self, into: &mut Vec<Submission>) -> bool {
+    /// Waits until something is pending. `false`: the queue is closed and stays empty.
+    pub(super) fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while state.pending.is_empty() && state.closed.is_none() {
             self.filled.wait(&mut state);
         }
+        !state.pending.is_empty()
+    }
+
+    /// Like [`Queue::wait`], for a task.
+    pub(super) async fn wait_later(&self) -> bool {
+        loop {
+            {
+                let state = self.state.lock();
+                if !state.pending.is_empty() || state.closed.is_some() {
+                    return !state.pending.is_empty();
+                }
+            }
+            self.woken.notified().await;
+        }
+    }
+
+    /// Moves all that is pending into `into`, which must be empty. Only for who has the core.
+    pub(super) fn take(&self, into: &mut Vec<Submission>) {
+        let mut state = self.state.lock();
         std::mem::swap(&mut state.pending, into);
-        !into.is_empty()
+        state.taken += into.len() as u64;
+    }
+
+    /// Takes the submission of that number if it alone is pending and has at most so many bytes. Only for who has
+    /// the core.
+    pub(super) fn take_lone(&self, number: u64, bytes_max: u64) -> Option<Submission> {
+        let mut state = self.state.lock();
+        let is_lone = matches!(&state.pending[..], [one] if one.bytes() <= bytes_max);
+        if !is_lone || state.taken + 1 != number {
+            return None;
+        }
+        state.taken = number;
+        state.pending.pop()
     }
 
     /// These are durable, or never will be.
@@ -108,27 +151,9 @@ impl Queue {
         self.woken.notify_one();
     }
 
-    /// Like [`Queue::take`], for a task.
-    pub(super) async fn take_later(&self, into: &mut Vec<Submission>) -> bool {
-        loop {
-            {
-                let mut state = self.state.lock();
-                if !state.pending.is_empty() || state.closed.is_some() {
-                    std::mem::swap(&mut state.pending, into);
-                    return !into.is_empty();
-                }
-            }
-            self.woken.notified().await;
-        }
-    }
-
     /// Why the log has failed, if it has.
     pub(super) fn failure(&self) -> Option<WalError> {
         self.state.lock().closed.clone().filter(WalError::is_fatal)
-    }
-
-    pub(super) fn closed_reason(&self) -> WalError {
-        self.state.lock().closed.clone().unwrap_or(WalError::Closed)
     }
 
     pub(super) fn pending_bytes(&self) -> u64 {

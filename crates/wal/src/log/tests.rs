@@ -111,23 +111,86 @@ fn shutdown_writes_and_answers_what_is_pending_and_then_refuses() {
 fn what_is_offered_and_can_never_be_written_is_answered_when_the_caller_says_so() {
     let disk = MemDisk::new();
     let wal = start(&disk, options());
-    let lock = Arc::new(Mutex::new(0));
+    let lock = Arc::new(Mutex::new(Vec::new()));
     let large = Bytes::from(vec![0; 1 << 20]);
     let too_large = vec![Entry { body: large, ..entry(1, 0) }; 1025];
     let offer = |entries| {
         let answers = Arc::clone(&lock);
-        wal.offer(entries, Box::new(move |_| *answers.lock() += 1))
+        wal.offer(entries, Box::new(move |result| answers.lock().push(result)))
     };
     let held = lock.lock();
-    let refused = offer(too_large).expect("a frame can't hold 1 GiB");
-    assert!(format!("{refused:?}").contains("TooLarge"));
+    let refused = offer(too_large);
     wal.shutdown();
-    let closed = offer(vec![entry(2, 10)]).expect("the log is closed");
-    assert!(format!("{closed:?}").contains("Closed"));
+    let closed = offer(vec![entry(2, 10)]);
     drop(held);
-    refused.answer();
-    closed.answer();
-    assert_eq!(*lock.lock(), 2);
+    refused.write_here();
+    closed.hand_over();
+    let answers = std::mem::take(&mut *lock.lock());
+    assert!(matches!(answers[..], [Err(WalError::TooLarge { .. }), Err(WalError::Closed)]), "{answers:?}");
+}
+
+#[test]
+fn a_lone_submission_is_written_by_the_thread_that_brings_it() {
+    let disk = MemDisk::new();
+    let wal = start(&disk, WalOptions { may_write_here: Some(true), ..options() });
+    let (sender, receiver) = mpsc::channel();
+    let by = |number| {
+        let sender = sender.clone();
+        let done = move |result: Result<Appended, WalError>| {
+            result.unwrap();
+            sender.send((number, std::thread::current().id())).unwrap();
+        };
+        wal.offer(vec![entry(number, 10)], Box::new(done))
+    };
+    let here = std::thread::current().id();
+    // The writer thread may be awake because it has only begun, and take one or the other.
+    let alone = (1..1000)
+        .find(|&number| {
+            by(number).write_here();
+            receiver.recv().unwrap() == (number, here)
+        })
+        .expect("the writer thread sleeps in the end");
+    // Two that are pending together are for the writer thread, in their order, and so is what comes next.
+    let held = wal.inner.shared.core.lock();
+    let (second, third) = (by(alone + 1), by(alone + 2));
+    third.write_here();
+    drop((held, second));
+    by(alone + 3).hand_over();
+    let answered: Vec<_> = (0..3).map(|_| receiver.recv().unwrap()).collect();
+    assert!(answered.iter().map(|(number, _)| *number).eq(alone + 1..alone + 4));
+    assert!(answered.iter().all(|(_, thread)| *thread != here));
+    let numbers = |disk| -> Vec<u64> {
+        crate::testing::read_all(disk).unwrap().0.iter().map(|(_, entry)| entry.txn.0).collect()
+    };
+    wal.shutdown();
+    assert!(numbers(&disk).into_iter().eq(1..alone + 4));
+}
+
+#[test]
+fn a_callback_that_panics_on_the_callers_thread_fails_the_log_too() {
+    let disk = MemDisk::new();
+    let (options, failures) = counting_failures();
+    let wal = start(&disk, WalOptions { may_write_here: Some(true), ..options });
+    let here = std::thread::current().id();
+    let (sender, receiver) = mpsc::channel();
+    let mut by = std::thread::current().id();
+    for number in 1.. {
+        let sender = sender.clone();
+        let done = move |_: Result<Appended, WalError>| {
+            let by = std::thread::current().id();
+            sender.send(by).unwrap();
+            assert!(by != here, "on purpose");
+        };
+        wal.offer(vec![entry(number, 10)], Box::new(done)).write_here();
+        by = receiver.recv().unwrap();
+        if by == here {
+            break;
+        }
+    }
+    assert_eq!(by, here);
+    assert_eq!(failures.load(Ordering::SeqCst), 1);
+    assert!(append(&wal, vec![entry(2, 10)]).unwrap_err().is_fatal());
+    wal.shutdown();
 }
 
 #[test]

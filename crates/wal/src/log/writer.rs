@@ -1,4 +1,4 @@
-//! The writer thread.
+//! What the writer thread does, and for a lone submission the thread that brings it.
 
 use super::Shared;
 use super::queue::Submission;
@@ -7,28 +7,66 @@ use crate::entry::Appended;
 use crate::error::WalError;
 use crate::segment::format::FRAME_PAYLOAD_BYTES_MAX;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tributary_types::host;
+
+/// Larger submissions are left to the writer thread: their writer has worked for a while already.
+const WRITTEN_HERE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Lives until the queue is closed and empty, or the log has failed. Dropping the core unlocks the directory.
-pub(super) fn run(mut core: LogCore, shared: &Shared) {
-    let ended = catch_unwind(AssertUnwindSafe(|| write_until_closed(&mut core, shared)));
-    if ended.is_err() {
-        shared.fail(&panicked(shared));
-        refuse_the_rest(shared);
+pub(super) fn run(shared: &Shared) {
+    while shared.queue.wait() {
+        write_pending(shared);
+    }
+    drop(shared.core.lock().take());
+}
+
+/// Writes all that is pending.
+pub(super) fn write_pending(shared: &Shared) {
+    if let Some(core) = shared.core.lock().as_mut() {
+        let mut taken = Vec::new();
+        shared.queue.take(&mut taken);
+        write_guarded(core, shared, taken);
     }
 }
 
-fn write_until_closed(core: &mut LogCore, shared: &Shared) {
-    let mut taken = Vec::new();
-    while shared.queue.take(&mut taken) {
-        write_taken(core, shared, &mut taken);
+/// Writes the submission of that number on this thread, if nobody else writes, nothing else is pending and the
+/// last frame had one submission too. `false`: that is for the writer thread.
+pub(super) fn write_alone(shared: &Shared, number: u64) -> bool {
+    let is_calm = || {
+        if host::is_simulated() {
+            host::random(|| 0) & 1 == 0
+        } else {
+            shared.may_write_here && shared.is_calm.load(Relaxed)
+        }
+    };
+    if !is_calm() {
+        return false;
+    }
+    let Some(mut core) = shared.core.try_lock() else { return false };
+    let Some(core) = core.as_mut() else { return false };
+    let Some(submission) = shared.queue.take_lone(number, WRITTEN_HERE_BYTES_MAX) else { return false };
+    write_guarded(core, shared, vec![submission]);
+    true
+}
+
+/// A panic fails the log; what is pending then is answered with that, by the writer thread.
+fn write_guarded(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
+    let written = catch_unwind(AssertUnwindSafe(|| write_taken(core, shared, taken)));
+    if let Err(panic) = written {
+        shared.fail(&panicked(shared));
+        if host::is_simulated() {
+            // There a panic is a finding, not the end of a process.
+            resume_unwind(panic);
+        }
     }
 }
 
 /// Writes what was taken from the queue, in as few frames as possible.
-pub(super) fn write_taken(core: &mut LogCore, shared: &Shared, taken: &mut Vec<Submission>) {
-    let mut rest = taken.drain(..).peekable();
+fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
+    let mut rest = taken.into_iter().peekable();
     let mut frame = Vec::new();
     while rest.peek().is_some() {
         fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
@@ -39,7 +77,7 @@ pub(super) fn write_taken(core: &mut LogCore, shared: &Shared, taken: &mut Vec<S
 /// Moves as many submissions into `frame` as go into one frame; at least one.
 fn fill(
     frame: &mut Vec<Submission>,
-    rest: &mut std::iter::Peekable<std::vec::Drain<'_, Submission>>,
+    rest: &mut std::iter::Peekable<std::vec::IntoIter<Submission>>,
     limit: u64,
 ) {
     let mut bytes = 0;
@@ -60,6 +98,7 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) {
         }),
     };
     shared.queue.settled(frame);
+    shared.is_calm.store(frame.len() == 1, Relaxed);
     answer(frame, result);
     if core.asks_for_spare() {
         shared.keeper.prepare();
@@ -81,21 +120,12 @@ fn answer(frame: &mut Vec<Submission>, result: Result<Vec<Appended>, WalError>) 
     }
 }
 
-/// After the end of the writer: what is still pending is answered with the failure.
-fn refuse_the_rest(shared: &Shared) {
-    let mut taken = Vec::new();
-    shared.queue.take(&mut taken);
-    shared.queue.settled(&taken);
-    let reason = shared.queue.closed_reason();
-    answer(&mut taken, Err(reason));
-}
-
-/// Who was told what is unknown after a panic, so the log has failed.
+/// Who was told what is unknown then, so the log has failed.
 pub(super) fn panicked(shared: &Shared) -> WalError {
     WalError::Failed {
         action: "run a callback for",
         path: shared.dir.clone(),
         durable_lsn: shared.counters.end().0,
-        source: Arc::new(io::Error::other("the writer thread has panicked")),
+        source: Arc::new(io::Error::other("a callback has panicked")),
     }
 }

@@ -4,7 +4,10 @@
 //! Definitions are kept as JSON, in the form that serde gives them in `tributary-types`; fields that
 //! are looked for have columns of their own.
 
+mod change;
 mod migrations;
+#[cfg(test)]
+mod tests;
 mod transactions;
 
 use crate::error::CatalogError;
@@ -12,6 +15,7 @@ use crate::store::{Garbage, Loaded, Store, Stored};
 use crate::transactions::TxnRecord;
 use crate::users::{PasswordHash, User};
 use async_trait::async_trait;
+use change::Change;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
     SqliteSynchronous,
@@ -311,7 +315,7 @@ impl SqliteStore {
 
     async fn delete_database_rows(&self, id: DbId) -> Sql<()> {
         let id = signed(id.0);
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         query("INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE database_id = ?")
             .bind(id)
             .execute(&mut *transaction)
@@ -323,7 +327,7 @@ impl SqliteStore {
     }
 
     async fn insert_table_rows(&self, def: &TableDef, json: &TableJson) -> Sql<()> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         query("INSERT INTO tables (id, database_id, name, location, definition) VALUES (?, ?, ?, ?, ?)")
             .bind(signed(def.id.0))
             .bind(signed(def.db_id.0))
@@ -341,7 +345,7 @@ impl SqliteStore {
     }
 
     async fn update_table_rows(&self, def: &TableDef, json: &TableJson) -> Sql<()> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         query("UPDATE tables SET name = ?, location = ?, definition = ? WHERE id = ?")
             .bind(&def.name)
             .bind(&def.location)
@@ -355,7 +359,7 @@ impl SqliteStore {
 
     async fn delete_table_rows(&self, id: TableId) -> Sql<()> {
         let id = signed(id.0);
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         for statement in [
             "INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE id = ?",
             "DELETE FROM tables WHERE id = ?",
@@ -366,7 +370,7 @@ impl SqliteStore {
     }
 
     async fn delete_garbage_rows(&self, locations: &[String]) -> Sql<()> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         for location in locations {
             query("DELETE FROM garbage WHERE location = ?").bind(location).execute(&mut *transaction).await?;
         }
@@ -374,7 +378,7 @@ impl SqliteStore {
     }
 
     async fn insert_user_rows(&self, users: &[User]) -> Sql<()> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = Change::begin(&self.pool).await?;
         for user in users {
             query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
                 .bind(&user.name)

@@ -229,7 +229,7 @@ impl Both {
 /// may be written in another way.
 fn assert_alike(table: &TableDef, binary: &Decoded, text: &Decoded) {
     let reasonless = |decoded: &Decoded| Decoded { rejects: Vec::new(), ..decoded.clone() };
-    assert_eq!(binary.rejects.len(), text.rejects.len());
+    assert_eq!(binary.rejects.len(), text.rejects.len(), "{:?}, as text {:?}", binary.rejects, text.rejects);
     rows::assert_same(table, &reasonless(binary), &reasonless(text));
 }
 

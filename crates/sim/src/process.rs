@@ -3,6 +3,7 @@
 use crate::catalog::SimCatalog;
 use crate::plan::Plan;
 use crate::store::SimStore;
+use object_store::path::Path;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{
     ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
-use tributary_wal::{MemDisk, WalOptions};
+use tributary_wal::{Disk, MemDisk, WalOptions};
 use url::Url;
 
 /// The only database.
@@ -37,6 +38,13 @@ pub struct Process {
     pub report: RecoveryReport,
 }
 
+/// As a table in directories does when it is opened: names that a killed process left may be in the page cache only.
+fn sync_left_names(hardware: &Hardware, def: &TableDef) -> std::io::Result<()> {
+    let directory = SimStore::disk_path(&Path::from(def.location.as_str()));
+    hardware.disk.open_dir(&directory.join("_delta_log"))?.sync()?;
+    hardware.disk.open_dir(&directory)?.sync()
+}
+
 impl Process {
     /// Opens tables and logs. `is_dead` becomes true when the log has failed, where a server ends itself.
     ///
@@ -51,6 +59,7 @@ impl Process {
         let store = table_store(hardware, plan)?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
+            sync_left_names(hardware, &def).map_err(|error| error.to_string())?;
             tables.push(store.open(&def).await.map_err(|error| error.to_string())?);
         }
         let dead = Arc::clone(is_dead);

@@ -1,5 +1,7 @@
 //! Cuts a text into statements at `;`, knowing quotes and comments and nothing else.
 
+use std::ops::Range;
+
 /// The statements of `sql`, each without its `;` and without blanks around it. Pieces without any
 /// token (blanks, comments) are left out, so the result may be empty.
 #[must_use]
@@ -11,9 +13,7 @@ pub fn split(sql: &str) -> Vec<&str> {
         let (next, kind) = skip_lexeme(bytes, at);
         match kind {
             Lexeme::End => {
-                if has_token {
-                    pieces.push(sql[start..at].trim());
-                }
+                pieces.extend(piece(sql, start..at, has_token));
                 (start, has_token) = (next, false);
             }
             Lexeme::Token => has_token = true,
@@ -21,10 +21,14 @@ pub fn split(sql: &str) -> Vec<&str> {
         }
         at = next;
     }
-    if has_token {
-        pieces.push(sql[start..].trim());
-    }
+    pieces.extend(piece(sql, start..sql.len(), has_token));
     pieces
+}
+
+/// What is left without blanks, which are more than ASCII's, if that is anything.
+fn piece(sql: &str, range: Range<usize>, has_token: bool) -> Option<&str> {
+    let piece = sql[range].trim();
+    (has_token && !piece.is_empty()).then_some(piece)
 }
 
 enum Lexeme {
@@ -87,6 +91,11 @@ mod tests {
     fn statements_are_cut_at_semicolons() {
         assert_eq!(split("select 1; select 2 ;\n"), ["select 1", "select 2"]);
         assert_eq!(split("select 1"), ["select 1"]);
+    }
+
+    #[test]
+    fn pieces_of_blanks_are_no_statements_whatever_the_blanks() {
+        assert_eq!(split("select 1; \u{b} ;\u{a0}; select 2"), ["select 1", "select 2"]);
     }
 
     #[test]

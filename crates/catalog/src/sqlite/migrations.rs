@@ -1,6 +1,7 @@
 //! The format of `catalog.db` and how older files get there. `user_version` is the number of
 //! migrations that a file has had; a migration is never changed once it was released.
 
+use super::change::Change;
 use super::failed_to;
 use crate::error::CatalogError;
 use crate::store::Stored;
@@ -94,7 +95,7 @@ async fn migrate(
     change: &'static str,
     set_version: &'static str,
 ) -> Result<(), sqlx::Error> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = Change::begin(pool).await?;
     raw_sql(change).execute(&mut *transaction).await?;
     query(set_version).execute(&mut *transaction).await?;
     transaction.commit().await

@@ -1,5 +1,6 @@
 //! Finished transactions.
 
+use super::change::Change;
 use super::{Sql, signed, unsigned};
 use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
 use sqlx::sqlite::{SqlitePool, SqliteRow};
@@ -7,7 +8,7 @@ use sqlx::{Row, query};
 use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
 
 pub(super) async fn put(pool: &SqlitePool, records: &[TxnRecord]) -> Sql<()> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = Change::begin(pool).await?;
     for record in records {
         query(
             "INSERT OR REPLACE INTO transactions (txn_id, database_id, table_id, database_name, table_name, label, \
@@ -73,7 +74,7 @@ pub(super) async fn recent(pool: &SqlitePool, db: DbId, limit: u32) -> Sql<Vec<T
 }
 
 pub(super) async fn purge(pool: &SqlitePool, finished_before_ms: i64, keep_max: u64) -> Sql<u64> {
-    let mut transaction = pool.begin().await?;
+    let mut transaction = Change::begin(pool).await?;
     let old = query("DELETE FROM transactions WHERE finished_at_ms < ?")
         .bind(finished_before_ms)
         .execute(&mut *transaction)

@@ -47,6 +47,12 @@ impl SqliteStore {
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    change::clean(connection).await;
+                    Ok(true)
+                })
+            })
             .connect_with(options)
             .await
             .map_err(|error| damaged_or(path, "open catalog.db", error))?;

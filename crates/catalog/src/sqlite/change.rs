@@ -6,29 +6,34 @@ use sqlx::sqlite::SqlitePool;
 use sqlx::{Sqlite, SqliteConnection, query};
 use std::ops::{Deref, DerefMut};
 
-/// A transaction. Dropped without a commit, or after one that failed, it takes its connection with it.
+/// A transaction. Dropped without a commit it is rolled back when its connection returns to the pool ([`clean`]).
 ///
 /// Not sqlx's own transaction: that one counts how deep it is, and SQLite ends a transaction by itself when the disk
 /// is full. From then on the count was one too high, and after a second failure commits were those of savepoints
-/// within a transaction that nobody ever committed: they were answered, seen, and gone with the process.
+/// within a transaction that nobody ever committed: they were answered, seen, and gone with the process. Nor is the
+/// connection given up after a failure: on a full disk SQLite maps the index of its journal anew only at the price of
+/// SIGBUS.
 pub(super) struct Change {
     connection: PoolConnection<Sqlite>,
-    is_committed: bool,
 }
 
 impl Change {
     pub(super) async fn begin(pool: &SqlitePool) -> Sql<Self> {
-        let mut change = Self { connection: pool.acquire().await?, is_committed: false };
+        let mut change = Self { connection: pool.acquire().await? };
         query("BEGIN IMMEDIATE").execute(&mut *change).await?;
         Ok(change)
     }
 
-    /// Durable on return. After an error it may be known with the next connection only whether it happened.
+    /// Durable on return. After an error nothing of it happened, or the file cannot be written any more.
     pub(super) async fn commit(mut self) -> Sql<()> {
-        query("COMMIT").execute(&mut *self).await?;
-        self.is_committed = true;
-        Ok(())
+        query("COMMIT").execute(&mut *self).await.map(drop)
     }
+}
+
+/// Ends what a change left behind that failed or was cut off. To be called whenever a connection is done with.
+pub(super) async fn clean(connection: &mut SqliteConnection) {
+    // Mostly there is no transaction, and SQLite says so.
+    drop(query("ROLLBACK").execute(connection).await);
 }
 
 impl Deref for Change {
@@ -42,13 +47,5 @@ impl Deref for Change {
 impl DerefMut for Change {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
-    }
-}
-
-impl Drop for Change {
-    fn drop(&mut self) {
-        if !self.is_committed {
-            self.connection.close_on_drop();
-        }
     }
 }

@@ -227,6 +227,28 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// A group without loads that closes when it is told to.
+    pub fn new(txn: TxnId, label: Label, prepared_at_ms: i64, low: Lsn) -> Self {
+        Self {
+            txn,
+            label,
+            prepared_at_ms,
+            deadline: None,
+            close_at_bytes: u64::MAX,
+            members: Vec::new(),
+            small: 0,
+            gathered_loads: 0,
+            waiters: Vec::new(),
+            next_load: 0,
+            rows: 0,
+            bytes: 0,
+            memory_bytes: 0,
+            held_bytes: 0,
+            appends: Arc::default(),
+            low,
+        }
+    }
+
     /// Adds a load and gives its number in the group.
     pub fn add(&mut self, rows: LoadRows, is_logged: bool, is_async: bool) -> u32 {
         let load = self.next_load;
@@ -299,24 +321,7 @@ mod tests {
     use tributary_types::{ColumnDef, DataType, SchemaVersion, TableSchema};
 
     fn group() -> Group {
-        Group {
-            txn: TxnId(1),
-            label: Label::of_group(1),
-            prepared_at_ms: 0,
-            deadline: None,
-            close_at_bytes: u64::MAX,
-            members: Vec::new(),
-            small: 0,
-            gathered_loads: 0,
-            waiters: Vec::new(),
-            next_load: 0,
-            rows: 0,
-            bytes: 0,
-            memory_bytes: 0,
-            held_bytes: 0,
-            appends: Arc::default(),
-            low: Lsn(0),
-        }
+        Group::new(TxnId(1), Label::of_group(1), 0, Lsn(0))
     }
 
     fn schema(columns: usize) -> Arc<TableSchema> {

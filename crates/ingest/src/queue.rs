@@ -243,28 +243,13 @@ impl TableQueue {
             kind: TransactionKind::Group,
             now_ms,
         });
-        Group {
-            txn,
-            label,
-            prepared_at_ms: now_ms,
-            deadline: (!interval.is_zero()).then(|| {
-                let now = self.core.clock.now();
-                let next = last_deadline.map(|last| last + interval).filter(|next| *next > now);
-                next.unwrap_or(now + interval)
-            }),
-            close_at_bytes: def.properties.group_commit_data_bytes,
-            members: Vec::new(),
-            small: 0,
-            gathered_loads: 0,
-            waiters: Vec::new(),
-            next_load: 0,
-            rows: 0,
-            bytes: 0,
-            memory_bytes: 0,
-            held_bytes: 0,
-            appends: Arc::default(),
-            low: self.space.wal.end_lsn(),
-        }
+        let deadline = (!interval.is_zero()).then(|| {
+            let now = self.core.clock.now();
+            let next = last_deadline.map(|last| last + interval).filter(|next| *next > now);
+            next.unwrap_or(now + interval)
+        });
+        let close_at_bytes = def.properties.group_commit_data_bytes;
+        Group { deadline, close_at_bytes, ..Group::new(txn, label, now_ms, self.space.wal.end_lsn()) }
     }
 
     fn schedule(&self, at: std::time::Instant, txn: TxnId) {

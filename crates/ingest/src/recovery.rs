@@ -458,24 +458,7 @@ fn recovered_group(
         },
         false,
     );
-    let mut group = Group {
-        txn,
-        label,
-        prepared_at_ms: now_ms,
-        deadline: None,
-        close_at_bytes: u64::MAX,
-        members: Vec::new(),
-        small: 0,
-        gathered_loads: 0,
-        waiters: Vec::new(),
-        next_load: 0,
-        rows: 0,
-        bytes: 0,
-        memory_bytes: 0,
-        held_bytes: 0,
-        appends: recovered_appends(unanswered),
-        low,
-    };
+    let mut group = Group { appends: recovered_appends(unanswered), ..Group::new(txn, label, now_ms, low) };
     for data in loads {
         let rows = LoadRows::of_blocks(data.schema, vec![data.block]);
         group.rows += rows.rows;

@@ -3,7 +3,8 @@
 //! written by the thread that brings it ([`Offered::write_here`]).
 //!
 //! Invariant: submissions are written and answered in the order in which they were submitted, because whoever
-//! takes them from the queue has the core; an answer `Ok` means durable. Not its business: how much may be pending ([`Wal::pending_bytes`] tells those who decide).
+//! takes them from the queue has the core; an answer `Ok` means durable. Not its business: how much may be
+//! pending ([`Wal::pending_bytes`] tells those who decide).
 
 mod keeper;
 mod queue;
@@ -201,7 +202,8 @@ impl Wal {
     }
 
     /// Takes no more entries, writes what is pending and answers it, and ends the threads. On return the
-    /// directory is unlocked. (When a `done` drops the last handle on the writer thread, that does not wait for the end.)
+    /// directory is unlocked. (When a `done` drops the last handle on the writer thread, that does not wait for
+    /// the end.)
     pub fn shutdown(&self) {
         self.inner.shutdown();
     }

@@ -249,7 +249,7 @@ fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
 
 /// `.5` and `1e3`: legal in SQL, and not in a text for an integer column.
 fn large_int_of_literal(text: &[u8]) -> Result<i128, Fault> {
-    if text.iter().any(|byte| matches!(byte, b'e' | b'E')) || text.contains(&b'.') {
+    if has_exponent(text) || text.contains(&b'.') {
         return truncated(number::double(text).ok_or(Fault::Bad)?);
     }
     Err(Fault::Bad)
@@ -306,7 +306,8 @@ fn decimal(cell: Cell<'_>, precision: u8, scale: u8) -> Result<i128, Fault> {
 
 fn date(cell: Cell<'_>, utc_offset_seconds: i32) -> Result<i32, Fault> {
     let days = match cell {
-        Cell::Text(text) | Cell::Number(text) => temporal::date(text, utc_offset_seconds),
+        Cell::Text(text) => temporal::date(text, utc_offset_seconds),
+        Cell::Number(literal) if !has_exponent(literal) => temporal::date(literal, utc_offset_seconds),
         Cell::Date(days) => {
             Some(days).filter(|days| (temporal::DAYS_MIN..=temporal::DAYS_MAX).contains(days))
         }
@@ -318,7 +319,10 @@ fn date(cell: Cell<'_>, utc_offset_seconds: i32) -> Result<i32, Fault> {
 
 fn datetime(cell: Cell<'_>, scale: u8, utc_offset_seconds: i32) -> Result<i64, Fault> {
     let micros = match cell {
-        Cell::Text(text) | Cell::Number(text) => temporal::datetime(text, scale, utc_offset_seconds),
+        Cell::Text(text) => temporal::datetime(text, scale, utc_offset_seconds),
+        Cell::Number(literal) if !has_exponent(literal) => {
+            temporal::datetime(literal, scale, utc_offset_seconds)
+        }
         Cell::Date(days) => i64::from(days)
             .checked_mul(temporal::DAY_MICROS)
             .and_then(|micros| temporal::rounded(micros, scale)),
@@ -328,12 +332,19 @@ fn datetime(cell: Cell<'_>, scale: u8, utc_offset_seconds: i32) -> Result<i64, F
     micros.ok_or(Fault::Bad)
 }
 
-/// A number such as 20240501 as the text that dates are read from.
+/// A number such as 20240501 as the text that dates are read from. A DOUBLE is written without an exponent,
+/// so that it is the date that its literal is.
 fn packed_digits(cell: Cell<'_>) -> Result<String, Fault> {
     match cell {
         Cell::Bool(_) | Cell::Hex(_) => Err(Fault::Bad),
+        Cell::Float(_) | Cell::Double(_) | Cell::Number(_) => Ok(double(cell)?.to_string()),
         other => Ok(large_int(other)?.to_string()),
     }
+}
+
+/// Whether the literal is written as `2.0240501e7`.
+fn has_exponent(literal: &[u8]) -> bool {
+    literal.iter().any(|byte| matches!(byte, b'e' | b'E'))
 }
 
 #[inline]

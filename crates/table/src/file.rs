@@ -2,6 +2,7 @@
 
 mod damage;
 mod encode;
+mod encoded;
 mod read;
 mod sort;
 mod stats;
@@ -13,6 +14,7 @@ pub use write::FileWriter;
 
 pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
+pub(crate) use encoded::EncodedFile;
 pub(crate) use read::FileReader;
 pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
 

@@ -1,10 +1,10 @@
 //! Tables, rows and a store that fails or waits on command, for the tests of this room.
 
-use crate::file::{DataFile, FileReader};
+use crate::file::{DataFile, EncodedFile, FileReader};
 use crate::options::StoreOptions;
 use crate::store::TableStore;
 use crate::table::{Publication, Table};
-use crate::{DurableLocal, Snapshot};
+use crate::{DurableLocal, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use async_trait::async_trait;
@@ -85,8 +85,14 @@ pub(crate) fn text_rows(batch: &RecordBatch) -> Vec<String> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-async fn file_rows(table: &Table, snapshot: &Snapshot, file: &DataFile) -> Vec<String> {
-    let mut reader = FileReader::open(table.root(), file, &snapshot.def.schema, 0).await.unwrap();
+/// All rows of a file as rows of the table's schema.
+pub(crate) async fn open_file(table: &Table, file: &DataFile) -> std::result::Result<FileReader, TableError> {
+    let encoded = EncodedFile::open(table.root(), file).await?;
+    FileReader::new(&encoded, encoded.row_groups(), &table.def().schema, 0)
+}
+
+async fn file_rows(table: &Table, file: &DataFile) -> Vec<String> {
+    let mut reader = open_file(table, file).await.unwrap();
     let mut texts = Vec::new();
     while let Some(batch) = reader.next().await.unwrap() {
         texts.extend(text_rows(&batch));
@@ -99,7 +105,7 @@ pub(crate) async fn visible(table: &Table) -> Vec<String> {
     let snapshot = table.snapshot();
     let mut texts: Vec<_> = snapshot.memtable.iter().flat_map(|part| text_rows(&part.batch)).collect();
     for file in snapshot.files.iter() {
-        texts.extend(file_rows(table, &snapshot, file).await);
+        texts.extend(file_rows(table, file).await);
     }
     texts.sort();
     texts
@@ -111,7 +117,7 @@ pub(crate) async fn logged(table: &Table) -> Vec<String> {
     let state = table.root().log.load(&snapshot.def.schema).await.unwrap();
     let mut texts = Vec::new();
     for file in state.live.values() {
-        texts.extend(file_rows(table, &snapshot, file).await);
+        texts.extend(file_rows(table, file).await);
     }
     texts.sort();
     texts

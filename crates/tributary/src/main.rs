@@ -73,6 +73,10 @@ impl Sources {
 }
 
 fn main() -> ExitCode {
+    // Each connection is an open file; shells and services often allow 1,024 of them and a program to ask for more.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        eprintln!("tributary: the limit of open files can't be raised: {error}");
+    }
     let outcome = match Cli::parse().command {
         Command::Serve(sources) => sources.load().map_err(Into::into).and_then(|config| serve::run(&config)),
         Command::Config(sources) => {

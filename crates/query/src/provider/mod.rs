@@ -99,8 +99,10 @@ impl SnapshotProvider {
         if kept.is_empty() {
             return Ok(None);
         }
-        let store = state.runtime_env().object_store(&self.store_url)?;
-        let readers = Arc::new(CheckedReaders::new(store, self.store_url.clone()));
+        let runtime = state.runtime_env();
+        let (store, footers) =
+            (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
+        let readers = Arc::new(CheckedReaders::new(store, footers, self.store_url.clone()));
         let mut source = ParquetSource::new(Arc::clone(&self.physical))
             .with_table_parquet_options(state.table_options().parquet.clone())
             .with_parquet_file_reader_factory(readers);

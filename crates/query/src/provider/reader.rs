@@ -5,7 +5,8 @@ use datafusion::common::Result;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
-use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
@@ -25,16 +26,21 @@ const STORAGE_SAYS: &str = "Object Store error";
 /// What it says when it was asked for bytes that the file does not have.
 const NOT_IN_THE_FILE: &str = "range";
 
-/// Readers that look whether a footer can be that of its file before anything is done with it.
+/// Readers that look whether a footer can be that of its file before anything is done with it. Footers are kept
+/// from query to query, because a data file never changes.
 #[derive(Debug)]
 pub(super) struct CheckedReaders {
-    readers: DefaultParquetFileReaderFactory,
+    readers: CachedParquetFileReaderFactory,
     store_url: ObjectStoreUrl,
 }
 
 impl CheckedReaders {
-    pub(super) fn new(store: Arc<dyn ObjectStore>, store_url: ObjectStoreUrl) -> Self {
-        Self { readers: DefaultParquetFileReaderFactory::new(store), store_url }
+    pub(super) fn new(
+        store: Arc<dyn ObjectStore>,
+        footers: Arc<FileMetadataCache>,
+        store_url: ObjectStoreUrl,
+    ) -> Self {
+        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Encoding a data file: the columns of a row group side by side, on blocking threads.
 
+use super::encoded::EncodedRowGroup;
 use crate::error::{TableError, blocking};
 use crate::memtable::array_bytes;
 use arrow::array::RecordBatch;
@@ -49,6 +50,13 @@ impl Encoder {
         for column in columns {
             column.append_to_row_group(&mut row_group)?;
         }
+        row_group.close().map(drop)
+    }
+
+    /// Ends a row group that is the copy of another file's.
+    pub(super) fn append_encoded(&mut self, source: &EncodedRowGroup) -> Result<()> {
+        let mut row_group = self.writer.next_row_group()?;
+        source.append_to(&mut row_group)?;
         row_group.close().map(drop)
     }
 

@@ -1,16 +1,13 @@
-//! Reading a data file back as rows of a schema, for rewriting and compaction.
+//! Reading the rows of a data file back as rows of a schema, for rewriting and compaction.
 //!
-//! Columns are found by physical name; one that the file does not have gets its default. The
-//! encoded file is held in memory while it is read, so memory is bounded by the target file size.
+//! Columns are found by physical name; one that the file does not have gets its default.
 
-use super::{DataFile, footer_fault, guarded};
+use super::encoded::EncodedFile;
+use super::guarded;
 use crate::error::{TableError, blocking};
 use crate::evolve::{as_type, assemble, default_array};
-use crate::root::TableRoot;
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::SchemaRef;
-use object_store::ObjectStoreExt;
-use object_store::path::Path;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use std::sync::Arc;
@@ -18,7 +15,7 @@ use tributary_types::{ColumnId, TableSchema};
 
 const BATCH_ROWS: usize = 32 * 1024;
 
-/// The rows of one file, batch by batch.
+/// Rows of one file, batch by batch.
 pub(crate) struct FileReader {
     reader: Option<ParquetRecordBatchReader>,
     schema: Arc<TableSchema>,
@@ -30,29 +27,21 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    /// Opens `file` to be read as `schema`. `now_micros` is for defaults such as
+    /// Reads the row groups `row_groups` of `file` as rows of `schema`. `now_micros` is for defaults such as
     /// CURRENT_TIMESTAMP.
-    pub(crate) async fn open(
-        root: &TableRoot,
-        file: &DataFile,
+    pub(crate) fn new(
+        file: &EncodedFile,
+        row_groups: Vec<usize>,
         schema: &Arc<TableSchema>,
         now_micros: i64,
     ) -> Result<Self, TableError> {
-        let doing = format!("reading the data file '{}'", file.path);
-        let failed = || TableError::storage(doing.clone());
-        let got = root.store.get(&Path::from(file.path.as_str())).await.map_err(failed())?;
-        let bytes = got.bytes().await.map_err(failed())?;
-        let (wanted, rows, name) = (Arc::clone(schema), file.rows, root.shown(&file.path));
-        let opened = name.clone();
-        let reader = blocking("opening a data file", move || {
-            guarded(&opened, || open_reader(bytes, &wanted, rows, &opened))
-        })
-        .await?;
+        let name = file.name().to_owned();
+        let reader = guarded(&name, || open_reader(file, row_groups, schema))?;
         Ok(Self {
             reader: Some(reader),
             schema: Arc::clone(schema),
             arrow: schema.arrow(),
-            columns_below: file.columns_below,
+            columns_below: file.columns_below(),
             now_micros,
             name,
         })
@@ -90,21 +79,15 @@ impl FileReader {
 }
 
 fn open_reader(
-    bytes: bytes::Bytes,
+    file: &EncodedFile,
+    row_groups: Vec<usize>,
     schema: &TableSchema,
-    rows: u64,
-    name: &str,
 ) -> Result<ParquetRecordBatchReader, TableError> {
-    let file_bytes = bytes.len() as u64;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(TableError::unreadable_file(name))?;
-    if let Some(reason) = footer_fault(builder.metadata(), file_bytes, Some(rows)) {
-        return Err(TableError::damaged_file(name)(reason));
-    }
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes(), file.footer());
     let wanted = |column: &str| schema.columns.iter().any(|known| known.physical_name == column);
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS);
-    builder.build().map_err(TableError::unreadable_file(name))
+    let builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS);
+    builder.build().map_err(TableError::unreadable_file(file.name()))
 }

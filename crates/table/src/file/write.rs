@@ -1,11 +1,14 @@
 //! Writing data files: rows are gathered into runs, each run is sorted by the key columns and
-//! encoded as a row group or several, and a file is closed when it reaches the target size.
+//! encoded as a row group or several, and a file is closed when it reaches the target size. Large row
+//! groups of other files are taken as they are.
 //!
 //! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
 use super::DataFile;
 use super::encode::{Encoder, Progress, encode};
+use super::encoded::{CREATED_BY, EncodedFile};
+use super::read::FileReader;
 use super::sort::sorted;
 use super::stats::FileStats;
 use crate::error::{TableError, blocking};
@@ -19,6 +22,7 @@ use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
+use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
@@ -32,6 +36,8 @@ use uuid::Uuid;
 const RUN_BYTES: usize = 96 * 1024 * 1024;
 /// The most rows of a row group; readers skip and share work by row groups.
 const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
+/// A row group that is at least such a part of the target file size goes from file to file as it is.
+const ROW_GROUPS_OF_FILE: u64 = 32;
 /// The fewest rows of a row group that is not a run's last, however small files should be.
 const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
 
@@ -108,7 +114,7 @@ impl RunWriter {
     pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>) -> Self {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(root.zstd))
-            .set_created_by(concat!("tributary version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_created_by(CREATED_BY.to_owned())
             .build();
         Self {
             root: Arc::clone(root),
@@ -145,6 +151,36 @@ impl RunWriter {
         self.run_bytes += bytes;
         self.run.push(batch);
         if self.run_bytes >= RUN_BYTES { self.write_run().await } else { Ok(()) }
+    }
+
+    /// Takes all rows of another file: its large row groups as they are, the rows of others with the next
+    /// run. The order of rows between row groups means nothing.
+    ///
+    /// # Errors
+    /// Of storage and encoding, and of a damaged file; after them only [`RunWriter::abort`] is of use.
+    pub(crate) async fn append_file(
+        &mut self,
+        file: &EncodedFile,
+        now_micros: i64,
+    ) -> Result<(), TableError> {
+        let failed = TableError::parquet("making a data file's schema");
+        let schema = ArrowSchemaConverter::new().convert(&self.physical).map_err(failed)?;
+        let bytes_min = (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1);
+        let (whole, others) = file.split(schema.root_schema(), bytes_min);
+        for row_group in file.encoded(whole)? {
+            let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
+            let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
+            self.open_file()?.step(doing, copy).await?;
+            self.end_row_group(rows).await?;
+        }
+        if others.is_empty() {
+            return Ok(());
+        }
+        let mut reader = FileReader::new(file, others, &self.schema, now_micros)?;
+        while let Some(batch) = reader.next().await? {
+            self.append(batch).await?;
+        }
+        Ok(())
     }
 
     pub(crate) async fn finish(mut self) -> Result<Vec<DataFile>, TableError> {
@@ -212,22 +248,31 @@ impl RunWriter {
     }
 
     async fn write_row_group(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
-        let file = match &mut self.open {
-            Some(file) => file,
-            None => {
-                let file = self.start_file()?;
-                self.open.insert(file)
-            }
-        };
+        let progress = self.progress.clone();
+        let file = self.open_file()?;
         let doing = format!("encoding the data file '{}'", file.name);
         let columns = match &file.encoder {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
             None => return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() }),
         };
-        let columns = encode(columns, batches, self.progress.clone(), &doing).await?;
+        let columns = encode(columns, batches, progress, &doing).await?;
         file.step(doing, move |encoder| encoder.append(columns)).await?;
-        file.rows += rows as u64;
+        self.end_row_group(rows as u64).await
+    }
+
+    /// Counts a row group that the open file has, and closes the file if it is large enough.
+    async fn end_row_group(&mut self, rows: u64) -> Result<(), TableError> {
+        let Some(file) = &mut self.open else { return Ok(()) };
+        file.rows += rows;
         if file.size_bytes >= self.root.options.target_file_bytes { self.close_file().await } else { Ok(()) }
+    }
+
+    fn open_file(&mut self) -> Result<&mut OpenFile, TableError> {
+        let file = match self.open.take() {
+            Some(file) => file,
+            None => self.start_file()?,
+        };
+        Ok(self.open.insert(file))
     }
 
     fn start_file(&mut self) -> Result<OpenFile, TableError> {

@@ -9,7 +9,7 @@ use super::commit::{FileSet, Goal};
 use super::{Pending, Table};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
-use crate::file::{DataFile, FileReader, Progress, RunWriter, publish_names};
+use crate::file::{DataFile, EncodedFile, Progress, RunWriter, publish_names};
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
 use serde_json::json;
@@ -166,26 +166,16 @@ impl Table {
     ) -> Result<Vec<DataFile>, TableError> {
         let mut writer = RunWriter::new(&self.root, schema);
         for file in inputs {
-            if let Err(error) = self.copy_rows(file, schema, now_micros, &mut writer).await {
+            let copied = match EncodedFile::open(&self.root, file).await {
+                Ok(file) => writer.append_file(&file, now_micros).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = copied {
                 writer.abort().await;
                 return Err(error);
             }
         }
         writer.finish().await
-    }
-
-    async fn copy_rows(
-        &self,
-        file: &DataFile,
-        schema: &Arc<TableSchema>,
-        now_micros: i64,
-        writer: &mut RunWriter,
-    ) -> Result<(), TableError> {
-        let mut reader = FileReader::open(&self.root, file, schema, now_micros).await?;
-        while let Some(batch) = reader.next().await? {
-            writer.append(batch).await?;
-        }
-        Ok(())
     }
 
     /// Shows the frozen rows from files instead of the memtable. A truncation since then has

@@ -32,6 +32,15 @@ fn a_second_server_on_the_same_directory_is_refused_and_told_why() {
 }
 
 #[test]
+fn more_connections_than_the_shell_allows_open_files_are_served() {
+    let server = Server::with_file_limit(64);
+    let mut clients: Vec<_> = (0..100).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        assert_eq!(client.value("SELECT 1"), "1");
+    }
+}
+
+#[test]
 fn a_server_that_others_can_reach_needs_a_password_for_root() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = command(directory.path()).args(["--bind", "0.0.0.0"]).output().expect("the program runs");

@@ -128,11 +128,14 @@ impl SegmentReader {
         let mut from = offset + 1;
         while from + FRAME_HEADER_BYTES as u64 <= self.file_bytes {
             let window = self.bytes_at(from, WINDOW_BYTES.min(self.file_bytes - from))?;
-            for found in finder.find_iter(&window) {
-                let place = from + found as u64;
+            // Not `find_iter`: a salt that repeats itself may begin inside of what looks like another.
+            let mut behind = 0;
+            while let Some(found) = finder.find(&window[behind..]) {
+                let place = from + (behind + found) as u64;
                 if self.frame_at(place)?.is_ok() {
                     return Ok(Some(place));
                 }
+                behind += found + 1;
             }
             // A salt may lie across the end of the window.
             from += (window.len() as u64).saturating_sub(salt.len() as u64 - 1).max(1);

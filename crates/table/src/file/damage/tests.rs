@@ -1,11 +1,9 @@
 use super::*;
-use crate::file::FileReader;
-use crate::testing::{Bench, expected, publish, text_rows, two_columns};
+use crate::testing::{Bench, expected, open_file, publish, text_rows, two_columns};
 use crate::{StoreOptions, Table};
 
 async fn read(table: &Table) -> Result<Vec<String>, TableError> {
-    let snapshot = table.snapshot();
-    let mut reader = FileReader::open(table.root(), &snapshot.files[0], &snapshot.def.schema, 0).await?;
+    let mut reader = open_file(table, &table.snapshot().files[0]).await?;
     let mut rows = Vec::new();
     while let Some(batch) = reader.next().await? {
         rows.extend(text_rows(&batch));

@@ -2,7 +2,8 @@ use crate::TableStore;
 use crate::error::TableError;
 use crate::options::StoreOptions;
 use crate::testing::{
-    Bench, Fault, column, def_of, expected, logged, publication, publish, rows, two_columns, visible,
+    Bench, Fault, column, def_of, expected, logged, open_file, publication, publish, rows, two_columns,
+    visible,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,10 +41,7 @@ async fn a_file_is_sorted_by_the_key_columns() {
     publish(&table, [5, 3]);
     publish(&table, [4, 1, 2]);
     table.flush().await.unwrap();
-    let snapshot = table.snapshot();
-    let mut reader = crate::file::FileReader::open(table.root(), &snapshot.files[0], &snapshot.def.schema, 0)
-        .await
-        .unwrap();
+    let mut reader = open_file(&table, &table.snapshot().files[0]).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap(), rows(1..=5));
     assert!(reader.next().await.unwrap().is_none());
 }

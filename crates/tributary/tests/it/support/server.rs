@@ -12,6 +12,8 @@ use tempfile::TempDir;
 /// How much of the server's log a failed test shows, in bytes.
 const LOG_SHOWN_BYTES: usize = 16 * 1024;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tributary");
+
 /// A running server with its data in a temporary directory. Killed when dropped.
 pub struct Server {
     process: Process,
@@ -45,8 +47,18 @@ impl Server {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let settings: Vec<(String, String)> =
             settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let process = Process::start(&directory.path().join("data"), &settings);
+        let process = Process::start(command(&directory.path().join("data")), &settings);
         Self { process, settings, directory }
+    }
+
+    /// Starts a server in a shell that allows it so many open files, until it asks for more.
+    pub fn with_file_limit(files: u32) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut shell = without_settings(Command::new("sh"));
+        let line = format!("ulimit -S -n {files} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &line]).arg(PROGRAM);
+        let process = Process::start(serve(shell, &directory.path().join("data")), &[]);
+        Self { process, settings: Vec::new(), directory }
     }
 
     /// A server with default settings that tests running now share; the last one ends it. Other
@@ -150,7 +162,7 @@ impl Server {
 
     /// Starts a server again on the same data; the ports are others.
     pub fn start_again(&mut self) {
-        self.process = Process::start(&self.data(), &self.settings);
+        self.process = Process::start(command(&self.data()), &self.settings);
     }
 }
 
@@ -212,8 +224,7 @@ impl Database {
 }
 
 impl Process {
-    fn start(data: &Path, settings: &[(String, String)]) -> Self {
-        let mut command = command(data);
+    fn start(mut command: Command, settings: &[(String, String)]) -> Self {
         command
             .envs(settings.iter().map(|(name, value)| (format!("TRIBUTARY_{}", name.to_uppercase()), value)));
         let mut child = command.spawn().expect("the program starts");
@@ -264,7 +275,10 @@ impl Process {
 
 /// The program with a data directory and free ports, its output piped and no settings from outside.
 pub fn command(data: &Path) -> Command {
-    let mut command = program();
+    serve(program(), data)
+}
+
+fn serve(mut command: Command, data: &Path) -> Command {
     command.arg("serve").arg("--storage-root-path").arg(data);
     command.args(["--query-port", "0", "--http-port", "0", "--webserver-port", "0"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -273,7 +287,10 @@ pub fn command(data: &Path) -> Command {
 
 /// The program without settings from outside.
 pub fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tributary"));
+    without_settings(Command::new(PROGRAM))
+}
+
+fn without_settings(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TRIBUTARY_") {
             command.env_remove(name);

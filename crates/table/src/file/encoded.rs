@@ -1,0 +1,170 @@
+//! A data file as it is encoded: its bytes in memory, its footer read and checked.
+//!
+//! Large row groups of it go into another file as they are ([`EncodedFile::row_group`]), which costs the
+//! copying of their bytes; decoding and encoding them anew would take most of a compaction's time and give
+//! nearly the same. Memory is bounded by the target file size.
+
+use super::{DataFile, footer_fault, guarded};
+use crate::error::{TableError, blocking};
+use crate::root::TableRoot;
+use bytes::Bytes;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::writer::SerializedRowGroupWriter;
+use parquet::schema::types::Type;
+use std::io::Write;
+use std::sync::Arc;
+use tributary_types::ColumnId;
+
+/// What every file of ours says of its writer.
+pub(super) const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
+/// The beginning of [`CREATED_BY`] in files of any version.
+const CREATED_BY_US: &str = "tributary version ";
+
+/// See the module.
+pub(crate) struct EncodedFile {
+    bytes: Bytes,
+    footer: ArrowReaderMetadata,
+    columns_below: ColumnId,
+    /// As an operator finds it.
+    name: String,
+}
+
+/// A row group and the file that has it.
+pub(super) struct EncodedRowGroup {
+    bytes: Bytes,
+    /// With the page index.
+    metadata: Arc<ParquetMetaData>,
+    number: usize,
+}
+
+impl EncodedFile {
+    /// Reads the whole of `file`.
+    ///
+    /// # Errors
+    /// Of storage; [`TableError::DamagedFile`] for a footer that can't be that of this file.
+    pub(crate) async fn open(root: &TableRoot, file: &DataFile) -> Result<Self, TableError> {
+        let doing = format!("reading the data file '{}'", file.path);
+        let failed = || TableError::storage(doing.clone());
+        let got = root.store.get(&Path::from(file.path.as_str())).await.map_err(failed())?;
+        let bytes = got.bytes().await.map_err(failed())?;
+        let (name, rows, encoded) = (root.shown(&file.path), file.rows, bytes.clone());
+        let shown = name.clone();
+        let footer =
+            blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
+                .await?;
+        Ok(Self { bytes, footer, columns_below: file.columns_below, name })
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    pub(super) fn footer(&self) -> ArrowReaderMetadata {
+        self.footer.clone()
+    }
+
+    pub(super) fn columns_below(&self) -> ColumnId {
+        self.columns_below
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Splits the row groups into those that a file of `schema` can take as they are, because they have at
+    /// least `bytes_min` bytes, and those whose rows must be read and encoded anew.
+    pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> (Vec<usize>, Vec<usize>) {
+        let metadata = self.footer.metadata();
+        let is_ours = metadata.file_metadata().created_by().is_some_and(|by| by.starts_with(CREATED_BY_US))
+            && metadata.file_metadata().schema_descr().root_schema() == schema;
+        let is_large = |group: &RowGroupMetaData| {
+            u64::try_from(group.compressed_size()).is_ok_and(|bytes| bytes >= bytes_min)
+        };
+        // Every file of ours has this index; the writer can't do with it for some row groups only.
+        let is_indexed = |group: &RowGroupMetaData| {
+            group.columns().iter().all(|column| column.offset_index_offset().is_some())
+        };
+        let can_be_taken = |&number: &usize| {
+            let group = metadata.row_group(number);
+            is_ours && is_large(group) && is_indexed(group)
+        };
+        (0..metadata.num_row_groups()).partition(can_be_taken)
+    }
+
+    /// All row groups.
+    #[cfg(test)]
+    pub(crate) fn row_groups(&self) -> Vec<usize> {
+        (0..self.footer.metadata().num_row_groups()).collect()
+    }
+
+    /// Those row groups, to be copied.
+    ///
+    /// # Errors
+    /// [`TableError::DamagedFile`] for a page index that can't be read.
+    pub(super) fn encoded(&self, row_groups: Vec<usize>) -> Result<Vec<EncodedRowGroup>, TableError> {
+        if row_groups.is_empty() {
+            return Ok(Vec::new());
+        }
+        let metadata = guarded(&self.name, || self.with_page_index())?;
+        let encoded =
+            |number| EncodedRowGroup { bytes: self.bytes.clone(), metadata: Arc::clone(&metadata), number };
+        Ok(row_groups.into_iter().map(encoded).collect())
+    }
+
+    fn with_page_index(&self) -> Result<Arc<ParquetMetaData>, TableError> {
+        let failed = || TableError::unreadable_file(&self.name);
+        let mut reader = ParquetMetaDataReader::new_with_metadata(self.footer.metadata().as_ref().clone())
+            .with_page_index_policy(PageIndexPolicy::Required);
+        reader.read_page_indexes(&self.bytes).map_err(failed())?;
+        reader.finish().map(Arc::new).map_err(failed())
+    }
+}
+
+impl EncodedRowGroup {
+    fn group(&self) -> &RowGroupMetaData {
+        self.metadata.row_group(self.number)
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.group().num_rows().unsigned_abs()
+    }
+
+    /// Copies the columns' pages and what is known of them.
+    pub(super) fn append_to<W: Write + Send>(
+        &self,
+        writer: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> ParquetResult<()> {
+        let column_index = self.metadata.column_index().and_then(|groups| groups.get(self.number));
+        let offset_index = self.metadata.offset_index().and_then(|groups| groups.get(self.number));
+        for (number, column) in self.group().columns().iter().enumerate() {
+            let close = ColumnCloseResult {
+                bytes_written: column.compressed_size().unsigned_abs(),
+                rows_written: self.rows(),
+                metadata: column.clone(),
+                // Files of ours have none.
+                bloom_filter: None,
+                column_index: column_index.and_then(|columns| columns.get(number)).cloned(),
+                offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
+            };
+            writer.append_column(&self.bytes, close)?;
+        }
+        Ok(())
+    }
+}
+
+fn read_footer(bytes: &Bytes, rows: u64, name: &str) -> Result<ArrowReaderMetadata, TableError> {
+    let footer = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new())
+        .map_err(TableError::unreadable_file(name))?;
+    match footer_fault(footer.metadata(), bytes.len() as u64, Some(rows)) {
+        Some(reason) => Err(TableError::damaged_file(name)(reason)),
+        None => Ok(footer),
+    }
+}
+
+#[cfg(test)]
+mod tests;

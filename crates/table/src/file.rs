@@ -15,6 +15,7 @@ pub use write::FileWriter;
 pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
 pub(crate) use encoded::EncodedFile;
+#[cfg(test)]
 pub(crate) use read::FileReader;
 pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
 

@@ -113,3 +113,41 @@ fn rows_are_there_once_after_crashes_among_flushes() {
     }
     python("delta_checks.py", &["sums", &delta_table(&server), "200", &total.to_string()]);
 }
+
+/// Whether the log of a Delta table has a compaction.
+fn is_compacted(table: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(Path::new(table).join("_delta_log")) else { return false };
+    entries.flatten().any(|entry| {
+        std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("\"operation\":\"OPTIMIZE\""))
+    })
+}
+
+#[test]
+fn compacted_files_are_read_by_others_whether_row_groups_were_large_or_small() {
+    let settings = [("flush_age_ms", "100"), ("target_file_bytes", "1000000")];
+    let server = Server::with_settings(&settings);
+    let mut db = server.database().with_dt("");
+    let load = |ids: std::ops::Range<u64>| {
+        let csv = ids.fold(String::new(), |mut csv, id| {
+            // Digits that are hard to compress, so that a file is small soon enough.
+            writeln!(csv, "{id},{:x},{id}", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                .expect("a String takes all");
+            csv
+        });
+        Curl::stream_load(&server, &db.name, "dt").header("column_separator:,").body(&csv).load().success();
+    };
+    load(0..10);
+    let directory = delta_table(&server);
+    let mut count = 10;
+    wait_until("files are compacted", || {
+        load(count..count + 20_000);
+        load(count + 20_000..count + 20_010);
+        count += 20_010;
+        is_compacted(&directory)
+    });
+    db.client.ok("SYNC");
+    let total: u64 = (0..count).sum();
+    let expected = format!("{count}|{count}|{total}");
+    assert_eq!(db.client.rows("SELECT count(*), count(DISTINCT id), sum(score) FROM dt"), [expected]);
+    python("delta_checks.py", &["sums", &directory, &count.to_string(), &total.to_string()]);
+}

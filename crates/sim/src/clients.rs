@@ -6,6 +6,7 @@ use crate::process::{DB, table_def};
 use crate::rows::{batch_of, block_of};
 use crate::trace::note;
 use crate::world::World;
+use futures::future::join_all;
 use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
@@ -31,7 +32,7 @@ pub async fn client(world: Rc<World>) {
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
     match world.throw(|dice| dice.below(100)) {
-        0..=24 => group_load(world, &table, Kind::Async).await,
+        0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,
         43..=54 => own_load(world, &table).await,
         55..=63 => prepare(world, &table).await,
@@ -94,6 +95,12 @@ async fn load_rows(
         return None;
     }
     Some(LoadRows::of_files(schema, writer.finish().await.ok()?))
+}
+
+/// One async load, or several at once, as the clients of a busy table send them.
+async fn async_loads(world: &Rc<World>, table: &Arc<Table>) {
+    let count = world.throw(|dice| if dice.one_in(4) { dice.between(3, 8) } else { 1 });
+    join_all((0..count).map(|_| group_load(world, table, Kind::Async))).await;
 }
 
 async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {

@@ -77,3 +77,14 @@ impl Counts {
         self.read_errors = disk.read_errors;
     }
 }
+
+impl Counts {
+    /// Loads that a client was told something about.
+    pub fn answers(&self) -> u64 {
+        self.acknowledged_async
+            + self.acknowledged_sync
+            + self.acknowledged_off
+            + self.prepared
+            + self.refused
+    }
+}

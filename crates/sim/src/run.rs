@@ -32,7 +32,8 @@ use tributary_types::host::{self, Host};
 use tributary_wal::MemDisk;
 use tributary_wal::disk::Faults;
 
-/// Simulated time after which something that does not end is said to hang.
+/// Simulated time without an answer to any client after which the server is said to hang. A load may wait a minute for
+/// memory, and so may the next of its client.
 const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// Steps of tasks without any time passing after which the server is said to spin.
@@ -237,7 +238,8 @@ fn recovery_faults(world: &World) -> Faults {
 
 /// Polls tasks until the condition is met or the server dies.
 fn run_until(world: &World, is_done: impl Fn() -> bool) -> End {
-    let until = world.machine.now_ns() + HANGS_AFTER.as_nanos() as u64;
+    let later = || world.machine.now_ns() + HANGS_AFTER.as_nanos() as u64;
+    let (mut until, mut answers) = (later(), world.counts.borrow().answers());
     let (mut now_ns, mut steps) = (world.machine.now_ns(), 0);
     loop {
         if world.violation.borrow().is_some() {
@@ -252,6 +254,10 @@ fn run_until(world: &World, is_done: impl Fn() -> bool) -> End {
         world.hardware.disk.set_time(world.machine.unix_ms().unsigned_abs());
         if world.machine.step() == Step::Nothing || world.machine.now_ns() > until {
             world.violated("the server hangs: something is waited for that does not come".to_owned());
+        }
+        let given = world.counts.borrow().answers();
+        if given > answers {
+            (until, answers) = (later(), given);
         }
         if world.machine.now_ns() > now_ns {
             (now_ns, steps) = (world.machine.now_ns(), 0);

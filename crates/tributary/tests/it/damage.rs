@@ -388,18 +388,28 @@ fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
         assert_eq!(client.value("SELECT MAX(id) FROM other"), "1", "other tables are unharmed");
     }
     let mut named = 0;
-    for at in footer..length {
+    for at in (footer..length).step_by(11) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x81;
         std::fs::write(&file, damaged).expect("written");
         let answer = client.try_bytes(b"SELECT id, name FROM dt WHERE id > 0 ORDER BY name");
-        if let Err(error) = answer.expect("the connection stays") {
-            assert!(!error.message.contains("internal error"), "{at}: {error}");
-            named += usize::from(error.message.contains(&name));
+        match answer.expect("the connection stays") {
+            Err(error) => {
+                assert!(!error.message.contains("internal error"), "{at}: {error}");
+                named += usize::from(error.message.contains(&name));
+            }
+            // Names and bounds have no checksum. A footer that was read is kept until the server ends.
+            Ok(_) => {
+                server.kill();
+                server.start_again();
+                client = server.connect_to("db");
+            }
         }
     }
-    assert!(named > 50, "{named}");
+    assert!(named > 5, "{named}");
+    server.kill();
     std::fs::write(&file, whole).expect("written");
+    server.start_again();
     assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
 }
 

@@ -76,9 +76,7 @@ impl Counts {
         self.full_errors = disk.full_errors;
         self.read_errors = disk.read_errors;
     }
-}
 
-impl Counts {
     /// Loads that a client was told something about.
     pub fn answers(&self) -> u64 {
         self.acknowledged_async

@@ -1,6 +1,6 @@
 //! A data file as it is encoded: its bytes in memory, its footer read and checked.
 //!
-//! Large row groups of it go into another file as they are ([`EncodedFile::row_group`]), which costs the
+//! Large row groups of it go into another file as they are ([`EncodedFile::encoded`]), which costs the
 //! copying of their bytes; decoding and encoding them anew would take most of a compaction's time and give
 //! nearly the same. Memory is bounded by the target file size.
 

@@ -113,3 +113,33 @@ fn rows_are_there_once_after_crashes_among_flushes() {
     }
     python("delta_checks.py", &["sums", &delta_table(&server), "200", &total.to_string()]);
 }
+
+#[test]
+fn compacted_files_are_read_by_others_whether_row_groups_were_large_or_small() {
+    let server = Server::with_settings(&[("flush_age_ms", "100"), ("target_file_bytes", "1000000")]);
+    let mut db = server.database().with_dt("");
+    let csv = server.scratch().join("rows.csv");
+    let mut count = 0_u64;
+    // Each of the loads becomes a data file of its own.
+    let mut load = |rows: u64| {
+        let mut text = String::new();
+        for id in count..count + rows {
+            // Digits that are hard to compress, so that few files are enough.
+            writeln!(text, "{id},{:x},{id}", id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+                .expect("a String takes all");
+        }
+        std::fs::write(&csv, text).expect("the scratch directory takes a file");
+        Curl::stream_load(&server, &db.name, "dt").header("column_separator:,").file(&csv).load().success();
+        count += rows;
+        wait_until("the load is flushed", || server.metric("tributary_flushed_rows_total ") >= count as f64);
+    };
+    for _ in 0..8 {
+        load(20_000);
+        load(10);
+    }
+    wait_until("files are compacted", || server.metric("tributary_compactions_total ") >= 1.0);
+    let total: u64 = (0..count).sum();
+    let expected = format!("{count}|{count}|{total}");
+    assert_eq!(db.client.rows("SELECT count(*), count(DISTINCT id), sum(score) FROM dt"), [expected]);
+    python("delta_checks.py", &["sums", &delta_table(&server), &count.to_string(), &total.to_string()]);
+}

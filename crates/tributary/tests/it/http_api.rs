@@ -10,14 +10,6 @@ fn get(server: &Server, path: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The value of a metric's line, which may have labels.
-fn metric(server: &Server, line_start: &str) -> f64 {
-    let text = Curl::anonymous(&format!("http://127.0.0.1:{}/metrics", server.webserver_port())).text();
-    let line = text.lines().find(|line| line.starts_with(line_start));
-    let line = line.unwrap_or_else(|| panic!("no {line_start} in\n{text}"));
-    line.rsplit(' ').next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{line}"))
-}
-
 #[test]
 fn health_tells_one_living_back_end() {
     let server = Server::shared();
@@ -103,15 +95,15 @@ fn metrics_count_loads_groups_and_fallbacks() {
     let mut client = server.connect_to("db");
     client.ok("SET group_commit = async_mode");
     client.ok("INSERT INTO dt VALUES (1, 'a', 1), (2, 'b', 2)");
-    assert!(metric(&server, "tributary_open_groups ") >= 1.0);
+    assert!(server.metric("tributary_open_groups ") >= 1.0);
     client.ok("SYNC");
     client.ok("INSERT INTO dt WITH LABEL x VALUES (3, 'c', 3)");
-    assert_eq!(metric(&server, "tributary_loads_total{mode=\"async_mode\"}"), 1.0);
-    assert_eq!(metric(&server, "tributary_loads_total{mode=\"off_mode\"}"), 1.0);
-    assert_eq!(metric(&server, "tributary_loaded_rows_total{mode=\"async_mode\"}"), 2.0);
-    assert_eq!(metric(&server, "tributary_group_commit_fallbacks_total{reason=\"label\"}"), 1.0);
-    assert_eq!(metric(&server, "tributary_open_groups "), 0.0);
-    assert!(metric(&server, "tributary_wal_files ") >= 1.0);
-    assert!(metric(&server, "tributary_memtable_rows ") >= 3.0);
-    assert!(metric(&server, "tributary_ack_seconds_count{mode=\"async_mode\"}") >= 1.0);
+    assert_eq!(server.metric("tributary_loads_total{mode=\"async_mode\"}"), 1.0);
+    assert_eq!(server.metric("tributary_loads_total{mode=\"off_mode\"}"), 1.0);
+    assert_eq!(server.metric("tributary_loaded_rows_total{mode=\"async_mode\"}"), 2.0);
+    assert_eq!(server.metric("tributary_group_commit_fallbacks_total{reason=\"label\"}"), 1.0);
+    assert_eq!(server.metric("tributary_open_groups "), 0.0);
+    assert!(server.metric("tributary_wal_files ") >= 1.0);
+    assert!(server.metric("tributary_memtable_rows ") >= 3.0);
+    assert!(server.metric("tributary_ack_seconds_count{mode=\"async_mode\"}") >= 1.0);
 }

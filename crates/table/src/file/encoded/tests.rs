@@ -4,8 +4,20 @@ use crate::{StoreOptions, Table};
 use std::collections::BTreeSet;
 use tributary_types::DataType;
 
-fn options() -> StoreOptions {
-    StoreOptions { target_file_bytes: 1 << 20, compact_min_files: 2, ..StoreOptions::default() }
+async fn empty_table() -> (Bench, Arc<Table>) {
+    let options =
+        StoreOptions { target_file_bytes: 1 << 20, compact_min_files: 2, ..StoreOptions::default() };
+    let bench = Bench::with(options);
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    (bench, table)
+}
+
+/// A table of two data files, of a large row group each.
+async fn two_files() -> (Bench, Arc<Table>) {
+    let (bench, table) = empty_table().await;
+    flushed(&table, 0..30_000).await;
+    flushed(&table, 30_000..60_000).await;
+    (bench, table)
 }
 
 /// The row groups of all data files, with their bytes and what the page index says of each column.
@@ -39,8 +51,7 @@ async fn flushed(table: &Table, ids: std::ops::Range<i64>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compaction_takes_large_row_groups_as_they_are_and_gathers_small_ones() {
-    let bench = Bench::with(options());
-    let table = bench.store.create(&two_columns()).await.unwrap();
+    let (bench, table) = empty_table().await;
     flushed(&table, 0..30_000).await;
     flushed(&table, 30_000..30_010).await;
     flushed(&table, 40_000..90_000).await;
@@ -61,10 +72,7 @@ async fn a_compaction_takes_large_row_groups_as_they_are_and_gathers_small_ones(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_groups_of_another_schema_are_encoded_anew() {
-    let bench = Bench::with(options());
-    let table = bench.store.create(&two_columns()).await.unwrap();
-    flushed(&table, 0..30_000).await;
-    flushed(&table, 30_000..60_000).await;
+    let (_bench, table) = two_files().await;
     let mut columns = two_columns().schema.columns.clone();
     columns.push(column(3, "more", DataType::Int, false));
     table.alter(def_of(2, columns)).await.unwrap();
@@ -78,10 +86,7 @@ async fn row_groups_of_another_schema_are_encoded_anew() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_page_index_is_named_before_anything_is_copied() {
-    let bench = Bench::with(options());
-    let table = bench.store.create(&two_columns()).await.unwrap();
-    flushed(&table, 0..30_000).await;
-    flushed(&table, 30_000..60_000).await;
+    let (bench, table) = two_files().await;
     let damaged = Arc::clone(&table.snapshot().files[0]);
     let file = EncodedFile::open(table.root(), &damaged).await.unwrap();
     let index = file.footer.metadata().row_group(0).column(0).offset_index_offset().unwrap() as usize;

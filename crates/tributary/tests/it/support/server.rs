@@ -1,6 +1,6 @@
 //! The program under test as a child process.
 
-use super::{Client, PATIENCE, wait_until};
+use super::{Client, Curl, PATIENCE, wait_until};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -115,6 +115,14 @@ impl Server {
     /// What the server has logged so far.
     pub fn log(&self) -> String {
         lock(&self.process.log).clone()
+    }
+
+    /// The value of the metric whose line begins so: with its labels, or a space after its name.
+    pub fn metric(&self, line_start: &str) -> f64 {
+        let text = Curl::anonymous(&format!("http://127.0.0.1:{}/metrics", self.webserver_port())).text();
+        let line = text.lines().find(|line| line.starts_with(line_start));
+        let line = line.unwrap_or_else(|| panic!("no {line_start} in\n{text}"));
+        line.rsplit(' ').next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{line}"))
     }
 
     /// A connection without a database.

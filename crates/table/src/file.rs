@@ -1,5 +1,6 @@
 //! Data files: what the snapshot and the Delta log know of one, and how they are written and read.
 
+mod checksums;
 mod damage;
 mod encode;
 mod encoded;
@@ -8,6 +9,7 @@ mod sort;
 mod stats;
 mod write;
 
+pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
@@ -21,8 +23,14 @@ pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
 
 use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};
+use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};
 use tributary_types::{ColumnId, SchemaVersion, TableSchema};
+
+/// What every file of ours says of its writer.
+const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
+/// The beginning of [`CREATED_BY`] in files of any version.
+const CREATED_BY_US: &str = "tributary version ";
 
 /// A Parquet file of a table. Written once, never changed.
 ///
@@ -75,6 +83,10 @@ impl DataFile {
             ..Remove::default()
         }
     }
+}
+
+fn is_ours(metadata: &ParquetMetaData) -> bool {
+    metadata.file_metadata().created_by().is_some_and(|by| by.starts_with(CREATED_BY_US))
 }
 
 fn signed(bytes: u64) -> i64 {

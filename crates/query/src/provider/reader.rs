@@ -1,4 +1,4 @@
-//! Opening data files so that a damaged one is an error with its name, and a panic of none.
+//! Reading data files so that a damaged one is an error with its name, and a panic of none.
 
 use bytes::Bytes;
 use datafusion::common::Result;
@@ -11,7 +11,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
-use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -19,15 +19,15 @@ use object_store::ObjectStore;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tributary_table::{TableError, footer_fault, panic_text};
+use tributary_table::{Checksums, TableError, footer_fault, panic_text};
 
 /// What an error of the storage says of itself, as opposed to one of the Parquet library.
 const STORAGE_SAYS: &str = "Object Store error";
 /// What it says when it was asked for bytes that the file does not have.
 const NOT_IN_THE_FILE: &str = "range";
 
-/// Readers that look whether a footer can be that of its file before anything is done with it. Footers are kept
-/// from query to query, because a data file never changes.
+/// Readers that look whether a footer can be that of its file before anything is done with it, and whether pages
+/// have their checksums. Footers are kept from query to query, because a data file never changes.
 #[derive(Debug)]
 pub(super) struct CheckedReaders {
     readers: CachedParquetFileReaderFactory,
@@ -60,7 +60,7 @@ impl ParquetFileReaderFactory for CheckedReaders {
         };
         let file_bytes = file.object_meta.size;
         let reader = self.readers.create_reader(partition, file, metadata_size_hint, metrics)?;
-        Ok(Box::new(CheckedReader { reader, name, file_bytes, rows }))
+        Ok(Box::new(CheckedReader { reader, name, file_bytes, rows, footer: None }))
     }
 }
 
@@ -69,11 +69,45 @@ struct CheckedReader {
     name: String,
     file_bytes: u64,
     rows: Option<u64>,
+    /// With the page index and the checksums, of which files of other writers have none. `None` before it is read.
+    footer: Option<(Arc<ParquetMetaData>, Option<Checksums>)>,
 }
 
 impl CheckedReader {
-    fn check(&self, metadata: &ParquetMetaData) -> ParquetResult<()> {
-        footer_fault(metadata, self.file_bytes, self.rows).map_or(Ok(()), |reason| Err(self.damaged(reason)))
+    async fn read_footer(
+        &mut self,
+        options: Option<&ArrowReaderOptions>,
+    ) -> ParquetResult<Arc<ParquetMetaData>> {
+        // With the page index, also if it is not asked for yet: pages can't be checked without it, and it is kept
+        // together with the footer.
+        let options = options.cloned().unwrap_or_default().with_page_index_policy(PageIndexPolicy::Optional);
+        let read = AssertUnwindSafe(self.reader.get_metadata(Some(&options))).catch_unwind().await;
+        let metadata = match read {
+            Ok(read) => read.map_err(|error| self.unreadable(error))?,
+            Err(panic) => return Err(self.damaged(panic_text(panic.as_ref()))),
+        };
+        if let Some(fault) = footer_fault(&metadata, self.file_bytes, self.rows) {
+            return Err(self.damaged(fault));
+        }
+        let checksums = Checksums::of_footer(&metadata).map_err(|fault| self.damaged(fault))?;
+        self.footer = Some((Arc::clone(&metadata), checksums));
+        Ok(metadata)
+    }
+
+    async fn read_pages(&mut self, ranges: Vec<Range<u64>>) -> ParquetResult<Vec<Bytes>> {
+        // One reader may be asked for the footer and another one for the pages.
+        if self.footer.is_none() {
+            self.read_footer(None).await?;
+        }
+        let pages = self.reader.get_byte_ranges(ranges.clone()).await?;
+        if let Some((metadata, Some(checksums))) = &self.footer {
+            let mut read = ranges.iter().zip(&pages);
+            if let Some(fault) = read.find_map(|(range, bytes)| checksums.fault(metadata, range.start, bytes))
+            {
+                return Err(self.damaged(fault));
+            }
+        }
+        Ok(pages)
     }
 
     fn damaged(&self, reason: String) -> ParquetError {
@@ -92,26 +126,17 @@ impl CheckedReader {
 
 impl AsyncFileReader for CheckedReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        self.reader.get_bytes(range)
+        async move { Ok(self.read_pages(vec![range]).await?.pop().unwrap_or_default()) }.boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        self.reader.get_byte_ranges(ranges)
+        self.read_pages(ranges).boxed()
     }
 
     fn get_metadata<'a>(
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        async move {
-            let read = AssertUnwindSafe(self.reader.get_metadata(options)).catch_unwind().await;
-            let metadata = match read {
-                Ok(read) => read.map_err(|error| self.unreadable(error))?,
-                Err(panic) => return Err(self.damaged(panic_text(panic.as_ref()))),
-            };
-            self.check(&metadata)?;
-            Ok(metadata)
-        }
-        .boxed()
+        self.read_footer(options).boxed()
     }
 }

@@ -1,7 +1,7 @@
 //! Telling a data file that is damaged from one that is not.
 //!
 //! The Parquet library trusts a footer: it adds and subtracts what it says, and panics where that goes
-//! wrong. Not its business: damage within pages, which have no checksums.
+//! wrong. Not its business: damage within pages, which their checksums show.
 
 use crate::error::TableError;
 use parquet::errors::ParquetError;

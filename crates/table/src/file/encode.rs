@@ -1,5 +1,6 @@
 //! Encoding a data file: the columns of a row group side by side, on blocking threads.
 
+use super::checksums::{Checksums, ChunkPages, Walk};
 use super::encoded::EncodedRowGroup;
 use crate::error::{TableError, blocking};
 use crate::memtable::array_bytes;
@@ -29,6 +30,10 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(super) struct Encoder {
     writer: SerializedFileWriter<Pieces>,
     row_groups: ArrowRowGroupWriterFactory,
+    checksums: Checksums,
+    /// Of the row group whose bytes were not taken yet.
+    pages: Vec<ChunkPages>,
+    bytes_taken: u64,
 }
 
 impl Encoder {
@@ -36,7 +41,8 @@ impl Encoder {
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(Pieces::default(), Arc::clone(schema), options)?;
         let (writer, row_groups) = writer.into_serialized_writer()?;
-        Ok(Self { writer, row_groups })
+        let (checksums, pages) = (Checksums::default(), Vec::new());
+        Ok(Self { writer, row_groups, checksums, pages, bytes_taken: 0 })
     }
 
     /// One writer for each column of the next row group.
@@ -44,8 +50,9 @@ impl Encoder {
         self.row_groups.create_column_writers(self.writer.flushed_row_groups().len())
     }
 
-    /// Ends a row group.
+    /// Ends a row group. [`Encoder::take_bytes`] must follow.
     pub(super) fn append(&mut self, columns: Vec<ArrowColumnChunk>) -> Result<()> {
+        self.pages = columns.iter().map(|column| ChunkPages::new(column.close())).collect();
         let mut row_group = self.writer.next_row_group()?;
         for column in columns {
             column.append_to_row_group(&mut row_group)?;
@@ -53,22 +60,34 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Ends a row group that is the copy of another file's.
+    /// Ends a row group that is the copy of another file's. [`Encoder::take_bytes`] must follow.
     pub(super) fn append_encoded(&mut self, source: &EncodedRowGroup) -> Result<()> {
         let mut row_group = self.writer.next_row_group()?;
-        source.append_to(&mut row_group)?;
+        self.pages = source.append_to(&mut row_group)?;
         row_group.close().map(drop)
     }
 
     /// Writes the footer; after it only [`Encoder::take_bytes`] is of use.
     pub(super) fn finish(&mut self) -> Result<ParquetMetaData> {
+        self.writer.append_key_value_metadata(self.checksums.to_entry());
         self.writer.finish()
     }
 
     /// What was encoded since the last call.
     pub(super) fn take_bytes(&mut self) -> Result<Vec<Bytes>> {
         self.writer.flush()?;
-        Ok(self.writer.inner_mut().take())
+        let taken = self.writer.inner_mut().take();
+        let mut walk = Walk::new(&taken);
+        let first = self.writer.flushed_row_groups().last().and_then(|group| group.columns().first());
+        if let Some(first) = first {
+            // The mark at the beginning of the file, or nothing.
+            walk.crc32c(first.byte_range().0.saturating_sub(self.bytes_taken));
+        }
+        for pages in self.pages.drain(..) {
+            self.checksums.add(&pages, &mut walk);
+        }
+        self.bytes_taken += taken.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        Ok(taken)
     }
 }
 

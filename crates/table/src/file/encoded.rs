@@ -1,10 +1,11 @@
-//! A data file as it is encoded: its bytes in memory, its footer read and checked.
+//! A data file as it is encoded: its bytes in memory, its footer read, its pages checked.
 //!
 //! Large row groups of it go into another file as they are ([`EncodedFile::encoded`]), which costs the
 //! copying of their bytes; decoding and encoding them anew would take most of a compaction's time and give
 //! nearly the same. Memory is bounded by the target file size.
 
-use super::{DataFile, footer_fault, guarded};
+use super::checksums::{Checksums, ChunkPages};
+use super::{DataFile, footer_fault, guarded, is_ours};
 use crate::error::{TableError, blocking};
 use crate::root::TableRoot;
 use bytes::Bytes;
@@ -20,15 +21,12 @@ use std::io::Write;
 use std::sync::Arc;
 use tributary_types::ColumnId;
 
-/// What every file of ours says of its writer.
-pub(super) const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
-/// The beginning of [`CREATED_BY`] in files of any version.
-const CREATED_BY_US: &str = "tributary version ";
-
 /// See the module.
 pub(crate) struct EncodedFile {
     bytes: Bytes,
     footer: ArrowReaderMetadata,
+    /// `None` in a file of another writer.
+    checksums: Option<Checksums>,
     columns_below: ColumnId,
     /// As an operator finds it.
     name: String,
@@ -46,7 +44,8 @@ impl EncodedFile {
     /// Reads the whole of `file`.
     ///
     /// # Errors
-    /// Of storage; [`TableError::DamagedFile`] for a footer that can't be that of this file.
+    /// Of storage; [`TableError::DamagedFile`] for a footer that can't be that of this file, and for pages whose
+    /// checksums are others than the footer says.
     pub(crate) async fn open(root: &TableRoot, file: &DataFile) -> Result<Self, TableError> {
         let doing = format!("reading the data file '{}'", file.path);
         let failed = || TableError::storage(doing.clone());
@@ -54,10 +53,10 @@ impl EncodedFile {
         let bytes = got.bytes().await.map_err(failed())?;
         let (name, rows, encoded) = (root.shown(&file.path), file.rows, bytes.clone());
         let shown = name.clone();
-        let footer =
+        let (footer, checksums) =
             blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
                 .await?;
-        Ok(Self { bytes, footer, columns_below: file.columns_below, name })
+        Ok(Self { bytes, footer, checksums, columns_below: file.columns_below, name })
     }
 
     pub(super) fn bytes(&self) -> Bytes {
@@ -80,8 +79,7 @@ impl EncodedFile {
     /// least `bytes_min` bytes, and those whose rows must be read and encoded anew.
     pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> (Vec<usize>, Vec<usize>) {
         let metadata = self.footer.metadata();
-        let is_ours = metadata.file_metadata().created_by().is_some_and(|by| by.starts_with(CREATED_BY_US))
-            && metadata.file_metadata().schema_descr().root_schema() == schema;
+        let is_alike = is_ours(metadata) && metadata.file_metadata().schema_descr().root_schema() == schema;
         let is_large = |group: &RowGroupMetaData| {
             u64::try_from(group.compressed_size()).is_ok_and(|bytes| bytes >= bytes_min)
         };
@@ -91,7 +89,7 @@ impl EncodedFile {
         };
         let can_be_taken = |&number: &usize| {
             let group = metadata.row_group(number);
-            is_ours && is_large(group) && is_indexed(group)
+            is_alike && is_large(group) && is_indexed(group)
         };
         (0..metadata.num_row_groups()).partition(can_be_taken)
     }
@@ -121,7 +119,9 @@ impl EncodedFile {
         let mut reader = ParquetMetaDataReader::new_with_metadata(self.footer.metadata().as_ref().clone())
             .with_page_index_policy(PageIndexPolicy::Required);
         reader.read_page_indexes(&self.bytes).map_err(failed())?;
-        reader.finish().map(Arc::new).map_err(failed())
+        let metadata = reader.finish().map_err(failed())?;
+        let fault = self.checksums.as_ref().and_then(|checksums| checksums.fault(&metadata, 0, &self.bytes));
+        fault.map_or(Ok(Arc::new(metadata)), |fault| Err(TableError::damaged_file(&self.name)(fault)))
     }
 }
 
@@ -134,11 +134,12 @@ impl EncodedRowGroup {
         self.group().num_rows().unsigned_abs()
     }
 
-    /// Copies the columns' pages and what is known of them.
+    /// Copies the columns' pages and what is known of them. Returns the pages' sizes.
     pub(super) fn append_to<W: Write + Send>(
         &self,
         writer: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> ParquetResult<()> {
+    ) -> ParquetResult<Vec<ChunkPages>> {
+        let mut pages = Vec::new();
         let column_index = self.metadata.column_index().and_then(|groups| groups.get(self.number));
         let offset_index = self.metadata.offset_index().and_then(|groups| groups.get(self.number));
         for (number, column) in self.group().columns().iter().enumerate() {
@@ -151,18 +152,33 @@ impl EncodedRowGroup {
                 column_index: column_index.and_then(|columns| columns.get(number)).cloned(),
                 offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
             };
+            pages.push(ChunkPages::new(&close));
             writer.append_column(&self.bytes, close)?;
         }
-        Ok(())
+        Ok(pages)
     }
 }
 
-fn read_footer(bytes: &Bytes, rows: u64, name: &str) -> Result<ArrowReaderMetadata, TableError> {
+fn read_footer(
+    bytes: &Bytes,
+    rows: u64,
+    name: &str,
+) -> Result<(ArrowReaderMetadata, Option<Checksums>), TableError> {
     let footer = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new())
         .map_err(TableError::unreadable_file(name))?;
-    match footer_fault(footer.metadata(), bytes.len() as u64, Some(rows)) {
-        Some(reason) => Err(TableError::damaged_file(name)(reason)),
-        None => Ok(footer),
+    let checked = match footer_fault(footer.metadata(), bytes.len() as u64, Some(rows)) {
+        Some(fault) => Err(fault),
+        None => checked_pages(footer.metadata(), bytes),
+    };
+    checked.map(|checksums| (footer, checksums)).map_err(TableError::damaged_file(name))
+}
+
+/// The checksums of all pages, or what is wrong with one.
+fn checked_pages(metadata: &ParquetMetaData, bytes: &Bytes) -> Result<Option<Checksums>, String> {
+    let checksums = Checksums::of_footer(metadata)?;
+    match checksums.as_ref().and_then(|checksums| checksums.fault(metadata, 0, bytes)) {
+        Some(fault) => Err(fault),
+        None => Ok(checksums),
     }
 }
 

@@ -5,12 +5,12 @@
 //! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
-use super::DataFile;
 use super::encode::{Encoder, Progress, encode};
-use super::encoded::{CREATED_BY, EncodedFile};
+use super::encoded::EncodedFile;
 use super::read::FileReader;
 use super::sort::sorted;
 use super::stats::FileStats;
+use super::{CREATED_BY, DataFile};
 use crate::error::{TableError, blocking};
 use crate::evolve;
 use crate::memtable::batch_bytes;

@@ -1,8 +1,8 @@
 //! Damage to the files of a stopped server: found, refused with file and offset, and mended only as
 //! far as its owner said.
 
-use crate::support::Server;
 use crate::support::server::{command, program};
+use crate::support::{Curl, Server, wait_until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -110,9 +110,13 @@ fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// The largest file of the kind in the table's directory.
+/// The newest file of the kind in the directory of the only table of `db`.
 fn file_of_table(server: &Server, suffix: &str) -> PathBuf {
-    let tables = server.data().join("tables/db");
+    file_of(server, "db", suffix)
+}
+
+fn file_of(server: &Server, database: &str, suffix: &str) -> PathBuf {
+    let tables = server.data().join("tables").join(database);
     let table = std::fs::read_dir(&tables).expect("tables").next().expect("one").expect("a table").path();
     let folder = if suffix == ".json" { table.join("_delta_log") } else { table };
     let files = std::fs::read_dir(folder).expect("files").map(|file| file.expect("a file").path());
@@ -411,6 +415,48 @@ fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
     std::fs::write(&file, whole).expect("written");
     server.start_again();
     assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
+}
+
+/// Row groups are read whole, and by single pages where the key says which.
+#[test]
+fn a_data_file_with_damaged_pages_fails_the_queries_that_read_them_by_name() {
+    let server = Server::with_settings(&[("flush_age_ms", "100")]);
+    let mut db = server.database().with_dt("");
+    let csv = server.scratch().join("rows.csv");
+    let score = |id: u64| id * 2_654_435_761 % 1_000_000_007;
+    let rows: String = (0..100_000).map(|id| format!("{id},name,{}\n", score(id))).collect();
+    std::fs::write(&csv, rows).expect("the scratch directory takes a file");
+    Curl::stream_load(&server, &db.name, "dt").header("column_separator:,").file(&csv).load().success();
+    wait_until("the load is flushed", || server.metric("tributary_flushed_rows_total ") >= 100_000.0);
+    let file = file_of(&server, &db.name, ".parquet");
+    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let whole = std::fs::read(&file).expect("the file");
+    let (all, one) = ("SELECT sum(id + score), max(name) FROM dt", "SELECT score FROM dt WHERE id = 50000");
+    let sum: u64 = (0..100_000).map(|id| id + score(id)).sum();
+    let (mut named, mut unharmed) = (0, 0);
+    // The footer and the indexes are less than a tenth of the file.
+    for place in 1..30 {
+        let at = whole.len() * place / 33;
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x04;
+        std::fs::write(&file, damaged).expect("written");
+        let error = db.client.error(all);
+        assert!(error.message.contains(&format!("{name} is damaged: column '")), "{at}: {error}");
+        assert!(error.message.contains("Restore it from a copy"), "{at}: {error}");
+        match db.client.try_bytes(one.as_bytes()).expect("the connection stays") {
+            Ok(()) => {
+                assert_eq!(db.client.value(one), score(50_000).to_string());
+                unharmed += 1;
+            }
+            Err(error) => {
+                assert!(error.message.contains(&format!("{name} is damaged: column '")), "{at}: {error}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 5 && unharmed >= 5, "one page of several is read: {named}, {unharmed}");
+    std::fs::write(&file, whole).expect("written");
+    assert_eq!(db.client.rows(all), [format!("{sum}|name")]);
 }
 
 #[test]

@@ -1,0 +1,222 @@
+//! Checksums of a data file's pages, kept in its footer.
+//!
+//! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every
+//! column chunk and of every page under the key [`KEY`]; other readers pass over it. Not its business: the footer
+//! and the page index themselves.
+
+use super::is_ours;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use crc32c::{crc32c, crc32c_append, crc32c_combine};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
+use std::ops::Range;
+use std::slice;
+
+/// Of the footer's entry. Its value is base64 of, for each column of each row group in their order: the CRC32C of
+/// the column chunk, the number of its pages (a dictionary page is the first), and the CRC32C of each; all are 32
+/// bits, little-endian.
+const KEY: &str = "tributary.crc32c";
+
+/// The checksums of all pages of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checksums {
+    /// In the order of row groups and columns.
+    chunks: Vec<ChunkChecksums>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChunkChecksums {
+    whole: u32,
+    pages: Vec<u32>,
+}
+
+impl Checksums {
+    /// Those that the footer of a file has; `None` for files of other writers, also if they took over the entry
+    /// of a file that they read.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    pub fn of_footer(metadata: &ParquetMetaData) -> Result<Option<Self>, String> {
+        let entries = metadata.file_metadata().key_value_metadata().filter(|_| is_ours(metadata));
+        let Some(entry) = entries.and_then(|entries| entries.iter().find(|entry| entry.key == KEY)) else {
+            return Ok(None);
+        };
+        let chunks = metadata.row_groups().iter().map(|group| group.columns().len()).sum();
+        let bytes = STANDARD.decode(entry.value.as_deref().unwrap_or_default()).ok();
+        let sums = bytes.and_then(|bytes| Self::decode(&bytes, chunks));
+        sums.map(Some)
+            .ok_or_else(|| format!("the value of '{KEY}' in its footer is not the checksums of its pages"))
+    }
+
+    /// The entry for the footer.
+    pub(super) fn to_entry(&self) -> KeyValue {
+        let mut bytes = Vec::new();
+        for chunk in &self.chunks {
+            let count = u32::try_from(chunk.pages.len()).unwrap_or_default();
+            for number in [chunk.whole, count].iter().chain(&chunk.pages) {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+        }
+        KeyValue::new(KEY.to_owned(), STANDARD.encode(bytes))
+    }
+
+    fn decode(bytes: &[u8], chunks: usize) -> Option<Self> {
+        let (numbers, []) = bytes.as_chunks() else { return None };
+        let mut numbers = numbers.iter().map(|&number| u32::from_le_bytes(number));
+        let mut sums = Self::default();
+        for _ in 0..chunks {
+            let (whole, count) = (numbers.next()?, numbers.next()? as usize);
+            let pages: Vec<u32> = numbers.by_ref().take(count).collect();
+            if pages.len() < count {
+                return None;
+            }
+            sums.chunks.push(ChunkChecksums { whole, pages });
+        }
+        numbers.next().is_none().then_some(sums)
+    }
+
+    /// Adds the column chunk that is next in `walk`.
+    pub(super) fn add(&mut self, pages: &ChunkPages, walk: &mut Walk<'_>) {
+        let mut chunk = ChunkChecksums { whole: 0, pages: Vec::with_capacity(pages.bytes.len()) };
+        for &bytes in &pages.bytes {
+            let page = walk.crc32c(bytes);
+            chunk.whole = crc32c_combine(chunk.whole, page, usize::try_from(bytes).unwrap_or(usize::MAX));
+            chunk.pages.push(page);
+        }
+        self.chunks.push(chunk);
+    }
+
+    /// Compares what was read from byte `start` of the file on: the pages that are whole in it, or without an offset
+    /// index in `metadata` the column chunks. Says what is wrong.
+    #[must_use]
+    pub fn fault(&self, metadata: &ParquetMetaData, start: u64, bytes: &[u8]) -> Option<String> {
+        let read = start..start.saturating_add(bytes.len() as u64);
+        let mut sums = self.chunks.iter();
+        for (group, columns) in metadata.row_groups().iter().enumerate() {
+            for (number, column) in columns.columns().iter().enumerate() {
+                let sums = sums.next()?;
+                let chunk = range_of(column);
+                if chunk.end <= read.start || read.end <= chunk.start {
+                    continue;
+                }
+                let index = metadata.offset_index().and_then(|groups| groups.get(group)?.get(number));
+                let fault = match index {
+                    Some(index) => sums.pages_fault(&chunk, index, &read, bytes),
+                    None => mismatch(&chunk, sums.whole, &read, bytes),
+                };
+                if let Some(fault) = fault {
+                    let name = column.column_path().string();
+                    return Some(format!("column '{name}' of row group {group}: {fault}"));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl ChunkChecksums {
+    fn pages_fault(
+        &self,
+        chunk: &Range<u64>,
+        index: &OffsetIndexMetaData,
+        read: &Range<u64>,
+        bytes: &[u8],
+    ) -> Option<String> {
+        let pages = pages_of(chunk, index);
+        let ends = pages.iter().map(|page| page.end);
+        let next_starts = pages.iter().skip(1).map(|page| page.start).chain([chunk.end]);
+        let fits = pages.len() == self.pages.len() && ends.eq(next_starts);
+        if !fits {
+            return Some(format!("its offset index is not that of its {} pages", self.pages.len()));
+        }
+        pages.iter().zip(&self.pages).find_map(|(page, &sum)| mismatch(page, sum, read, bytes))
+    }
+}
+
+/// Whether the bytes at `place` have another checksum, if all of them are in `bytes`, which are those at `read`.
+fn mismatch(place: &Range<u64>, sum: u32, read: &Range<u64>, bytes: &[u8]) -> Option<String> {
+    if place.start < read.start || read.end < place.end {
+        return None;
+    }
+    let offset = |at: u64| usize::try_from(at - read.start).ok();
+    let found = crc32c(bytes.get(offset(place.start)?..offset(place.end)?)?);
+    (found != sum).then(|| {
+        let Range { start, end } = place;
+        format!("bytes {start} to {end} have the checksum {found:#010x}, and its footer says {sum:#010x}")
+    })
+}
+
+fn range_of(column: &ColumnChunkMetaData) -> Range<u64> {
+    let (start, bytes) = column.byte_range();
+    start..start.saturating_add(bytes)
+}
+
+/// Where a chunk's pages are, the dictionary page first.
+fn pages_of(chunk: &Range<u64>, index: &OffsetIndexMetaData) -> Vec<Range<u64>> {
+    let pages = index.page_locations.iter().filter_map(|page| {
+        let start = u64::try_from(page.offset).ok()?;
+        Some(start..start.saturating_add(u64::try_from(page.compressed_page_size).ok()?))
+    });
+    let mut pages: Vec<_> = pages.collect();
+    if let Some(first) = pages.first().map(|page| page.start)
+        && first > chunk.start
+    {
+        pages.insert(0, chunk.start..first);
+    }
+    pages
+}
+
+/// The sizes of a column chunk's pages in bytes, the dictionary page first.
+pub(super) struct ChunkPages {
+    bytes: Vec<u64>,
+}
+
+impl ChunkPages {
+    pub(super) fn new(chunk: &ColumnCloseResult) -> Self {
+        let locations = chunk.offset_index.as_ref().map(|index| index.page_locations.as_slice());
+        let pages = locations
+            .unwrap_or_default()
+            .iter()
+            .map(|page| u64::from(page.compressed_page_size.unsigned_abs()));
+        let mut bytes: Vec<u64> = pages.collect();
+        let dictionary = chunk.metadata.compressed_size().unsigned_abs().saturating_sub(bytes.iter().sum());
+        if dictionary > 0 {
+            bytes.insert(0, dictionary);
+        }
+        Self { bytes }
+    }
+}
+
+/// The bytes of a file from some place on.
+pub(super) struct Walk<'a> {
+    next: slice::Iter<'a, Bytes>,
+    rest: &'a [u8],
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(pieces: &'a [Bytes]) -> Self {
+        Self { next: pieces.iter(), rest: &[] }
+    }
+
+    /// Passes over so many bytes and sums them.
+    pub(super) fn crc32c(&mut self, mut bytes: u64) -> u32 {
+        let mut sum = 0;
+        while bytes > 0 {
+            if self.rest.is_empty() {
+                let Some(piece) = self.next.next() else { break };
+                self.rest = piece;
+            }
+            let (now, rest) =
+                self.rest.split_at(self.rest.len().min(usize::try_from(bytes).unwrap_or(usize::MAX)));
+            sum = crc32c_append(sum, now);
+            (self.rest, bytes) = (rest, bytes - now.len() as u64);
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests;

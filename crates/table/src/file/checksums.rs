@@ -1,36 +1,29 @@
 //! Checksums of a data file's pages, kept in its footer.
 //!
 //! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every
-//! column chunk and of every page under the key [`KEY`]; other readers pass over it. Not its business: the footer
-//! and the page index themselves.
+//! page under the key [`KEY`]; other readers pass over it. Where pages begin is what the offset index says. Not its
+//! business: the footer and the page index themselves.
 
 use super::is_ours;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use crc32c::{crc32c, crc32c_append, crc32c_combine};
+use crc32c::{crc32c, crc32c_append};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use std::ops::Range;
 use std::slice;
 
-/// Of the footer's entry. Its value is base64 of, for each column of each row group in their order: the CRC32C of
-/// the column chunk, the number of its pages (a dictionary page is the first), and the CRC32C of each; all are 32
-/// bits, little-endian.
+/// Of the footer's entry. Its value is base64 of, for each column of each row group in their order: the number of
+/// its pages (a dictionary page is the first) and the CRC32C of each; all are 32 bits, little-endian.
 const KEY: &str = "tributary.crc32c";
 
 /// The checksums of all pages of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checksums {
     /// In the order of row groups and columns.
-    chunks: Vec<ChunkChecksums>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ChunkChecksums {
-    whole: u32,
-    pages: Vec<u32>,
+    chunks: Vec<Vec<u32>>,
 }
 
 impl Checksums {
@@ -54,9 +47,9 @@ impl Checksums {
     /// The entry for the footer.
     pub(super) fn to_entry(&self) -> KeyValue {
         let mut bytes = Vec::new();
-        for chunk in &self.chunks {
-            let count = u32::try_from(chunk.pages.len()).unwrap_or_default();
-            for number in [chunk.whole, count].iter().chain(&chunk.pages) {
+        for pages in &self.chunks {
+            let count = u32::try_from(pages.len()).unwrap_or_default();
+            for number in [count].iter().chain(pages) {
                 bytes.extend_from_slice(&number.to_le_bytes());
             }
         }
@@ -68,46 +61,36 @@ impl Checksums {
         let mut numbers = numbers.iter().map(|&number| u32::from_le_bytes(number));
         let mut sums = Self::default();
         for _ in 0..chunks {
-            let (whole, count) = (numbers.next()?, numbers.next()? as usize);
+            let count = numbers.next()? as usize;
             let pages: Vec<u32> = numbers.by_ref().take(count).collect();
             if pages.len() < count {
                 return None;
             }
-            sums.chunks.push(ChunkChecksums { whole, pages });
+            sums.chunks.push(pages);
         }
         numbers.next().is_none().then_some(sums)
     }
 
     /// Adds the column chunk that is next in `walk`.
     pub(super) fn add(&mut self, pages: &ChunkPages, walk: &mut Walk<'_>) {
-        let mut chunk = ChunkChecksums { whole: 0, pages: Vec::with_capacity(pages.bytes.len()) };
-        for &bytes in &pages.bytes {
-            let page = walk.crc32c(bytes);
-            chunk.whole = crc32c_combine(chunk.whole, page, usize::try_from(bytes).unwrap_or(usize::MAX));
-            chunk.pages.push(page);
-        }
-        self.chunks.push(chunk);
+        self.chunks.push(pages.bytes.iter().map(|&bytes| walk.crc32c(bytes)).collect());
     }
 
-    /// Compares what was read from byte `start` of the file on: the pages that are whole in it, or without an offset
-    /// index in `metadata` the column chunks. Says what is wrong.
+    /// Compares the pages that are whole in what was read from byte `start` of the file on. `metadata` has the offset
+    /// index. Says what is wrong.
     #[must_use]
     pub fn fault(&self, metadata: &ParquetMetaData, start: u64, bytes: &[u8]) -> Option<String> {
         let read = start..start.saturating_add(bytes.len() as u64);
-        let mut sums = self.chunks.iter();
+        let mut chunks = self.chunks.iter();
         for (group, columns) in metadata.row_groups().iter().enumerate() {
             for (number, column) in columns.columns().iter().enumerate() {
-                let sums = sums.next()?;
+                let sums = chunks.next()?;
                 let chunk = range_of(column);
                 if chunk.end <= read.start || read.end <= chunk.start {
                     continue;
                 }
                 let index = metadata.offset_index().and_then(|groups| groups.get(group)?.get(number));
-                let fault = match index {
-                    Some(index) => sums.pages_fault(&chunk, index, &read, bytes),
-                    None => mismatch(&chunk, sums.whole, &read, bytes),
-                };
-                if let Some(fault) = fault {
+                if let Some(fault) = chunk_fault(sums, &chunk, index, &read, bytes) {
                     let name = column.column_path().string();
                     return Some(format!("column '{name}' of row group {group}: {fault}"));
                 }
@@ -117,23 +100,21 @@ impl Checksums {
     }
 }
 
-impl ChunkChecksums {
-    fn pages_fault(
-        &self,
-        chunk: &Range<u64>,
-        index: &OffsetIndexMetaData,
-        read: &Range<u64>,
-        bytes: &[u8],
-    ) -> Option<String> {
-        let pages = pages_of(chunk, index);
-        let ends = pages.iter().map(|page| page.end);
-        let next_starts = pages.iter().skip(1).map(|page| page.start).chain([chunk.end]);
-        let fits = pages.len() == self.pages.len() && ends.eq(next_starts);
-        if !fits {
-            return Some(format!("its offset index is not that of its {} pages", self.pages.len()));
-        }
-        pages.iter().zip(&self.pages).find_map(|(page, &sum)| mismatch(page, sum, read, bytes))
+fn chunk_fault(
+    sums: &[u32],
+    chunk: &Range<u64>,
+    index: Option<&OffsetIndexMetaData>,
+    read: &Range<u64>,
+    bytes: &[u8],
+) -> Option<String> {
+    let pages = index.map(|index| pages_of(chunk, index)).unwrap_or_default();
+    let ends = pages.iter().map(|page| page.end);
+    let next_starts = pages.iter().skip(1).map(|page| page.start).chain([chunk.end]);
+    let fits = pages.len() == sums.len() && ends.eq(next_starts);
+    if !fits {
+        return Some(format!("its offset index is not that of its {} pages", sums.len()));
     }
+    pages.iter().zip(sums).find_map(|(page, &sum)| mismatch(page, sum, read, bytes))
 }
 
 /// Whether the bytes at `place` have another checksum, if all of them are in `bytes`, which are those at `read`.

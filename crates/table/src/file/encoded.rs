@@ -14,7 +14,7 @@ use object_store::path::Path;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::Type;
 use std::io::Write;
@@ -24,9 +24,8 @@ use tributary_types::ColumnId;
 /// See the module.
 pub(crate) struct EncodedFile {
     bytes: Bytes,
+    /// With the page index.
     footer: ArrowReaderMetadata,
-    /// `None` in a file of another writer.
-    checksums: Option<Checksums>,
     columns_below: ColumnId,
     /// As an operator finds it.
     name: String,
@@ -53,10 +52,10 @@ impl EncodedFile {
         let bytes = got.bytes().await.map_err(failed())?;
         let (name, rows, encoded) = (root.shown(&file.path), file.rows, bytes.clone());
         let shown = name.clone();
-        let (footer, checksums) =
+        let footer =
             blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
                 .await?;
-        Ok(Self { bytes, footer, checksums, columns_below: file.columns_below, name })
+        Ok(Self { bytes, footer, columns_below: file.columns_below, name })
     }
 
     pub(super) fn bytes(&self) -> Bytes {
@@ -101,27 +100,13 @@ impl EncodedFile {
     }
 
     /// Those row groups, to be copied.
-    ///
-    /// # Errors
-    /// [`TableError::DamagedFile`] for a page index that can't be read.
-    pub(super) fn encoded(&self, row_groups: Vec<usize>) -> Result<Vec<EncodedRowGroup>, TableError> {
-        if row_groups.is_empty() {
-            return Ok(Vec::new());
-        }
-        let metadata = guarded(&self.name, || self.with_page_index())?;
-        let encoded =
-            |number| EncodedRowGroup { bytes: self.bytes.clone(), metadata: Arc::clone(&metadata), number };
-        Ok(row_groups.into_iter().map(encoded).collect())
-    }
-
-    fn with_page_index(&self) -> Result<Arc<ParquetMetaData>, TableError> {
-        let failed = || TableError::unreadable_file(&self.name);
-        let mut reader = ParquetMetaDataReader::new_with_metadata(self.footer.metadata().as_ref().clone())
-            .with_page_index_policy(PageIndexPolicy::Required);
-        reader.read_page_indexes(&self.bytes).map_err(failed())?;
-        let metadata = reader.finish().map_err(failed())?;
-        let fault = self.checksums.as_ref().and_then(|checksums| checksums.fault(&metadata, 0, &self.bytes));
-        fault.map_or(Ok(Arc::new(metadata)), |fault| Err(TableError::damaged_file(&self.name)(fault)))
+    pub(super) fn encoded(&self, row_groups: Vec<usize>) -> Vec<EncodedRowGroup> {
+        let encoded = |number| EncodedRowGroup {
+            bytes: self.bytes.clone(),
+            metadata: Arc::clone(self.footer.metadata()),
+            number,
+        };
+        row_groups.into_iter().map(encoded).collect()
     }
 }
 
@@ -159,27 +144,19 @@ impl EncodedRowGroup {
     }
 }
 
-fn read_footer(
-    bytes: &Bytes,
-    rows: u64,
-    name: &str,
-) -> Result<(ArrowReaderMetadata, Option<Checksums>), TableError> {
-    let footer = ArrowReaderMetadata::load(bytes, ArrowReaderOptions::new())
-        .map_err(TableError::unreadable_file(name))?;
-    let checked = match footer_fault(footer.metadata(), bytes.len() as u64, Some(rows)) {
+fn read_footer(bytes: &Bytes, rows: u64, name: &str) -> Result<ArrowReaderMetadata, TableError> {
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let footer = ArrowReaderMetadata::load(bytes, options).map_err(TableError::unreadable_file(name))?;
+    let metadata = footer.metadata();
+    let checked = match footer_fault(metadata, bytes.len() as u64, Some(rows)) {
         Some(fault) => Err(fault),
-        None => checked_pages(footer.metadata(), bytes),
+        None => Checksums::of_footer(metadata),
     };
-    checked.map(|checksums| (footer, checksums)).map_err(TableError::damaged_file(name))
-}
-
-/// The checksums of all pages, or what is wrong with one.
-fn checked_pages(metadata: &ParquetMetaData, bytes: &Bytes) -> Result<Option<Checksums>, String> {
-    let checksums = Checksums::of_footer(metadata)?;
-    match checksums.as_ref().and_then(|checksums| checksums.fault(metadata, 0, bytes)) {
-        Some(fault) => Err(fault),
-        None => Ok(checksums),
-    }
+    let fault = match checked {
+        Ok(checksums) => checksums.and_then(|checksums| checksums.fault(metadata, 0, bytes)),
+        Err(fault) => Some(fault),
+    };
+    fault.map_or(Ok(footer), |fault| Err(TableError::damaged_file(name)(fault)))
 }
 
 #[cfg(test)]

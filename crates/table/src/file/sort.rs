@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Bytes of a row's keys that are compared first.
-const PREFIX_BYTES: usize = size_of::<u128>();
+const PREFIX_BYTES: usize = 2 * size_of::<u64>();
 /// Rows that are copied at a time into the new order.
 const GATHERED_ROWS: usize = 8192;
 /// Rows that stay neighbours are not copied if there are so many of them together on average.
@@ -18,10 +18,18 @@ const DOING: &str = "sorting rows by the key columns";
 /// A row's place in the batches.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The first bytes of its keys.
-    prefix: u128,
+    /// The first bytes of its keys. Not one `u128`, whose alignment makes a place a third larger.
+    prefix: (u64, u64),
     batch: u32,
     row: u32,
+}
+
+/// Rows that are in order already.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    batch: usize,
+    start: usize,
+    end: usize,
 }
 
 /// All rows of `batches` in the order of the columns `keys`, as batches that follow one another.
@@ -31,6 +39,10 @@ pub(crate) fn sorted(batches: Vec<RecordBatch>, keys: &[usize]) -> Result<Vec<Re
         return Ok(batches);
     }
     let keys = key_rows(&batches, keys)?;
+    if let Some(runs) = runs_in_order(&keys) {
+        let slice = |run: Run| batches[run.batch].slice(run.start, run.end - run.start);
+        return Ok(runs.into_iter().map(slice).collect());
+    }
     let mut order = places(&keys)?;
     // The first bytes decide nearly always, and are compared as one number.
     let is_decided = keys.iter().all(|rows| rows.lengths().all(|bytes| bytes <= PREFIX_BYTES));
@@ -38,9 +50,6 @@ pub(crate) fn sorted(batches: Vec<RecordBatch>, keys: &[usize]) -> Result<Vec<Re
         Ordering::Equal if !is_decided => row(&keys, left).cmp(row(&keys, right)),
         order => order,
     };
-    if order.is_sorted_by(|left, right| compare(left, right).is_le()) {
-        return Ok(batches);
-    }
     // Stable, and quick where the loads were sorted each in itself.
     order.sort_by(compare);
     gather(&batches, &order)
@@ -55,6 +64,35 @@ fn key_rows(batches: &[RecordBatch], keys: &[usize]) -> Result<Vec<Rows>, TableE
         converter.convert_columns(&columns).map_err(TableError::arrow(DOING))
     };
     batches.iter().map(convert).collect()
+}
+
+/// The rows as a few long runs, one after the other in the order of the keys; `None` where there are many, or
+/// where two of them overlap.
+fn runs_in_order(keys: &[Rows]) -> Option<Vec<Run>> {
+    let most = keys.iter().map(Rows::num_rows).sum::<usize>() / NEIGHBOURS_MIN;
+    let mut runs = Vec::new();
+    for (batch, rows) in keys.iter().enumerate() {
+        let mut start = 0;
+        for end in 1..=rows.num_rows() {
+            if end == rows.num_rows() || rows.row(end) < rows.row(end - 1) {
+                runs.push(Run { batch, start, end });
+                start = end;
+            }
+        }
+        if runs.len() > most.max(1) {
+            return None;
+        }
+    }
+    let first = |run: &Run| keys[run.batch].row(run.start);
+    let last = |run: &Run| keys[run.batch].row(run.end - 1);
+    runs.sort_by(|left, right| first(left).cmp(&first(right)));
+    let follows = |left: &Run, right: &Run| match last(left).cmp(&first(right)) {
+        Ordering::Less => true,
+        // The order of arrival.
+        Ordering::Equal => (left.batch, left.start) < (right.batch, right.start),
+        Ordering::Greater => false,
+    };
+    runs.is_sorted_by(follows).then_some(runs)
 }
 
 fn places(keys: &[Rows]) -> Result<Vec<Place>, TableError> {
@@ -79,12 +117,13 @@ fn row<'a>(keys: &'a [Rows], place: &Place) -> &'a [u8] {
     keys[place.batch as usize].row(place.row as usize).data()
 }
 
-/// The first bytes of a row's keys as a number that is ordered like them.
-fn prefix(row: &[u8]) -> u128 {
+/// The first bytes of a row's keys as numbers that are ordered like them.
+fn prefix(row: &[u8]) -> (u64, u64) {
     let mut bytes = [0; PREFIX_BYTES];
     let known = row.len().min(PREFIX_BYTES);
     bytes[..known].copy_from_slice(&row[..known]);
-    u128::from_be_bytes(bytes)
+    let number = u128::from_be_bytes(bytes);
+    ((number >> 64) as u64, number as u64)
 }
 
 fn gather(batches: &[RecordBatch], order: &[Place]) -> Result<Vec<RecordBatch>, TableError> {
@@ -161,6 +200,30 @@ mod tests {
             all.iter().map(place).collect::<Vec<_>>(),
             [1, 3, 0, 2].map(|at: usize| place(&batches[at]))
         );
+    }
+
+    #[test]
+    fn runs_that_overlap_or_meet_out_of_turn_are_merged() {
+        let key = |key: i32, count: usize, text: &'static str| vec![(Some(key), text); count];
+        let of = |parts: &[Vec<(Option<i32>, &str)>]| batch(&parts.concat());
+        // 300 rows and more in a run: only their keys decide.
+        let late = of(&[key(1, 150, "late 1"), key(2, 150, "late 2")]);
+        let early = of(&[key(2, 150, "early 2"), key(3, 150, "early 3")]);
+        let found = rows(&sorted(vec![early.clone(), late.clone()], &[0]).unwrap());
+        let expected = of(&[
+            key(1, 150, "late 1"),
+            key(2, 150, "early 2"),
+            key(2, 150, "late 2"),
+            key(3, 150, "early 3"),
+        ]);
+        assert_eq!(found, rows(&[expected]), "equal keys in the order of arrival");
+        let within = of(&[key(0, 150, "a"), key(9, 150, "b")]);
+        let found = rows(&sorted(vec![within, late.clone()], &[0]).unwrap());
+        let expected =
+            of(&[key(0, 150, "a"), key(1, 150, "late 1"), key(2, 150, "late 2"), key(9, 150, "b")]);
+        assert_eq!(found, rows(&[expected]));
+        let all = sorted(vec![late.clone(), early.clone()], &[0]).unwrap();
+        assert_eq!(all, [late, early], "what meets in the order of arrival is not copied");
     }
 
     #[test]

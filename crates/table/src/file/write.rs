@@ -26,6 +26,7 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tributary_types::{TableSchema, host};
@@ -40,6 +41,15 @@ const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
 const ROW_GROUPS_OF_FILE: u64 = 32;
 /// The fewest rows of a row group that is not a run's last, however small files should be.
 const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
+/// A column of numbers that has more different ones than this in a row group gets no dictionary for the rest of it:
+/// places in a dictionary would take more than half the space of the numbers, and looking for them there
+/// takes longer than anything else about the column.
+const DICTIONARY_NUMBERS_MAX: usize = 64 * 1024;
+/// What Parquet takes for smaller numbers, too.
+const NUMBER_BYTES_MIN: usize = 4;
+/// A column of texts keeps its dictionary for longer than the library's 1 MB: places in it are compressed in less time
+/// than texts, to less. Access logs take 30 % less space; more than this gives no more.
+const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// The rows of one large load on their way into data files of their own, past the memtable.
 ///
@@ -112,17 +122,14 @@ struct OpenFile {
 
 impl RunWriter {
     pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>) -> Self {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(root.zstd))
-            .set_created_by(CREATED_BY.to_owned())
-            .build();
+        let physical = physical_arrow(schema);
         Self {
             root: Arc::clone(root),
             schema: Arc::clone(schema),
             arrow: schema.arrow(),
-            physical: physical_arrow(schema),
             keys: schema.key_indices(),
-            properties,
+            properties: properties(root, &physical),
+            physical,
             progress: None,
             run: Vec::new(),
             run_bytes: 0,
@@ -167,7 +174,7 @@ impl RunWriter {
         let schema = ArrowSchemaConverter::new().convert(&self.physical).map_err(failed)?;
         let bytes_min = (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1);
         let (whole, others) = file.split(schema.root_schema(), bytes_min);
-        for row_group in file.encoded(whole)? {
+        for row_group in file.encoded(whole) {
             let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
             let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
             self.open_file()?.step(doing, copy).await?;
@@ -353,6 +360,21 @@ impl OpenFile {
             .await
             .map_err(TableError::storage(format!("writing the data file '{}'", self.name)))
     }
+}
+
+fn properties(root: &TableRoot, physical: &SchemaRef) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(root.zstd))
+        .set_dictionary_page_size_limit(DICTIONARY_TEXT_BYTES_MAX)
+        .set_created_by(CREATED_BY.to_owned());
+    for field in physical.fields() {
+        if let Some(width) = field.data_type().primitive_width() {
+            let column = ColumnPath::new(vec![field.name().clone()]);
+            let bytes = DICTIONARY_NUMBERS_MAX * width.max(NUMBER_BYTES_MIN);
+            properties = properties.set_column_dictionary_page_size_limit(column, bytes);
+        }
+    }
+    properties.build()
 }
 
 /// Names sort by the time of writing.

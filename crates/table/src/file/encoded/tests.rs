@@ -25,7 +25,7 @@ async fn row_groups(table: &Table) -> BTreeSet<(i64, Vec<Vec<u8>>, String)> {
     let mut all = BTreeSet::new();
     for file in table.snapshot().files.iter() {
         let file = EncodedFile::open(table.root(), file).await.unwrap();
-        for row_group in file.encoded(file.row_groups()).unwrap() {
+        for row_group in file.encoded(file.row_groups()) {
             let group = row_group.group();
             let pages = group.columns().iter().map(|column| {
                 let (start, bytes) = column.byte_range();

@@ -61,6 +61,7 @@ counts! {
     sync_errors: "EIO on a sync",
     full_errors: "ENOSPC",
     read_errors: "EIO on a read",
+    answers_lost: "answers of the object store lost",
 }
 
 impl Counts {

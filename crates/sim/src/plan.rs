@@ -30,6 +30,7 @@ pub struct Plan {
     pub sync_errors: u64,
     pub full_disk: u64,
     pub unreadable: u64,
+    pub lost_answers: u64,
 }
 
 impl Plan {
@@ -58,6 +59,7 @@ impl Plan {
             sync_errors: if calm { 0 } else { dice.pick(&[0, 0, 25]) },
             full_disk: if calm { 0 } else { dice.pick(&[0, 0, 30]) },
             unreadable: if calm { 0 } else { dice.pick(&[0, 0, 20]) },
+            lost_answers: if calm { 0 } else { dice.pick(&[0, 0, 40]) },
         }
     }
 }

@@ -154,6 +154,7 @@ pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
     let mut counts = *world.counts.borrow();
     counts.events = trace.events();
     counts.take_disk(&world.hardware.disk.counts());
+    counts.answers_lost = world.hardware.store.answers_lost();
     let violation = world.violation.borrow().clone();
     if let Some(violation) = &violation {
         note!(trace, "VIOLATED", 0, 0, "{violation}");
@@ -186,6 +187,7 @@ fn start(world: &Rc<World>, with_faults: bool) -> bool {
         let is_faulty = faults.power_off_at.is_some() || faults.unreadable.is_some();
         note!(world.trace, "start", attempt, 0, "{faults:?}");
         world.hardware.disk.set_faults(faults);
+        world.hardware.store.lose_answers(0);
         let started = Rc::new(RefCell::new(None));
         let salt = world.throw(Dice::next);
         {
@@ -369,7 +371,12 @@ fn check_labels(world: &World) -> bool {
 /// Clients work until they are done or the server dies; then it stops in one way or another.
 fn work(world: &Rc<World>) -> bool {
     let faults = work_faults(world);
-    note!(world.trace, "work", 0, 0, "{faults:?}");
+    let loses_one_in = world.throw(|dice| {
+        let loses = dice.percent(world.plan.lost_answers);
+        if loses { dice.pick(&[2, 5, 20]) } else { 0 }
+    });
+    note!(world.trace, "work", loses_one_in, 0, "{faults:?}, one answer in {loses_one_in} lost");
+    world.hardware.store.lose_answers(loses_one_in);
     world.reads_may_fail.set(faults.unreadable.is_some());
     world.hardware.disk.set_faults(faults);
     let ingest = Arc::clone(&world.process().ingest);

@@ -1,5 +1,9 @@
 //! An object store on the simulated disk, with the steps of the real one (`tributary_table::DurableLocal`):
 //! a staged file is written and synced, gets its name, and its directory is synced.
+//!
+//! Like a store behind a network it loses answers when it is told to: what was asked for is done, and whoever asked
+//! gets an error, which for a conditional put may say that the name is taken, as the clients of such stores do when
+//! they repeat the put and meet their own object.
 
 use crate::dice::Dice;
 use crate::machine;
@@ -35,12 +39,42 @@ pub struct SimStore {
     /// Chance for how long things take.
     dice: Arc<Mutex<Dice>>,
     is_dead: Arc<AtomicBool>,
+    /// One answer out of so many is lost; 0 for none.
+    loses_one_in: Arc<AtomicU64>,
+    answers_lost: Arc<AtomicU64>,
 }
 
 impl SimStore {
     #[must_use]
     pub fn new(disk: MemDisk, dice: Dice, is_dead: Arc<AtomicBool>) -> Self {
-        Self { disk, staged: Arc::default(), dice: Arc::new(Mutex::new(dice)), is_dead }
+        Self {
+            disk,
+            staged: Arc::default(),
+            dice: Arc::new(Mutex::new(dice)),
+            is_dead,
+            loses_one_in: Arc::default(),
+            answers_lost: Arc::default(),
+        }
+    }
+
+    /// From now on one answer to a write or a delete out of `one_in` is lost; 0 for none.
+    pub fn lose_answers(&self, one_in: u64) {
+        self.loses_one_in.store(one_in, Ordering::Relaxed);
+    }
+
+    /// How many answers were lost.
+    #[must_use]
+    pub fn answers_lost(&self) -> u64 {
+        self.answers_lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the answer to what was just done is lost. Not while a library has the thread: it writes checkpoints
+    /// only, and its threads may ask in any order.
+    fn loses_answer(&self) -> bool {
+        let one_in = self.loses_one_in.load(Ordering::Relaxed);
+        let is_lost = one_in > 0 && !machine::stands_still() && self.dice.lock().one_in(one_in);
+        self.answers_lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
+        is_lost
     }
 
     /// The path on the disk of an object.
@@ -105,6 +139,14 @@ impl SimStore {
             return Err(failed(error));
         }
         self.take_time().await;
+        if self.loses_answer() {
+            let is_repeated = create && self.dice.lock().one_in(2);
+            return Err(if is_repeated {
+                failed(io::ErrorKind::AlreadyExists.into())
+            } else {
+                lost(location)
+            });
+        }
         Ok(PutResult { e_tag: None, version: None })
     }
 
@@ -173,7 +215,7 @@ impl ObjectStore for SimStore {
                     store.take_time().await;
                     let removed = store.disk.remove(&Self::disk_path(&location));
                     removed.map_err(|error| to_error(&location, error))?;
-                    Ok(location)
+                    if store.loses_answer() { Err(lost(&location)) } else { Ok(location) }
                 }
             })
             .boxed()
@@ -250,6 +292,10 @@ impl MultipartUpload for Upload {
 
 fn not_implemented(operation: &str) -> Error {
     Error::NotImplemented { operation: operation.into(), implementer: "SimStore".into() }
+}
+
+fn lost(location: &Path) -> Error {
+    Error::Generic { store: "SimStore", source: format!("'/{location}': the answer was lost").into() }
 }
 
 fn to_error(location: &Path, error: io::Error) -> Error {

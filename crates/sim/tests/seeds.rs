@@ -59,6 +59,7 @@ fn no_seed_breaks_a_promise() {
         ("errors of syncs", counts.sync_errors),
         ("errors of writes", counts.write_errors),
         ("a full disk", counts.full_errors),
+        ("lost answers", counts.answers_lost),
     ] {
         assert!(count * 100 >= seeds, "{what}: {count} in {seeds} seeds");
     }

@@ -5,6 +5,10 @@
 //! second. Invariant: an entry is only written against the state that includes every entry before
 //! it, so the application version that [`LogState`] carries is the log's and may be compared
 //! instead of read again.
+//!
+//! No error of a write tells that nothing was written, and a name that is taken may have been taken by the very
+//! write that says so. Every entry therefore carries a stamp in its `commitInfo`, and after any error the version is
+//! read back (`docs/adr/0013-commits-are-read-back.md`).
 
 mod entries;
 mod state;
@@ -20,7 +24,13 @@ use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
 use futures::TryStreamExt;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
+use tributary_types::planted::{self, Bug};
 use tributary_types::{TableSchema, host};
+
+/// Keys of ours in an entry's `commitInfo`; together they are its stamp.
+const WRITER_KEY: &str = "tributary.writer";
+const EPOCH_KEY: &str = "tributary.epoch";
+const COMMIT_KEY: &str = "tributary.commit";
 
 /// How a write of an entry ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +41,54 @@ pub(crate) enum Written {
     Taken,
 }
 
+/// Who writes entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    /// The node's name.
+    pub(crate) node: String,
+    /// Grows whenever the right to write the table's log changes hands.
+    pub(crate) epoch: u64,
+}
+
+/// What tells one attempt to write an entry from every other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    writer: Writer,
+    commit: String,
+}
+
+impl Stamp {
+    fn put_into(&self, info: &mut CommitInfo) {
+        info.info.extend([
+            (WRITER_KEY.to_owned(), Value::from(self.writer.node.as_str())),
+            (EPOCH_KEY.to_owned(), Value::from(self.writer.epoch)),
+            (COMMIT_KEY.to_owned(), Value::from(self.commit.as_str())),
+        ]);
+    }
+
+    /// The stamp of an entry, `None` for one that another engine wrote.
+    fn of_entry(entry: &[u8]) -> Option<Self> {
+        let actions = entry.split(|&byte| byte == b'\n');
+        let action = actions.map(serde_json::from_slice::<Value>).find_map(|action| {
+            let info = action.ok()?.get_mut("commitInfo")?.take();
+            Some(info)
+        })?;
+        let text = |key: &str| action.get(key).and_then(Value::as_str).map(str::to_owned);
+        let writer = Writer { node: text(WRITER_KEY)?, epoch: action.get(EPOCH_KEY)?.as_u64()? };
+        Some(Self { writer, commit: text(COMMIT_KEY)? })
+    }
+}
+
 pub(crate) struct DeltaLog {
     store: LogStoreRef,
+    writer: Writer,
     app_id: String,
     location: String,
 }
 
 impl DeltaLog {
-    pub(crate) fn new(store: LogStoreRef, app_id: String, location: String) -> Self {
-        Self { store, app_id, location }
+    pub(crate) fn new(store: LogStoreRef, writer: Writer, app_id: String, location: String) -> Self {
+        Self { store, writer, app_id, location }
     }
 
     pub(crate) fn app_id(&self) -> &str {
@@ -80,22 +129,47 @@ impl DeltaLog {
         Ok(table)
     }
 
-    /// Adds the entry `version`. On `Yes` it is durable. After an error it may or may not be in
-    /// the log: load the state to know.
-    pub(crate) async fn write(&self, version: u64, actions: &[Action]) -> Result<Written, TableError> {
-        let mut entry = Vec::with_capacity(actions.len() * 512);
-        for action in actions {
+    /// Adds the entry `version`, with `info` as its first action. On `Yes` it is durable.
+    ///
+    /// A client of an object store repeats a conditional put whose answer was lost, meets its own object, and says that
+    /// the name is taken; other lost answers are plain errors. After any error the entry is read back, and it is
+    /// ours if it carries the stamp of this very call.
+    ///
+    /// # Errors
+    /// [`TableError::Delta`]: the entry was not in the log when it was looked for, or that could not be told. It may
+    /// get there later, so nothing that it refers to may be deleted.
+    pub(crate) async fn write(
+        &self,
+        version: u64,
+        mut info: CommitInfo,
+        actions: &[Action],
+    ) -> Result<Written, TableError> {
+        let stamp = Stamp { writer: self.writer.clone(), commit: crate::file::new_uuid().to_string() };
+        stamp.put_into(&mut info);
+        let mut entry = Vec::with_capacity((actions.len() + 1) * 512);
+        for action in std::iter::once(&Action::CommitInfo(info)).chain(actions) {
             serde_json::to_writer(&mut entry, action)
                 .map_err(TableError::json("writing a Delta log entry"))?;
             entry.push(b'\n');
         }
         let bytes = CommitOrBytes::LogBytes(entry.into());
-        match self.store.write_commit_entry(version, bytes, crate::file::new_uuid()).await {
-            Ok(()) => Ok(Written::Yes),
-            Err(TransactionError::VersionAlreadyExists(_)) => Ok(Written::Taken),
-            Err(error) => Err(
-                TableError::delta(format!("writing version {version} of '{}'", self.location))(error.into()),
-            ),
+        let written = self.store.write_commit_entry(version, bytes, crate::file::new_uuid()).await;
+        let Err(error) = written else { return Ok(Written::Yes) };
+        if planted::is(Bug::LostAnswerDeletesOutputs) {
+            return Ok(Written::Taken);
+        }
+        match self.store.read_commit_entry(version).await {
+            Ok(Some(entry)) if Stamp::of_entry(&entry).as_ref() == Some(&stamp) => {
+                tracing::info!(location = self.location, version, %error, "a Delta entry is in the log although its write failed");
+                Ok(Written::Yes)
+            }
+            Ok(Some(_)) => Ok(Written::Taken),
+            // S3 answers so, too, while somebody else's put of the same name is under way.
+            Ok(None) if matches!(error, TransactionError::VersionAlreadyExists(_)) => Ok(Written::Taken),
+            Ok(None) | Err(_) => Err(TableError::delta(format!(
+                "writing version {version} of '{}'",
+                self.location
+            ))(error.into())),
         }
     }
 
@@ -115,33 +189,64 @@ impl DeltaLog {
         Ok(())
     }
 
-    /// Paths of files that were removed from the table at `since_ms` or later.
-    pub(crate) async fn removed_since(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
-        host::foreign(self.read_removed_since(since_ms)).await
+    /// Paths of the files that the log refers to, read anew: those of its newest version, and those that were removed
+    /// from the table at `since_ms` or later.
+    pub(crate) async fn files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
+        host::foreign(self.read_files_in_use(since_ms)).await
     }
 
-    async fn read_removed_since(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
-        let failed = || TableError::delta(format!("listing the removed files of '{}'", self.location));
+    async fn read_files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
+        let failed = || TableError::delta(format!("listing the files of '{}'", self.location));
         let table = self.load_table().await?;
         let state = table.snapshot().map_err(failed())?;
         let tombstones: Vec<_> =
             state.all_tombstones(self.store.as_ref()).try_collect().await.map_err(failed())?;
         let recent =
             tombstones.iter().filter(|tombstone| tombstone.deletion_timestamp().unwrap_or(0) >= since_ms);
-        Ok(recent.map(|tombstone| tombstone.path().into_owned()).collect())
+        let mut paths: HashSet<String> = recent.map(|tombstone| tombstone.path().into_owned()).collect();
+        paths.extend(state.log_data().iter().map(|file| file.path().into_owned()));
+        Ok(paths)
     }
 }
 
-/// The first action of an entry: who did what.
-pub(crate) fn commit_info(operation: &str, blind_append: bool, parameters: &[(&str, Value)]) -> Action {
+/// The first action of an entry: who did what. [`DeltaLog::write`] adds the stamp.
+pub(crate) fn commit_info(operation: &str, blind_append: bool, parameters: &[(&str, Value)]) -> CommitInfo {
     let parameters: HashMap<String, Value> =
         parameters.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    Action::CommitInfo(CommitInfo {
+    CommitInfo {
         timestamp: Some(crate::schema::now_ms()),
         operation: Some(operation.to_owned()),
         operation_parameters: Some(parameters),
         is_blind_append: Some(blind_append),
         engine_info: Some(concat!("tributary/", env!("CARGO_PKG_VERSION")).to_owned()),
         ..CommitInfo::default()
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_known_by_its_stamp_and_by_nothing_less() {
+        let writer = Writer { node: "node-1".to_owned(), epoch: 3 };
+        let stamp = Stamp { writer: writer.clone(), commit: "c1".to_owned() };
+        let mut info = commit_info("WRITE", true, &[]);
+        stamp.put_into(&mut info);
+        let entry = serde_json::to_string(&Action::CommitInfo(info)).unwrap();
+        let lines = |entry: &str| format!("{{\"add\":{{}}}}\n{entry}\n");
+        assert_eq!(Stamp::of_entry(lines(&entry).as_bytes()), Some(stamp.clone()));
+        let others = [
+            ("\"node-1\"", "\"node-2\""),
+            ("\"tributary.epoch\":3", "\"tributary.epoch\":4"),
+            ("\"c1\"", "\"c2\""),
+        ];
+        for (ours, theirs) in others {
+            assert!(entry.contains(ours), "{ours} in {entry}");
+            let found = Stamp::of_entry(lines(&entry.replace(ours, theirs)).as_bytes());
+            assert!(found.is_some() && found != Some(stamp.clone()), "{found:?}");
+        }
+        assert_eq!(Stamp::of_entry(b"{\"commitInfo\":{\"operation\":\"WRITE\"}}\n"), None);
+        assert_eq!(Stamp::of_entry(b"not JSON"), None);
+    }
 }

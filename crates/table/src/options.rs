@@ -8,6 +8,9 @@ pub struct StoreOptions {
     /// This node's name. Delta commits carry it in their application id, `tributary-<node>`; it
     /// must stay the same over restarts or replay would repeat rows.
     pub node: String,
+    /// Which holder of the right to write these tables this node is: it grows whenever that right changes hands.
+    /// Delta commits carry it.
+    pub epoch: u64,
     /// A memtable is due for a flush at this many bytes of Arrow memory.
     pub flush_bytes: u64,
     /// A publication is due for a flush at this age.
@@ -29,6 +32,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             node: "node-1".to_owned(),
+            epoch: 0,
             flush_bytes: 64 * MIB,
             flush_age_ms: 60_000,
             target_file_bytes: 128 * MIB,

@@ -2,7 +2,7 @@
 
 use crate::durable::{DurableLocal, create_dirs};
 use crate::error::TableError;
-use crate::log::{DeltaLog, Written, commit_info};
+use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
 use crate::root::TableRoot;
 use crate::schema::{metadata_for, protocol_for};
@@ -125,9 +125,10 @@ impl TableStore {
         let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(&self.store), prefix));
         let log_store =
             default_logstore(Arc::clone(&store), Arc::clone(&self.store), &url, &StorageConfig::default());
+        let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
         Ok(Arc::new(TableRoot {
             store,
-            log: DeltaLog::new(log_store, self.options.app_id(), location.to_owned()),
+            log: DeltaLog::new(log_store, writer, self.options.app_id(), location.to_owned()),
             options: Arc::clone(&self.options),
             zstd: self.zstd,
             url,
@@ -145,9 +146,9 @@ impl TableStore {
         let root = self.root(&def.location)?;
         let metadata = metadata_for(def, None)?;
         let protocol = protocol_for(&metadata, None)?;
-        let actions =
-            [commit_info("CREATE TABLE", false, &[]), Action::Protocol(protocol), Action::Metadata(metadata)];
-        if root.log.write(0, &actions).await? == Written::Taken {
+        let info = commit_info("CREATE TABLE", false, &[]);
+        let actions = [Action::Protocol(protocol), Action::Metadata(metadata)];
+        if root.log.write(0, info, &actions).await? == Written::Taken {
             tracing::info!(location = def.location, "the Delta log exists already and is opened");
         }
         Table::open(root, def).await

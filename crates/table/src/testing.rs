@@ -136,13 +136,17 @@ pub(crate) enum Fault {
     Before,
     /// It is written, but the answer is an error.
     After,
+    /// It is written, but the answer says that the name is taken: what a client of an object store makes of a lost
+    /// answer when it repeats a conditional put.
+    Echo,
 }
 
-/// A local store whose next write to a name that contains some text fails or waits.
+/// A local store whose next write to a name that contains some text fails or waits, and whose next read may fail.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultStore {
     inner: DurableLocal,
     faults: Arc<Mutex<Vec<(String, Fault)>>>,
+    failing_reads: Arc<Mutex<Vec<String>>>,
     gate: Arc<Mutex<Option<Gate>>>,
 }
 
@@ -173,12 +177,22 @@ impl GateKey {
 
 impl FaultStore {
     pub(crate) fn new() -> Self {
-        Self { inner: DurableLocal::default(), faults: Arc::default(), gate: Arc::default() }
+        Self {
+            inner: DurableLocal::default(),
+            faults: Arc::default(),
+            failing_reads: Arc::default(),
+            gate: Arc::default(),
+        }
     }
 
     /// The next write to a name with `text` in it fails.
     pub(crate) fn fail_next(&self, text: &str, fault: Fault) {
         self.faults.lock().push((text.to_owned(), fault));
+    }
+
+    /// The next read of a name with `text` in it fails.
+    pub(crate) fn fail_next_read(&self, text: &str) {
+        self.failing_reads.lock().push(text.to_owned());
     }
 
     /// The next write to a name with `text` in it waits.
@@ -196,6 +210,12 @@ impl FaultStore {
         let mut faults = self.faults.lock();
         let index = faults.iter().position(|(text, _)| location.as_ref().contains(text))?;
         Some(faults.remove(index).1)
+    }
+
+    fn fails_read(&self, location: &Path) -> bool {
+        let mut failing = self.failing_reads.lock();
+        let found = failing.iter().position(|text| location.as_ref().contains(text));
+        found.map(|index| failing.remove(index)).is_some()
     }
 
     async fn pass_gate(&self, location: &Path) {
@@ -218,6 +238,10 @@ fn broken() -> Error {
     Error::Generic { store: "FaultStore", source: "the test said so".into() }
 }
 
+fn taken(location: &Path) -> Error {
+    Error::AlreadyExists { path: location.to_string(), source: "the test said so".into() }
+}
+
 impl fmt::Display for FaultStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FaultStore")
@@ -231,6 +255,7 @@ impl ObjectStore for FaultStore {
         match self.fault_of(location) {
             Some(Fault::Before) => Err(broken()),
             Some(Fault::After) => self.inner.put_opts(location, payload, opts).await.and(Err(broken())),
+            Some(Fault::Echo) => self.inner.put_opts(location, payload, opts).await.and(Err(taken(location))),
             None => self.inner.put_opts(location, payload, opts).await,
         }
     }
@@ -248,6 +273,9 @@ impl ObjectStore for FaultStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if self.fails_read(location) {
+            return Err(broken());
+        }
         self.inner.get_opts(location, options).await
     }
 

@@ -74,6 +74,8 @@ bugs! {
     FlushSettlesEarly = "flush-settles-early",
     /// A compaction deletes its inputs before its Delta entry is written.
     CompactionDeletesEarly = "compaction-deletes-early",
+    /// A commit whose answer was lost takes its own entry for another writer's and deletes the files that it refers to.
+    LostAnswerDeletesOutputs = "lost-answer-deletes-outputs",
     /// A compaction that a truncation overtook shows its rows again.
     CompactionForgetsTruncation = "compaction-forgets-truncation",
     /// A data file gets its name without being synced.

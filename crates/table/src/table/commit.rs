@@ -5,7 +5,7 @@ use crate::error::TableError;
 use crate::file::DataFile;
 use crate::log::{LogChange, LogState, Written, commit_info};
 use crate::schema::{metadata_for, now_ms, protocol_for, same_metadata};
-use deltalake_core::kernel::{Action, Metadata, Protocol, Transaction};
+use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub(super) enum Committed {
 
 /// An entry that would bring the log to a goal, and what the state is after it.
 struct Entry {
+    info: CommitInfo,
     actions: Vec<Action>,
     metadata: Metadata,
     protocol: Protocol,
@@ -55,50 +56,41 @@ impl Table {
     /// the version, its changes are taken into the snapshot and the goal, and it is tried again.
     /// On `Yes` the entry is durable and `state`, the snapshot's Delta version and the persisted
     /// version are up to date.
+    ///
+    /// # Errors
+    /// [`TableError::Raced`] and those of [`crate::log::DeltaLog::write`]: the entry may be in the log after all, or get
+    /// there later. The next commit takes it in; until then the files of the goal must stay.
     pub(super) async fn commit(&self, state: &mut LogState, mut goal: Goal) -> Result<Committed, TableError> {
         for _ in 0..ATTEMPTS_MAX {
-            if goal.inputs.iter().any(|path| !state.live.contains_key(path)) {
+            let is_void =
+                |state: &LogState, goal: &Goal| goal.inputs.iter().any(|path| !state.live.contains_key(path));
+            if planted::is(Bug::LostAnswerDeletesOutputs) && is_void(state, &goal) {
                 return Ok(Committed::Void);
             }
+            // Before the inputs are looked at: an earlier attempt of ours may have removed them.
             let Some(entry) = entry_for(state, &goal, self.root.log.app_id())? else {
                 self.log_is_at(state);
                 return Ok(Committed::Yes);
             };
+            if is_void(state, &goal) {
+                return Ok(Committed::Void);
+            }
             let version = state.version + 1;
-            if self.write_or_find(state, &mut goal, version, &entry.actions).await? == Written::Yes {
-                state.version = version;
-                state.metadata = entry.metadata;
-                state.protocol = entry.protocol;
-                state.live = goal.files;
-                state.app_version = goal.version.max(state.app_version);
-                state.uncheckpointed += 1;
-                self.log_is_at(state);
-                return Ok(Committed::Yes);
+            match self.root.log.write(version, entry.info, &entry.actions).await? {
+                Written::Yes => {
+                    state.version = version;
+                    state.metadata = entry.metadata;
+                    state.protocol = entry.protocol;
+                    state.live = goal.files;
+                    state.app_version = goal.version.max(state.app_version);
+                    state.uncheckpointed += 1;
+                    self.log_is_at(state);
+                    return Ok(Committed::Yes);
+                }
+                Written::Taken => self.catch_up(state, &mut goal).await?,
             }
         }
         Err(TableError::Raced { location: self.root.log.location().to_owned(), attempts: ATTEMPTS_MAX })
-    }
-
-    /// Writes an entry. `Taken` leaves the newest state in `state` and others' changes in `goal`.
-    /// So does an error whose entry is in the log after all: the next round finds nothing to do.
-    async fn write_or_find(
-        &self,
-        state: &mut LogState,
-        goal: &mut Goal,
-        version: u64,
-        actions: &[Action],
-    ) -> Result<Written, TableError> {
-        match self.root.log.write(version, actions).await {
-            Ok(Written::Yes) => Ok(Written::Yes),
-            Ok(Written::Taken) => {
-                self.catch_up(state, goal).await?;
-                Ok(Written::Taken)
-            }
-            Err(error) => match self.catch_up(state, goal).await {
-                Ok(()) if state.version >= version => Ok(Written::Taken),
-                _ => Err(error),
-            },
-        }
     }
 
     async fn catch_up(&self, state: &mut LogState, goal: &mut Goal) -> Result<(), TableError> {
@@ -187,6 +179,6 @@ fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry
     if actions.is_empty() {
         return Ok(None);
     }
-    actions.insert(0, commit_info(goal.operation, blind_append, &goal.parameters));
-    Ok(Some(Entry { actions, metadata, protocol }))
+    let info = commit_info(goal.operation, blind_append, &goal.parameters);
+    Ok(Some(Entry { info, actions, metadata, protocol }))
 }

@@ -23,13 +23,14 @@ impl Table {
     /// the Delta table can then not be read any more.
     ///
     /// # Errors
-    /// Of storage or the log. It may be repeated.
+    /// [`TableError::Storage`], [`TableError::Delta`], and [`TableError::Local`] for staged files. It may be repeated.
     pub async fn sweep(&self) -> Result<SweepReport, TableError> {
         let state = self.lock_log().await?;
         let keep_ms = self.root.options.keep_removed_files_ms;
         let before_ms = now_ms().saturating_sub_unsigned(keep_ms);
         let listed = self.old_files(before_ms).await?;
-        let mut used: HashSet<String> = self.root.log.removed_since(before_ms).await?;
+        // What `state` says is not enough: a commit that failed may be in the log, and others write there, too.
+        let mut used: HashSet<String> = self.root.log.files_in_use(before_ms).await?;
         used.extend(state.live.keys().cloned());
         used.extend(self.snapshot.load().files.iter().map(|file| file.path.clone()));
         used.extend(self.root.unpublished.lock().iter().cloned());

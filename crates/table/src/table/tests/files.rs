@@ -87,6 +87,17 @@ async fn a_sweep_spares_files_that_wait_for_their_publication() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sweep_spares_files_that_another_writer_has_logged() {
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let other = bench.store.open(&two_columns()).await.unwrap();
+    publish(&other, [1]);
+    other.flush().await.unwrap();
+    assert_eq!(table.sweep().await.unwrap().files, 0);
+    assert_eq!(visible(&other).await, expected([1]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn removed_files_stay_for_readers_of_older_versions() {
     let bench = Bench::new();
     let table = bench.store.create(&two_columns()).await.unwrap();

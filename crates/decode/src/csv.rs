@@ -35,7 +35,7 @@ pub struct CsvOptions {
     pub enclose: Option<u8>,
     /// Makes the next byte of an enclosed field data.
     pub escape: Option<u8>,
-    /// Drop the outermost `"` of each field.
+    /// Drop the outermost `"` of each field that is not enclosed: of an enclosed one they are gone.
     pub trim_double_quotes: bool,
     /// Lines at the beginning that are not rows.
     pub skip_lines: usize,
@@ -84,7 +84,7 @@ impl CsvOptions {
             return None;
         }
         let field = match field {
-            [b'"', inner @ .., b'"'] if self.trim_double_quotes => inner,
+            [b'"', inner @ .., b'"'] if self.trim_double_quotes && !is_enclosed => inner,
             field => field,
         };
         if self.empty_field_as_null && field.is_empty() { None } else { Some(field) }

@@ -1,11 +1,16 @@
 //! Lines whose fields may be enclosed: separators and delimiters inside are data.
 //!
+//! The first mark in an enclosed field that is neither doubled nor escaped closes it. If text follows, and
+//! not a separator or the line's end, that mark was data, and so is all text up to the next separator or
+//! line's end. The field counts as enclosed then if its last byte is a mark (`"a"b"c"` is `a"b"c`), and
+//! otherwise it is what is written (`"a"b`).
+//!
 //! A line that is not complete is scanned again when twice as much of it is there, so a long line
 //! costs no more than a constant number of scans.
 
 use super::CsvOptions;
 use super::split::{Field, LineRules, Row, RowSink};
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 /// Splits lines with enclosed fields.
 #[derive(Debug)]
@@ -138,7 +143,7 @@ impl EnclosedSplitter {
         Some((end, found))
     }
 
-    /// A field behind its opening mark.
+    /// A field behind its opening mark, which is at `start - 1`.
     fn enclosed_field(&mut self, buffer: &[u8], start: usize, is_final: bool) -> Option<(usize, Break)> {
         let escape = self.escape.unwrap_or(self.enclose);
         let scratch_start = self.scratch.len();
@@ -168,15 +173,37 @@ impl EnclosedSplitter {
             }
         }
         let (end, found) = self.find_break(buffer, at + 1, is_final)?;
-        let tail_end = self.text_end(buffer, at + 1, end, found);
-        if segment == start && tail_end == at + 1 {
+        let text_end = self.text_end(buffer, at + 1, end, found);
+        if text_end > at + 1 {
+            self.scratch.truncate(scratch_start);
+            self.push_unclosed(buffer, start, text_end);
+        } else if segment == start {
             self.push_field(start, at, false, true);
         } else {
             self.scratch.extend_from_slice(&buffer[segment..at]);
-            self.scratch.extend_from_slice(&buffer[at + 1..tail_end]);
             self.push_field(scratch_start, self.scratch.len(), true, true);
         }
         Some((end, found))
+    }
+
+    /// A field with text behind the mark that should have closed it: marks between the first and the last
+    /// byte are data, doubled or not, and only escapes are undone.
+    #[cold]
+    fn push_unclosed(&mut self, buffer: &[u8], start: usize, text_end: usize) {
+        let Some(text) = buffer[start..text_end].strip_suffix(&[self.enclose]) else {
+            return self.push_field(start - 1, text_end, false, false);
+        };
+        let scratch_start = self.scratch.len();
+        let mut rest = text;
+        while let Some(at) =
+            self.escape.and_then(|escape| memchr(escape, rest)).filter(|&at| at + 1 < rest.len())
+        {
+            self.scratch.extend_from_slice(&rest[..at]);
+            self.scratch.push(rest[at + 1]);
+            rest = &rest[at + 2..];
+        }
+        self.scratch.extend_from_slice(rest);
+        self.push_field(scratch_start, self.scratch.len(), true, true);
     }
 
     fn end_enclosed(

@@ -22,24 +22,39 @@ fn people() -> Arc<TableDef> {
     table(vec![column(0, "id", DataType::Int).not_null(), column(1, "name", DataType::Varchar { bytes: 5 })])
 }
 
-/// The load with the body given in chunks of `chunk_bytes`.
-fn load_in(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8], chunk_bytes: usize) -> Decoded {
+/// The load with the body given in these chunks.
+fn load_chunks<'a>(
+    table: &Arc<TableDef>,
+    options: &CsvOptions,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Decoded {
     let mut decoder = CsvDecoder::new(Target::new(table, None).unwrap(), options.clone()).unwrap();
-    for chunk in body.chunks(chunk_bytes.max(1)) {
+    for chunk in chunks {
         decoder.push(chunk).unwrap();
     }
     decoder.finish().unwrap();
     decoder.into_decoded()
 }
 
-/// The load, which must not depend on how the body is cut.
+/// The load with the body given in chunks of `chunk_bytes`.
+fn load_in(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8], chunk_bytes: usize) -> Decoded {
+    load_chunks(table, options, body.chunks(chunk_bytes.max(1)))
+}
+
+/// The load, which must not depend on where the body is cut.
 fn load(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8]) -> Decoded {
     let whole = load_in(table, options, body, body.len());
+    let same = |cut: &Decoded, place: &str| {
+        assert_eq!(lines(table, cut), lines(table, &whole), "{place}");
+        assert_eq!(cut.counts, whole.counts, "{place}");
+        assert_eq!(cut.rejects, whole.rejects, "{place}");
+    };
     for chunk_bytes in [1, 2, 3, 7, 64] {
-        let cut = load_in(table, options, body, chunk_bytes);
-        assert_eq!(lines(table, &cut), lines(table, &whole), "chunks of {chunk_bytes}");
-        assert_eq!(cut.counts, whole.counts, "chunks of {chunk_bytes}");
-        assert_eq!(cut.rejects, whole.rejects, "chunks of {chunk_bytes}");
+        same(&load_in(table, options, body, chunk_bytes), &format!("chunks of {chunk_bytes}"));
+    }
+    for at in 1..body.len().min(200) {
+        let (left, right) = body.split_at(at);
+        same(&load_chunks(table, options, [left, right]), &format!("cut at {at}"));
     }
     whole
 }
@@ -110,9 +125,42 @@ fn enclosed_fields_hold_separators_delimiters_and_escapes() {
     let options = CsvOptions { enclose: Some(b'\''), escape: Some(b'\\'), ..commas() };
     assert_eq!(loaded(&table, &options, "a,'b,\\'c',d\n"), ["a|b,'c|d"]);
     assert_eq!(loaded(&table, &options, "'x\ny','','\\\\'\r\n"), ["x\ny||\\"]);
-    assert_eq!(loaded(&table, &options, "'it''s',a'b,'c'd\n"), ["it's|a'b|cd"]);
+    assert_eq!(loaded(&table, &options, "'it''s',a'b,'c'd\n"), ["it's|a'b|'c'd"]);
     assert_eq!(loaded(&table, &options, "a,b,'never closed\n1,2"), ["a|b|never closed\n1,2"]);
     assert_eq!(loaded(&table, &options, "a\\,b,c\n"), ["a\\|b|c"]);
+}
+
+#[test]
+fn a_mark_with_text_behind_it_closes_nothing_and_is_data() {
+    let table = texts(3);
+    let cases = [
+        ("\"g\"hi,x,y\n", "\"g\"hi|x|y"),
+        ("x,y,\"g\"hi\n", "x|y|\"g\"hi"),
+        ("x,y,\"g\"hi", "x|y|\"g\"hi"),
+        ("x,y,\"g\"hi\r\n", "x|y|\"g\"hi"),
+        ("\"aaa\"bbb\"ccc\",\"\"aa\"bb\",\"aa\"bb\"\"\n", "aaa\"bbb\"ccc|\"aa\"bb|aa\"bb\""),
+        ("\"aaa\"bbb\"ccc\",\"\"aa\"bb\",\"aa\"bb\"\"", "aaa\"bbb\"ccc|\"aa\"bb|aa\"bb\""),
+        ("1,\"aa,\"bbb\",cc\"\n", "1|aa,\"bbb|cc\""),
+        ("1,\"{\"a\":\"\"}\",\"[\"\"]\"\n", "1|{\"a\":\"\"}|[\"]"),
+        ("1,\"[\"\"x\"]\",\"\"\"\"\n", "1|[\"\"x\"]|\""),
+        ("\"say \"\"hi\"\", he\",\"a\nb\",\"\"\n", "say \"hi\", he|a\nb|"),
+        ("1,\"x\ny\"z\",\"u\n\"v\nw,,", "1|x\ny\"z|\"u\n\"v"),
+    ];
+    for (body, expected) in cases {
+        let decoded = load(&table, &quoted(), body.as_bytes());
+        assert_eq!(lines(&table, &decoded).first().map(String::as_str), Some(expected), "{body:?}");
+    }
+    let escaped = CsvOptions { escape: Some(b'\\'), ..quoted() };
+    assert_eq!(loaded(&table, &escaped, "\"a\\\"b\"c\",\"\\\"d\",\"e\\\\\"\n"), ["a\"b\"c|\"d|e\\"]);
+    let wide = CsvOptions { column_separator: b"||".to_vec(), ..quoted() };
+    assert_eq!(loaded(&table, &wide, "\"a\"|b\"||\"c\"||\"d\"|\n"), ["a\"|b|c|\"d\"|"]);
+}
+
+#[test]
+fn an_enclosed_field_loses_one_pair_of_marks_and_no_second() {
+    let options = CsvOptions { trim_double_quotes: true, escape: Some(b'\\'), ..quoted() };
+    let body = "\"\\\"abc\\\"def\\\"\",\"\"\"x\"\"\"\n";
+    assert_eq!(loaded(&texts(2), &options, body), ["\"abc\"def\"|\"x\""]);
 }
 
 #[test]

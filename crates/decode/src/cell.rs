@@ -48,6 +48,8 @@ pub(crate) enum Fault {
     /// Not a value of the type, or out of its range.
     Bad,
     DecimalRange,
+    /// An integer of 128 bits with more digits than a LARGEINT keeps. Never NULL instead: the value is legal.
+    LargeIntRange,
     /// Longer than CHAR(n) or VARCHAR(n) allows, in bytes.
     TooLong {
         limit: usize,
@@ -69,8 +71,9 @@ impl From<DecimalFault> for Fault {
     }
 }
 
-/// Converts `cell` and pushes it. With `strict` a text too long for its CHAR or VARCHAR is a fault,
-/// without it is cut. `utc_offset_seconds` is the zone that texts with a zone are converted to.
+/// Converts `cell` and pushes it. With `strict` a text too long for its CHAR or VARCHAR and a number beyond
+/// the range of its FLOAT or DOUBLE are faults; without, the text is cut and the number infinite.
+/// `utc_offset_seconds` is the zone that texts with a zone are converted to.
 #[inline]
 pub(crate) fn push_cell(
     buffer: &mut ColumnBuffer,
@@ -88,9 +91,9 @@ pub(crate) fn push_cell(
         DataType::SmallInt => buffer.push_fixed(narrow::<i16>(int(cell)?)?.to_le_bytes()),
         DataType::Int => buffer.push_fixed(narrow::<i32>(int(cell)?)?.to_le_bytes()),
         DataType::BigInt => buffer.push_fixed(int(cell)?.to_le_bytes()),
-        DataType::LargeInt => buffer.push_fixed(large_int(cell)?.to_le_bytes()),
-        DataType::Float => buffer.push_fixed(float(cell)?.to_le_bytes()),
-        DataType::Double => buffer.push_fixed(double(cell)?.to_le_bytes()),
+        DataType::LargeInt => buffer.push_fixed(kept_large_int(cell)?.to_le_bytes()),
+        DataType::Float => buffer.push_fixed(float(cell, strict)?.to_le_bytes()),
+        DataType::Double => buffer.push_fixed(double(cell, strict)?.to_le_bytes()),
         DataType::Decimal { precision, scale } => {
             buffer.push_fixed(decimal(cell, precision, scale)?.to_le_bytes());
         }
@@ -203,7 +206,7 @@ fn boolean(cell: Cell<'_>) -> Result<bool, Fault> {
         Cell::Bool(value) => Ok(value),
         Cell::Text(text) => number::boolean(text).ok_or(Fault::Bad),
         Cell::Date(_) | Cell::DateTime(_) => Err(Fault::Bad),
-        other => double(other).map(|value| value != 0.0),
+        other => double(other, true).map(|value| value != 0.0),
     }
 }
 
@@ -223,8 +226,15 @@ fn int_of_other(cell: Cell<'_>) -> Result<i64, Fault> {
     i64::try_from(large_int(cell)?).map_err(|_| Fault::Bad)
 }
 
+/// What a LARGEINT keeps of all the integers of 128 bits.
+fn kept_large_int(cell: Cell<'_>) -> Result<i128, Fault> {
+    let value = large_int(cell)?;
+    let is_kept = (1 - number::LARGEINT_LIMIT..number::LARGEINT_LIMIT).contains(&value);
+    if is_kept { Ok(value) } else { Err(Fault::LargeIntRange) }
+}
+
 fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
-    let value = match cell {
+    Ok(match cell {
         Cell::Bool(value) => i128::from(value),
         Cell::Int(value) => i128::from(value),
         Cell::UInt(value) => i128::from(value),
@@ -243,21 +253,21 @@ fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
         },
         Cell::Hex(bytes) => i128::from(big_endian(bytes)?),
         Cell::Null => return Err(Fault::Null),
-    };
-    if value.abs() < number::LARGEINT_LIMIT { Ok(value) } else { Err(Fault::Bad) }
+    })
 }
 
 /// `.5` and `1e3`: legal in SQL, and not in a text for an integer column.
 fn large_int_of_literal(text: &[u8]) -> Result<i128, Fault> {
     if has_exponent(text) || text.contains(&b'.') {
-        return truncated(number::double(text).ok_or(Fault::Bad)?);
+        return truncated(number::double(text, true).ok_or(Fault::Bad)?);
     }
     Err(Fault::Bad)
 }
 
 fn truncated(value: f64) -> Result<i128, Fault> {
+    // The first that is too large is counted in: the largest integer of 128 bits becomes it as a DOUBLE.
     let whole = value.trunc();
-    if whole.abs() < number::LARGEINT_LIMIT as f64 { Ok(whole as i128) } else { Err(Fault::Bad) }
+    if whole.abs() <= i128::MAX as f64 { Ok(whole as i128) } else { Err(Fault::Bad) }
 }
 
 fn big_endian(bytes: &[u8]) -> Result<u64, Fault> {
@@ -267,28 +277,28 @@ fn big_endian(bytes: &[u8]) -> Result<u64, Fault> {
     Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
 }
 
-fn double(cell: Cell<'_>) -> Result<f64, Fault> {
+fn double(cell: Cell<'_>, strict: bool) -> Result<f64, Fault> {
     match cell {
-        Cell::Text(text) | Cell::Number(text) => number::double(text).ok_or(Fault::Bad),
+        Cell::Text(text) | Cell::Number(text) => number::double(text, strict).ok_or(Fault::Bad),
         Cell::Double(value) => Ok(value),
         Cell::Float(value) => Ok(f64::from(value)),
         Cell::Int(value) => Ok(value as f64),
         Cell::Decimal { value, scale } => {
             let text = format!("{value}e{}", -i32::from(scale));
-            number::double(text.as_bytes()).ok_or(Fault::Bad)
+            number::double(text.as_bytes(), strict).ok_or(Fault::Bad)
         }
         other => large_int(other).map(|value| value as f64),
     }
 }
 
-fn float(cell: Cell<'_>) -> Result<f32, Fault> {
+fn float(cell: Cell<'_>, strict: bool) -> Result<f32, Fault> {
     match cell {
-        Cell::Text(text) | Cell::Number(text) => number::float(text).ok_or(Fault::Bad),
+        Cell::Text(text) | Cell::Number(text) => number::float(text, strict).ok_or(Fault::Bad),
         Cell::Float(value) => Ok(value),
         other => {
-            let wide = double(other)?;
+            let wide = double(other, strict)?;
             let value = wide as f32;
-            if value.is_infinite() && wide.is_finite() { Err(Fault::Bad) } else { Ok(value) }
+            if strict && value.is_infinite() && wide.is_finite() { Err(Fault::Bad) } else { Ok(value) }
         }
     }
 }
@@ -337,7 +347,7 @@ fn datetime(cell: Cell<'_>, scale: u8, utc_offset_seconds: i32) -> Result<i64, F
 fn packed_digits(cell: Cell<'_>) -> Result<String, Fault> {
     match cell {
         Cell::Bool(_) | Cell::Hex(_) => Err(Fault::Bad),
-        Cell::Float(_) | Cell::Double(_) | Cell::Number(_) => Ok(double(cell)?.to_string()),
+        Cell::Float(_) | Cell::Double(_) | Cell::Number(_) => Ok(double(cell, true)?.to_string()),
         other => Ok(large_int(other)?.to_string()),
     }
 }
@@ -454,7 +464,7 @@ fn is_canonical(literal: &[u8]) -> bool {
 fn canonical(literal: &[u8]) -> String {
     let (negative, digits) = number::sign(literal);
     if digits.iter().any(|byte| matches!(byte, b'e' | b'E')) {
-        return number::double(literal).map_or_else(String::new, |value| value.to_string());
+        return number::double(literal, false).map_or_else(String::new, |value| value.to_string());
     }
     let text = String::from_utf8_lossy(digits);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

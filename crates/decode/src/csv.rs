@@ -17,7 +17,7 @@ use crate::builder::BlockBuilder;
 use crate::cell::Cell;
 use crate::loader::{Decoded, LoadClock, Loader, Progress};
 use crate::reject::{Counts, Reject, shown};
-use crate::target::{Strictness, Target};
+use crate::target::{Strictness, Target, Wording};
 use split::{Row, RowSink, Splitter};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -213,7 +213,7 @@ impl CsvDecoder {
     fn parts(&mut self) -> (&mut Splitter, BlockSink<'_>) {
         let rules = Strictness {
             strict: self.options.strict,
-            is_insert: false,
+            wording: Wording::File,
             utc_offset_seconds: self.options.clock.utc_offset_seconds,
         };
         let now_micros = self.options.clock.now_micros;

@@ -41,5 +41,5 @@ pub use error::BlockError;
 pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock};
 pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
 pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};
-pub use target::{Strictness, Target};
+pub use target::{Strictness, Target, Wording};
 pub use values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head};

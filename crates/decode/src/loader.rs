@@ -9,7 +9,7 @@ use crate::block::Block;
 use crate::builder::BlockBuilder;
 use crate::cell::{Cell, Fault};
 use crate::reject::{Counts, REJECTS_KEPT_MAX, Reject};
-use crate::target::{Strictness, Target, TargetColumn};
+use crate::target::{Strictness, Target, TargetColumn, Wording};
 use tributary_types::SqlError;
 
 /// A block is finished at this many rows …
@@ -46,7 +46,11 @@ impl Default for InsertOptions {
 
 impl InsertOptions {
     pub(crate) fn rules(&self) -> Strictness {
-        Strictness { strict: self.strict, is_insert: true, utc_offset_seconds: self.clock.utc_offset_seconds }
+        Strictness {
+            strict: self.strict,
+            wording: Wording::Insert,
+            utc_offset_seconds: self.clock.utc_offset_seconds,
+        }
     }
 
     /// Whether a load with these counts must fail: any rejected row if strict, else too many.
@@ -170,7 +174,7 @@ impl<'a> Loader<'a> {
         let name = self.target.name_of(column);
         let reason = if is_worded { column.reason(name, fault, cell, self.rules) } else { String::new() };
         let is_final = matches!(fault, Fault::TooLong { .. } | Fault::TooLongString { .. });
-        let is_conversion = !self.rules.is_insert && !is_final;
+        let is_conversion = self.rules.wording == Wording::File && !is_final;
         self.progress.fault = Some(RowFault { reason, is_conversion });
     }
 

@@ -8,8 +8,10 @@
 
 use crate::builder::ColumnBuffer;
 use crate::cell::{self, Cell, Fault, cut, push_cell};
+use crate::convert::number::LARGEINT_LIMIT;
 use crate::convert::{stored_literal, temporal};
 use std::sync::Arc;
+use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{ColumnDef, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema};
 
 /// Doris's greatest length of a STRING, shown in a reason.
@@ -19,12 +21,22 @@ const STRING_SCHEMA_BYTES: usize = 2_147_483_643;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strictness {
     /// A value that cannot be converted or is too long rejects its row. Otherwise it becomes NULL
-    /// (in a NOT NULL column the row is rejected all the same), and a text is cut.
+    /// (in a NOT NULL column the row is rejected all the same), a text is cut, and a number beyond the
+    /// range of FLOAT or DOUBLE is infinite. A LARGEINT of more digits than are kept always rejects its row.
     pub strict: bool,
-    /// Reasons are worded as by the checks on final values, as for INSERT, not as by a file's reader.
-    pub is_insert: bool,
+    /// Whose words the reasons are.
+    pub wording: Wording,
     /// The zone of the load, in seconds ahead of UTC: times written with another zone are converted.
     pub utc_offset_seconds: i32,
+}
+
+/// Whose words the reasons for rejected rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wording {
+    /// The reader's of a file: they come with the row as it was read.
+    File,
+    /// The checks' on final values, as for INSERT.
+    Insert,
 }
 
 /// A table as a load sees it.
@@ -229,8 +241,8 @@ impl TargetColumn {
     /// NULL where the column and the rules allow it.
     #[cold]
     fn settle(&self, buffer: &mut ColumnBuffer, fault: Fault, rules: Strictness) -> Result<(), Fault> {
-        let is_kept = matches!(fault, Fault::TooLongString { .. }) || (rules.strict && fault != Fault::Null);
-        if is_kept {
+        let always_rejects = matches!(fault, Fault::TooLongString { .. } | Fault::LargeIntRange);
+        if always_rejects || (rules.strict && fault != Fault::Null) {
             return Err(fault);
         }
         if !self.nullable {
@@ -242,16 +254,25 @@ impl TargetColumn {
 
     /// The reason for a rejected row, in Doris's words.
     pub(crate) fn reason(&self, column: &str, fault: Fault, cell: &Cell<'_>, rules: Strictness) -> String {
+        let is_insert = rules.wording == Wording::Insert;
         match fault {
-            Fault::Null if rules.is_insert => {
+            Fault::Null if is_insert => {
                 let type_name = self.data_type.base_name();
                 format!("column_name[{column}], null value for not null column, type={type_name}")
             }
             Fault::Null => format!("column({column}) values is null while columns is not nullable"),
-            Fault::DecimalRange if rules.is_insert => self.decimal_reason(column, cell),
+            Fault::DecimalRange if is_insert => self.decimal_reason(column, cell),
             Fault::Bad | Fault::DecimalRange => {
                 let text = cell::shown(cell);
                 format!("column({column}) value is incorrect while strict mode is true, src value is {text}")
+            }
+            Fault::LargeIntRange => {
+                let max = LARGEINT_LIMIT - 1;
+                format!(
+                    "column_name[{column}], a largeint of this table keeps {LARGEINT_DIGITS_MAX} digits, value={}, \
+                     min=-{max}, max={max}; use a column of STRING for longer numbers",
+                    cell::shown(cell)
+                )
             }
             Fault::TooLong { limit, actual } => format!(
                 "column_name[{column}], the length of input is too long than schema. first 32 bytes of \
@@ -270,7 +291,7 @@ impl TargetColumn {
     fn decimal_reason(&self, column: &str, cell: &Cell<'_>) -> String {
         let (precision, scale) = match self.data_type {
             DataType::Decimal { precision, scale } => (precision, scale),
-            _ => (tributary_types::data_type::LARGEINT_DIGITS_MAX, 0),
+            _ => (LARGEINT_DIGITS_MAX, 0),
         };
         let max = cell::show_decimal(crate::convert::decimal::pow10(u32::from(precision)) - 1, scale as i8);
         format!(

@@ -80,6 +80,13 @@ fn a_cell_without_a_value_in_the_column_is_a_fault() {
         (Cell::UInt(u64::MAX), DataType::BigInt, Fault::Bad),
         (Cell::Double(f64::NAN), DataType::Int, Fault::Bad),
         (Cell::Double(1e300), DataType::LargeInt, Fault::Bad),
+        (Cell::Double(1.7014118346046923e38), DataType::LargeInt, Fault::LargeIntRange),
+        (Cell::Decimal { value: i128::MAX, scale: 0 }, DataType::LargeInt, Fault::LargeIntRange),
+        (Cell::Text(b" -170141183460469231731687303715884105728"), DataType::LargeInt, Fault::LargeIntRange),
+        (Cell::Number(b"100000000000000000000000000000000000000"), DataType::LargeInt, Fault::LargeIntRange),
+        (Cell::Number(b"1.5e38"), DataType::LargeInt, Fault::LargeIntRange),
+        (Cell::Number(b"170141183460469231731687303715884105728"), DataType::LargeInt, Fault::Bad),
+        (Cell::Text(b"170141183460469231731687303715884105727"), DataType::BigInt, Fault::Bad),
         (Cell::Double(1e300), DataType::Float, Fault::Bad),
         (Cell::Double(f64::INFINITY), DECIMAL, Fault::Bad),
         (Cell::Double(1e300), DECIMAL, Fault::DecimalRange),
@@ -100,6 +107,28 @@ fn a_cell_without_a_value_in_the_column_is_a_fault() {
     ];
     for (cell, data_type, expected) in cases {
         assert_eq!(converted(*data_type, *cell), Err(*expected), "{cell:?} as {data_type}");
+    }
+}
+
+#[test]
+fn a_number_beyond_its_type_is_infinite_if_not_strict() {
+    let cases: [(Cell<'_>, DataType); 3] = [
+        (Cell::Double(1e300), DataType::Float),
+        (Cell::Number(b"1e400"), DataType::Double),
+        (Cell::Decimal { value: 1, scale: -39 }, DataType::Float),
+    ];
+    for (cell, data_type) in cases {
+        let mut strict = ColumnBuffer::of_type(data_type);
+        assert_eq!(push_cell(&mut strict, data_type, cell, true, 0), Err(Fault::Bad), "{cell:?}");
+        let mut lenient = ColumnBuffer::of_type(data_type);
+        push_cell(&mut lenient, data_type, cell, false, 0).unwrap();
+        let stored = lenient.into_stored();
+        let infinity: &[u8] = if data_type == DataType::Float {
+            &f32::INFINITY.to_le_bytes()
+        } else {
+            &f64::INFINITY.to_le_bytes()
+        };
+        assert_eq!(stored, infinity, "{cell:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::trim;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 
-/// The first number that a LARGEINT cannot hold.
+/// The first number that a LARGEINT does not keep: it is stored as a decimal of 38 digits.
 pub(crate) const LARGEINT_LIMIT: i128 = 10i128.pow(LARGEINT_DIGITS_MAX as u32);
 
 /// An integer with an optional sign; a fraction is cut. Blanks around it are allowed.
@@ -15,11 +15,11 @@ pub(crate) fn int(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Like [`int`] for LARGEINT: up to 38 digits.
+/// Like [`int`] for all that 128 bits hold, which is more than a LARGEINT keeps ([`LARGEINT_LIMIT`]).
 pub(crate) fn large_int(text: &[u8]) -> Option<i128> {
     match plain_int(text) {
         Some(value) => Some(i128::from(value)),
-        None => any_int(text).filter(|value| value.abs() < LARGEINT_LIMIT),
+        None => any_int(text),
     }
 }
 
@@ -57,9 +57,10 @@ fn any_int(text: &[u8]) -> Option<i128> {
     }
     let mut value = 0i128;
     for &byte in &text[..digits] {
-        value = value.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+        let digit = i128::from(byte - b'0');
+        value = value.checked_mul(10)?.checked_add(if negative { -digit } else { digit })?;
     }
-    Some(if negative { -value } else { value })
+    Some(value)
 }
 
 /// Splits a sign off.
@@ -71,20 +72,21 @@ pub(crate) fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// A DOUBLE: decimal or exponent form, `inf`, `nan`. Beyond the range is no value.
+/// A DOUBLE: decimal or exponent form, `inf`, `nan`. Beyond the range it is infinite, or no value if
+/// `strict`.
 #[inline]
-pub(crate) fn double(text: &[u8]) -> Option<f64> {
+pub(crate) fn double(text: &[u8], strict: bool) -> Option<f64> {
     let text = unsigned_plus(trim(text))?;
     let value: f64 = fast_float2::parse(text).ok()?;
-    (value.is_finite() || names_no_number(text)).then_some(value)
+    (value.is_finite() || !strict || names_no_number(text)).then_some(value)
 }
 
-/// A FLOAT, with the same forms.
+/// A FLOAT, with the same forms and the same rule beyond its range.
 #[inline]
-pub(crate) fn float(text: &[u8]) -> Option<f32> {
+pub(crate) fn float(text: &[u8], strict: bool) -> Option<f32> {
     let text = unsigned_plus(trim(text))?;
     let value: f32 = fast_float2::parse(text).ok()?;
-    (value.is_finite() || names_no_number(text)).then_some(value)
+    (value.is_finite() || !strict || names_no_number(text)).then_some(value)
 }
 
 /// Without a leading `+`, after which another sign is not a number.

@@ -1,8 +1,10 @@
 //! DATE and DATETIME in the many shapes that loads bring.
 //!
-//! Accepted: `2024-05-01`, `20240501`, `240501`, one-digit months and days, any ASCII punctuation
-//! between them; then `T` or blanks and `HH[:MM[:SS[.fraction]]]` or `HHMMSS`; `20240501101112`;
-//! then a zone: `Z`, `UTC`, `GMT`, `CST` (+08:00), `+08`, `+08:00`, `+0800`.
+//! Accepted: `2024-05-01`, `20240501`, `240501`, one-digit months and days, any ASCII character that
+//! is neither a letter nor a digit between them; then `T`, blanks or a colon; then
+//! `HH[:MM[:SS[.fraction]]]`, `HHMM`, `HHMMSS`, or hour, minute and second with any separators, as
+//! between the parts of the date; `20240501101112`; then a zone: `Z`, `ZULU`, `UTC`, `GMT`, `CST`
+//! (+08:00), `+08`, `+08:00`, `+0800`, `+800`.
 
 use super::trim;
 
@@ -195,30 +197,38 @@ impl<'a> Parser<'a> {
 
     fn moment(mut self, scale: u8) -> Option<Moment> {
         let run = self.digit_run();
-        let mut micros_of_day = 0;
-        let mut has_time = false;
         let days = match run.len() {
-            6 => days(short_year(number(&run[..2])), number(&run[2..4]), number(&run[4..])),
-            8 => days(number(&run[..4]), number(&run[4..6]), number(&run[6..])),
+            6 | 8 => packed_date(run),
             12 | 14 => {
                 let (date, time) = run.split_at(run.len() - 6);
-                micros_of_day = packed_time(time)? + self.fraction(scale)?;
-                has_time = true;
-                let year = date.len() - 4;
-                let number_of_year = number(&date[..year]);
-                let written = if year == 2 { short_year(number_of_year) } else { number_of_year };
-                days(written, number(&date[year..year + 2]), number(&date[year + 2..]))
+                let micros_of_day = packed_time(time)? + self.fraction(scale)?;
+                return self.moment_at(packed_date(date)?, micros_of_day);
             }
             2 => self.month_and_day(short_year(number(run))),
             4 => self.month_and_day(number(run)),
             _ => None,
         }?;
-        if !has_time && self.time_begins() {
-            micros_of_day = self.time(scale)?;
-            has_time = true;
+        if !self.time_begins() {
+            return self.is_at_end().then_some(Moment { days, micros_of_day: 0, zone_seconds: None });
         }
-        let zone_seconds = if has_time { self.zone()? } else { None };
-        (self.at == self.text.len()).then_some(Moment { days, micros_of_day, zone_seconds })
+        // With colons first: there `10:11-05` and `10-05` end with a zone.
+        let start = self.at;
+        let with_colons = self.time(scale).and_then(|micros| self.moment_at(days, micros));
+        with_colons.or_else(|| {
+            self.at = start;
+            let micros = self.separated_time(scale)?;
+            self.moment_at(days, micros)
+        })
+    }
+
+    /// The moment, if what is left of the text is a zone or nothing.
+    fn moment_at(&mut self, days: i32, micros_of_day: i64) -> Option<Moment> {
+        let zone_seconds = self.zone()?;
+        Some(Moment { days, micros_of_day, zone_seconds })
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.at == self.text.len()
     }
 
     fn peek(&self) -> Option<u8> {
@@ -240,22 +250,23 @@ impl<'a> Parser<'a> {
     }
 
     fn month_and_day(&mut self, year: u32) -> Option<i32> {
-        self.date_separator()?;
+        self.separator()?;
         let month = self.short_number()?;
-        self.date_separator()?;
+        self.separator()?;
         days(year, month, self.short_number()?)
     }
 
-    fn date_separator(&mut self) -> Option<()> {
-        self.peek().filter(u8::is_ascii_punctuation)?;
+    /// Takes one ASCII character that is neither a letter nor a digit.
+    fn separator(&mut self) -> Option<()> {
+        self.peek().filter(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace())?;
         self.at += 1;
         Some(())
     }
 
-    /// Takes the `T` or the blanks between date and time.
+    /// Takes the `T`, the colon or the blanks between date and time.
     fn time_begins(&mut self) -> bool {
         let start = self.at;
-        if matches!(self.peek(), Some(b'T' | b't')) {
+        if matches!(self.peek(), Some(b'T' | b't' | b':')) {
             self.at += 1;
         } else {
             while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
@@ -267,13 +278,24 @@ impl<'a> Parser<'a> {
 
     fn time(&mut self, scale: u8) -> Option<i64> {
         let run = self.digit_run();
-        if run.len() == 6 {
-            return Some(packed_time(run)? + self.fraction(scale)?);
-        }
-        let hour = matches!(run.len(), 1 | 2).then(|| number(run))?;
+        let hour = match run.len() {
+            1 | 2 => number(run),
+            4 => return time_micros(number(&run[..2]), number(&run[2..]), 0),
+            6 => return Some(packed_time(run)? + self.fraction(scale)?),
+            _ => return None,
+        };
         let Some(minute) = self.after_colon()? else { return time_micros(hour, 0, 0) };
         let Some(second) = self.after_colon()? else { return time_micros(hour, minute, 0) };
         Some(time_micros(hour, minute, second)? + self.fraction(scale)?)
+    }
+
+    /// Hour, minute and second with any separators between them.
+    fn separated_time(&mut self, scale: u8) -> Option<i64> {
+        let hour = self.short_number()?;
+        self.separator()?;
+        let minute = self.short_number()?;
+        self.separator()?;
+        Some(time_micros(hour, minute, self.short_number()?)? + self.fraction(scale)?)
     }
 
     /// The number after a colon; `Some(None)` without a colon.
@@ -323,6 +345,13 @@ const fn short_year(year: u32) -> u32 {
     if year < 70 { 2000 + year } else { 1900 + year }
 }
 
+/// The day of `YYMMDD` or `YYYYMMDD`.
+fn packed_date(digits: &[u8]) -> Option<i32> {
+    let (year, rest) = digits.split_at(digits.len() - 4);
+    let year = if year.len() == 2 { short_year(number(year)) } else { number(year) };
+    days(year, number(&rest[..2]), number(&rest[2..]))
+}
+
 /// Microseconds of `HHMMSS`.
 fn packed_time(digits: &[u8]) -> Option<i64> {
     time_micros(number(&digits[..2]), number(&digits[2..4]), number(&digits[4..]))
@@ -330,7 +359,7 @@ fn packed_time(digits: &[u8]) -> Option<i64> {
 
 fn named_zone(name: &[u8]) -> Option<i32> {
     let is = |zone: &str| name.eq_ignore_ascii_case(zone.as_bytes());
-    if is("Z") || is("UTC") || is("GMT") {
+    if is("Z") || is("ZULU") || is("UTC") || is("GMT") {
         Some(0)
     } else if is("CST") {
         Some(8 * 3600)
@@ -339,11 +368,11 @@ fn named_zone(name: &[u8]) -> Option<i32> {
     }
 }
 
-/// `8`, `08`, `08:00`, `8:00` or `0800`.
+/// `8`, `08`, `08:00`, `8:00`, `0800` or `800`.
 fn offset_seconds(text: &[u8]) -> Option<i32> {
     let (hours, minutes) = match text.iter().position(|&byte| byte == b':') {
         Some(colon) => (&text[..colon], &text[colon + 1..]),
-        None if text.len() == 4 => text.split_at(2),
+        None if matches!(text.len(), 3 | 4) => text.split_at(text.len() - 2),
         None => (text, &b"0"[..]),
     };
     let part = |digits: &[u8]| {

@@ -4,9 +4,13 @@ use crate::{Block, BlockBuilder};
 
 /// The value that `text` becomes, as Arrow prints it; `None` if it is no value.
 fn converted(data_type: DataType, text: &str) -> Option<String> {
+    converted_if(true, data_type, text)
+}
+
+fn converted_if(strict: bool, data_type: DataType, text: &str) -> Option<String> {
     let schema = schema(vec![column(0, "c", data_type)]);
     let mut builder = BlockBuilder::new(&schema);
-    push_cell(builder.column_mut(0), data_type, Cell::Text(text.as_bytes()), true, 8 * 3600).ok()?;
+    push_cell(builder.column_mut(0), data_type, Cell::Text(text.as_bytes()), strict, 8 * 3600).ok()?;
     builder.finish_row();
     let block: Block = builder.finish();
     Some(rows(&schema, &[block])[0][0].clone())
@@ -80,7 +84,7 @@ fn integers_end_at_their_limits() {
 }
 
 #[test]
-fn floating_point_has_exponents_infinity_and_nan_but_no_overflow() {
+fn floating_point_has_exponents_infinity_and_nan_and_overflows_only_if_not_strict() {
     check(
         DataType::Double,
         &[
@@ -94,8 +98,20 @@ fn floating_point_has_exponents_infinity_and_nan_but_no_overflow() {
         ],
     );
     check(DataType::Float, &[("1.5", "1.5"), ("3.4e38", "3.4e38"), ("inf", "inf")]);
-    refuse(DataType::Double, &["", "1e400", "abc", "+-1", "1,5", "0x10"]);
+    refuse(DataType::Double, &["", "1e400", "-1e400", "abc", "+-1", "1,5", "0x10"]);
     refuse(DataType::Float, &["1e39", "x"]);
+    for (data_type, text, expected) in [
+        (DataType::Double, "1e400", Some("inf")),
+        (DataType::Double, " -1.7e409 ", Some("-inf")),
+        (DataType::Float, "1e39", Some("inf")),
+        (DataType::Float, "+1e39", Some("inf")),
+        (DataType::Float, "-1e400", Some("-inf")),
+        (DataType::Double, "1e-400", Some("0.0")),
+        (DataType::Double, "abc", None),
+        (DataType::Double, "1e400x", None),
+    ] {
+        assert_eq!(converted_if(false, data_type, text).as_deref(), expected, "'{text}' as {data_type}");
+    }
 }
 
 #[test]
@@ -165,6 +181,8 @@ fn dates_come_in_many_shapes() {
         "20240501101112",
         "20240501 10",
         "240501101112",
+        "2024-05-01:10:11:12",
+        "2024 5 1",
     ] {
         check(DataType::Date, &[(text, day)]);
     }
@@ -221,6 +239,16 @@ fn datetimes_are_rounded_to_the_columns_scale_and_converted_from_other_zones() {
             ("2024-05-01 10:11:12 CST", "2024-05-01T10:11:12"),
             ("2024-05-01 10:11:12-0330", "2024-05-01T21:41:12"),
             ("2024-05-01 10:11:12+9", "2024-05-01T09:11:12"),
+            ("2024-05-01:10:11:12", "2024-05-01T10:11:12"),
+            ("2024-5-1:9", "2024-05-01T09:00:00"),
+            ("2024/05/01:101112Z", "2024-05-01T18:11:12"),
+            ("  2024-5-1T9-5-3.1Z  ", "2024-05-01T17:05:03"),
+            ("99.12.31 23.59.59+05:30", "2000-01-01T02:29:59"),
+            ("2000/01/01T00/00/00-230", "2000-01-01T10:30:00"),
+            ("85 1 1T0 0 0. cst", "1985-01-01T00:00:00"),
+            ("2024-05-01T1011 ZULU", "2024-05-01T18:11:00"),
+            ("2024-05-01 10:11-05", "2024-05-01T23:11:00"),
+            ("2024-05-01 10-05", "2024-05-01T23:00:00"),
         ],
     );
     check(DataType::DateTime { scale: 3 }, &[("2024-05-01 10:11:12.3456", "2024-05-01T10:11:12.346")]);
@@ -242,6 +270,13 @@ fn datetimes_are_rounded_to_the_columns_scale_and_converted_from_other_zones() {
             "2024-05-01 10:11:12+15:00",
             "2024-05-01 10:11:12 +",
             "2024-05-01 x",
+            "2024-05-01:",
+            "2024-05-01::10:11:12",
+            "2024-05-01@10:11:12",
+            "2024-05-01 10:11:12:13",
+            "2024-05-01 10é11é12",
+            "2024-05-01T23-59-60",
+            "2024-05-01 101",
         ],
     );
 }

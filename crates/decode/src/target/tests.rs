@@ -99,6 +99,39 @@ fn a_string_beyond_its_limit_is_rejected_even_if_not_strict() {
 }
 
 #[test]
+fn a_largeint_of_39_digits_is_rejected_by_name_however_it_comes_and_is_never_null() {
+    let table = table(vec![column(0, "big", DataType::LargeInt)]);
+    let max = "170141183460469231731687303715884105727";
+    let kept = "9".repeat(38);
+    let reason = format!(
+        "column_name[big], a largeint of this table keeps 38 digits, value={max}, min=-{kept}, max={kept}; \
+         use a column of STRING for longer numbers"
+    );
+    for strict in [false, true] {
+        let options = InsertOptions { strict, ..InsertOptions::default() };
+        let target = || Target::new(&table, None).unwrap();
+        let mut builder = crate::BlockBuilder::new(&table.schema);
+        for values in [format!("({max}), (-{kept})"), format!("('{max}'), ('-{kept}')")] {
+            let outcome = decode_values(values.as_bytes(), &target(), &options, &mut builder).unwrap();
+            let ValuesOutcome::Rows(decoded) = outcome else { panic!("general") };
+            assert_eq!(crate::testing::lines(&table, &decoded), [format!("-{kept}")], "{values}");
+            assert_eq!(decoded.first_reason(), Some(reason.as_str()), "{values}");
+        }
+        let csv = crate::CsvOptions { strict, ..crate::CsvOptions::default() };
+        let mut decoder = crate::CsvDecoder::new(target(), csv).unwrap();
+        decoder.push(format!("{max}\n{kept}\n").as_bytes()).unwrap();
+        decoder.finish().unwrap();
+        assert_eq!(decoder.rejects()[0].to_string(), format!("Reason: {reason}. src line [{max}]; "));
+        assert_eq!(decoder.counts().loaded, 1);
+        let texts: arrow::array::ArrayRef = Arc::new(arrow::array::StringArray::from(vec![max, &kept]));
+        let batch = arrow::array::RecordBatch::try_from_iter([("a", texts)]).unwrap();
+        let decoded = crate::decode_batch(&batch, &target(), &options, &mut builder).unwrap();
+        assert_eq!(decoded.first_reason(), Some(reason.as_str()));
+        assert_eq!(decoded.counts.loaded, 1);
+    }
+}
+
+#[test]
 fn fields_that_the_table_does_not_know_can_be_dropped() {
     let target = Target::with_ignored_fields(&people(), &names(&["junk", "id"])).unwrap();
     assert_eq!(target.field_count(), 2);

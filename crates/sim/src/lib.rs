@@ -13,9 +13,11 @@ mod catalog;
 mod clients;
 mod counts;
 mod dice;
+mod lying;
 mod machine;
 pub mod model;
 mod plan;
+pub mod planted;
 mod process;
 mod rows;
 mod run;
@@ -26,9 +28,4 @@ mod world;
 pub use counts::Counts;
 pub use model::Violation;
 pub use plan::Plan;
-pub use run::{Outcome, libraries, quiet_panics, run};
-
-#[cfg(feature = "planted-bugs")]
-pub mod planted;
-#[cfg(feature = "planted-bugs")]
-pub use run::run_with;
+pub use run::{Outcome, libraries, quiet_panics, run, run_with};

@@ -25,9 +25,21 @@ struct Arguments {
     /// Go on after a violation.
     #[arg(long)]
     keep_going: bool,
-    #[cfg(feature = "planted-bugs")]
-    #[command(flatten)]
-    planted: planted::Options,
+    /// Play the seed with this planted bug, and print its events.
+    #[arg(long, value_name = "NAME", requires = "seed")]
+    bug: Option<String>,
+    /// Hunt every planted bug and print a table of how many seeds each takes.
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "bug"])]
+    hunt: bool,
+    /// The first seed of the hunt.
+    #[arg(long, requires = "hunt", default_value_t = 0)]
+    from: u64,
+    /// Hunt only bugs whose names contain this.
+    #[arg(long, requires = "hunt", default_value = "")]
+    only: String,
+    /// Write the patches of planted bugs anew after the code around them has changed or moved.
+    #[arg(long, exclusive = true)]
+    refresh: bool,
 }
 
 fn parse_range(text: &str) -> Result<(u64, u64), String> {
@@ -40,9 +52,11 @@ fn parse_range(text: &str) -> Result<(u64, u64), String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tributary_sim::quiet_panics();
-    #[cfg(feature = "planted-bugs")]
-    if let Some(code) = planted::main(&arguments.planted, arguments.jobs) {
-        return code;
+    if arguments.refresh || arguments.hunt || arguments.bug.is_some() {
+        return planted::main(&arguments).unwrap_or_else(|problems| {
+            problems.iter().for_each(|problem| eprintln!("{problem}"));
+            ExitCode::FAILURE
+        });
     }
     match (arguments.seed, arguments.seeds) {
         (Some(seed), _) => one(seed, arguments.trace),
@@ -109,63 +123,77 @@ fn many((from, to): (u64, u64), jobs: usize, keep_going: bool) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-#[cfg(feature = "planted-bugs")]
 mod planted {
-    //! The table of planted bugs: how many seeds each takes to be found.
+    //! Planted bugs: the hunt, a look at one, and what their patches need.
 
-    use clap::Args;
-    use std::process::ExitCode;
-    use tributary_sim::planted::{Bug, SEEDS_MAX, hunt};
+    use super::Arguments;
+    use std::process::{Command, ExitCode};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tributary_sim::planted::{Bug, SEEDS_MAX, hunt, workspace};
     use tributary_sim::{libraries, run_with};
 
-    #[derive(Args)]
-    pub struct Options {
-        /// Hunt every planted bug and print a table.
-        #[arg(long)]
-        pub hunt: bool,
-        /// Play the seed with this bug.
-        #[arg(long, value_name = "NAME", requires = "seed")]
-        pub bug: Option<String>,
-        /// The first seed of the hunt.
-        #[arg(long, default_value_t = 0)]
-        pub hunt_from: u64,
-        /// Only bugs whose names contain this.
-        #[arg(long, default_value = "")]
-        pub only: String,
-        #[arg(skip)]
-        pub seed: Option<u64>,
+    pub fn main(arguments: &Arguments) -> Result<ExitCode, Vec<String>> {
+        let root = workspace::root();
+        if arguments.refresh {
+            let written = workspace::refresh(&root)?;
+            println!("{} patches written anew {}", written.len(), written.join(" "));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let all = Bug::all().map_err(|problem| vec![problem])?;
+        let wanted: Vec<&Bug> = match &arguments.bug {
+            Some(name) => all.iter().filter(|bug| bug.name == *name).collect(),
+            None => all.iter().filter(|bug| bug.name.contains(&arguments.only)).collect(),
+        };
+        if wanted.is_empty() {
+            let names: Vec<&str> = all.iter().map(|bug| bug.name.as_str()).collect();
+            return Err(vec![format!("no planted bug is called so; there are {}", names.join(", "))]);
+        }
+        if !wanted.iter().all(|bug| bug.is_built_in()) {
+            return elsewhere(&workspace::build_patched(&root)?);
+        }
+        match (&arguments.bug, arguments.seed) {
+            (Some(_), Some(seed)) => {
+                let outcome = run_with(seed, &libraries(), true, Some(wanted[0]));
+                outcome.trace.iter().for_each(|line| println!("{line}"));
+                Ok(ExitCode::SUCCESS)
+            }
+            _ => Ok(hunt_all(&wanted, arguments.from, arguments.jobs.max(1))),
+        }
     }
 
-    pub fn main(options: &Options, _jobs: usize) -> Option<ExitCode> {
-        if let Some(name) = &options.bug {
-            let bug = Bug::ALL.iter().find(|bug| bug.name() == name);
-            let Some(bug) = bug else {
-                println!("no bug is called {name}");
-                return Some(ExitCode::FAILURE);
-            };
-            let seed = std::env::args().skip_while(|argument| argument != "--seed").nth(1)?.parse().ok()?;
-            let outcome = run_with(seed, &libraries(), true, Some(*bug));
-            outcome.trace.iter().for_each(|line| println!("{line}"));
-            return Some(ExitCode::SUCCESS);
-        }
-        if !options.hunt {
-            return None;
-        }
-        let mut missed = 0;
-        println!("| bug | seeds | found as |\n| --- | --- | --- |");
-        for bug in Bug::ALL.iter().filter(|bug| bug.name().contains(&options.only)) {
-            match hunt(*bug, options.hunt_from, &libraries()) {
-                Some((seeds, outcome)) => {
-                    let what = outcome.violation.map(|violation| violation.to_string()).unwrap_or_default();
-                    let what = what.split(": Load").next().unwrap_or_default().replace('|', "/");
-                    println!("| `{}` | {seeds} | {what} |", bug.name());
-                }
-                None => {
-                    missed += 1;
-                    println!("| `{}` | not within {SEEDS_MAX} | |", bug.name());
+    /// The program of the patched copy does what was asked.
+    fn elsewhere(program: &std::path::Path) -> Result<ExitCode, Vec<String>> {
+        let status = Command::new(program).args(std::env::args_os().skip(1)).status();
+        let status = status.map_err(|error| vec![format!("cannot run {}: {error}", program.display())])?;
+        Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn hunt_all(bugs: &[&Bug], from: u64, jobs: usize) -> ExitCode {
+        let (next, missed, printing) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(()));
+        println!("| bug | seeds | found as |\n| --- | ---: | --- |");
+        let work = || {
+            let libraries = libraries();
+            while let Some(bug) = bugs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let found = hunt(bug, from, &libraries);
+                let _printing = printing.lock();
+                match found {
+                    Some((seeds, outcome)) => {
+                        let what =
+                            outcome.violation.map(|violation| violation.to_string()).unwrap_or_default();
+                        let what = what.split(": Load").next().unwrap_or_default().replace('|', "/");
+                        println!("| `{}` | {seeds} | {what} |", bug.name);
+                    }
+                    None => {
+                        missed.fetch_add(1, Ordering::Relaxed);
+                        println!("| `{}` | not within {SEEDS_MAX} | |", bug.name);
+                    }
                 }
             }
-        }
-        Some(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        };
+        std::thread::scope(|scope| {
+            (0..jobs).for_each(|_| drop(scope.spawn(work)));
+        });
+        if missed.into_inner() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

@@ -1,6 +1,7 @@
 //! One life of the server: the real core, opened on the simulated disk as the engine opens it.
 
 use crate::catalog::SimCatalog;
+use crate::lying::LyingDisk;
 use crate::plan::Plan;
 use crate::store::SimStore;
 use object_store::path::Path;
@@ -26,6 +27,8 @@ pub const DB: DbId = DbId(1);
 #[derive(Clone)]
 pub struct Hardware {
     pub disk: MemDisk,
+    /// The same disk as the server sees it.
+    pub lying: LyingDisk,
     pub store: SimStore,
     pub catalog: SimCatalog,
 }
@@ -82,7 +85,7 @@ impl Process {
         let metrics = IngestMetrics::new(&prometheus::Registry::new()).map_err(|error| error.to_string())?;
         let (ingest, report) = Ingest::open(
             options,
-            Arc::new(hardware.disk.clone()),
+            Arc::new(hardware.lying.clone()),
             Arc::new(SystemClock),
             Arc::new(metrics),
             Arc::new(hardware.catalog.clone()) as Arc<dyn LabelStore>,

@@ -9,9 +9,11 @@ use crate::catalog::SimCatalog;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
+use crate::lying::LyingDisk;
 use crate::machine::{Machine, Step};
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
+use crate::planted::{self, Bug};
 use crate::process::{DB, Hardware, Process, table_store};
 use crate::rows::{self, FileCache};
 use crate::store::SimStore;
@@ -93,36 +95,30 @@ pub fn quiet_panics() {
     }));
 }
 
-/// Plays a seed with a planted bug.
-#[cfg(feature = "planted-bugs")]
-#[must_use]
-pub fn run_with(
-    seed: u64,
-    libraries: &Arc<Runtime>,
-    keeps_text: bool,
-    bug: Option<tributary_types::planted::Bug>,
-) -> Outcome {
-    tributary_types::planted::plant(bug);
-    let outcome = run(seed, libraries, keeps_text);
-    tributary_types::planted::plant(None);
-    outcome
-}
-
 /// Runs one seed on this thread. `libraries` is where libraries that bring threads of their own run: a runtime
 /// with several threads, which many simulations may share.
 #[must_use]
 pub fn run(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool) -> Outcome {
+    run_with(seed, libraries, keeps_text, None)
+}
+
+/// Runs one seed with a planted bug.
+#[must_use]
+pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Option<&Bug>) -> Outcome {
+    let _planted = planted::plant(bug);
     let mut dice = Dice::new(seed);
     let trace = Trace::new(keeps_text);
     let plan = Plan::new(&mut dice);
     note!(trace, "plan", seed, 0, "{plan:?}");
     let machine = Machine::new(&mut dice, Arc::clone(libraries), trace.clone());
     let disk = MemDisk::watched(dice.next(), trace.clone());
+    let lying = LyingDisk::new(disk.clone(), bug.and_then(Bug::lie));
     let is_dead = Arc::new(AtomicBool::new(false));
     let hardware = Hardware {
-        store: SimStore::new(disk.clone(), dice.split(), Arc::clone(&is_dead)),
+        store: SimStore::new(lying.clone(), dice.split(), Arc::clone(&is_dead)),
         catalog: SimCatalog::new(disk.clone()),
         disk,
+        lying,
     };
     let world = Rc::new(World {
         plan,

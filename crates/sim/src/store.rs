@@ -6,6 +6,7 @@
 //! they repeat the put and meet their own object.
 
 use crate::dice::Dice;
+use crate::lying::{LyingDisk, STORE_ROOT as ROOT};
 use crate::machine;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,16 +26,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tributary_types::host;
-use tributary_types::planted::{self, Bug};
-use tributary_wal::{Disk, MemDisk, OpenMode};
-
-/// Where the store's files lie on the disk.
-const ROOT: &str = "/store";
+use tributary_wal::{Disk, OpenMode};
 
 /// The store. Clones are the same store.
 #[derive(Clone)]
 pub struct SimStore {
-    disk: MemDisk,
+    disk: LyingDisk,
     staged: Arc<AtomicU64>,
     /// Chance for how long things take.
     dice: Arc<Mutex<Dice>>,
@@ -46,7 +43,7 @@ pub struct SimStore {
 
 impl SimStore {
     #[must_use]
-    pub fn new(disk: MemDisk, dice: Dice, is_dead: Arc<AtomicBool>) -> Self {
+    pub fn new(disk: LyingDisk, dice: Dice, is_dead: Arc<AtomicBool>) -> Self {
         Self {
             disk,
             staged: Arc::default(),
@@ -120,9 +117,7 @@ impl SimStore {
                 offset += chunk.len() as u64;
             }
             self.take_time().await;
-            if !planted::is(Bug::StoreSkipsFileSync) {
-                file.sync_data()?;
-            }
+            file.sync_data()?;
             self.take_time().await;
             if create { self.disk.rename_new(&staged, &target) } else { self.disk.rename(&staged, &target) }
         };
@@ -131,8 +126,7 @@ impl SimStore {
             return Err(failed(error));
         }
         self.take_time().await;
-        if !planted::is(Bug::StoreSkipsDirSync)
-            && let Some(parent) = target.parent()
+        if let Some(parent) = target.parent()
             && let Err(error) = self.disk.sync_dir(parent)
         {
             self.die().await;

@@ -26,22 +26,6 @@ macro_rules! bugs {
 }
 
 bugs! {
-    /// The log never syncs a frame.
-    WalSkipsSync = "wal-skips-sync",
-    /// The log answers before the sync and makes it up with the next frame.
-    WalAnswersBeforeSync = "wal-answers-before-sync",
-    /// The log takes a failed sync for a good one.
-    WalIgnoresFailedSync = "wal-ignores-failed-sync",
-    /// A file becomes a segment without its header being synced.
-    WalSkipsHeaderSync = "wal-skips-header-sync",
-    /// A file becomes a segment without its name being synced.
-    WalSkipsDirSync = "wal-skips-dir-sync",
-    /// A segment is recycled when its beginning is released.
-    WalRecyclesTooSoon = "wal-recycles-too-soon",
-    /// A frame whose checksum is wrong is taken.
-    WalAcceptsTornFrames = "wal-accepts-torn-frames",
-    /// Recovery relies on a last frame that may be in the page cache only.
-    WalTrustsPageCache = "wal-trusts-page-cache",
     /// An async load is answered before the log has it.
     AsyncAnsweredBeforeLog = "async-answered-before-log",
     /// A group is published before its commit is durable.
@@ -78,10 +62,6 @@ bugs! {
     LostAnswerDeletesOutputs = "lost-answer-deletes-outputs",
     /// A compaction that a truncation overtook shows its rows again.
     CompactionForgetsTruncation = "compaction-forgets-truncation",
-    /// A data file gets its name without being synced.
-    StoreSkipsFileSync = "store-skips-file-sync",
-    /// A file's name is not synced.
-    StoreSkipsDirSync = "store-skips-dir-sync",
 }
 
 #[cfg(feature = "planted-bugs")]

@@ -17,7 +17,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
-use tributary_types::planted::{self, Bug};
 
 /// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
 const FILL_STEP_BYTES: u64 = 8 << 20;
@@ -164,16 +163,14 @@ impl Inventory {
         frame_bytes: u64,
     ) -> Result<SegmentWriter, WalError> {
         let needed = SEGMENT_HEADER_BYTES + frame_bytes;
-        let sync = |()| if planted::is(Bug::WalSkipsHeaderSync) { Ok(()) } else { spare.file.sync_data() };
-        if let Err(error) = spare.file.write_all_at(&header.encode(), 0).and_then(sync) {
+        let written = spare.file.write_all_at(&header.encode(), 0).and_then(|()| spare.file.sync_data());
+        if let Err(error) = written {
             drop_file(&*self.disk, &spare.path);
             return Err(self.space_or_io("write the header of", &spare.path, needed, error));
         }
         let path = self.dir.join(segment_name(header.first));
         self.disk.rename(&spare.path, &path).map_err(|error| WalError::io("rename to", &path, error))?;
-        if !planted::is(Bug::WalSkipsDirSync) {
-            self.sync_dir()?;
-        }
+        self.sync_dir()?;
         Ok(SegmentWriter::new(spare.file, path, header, spare.file_bytes))
     }
 
@@ -254,9 +251,7 @@ impl Inventory {
     /// Takes the oldest segment off the list if it is released; says which spare it is to become.
     fn next_released(&self, lsn: Lsn) -> Option<(ClosedSegment, Option<PathBuf>)> {
         let mut files = self.files.lock();
-        let segment = files.closed.pop_front_if(|oldest| {
-            oldest.end <= lsn || (planted::is(Bug::WalRecyclesTooSoon) && oldest.first < lsn)
-        })?;
+        let segment = files.closed.pop_front_if(|oldest| oldest.end <= lsn)?;
         let reuse = files.spares.len() < self.max_spares && self.wants_for_reuse(segment.file_bytes);
         let reuse_as = reuse.then(|| self.new_spare_path(&mut files));
         Some((segment, reuse_as))

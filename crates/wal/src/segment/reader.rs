@@ -10,7 +10,6 @@ use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use tributary_types::Lsn;
-use tributary_types::planted::{self, Bug};
 
 /// Small frames are read together in reads of this many bytes.
 const WINDOW_BYTES: u64 = 1 << 20;
@@ -150,9 +149,6 @@ impl SegmentReader {
     /// # Errors
     /// When the file cannot be read, written or synced.
     pub(crate) fn settle(&mut self) -> Result<(), WalError> {
-        if planted::is(Bug::WalTrustsPageCache) {
-            return Ok(());
-        }
         if let Some((offset, len)) = self.last {
             let frame = self.bytes_at(offset, len)?;
             self.file
@@ -183,7 +179,7 @@ impl SegmentReader {
             return none("the frame is longer than the file", left.min(header.frame_bytes()));
         }
         let payload = self.bytes_at(offset + FRAME_HEADER_BYTES as u64, payload_bytes)?;
-        if crc32c::crc32c(&payload) != header.payload_crc && !planted::is(Bug::WalAcceptsTornFrames) {
+        if crc32c::crc32c(&payload) != header.payload_crc {
             return none("the frame's checksum is wrong", header.frame_bytes());
         }
         Ok(Ok(Frame { offset, lsn: header.lsn, entries: header.entries, payload }))

@@ -5,7 +5,6 @@ use crate::disk::DiskFile;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use tributary_types::Lsn;
-use tributary_types::planted::{self, Bug};
 
 /// The active segment. Its header and its name are durable.
 pub(crate) struct SegmentWriter {
@@ -14,7 +13,6 @@ pub(crate) struct SegmentWriter {
     header: SegmentHeader,
     end: Lsn,
     file_bytes: u64,
-    owes_sync: bool,
 }
 
 impl SegmentWriter {
@@ -24,7 +22,7 @@ impl SegmentWriter {
         header: SegmentHeader,
         file_bytes: u64,
     ) -> Self {
-        Self { file, path, header, end: header.first, file_bytes, owes_sync: false }
+        Self { file, path, header, end: header.first, file_bytes }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -71,18 +69,7 @@ impl SegmentWriter {
 
     /// Makes the frame just written durable.
     pub(crate) fn sync(&mut self, frame_bytes: u64) -> io::Result<()> {
-        if planted::is(Bug::WalAnswersBeforeSync) {
-            // The answer goes out now; the sync comes with the next frame, if there is one.
-            let owes = std::mem::replace(&mut self.owes_sync, true);
-            if owes {
-                self.file.sync_data()?;
-            }
-        } else if !planted::is(Bug::WalSkipsSync) {
-            let synced = self.file.sync_data();
-            if !planted::is(Bug::WalIgnoresFailedSync) {
-                synced?;
-            }
-        }
+        self.file.sync_data()?;
         self.end.0 += frame_bytes;
         self.file_bytes = self.file_bytes.max(self.used_bytes());
         Ok(())

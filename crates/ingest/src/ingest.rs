@@ -9,6 +9,7 @@ use crate::metrics::IngestMetrics;
 use crate::queue::{Core, OwnTransaction, TableQueue, wal_error};
 use crate::record::{self, AbortBody, PrepareBody, kind};
 use crate::recovery::{self, RecoveryReport};
+use crate::route::switch_of_rows;
 use crate::tasks::{self, Tasks};
 use crate::timer::Timer;
 use crate::transactions::{
@@ -230,7 +231,9 @@ impl Ingest {
         let started = self.core.clock.now();
         let row_count = rows.rows;
         let files = rows.files.clone();
-        let outcome = self.group_answer(table, is_async && files.is_empty(), rows, timeout).await;
+        let outcome = self
+            .group_answer(table, is_async && switch_of_rows(!files.is_empty()).is_none(), rows, timeout)
+            .await;
         discard_after(&outcome, table, &files).await;
         match &outcome {
             Ok(_) => {

@@ -174,6 +174,15 @@ pub enum Route {
 }
 
 impl Route {
+    /// The route once the load's rows are decoded: whether they went to data files is known only then.
+    #[must_use]
+    pub const fn with_data_files(self, has_data_files: bool) -> Self {
+        match (self, switch_of_rows(has_data_files)) {
+            (Self::GroupAsync, Some(switch)) => Self::GroupSync(Some(switch)),
+            (route, _) => route,
+        }
+    }
+
     /// What an answer adds when the client did not get what it asked for.
     #[must_use]
     pub const fn remark(self) -> Option<&'static str> {
@@ -237,6 +246,12 @@ fn switch(body: Body, available: u64) -> Option<Switch> {
         }
         Body::Known(_) => None,
     }
+}
+
+/// Why an async load with these rows is answered like a sync one: the log names data files in the commit of their
+/// group and nowhere before.
+pub(crate) const fn switch_of_rows(has_data_files: bool) -> Option<Switch> {
+    if has_data_files { Some(Switch::DataFiles) } else { None }
 }
 
 #[cfg(test)]

@@ -81,3 +81,14 @@ fn an_async_load_is_answered_as_sync_when_the_log_may_not_hold_it() {
     let sync = LoadTraits { body: Body::Unknown, ..load(Some(Sync)) };
     assert_eq!(route(&sync, &table(Off), unasked), Route::GroupSync(None), "sync needs no switch");
 }
+
+#[test]
+fn an_async_load_whose_rows_went_to_data_files_is_answered_like_a_sync_one() {
+    let switched = Route::GroupSync(Some(Switch::DataFiles));
+    assert_eq!(Route::GroupAsync.with_data_files(true), switched);
+    assert!(switched.remark().is_some_and(|remark| remark.contains("large_load_bytes")));
+    for route in [Route::GroupSync(None), Route::GroupSync(Some(Switch::DiskShort)), Route::Own(None)] {
+        assert_eq!(route.with_data_files(true), route);
+    }
+    assert_eq!(Route::GroupAsync.with_data_files(false), Route::GroupAsync);
+}

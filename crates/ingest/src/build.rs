@@ -1,188 +1,110 @@
-//! Loads become columns: a group's at its commit, many small ones before, while their group is open.
+//! What a commit publishes, as columns: a group's loads, or those of a transaction of its own.
 //!
-//! Invariant: the columns are of one schema, the one that [`Built`] names. Not its business: when, and on
-//! which thread; what is visible.
+//! Invariant: the rows of a version are in the order of the log, so that a replay, which reads the log from its
+//! beginning, publishes the same rows in the same order. In a group the loads that the log was given when they
+//! arrived come first, in the order in which they joined, whether they became columns before or become columns now;
+//! then those that are written together with the commit. Rows in data files come last, in the order of the commit's
+//! list. Not its business: when, and on which thread; what is visible.
 
+use crate::appends::{Appends, Run};
+use crate::columns::{Built, Part, add_part, columns, put_together};
 use crate::error::IngestError;
-use crate::group::{Appends, Group, Member};
+use crate::group::Group;
 use crate::load::LoadRows;
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
 use std::sync::Arc;
-use tributary_decode::{Block, adapt, blocks_to_batches};
 use tributary_types::TableSchema;
+use tributary_types::planted::{self, Bug};
 
-/// What was gathered is put together to batches of about as many rows.
-const BATCH_ROWS: usize = 65_536;
-
-/// A group, or a transaction of its own, as columns.
-#[derive(Clone, Debug)]
-pub(crate) struct Built {
-    pub batches: Vec<RecordBatch>,
-    /// The table's schema when they were built; the table adapts them if it has changed since.
-    pub schema: Arc<TableSchema>,
-}
-
-/// Blocks and the schema that they were decoded for.
-pub(crate) type Part = (Arc<TableSchema>, Vec<Block>);
-
-/// What is to be built.
+/// What is to be built, in the order of the log.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// Of a group, of which some loads may have been gathered.
+    pieces: Vec<Piece>,
+    /// Where the group's gathered runs are kept.
     appends: Option<Arc<Appends>>,
-    blocks: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    /// Neighbours that became columns while the group was open.
+    Runs(Vec<Run>),
+    Blocks(Vec<Part>),
 }
 
 impl Parts {
     /// All rows of a group whose appends are settled.
-    pub fn of_group(group: &Group) -> Self {
-        Self { appends: Some(Arc::clone(&group.appends)), blocks: blocks_of(&group.members) }
+    ///
+    /// # Errors
+    /// Why gathering failed, if it did.
+    pub fn of_group(group: &Group) -> Result<Self, IngestError> {
+        let mut parts = Self { pieces: Vec::new(), appends: Some(Arc::clone(&group.appends)) };
+        let mut runs = group.appends.runs()?.into_iter().peekable();
+        let is_logged = |is_logged: bool| is_logged || planted::is(Bug::GroupOrderDiffers);
+        for member in group.members.iter().filter(|member| is_logged(member.is_logged)) {
+            while let Some(run) = runs.next_if(|run| run.first < member.load) {
+                debug_assert!(run.last < member.load, "a gathered run has no member of its group within it");
+                parts.add_run(run);
+            }
+            parts.add_blocks(&member.rows);
+        }
+        runs.for_each(|run| parts.add_run(run));
+        for member in group.members.iter().filter(|member| !is_logged(member.is_logged)) {
+            parts.add_blocks(&member.rows);
+        }
+        Ok(parts)
     }
 
     pub fn of_load(rows: &LoadRows) -> Self {
-        Self { appends: None, blocks: vec![(Arc::clone(&rows.schema), rows.blocks.clone())] }
+        let blocks = vec![(Arc::clone(&rows.schema), rows.blocks.clone())];
+        Self { pieces: vec![Piece::Blocks(blocks)], appends: None }
+    }
+
+    fn add_run(&mut self, run: Run) {
+        match self.pieces.last_mut() {
+            Some(Piece::Runs(runs)) => runs.push(run),
+            _ => self.pieces.push(Piece::Runs(vec![run])),
+        }
+    }
+
+    fn add_blocks(&mut self, rows: &LoadRows) {
+        if rows.blocks.is_empty() {
+            return;
+        }
+        match self.pieces.last_mut() {
+            Some(Piece::Blocks(parts)) => add_part(parts, rows),
+            _ => self.pieces.push(Piece::Blocks(vec![(Arc::clone(&rows.schema), rows.blocks.clone())])),
+        }
     }
 
     /// Columns of `schema`; `now_micros` is for the defaults of columns that a load did not know yet.
     pub fn build(&self, schema: Arc<TableSchema>, now_micros: i64) -> Result<Built, IngestError> {
-        let mut batches = self.gathered(&schema, now_micros)?;
-        batches.extend(columns(&self.blocks, &schema, now_micros)?);
+        let mut batches = Vec::new();
+        let mut together = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Blocks(parts) => batches.extend(columns(parts, &schema, now_micros)?),
+                Piece::Runs(runs) => {
+                    let run = one_run(runs, &schema, now_micros)?;
+                    batches.extend_from_slice(&run.built.batches);
+                    together.push(run);
+                }
+            }
+        }
+        if let Some(appends) = self.appends.as_ref().filter(|_| !together.is_empty()) {
+            // The group keeps them instead of the pieces, in case its commit is tried again.
+            appends.replace_runs(together);
+        }
         Ok(Built { batches, schema })
     }
-
-    /// What was gathered, put together; the group keeps it instead of the pieces, in case its commit is tried again.
-    fn gathered(&self, schema: &Arc<TableSchema>, now_micros: i64) -> Result<Vec<RecordBatch>, IngestError> {
-        let Some(appends) = &self.appends else { return Ok(Vec::new()) };
-        let gathered = appends.all_gathered();
-        if gathered.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut batches = Vec::new();
-        for built in gathered {
-            let built = built?;
-            adapt_into(&mut batches, &built.batches, &built.schema, schema, now_micros)?;
-        }
-        let batches = put_together(batches)?;
-        appends.put_together(Built { batches: batches.clone(), schema: Arc::clone(schema) });
-        Ok(batches)
-    }
 }
 
-/// Small loads that are durable and leave their group's members, to be turned into columns while it is open.
-/// The group is not settled before [`Gathering::done`], or before this is dropped, which fails the group.
-#[derive(Debug)]
-#[must_use]
-pub(crate) struct Gathering {
-    appends: Option<Arc<Appends>>,
-    members: Vec<Member>,
-    spared_bytes: u64,
-}
-
-impl Gathering {
-    pub fn new(appends: Arc<Appends>, members: Vec<Member>, spared_bytes: u64) -> Self {
-        Self { appends: Some(appends), members, spared_bytes }
+/// Neighbouring runs as one, in few batches.
+fn one_run(runs: &[Run], schema: &Arc<TableSchema>, now_micros: i64) -> Result<Run, IngestError> {
+    let mut batches: Vec<RecordBatch> = Vec::new();
+    for run in runs {
+        run.built.add_to(&mut batches, schema, now_micros)?;
     }
-
-    pub fn parts(&self) -> Parts {
-        Parts { appends: None, blocks: blocks_of(&self.members) }
-    }
-
-    /// Bytes of the budget that the loads take no longer.
-    pub fn spared_bytes(&self) -> u64 {
-        self.spared_bytes
-    }
-
-    pub fn done(mut self, built: Result<Built, IngestError>) {
-        if let Some(appends) = self.appends.take() {
-            appends.gathered(built);
-        }
-    }
-}
-
-impl Drop for Gathering {
-    fn drop(&mut self) {
-        if let Some(appends) = self.appends.take() {
-            appends.gathered(Err(IngestError::Bug("loads were taken out of a group and not built".into())));
-        }
-    }
-}
-
-fn blocks_of(members: &[Member]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for Member { rows, .. } in members {
-        match parts.last_mut() {
-            Some((schema, blocks)) if schema.version == rows.schema.version => {
-                blocks.extend_from_slice(&rows.blocks)
-            }
-            _ => parts.push((Arc::clone(&rows.schema), rows.blocks.clone())),
-        }
-    }
-    parts
-}
-
-/// Columns of `schema` from blocks of it or of earlier schemas, in the order of the blocks.
-pub(crate) fn columns(
-    parts: &[Part],
-    schema: &TableSchema,
-    now_micros: i64,
-) -> Result<Vec<RecordBatch>, IngestError> {
-    let mut batches = Vec::new();
-    for same in parts.chunk_by(|a, b| a.0.version == b.0.version) {
-        let from = &same[0].0;
-        let gathered: Vec<Block>;
-        let blocks = match same {
-            [(_, blocks)] => blocks,
-            several => {
-                gathered = several.iter().flat_map(|(_, blocks)| blocks.iter().cloned()).collect();
-                &gathered
-            }
-        };
-        let of_run = blocks_to_batches(from, blocks).map_err(bad)?;
-        adapt_into(&mut batches, &of_run, from, schema, now_micros)?;
-    }
-    Ok(batches)
-}
-
-/// Adds batches of the schema `from` as batches of `to`.
-fn adapt_into(
-    batches: &mut Vec<RecordBatch>,
-    added: &[RecordBatch],
-    from: &TableSchema,
-    to: &TableSchema,
-    now_micros: i64,
-) -> Result<(), IngestError> {
-    if from.version == to.version {
-        batches.extend_from_slice(added);
-        return Ok(());
-    }
-    for batch in added {
-        batches.push(adapt(batch, from, to, now_micros).map_err(bad)?);
-    }
-    Ok(())
-}
-
-/// Fewer, larger batches of the same rows, in their order: each is a step of every query.
-fn put_together(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>, IngestError> {
-    let mut together = Vec::new();
-    let mut rest = &batches[..];
-    while let Some(first) = rest.first() {
-        let mut rows = 0;
-        let fits = |batch: &&RecordBatch| {
-            rows += batch.num_rows();
-            rows <= BATCH_ROWS
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
-        let (some, others) = rest.split_at(count);
-        together.push(match some {
-            [one] => one.clone(),
-            several => concat_batches(first.schema_ref(), several).map_err(bad)?,
-        });
-        rest = others;
-    }
-    Ok(together)
-}
-
-fn bad(error: impl ToString) -> IngestError {
-    IngestError::BadBlock(error.to_string())
+    let ends = |run: Option<&Run>| run.map(|run| (run.first, run.last)).unwrap_or_default();
+    let built = Built { batches: put_together(batches)?, schema: Arc::clone(schema) };
+    Ok(Run { first: ends(runs.first()).0, last: ends(runs.last()).1, built })
 }

@@ -14,22 +14,27 @@
 //! | `route` | the one rule that says which loads may share a group |
 //! | `ingest` | the public face |
 //! | `queue` | one table's open group, closed groups and commits |
-//! | `group` | one group, as data |
-//! | `build` | a group's blocks into columns |
+//! | `group`, `member`, `appends` | one group, as data: its loads, and what its commit waits for |
+//! | `gather` | small loads that become columns while their group is open |
+//! | `build`, `columns` | what a commit publishes, as columns, in the order of the log |
 //! | `transactions` | labels and the states of transactions |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
 //! | `inspect` | the log's entries in words, for its owner |
 //! | `maintenance` | flushing tables and releasing the log |
 
+mod appends;
 mod build;
 pub mod clock;
+mod columns;
 pub mod error;
+mod gather;
 pub mod group;
 pub mod ingest;
 pub mod inspect;
 pub mod load;
 pub mod maintenance;
+mod member;
 pub mod memory;
 pub mod metrics;
 mod queue;

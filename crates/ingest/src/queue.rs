@@ -3,16 +3,21 @@
 //!
 //! Invariants: versions are given out and commit records submitted under one lock, and the log
 //! answers in the order of submission, so publications happen in the order of versions. A version
-//! whose commit found no space is never used again. A group's async rows are never dropped once
+//! whose commit found no space is never used again. Groups commit in the order in which they were opened: one that
+//! finds no space is not overtaken. A group's async rows are never dropped once
 //! the log has them: if its commit finds no space, the commit is tried again until it succeeds; if
 //! it can't be committed at all, the log keeps them for the next start. A group of interval 0 is
 //! open only while commits are on their way (`State::is_free`); whoever ends the last one closes it.
 
-use crate::build::{Built, Gathering, Parts};
+use crate::appends::Appends;
+use crate::build::Parts;
 use crate::clock::Clock;
+use crate::columns::Built;
 use crate::error::IngestError;
-use crate::group::{Appends, CloseReason, Group, Member};
+use crate::gather::Gathering;
+use crate::group::{CloseReason, Group};
 use crate::load::LoadRows;
+use crate::member::Member;
 use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
 use crate::record::{self, CommitBody, PrepareBody, TruncateBody, kind};
@@ -29,7 +34,7 @@ use tokio::sync::{Notify, oneshot};
 use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
 use tributary_types::planted::{self, Bug};
-use tributary_types::{Label, Lsn, TxnId, Version, host};
+use tributary_types::{Label, Lsn, TableSchema, TxnId, Version, host};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
 
@@ -72,14 +77,32 @@ enum Why {
     Stranded,
 }
 
+/// Who works on the closed groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Committing {
+    Nobody,
+    /// A committer, which goes on until there is none left.
+    Somebody,
+    /// A committer, which waits before it goes on: a group found no space, and none may overtake it.
+    Waiting,
+}
+
+/// What a committer does next.
+enum Next {
+    Commit(Group, CloseReason),
+    /// Until there may be space.
+    Wait,
+    Nothing,
+}
+
 #[derive(Debug)]
 struct State {
     open: Option<Group>,
+    /// In the order in which they were opened, which is that of their transactions.
     closed: VecDeque<(Group, CloseReason)>,
     /// When the last group was due, if that is why it closed.
     last_deadline: Option<Instant>,
-    /// Somebody is working on `closed`.
-    is_committing: bool,
+    committing: Committing,
     /// Commits that the log has not answered yet, or that wait for space.
     in_flight: usize,
     holds: BTreeMap<TxnId, Hold>,
@@ -123,7 +146,7 @@ impl TableQueue {
                 open: None,
                 closed: VecDeque::new(),
                 last_deadline: None,
-                is_committing: false,
+                committing: Committing::Nobody,
                 in_flight: 0,
                 holds: BTreeMap::new(),
                 next_version,
@@ -288,50 +311,71 @@ impl TableQueue {
     /// the caller's client is not to wait for other groups. Never cut off half-way, so a client that leaves harms
     /// no group.
     pub fn commit_closed_here(self: &Arc<Self>) {
-        let Some((group, reason)) = self.next_closed() else { return };
-        let rest = if can_commit_here(&group) {
-            self.commit_here(group, reason);
-            self.next_closed()
-        } else {
-            Some((group, reason))
-        };
-        if let Some(rest) = rest {
-            self.state.lock().closed.push_front(rest);
-            self.spawn_committer();
+        let mut next = self.next_closed();
+        if let Next::Commit(group, reason) = next {
+            if can_commit_here(&group) {
+                self.commit_here(group, reason);
+                next = self.next_closed();
+            } else {
+                next = Next::Commit(group, reason);
+            }
         }
+        match next {
+            Next::Nothing => return,
+            Next::Wait => {}
+            Next::Commit(group, reason) => self.state.lock().put_back(group, reason),
+        }
+        self.spawn_committer();
     }
 
     fn commit_here(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.failed();
         group.exclude(&failed);
-        let built = self.build_now(&Parts::of_group(&group));
+        let built = Parts::of_group(&group).and_then(|parts| self.build_now(&parts));
         self.submit_or_fail(group, failed, reason, built);
     }
 
     /// Commits the closed groups, oldest first, until there is none. Run as a task of its own.
     async fn commit_closed(self: &Arc<Self>) {
-        while let Some((group, reason)) = self.next_closed() {
-            self.commit_group(group, reason).await;
+        loop {
+            match self.next_closed() {
+                Next::Commit(group, reason) => self.commit_group(group, reason).await,
+                Next::Wait => {
+                    tasks::sleep(COMMIT_RETRY).await;
+                    self.state.lock().committing = Committing::Somebody;
+                }
+                Next::Nothing => return,
+            }
         }
     }
 
-    /// The oldest closed group; without one the caller is no committer any more.
-    fn next_closed(&self) -> Option<(Group, CloseReason)> {
+    /// What the committer does next. If that is nothing it is no committer any more.
+    fn next_closed(&self) -> Next {
         let mut state = self.state.lock();
-        state.is_committing = false;
+        if state.committing == Committing::Waiting {
+            return Next::Wait;
+        }
+        state.committing = Committing::Nobody;
         if state.closed.is_empty() {
             // Nothing of the last one may be on its way: it has failed, or was answered already.
             close_if_free(&mut state);
         }
-        let next = state.closed.pop_front();
-        state.is_committing = next.is_some();
-        next
+        match state.closed.pop_front() {
+            Some((group, reason)) => {
+                state.committing = Committing::Somebody;
+                Next::Commit(group, reason)
+            }
+            None => Next::Nothing,
+        }
     }
 
     async fn commit_group(self: &Arc<Self>, mut group: Group, reason: CloseReason) {
         let failed = group.appends.settled().await;
         group.exclude(&failed);
-        let built = self.build(Parts::of_group(&group), group.bytes).await;
+        let built = match Parts::of_group(&group) {
+            Ok(parts) => self.build(parts, group.bytes).await,
+            Err(error) => Err(error),
+        };
         self.submit_or_fail(group, failed, reason, built);
     }
 
@@ -360,10 +404,17 @@ impl TableQueue {
     }
 
     fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
+        self.build_guarded(|schema, now_micros| parts.build(schema, now_micros))
+    }
+
+    fn build_guarded<T>(
+        &self,
+        build: impl FnOnce(Arc<TableSchema>, i64) -> Result<T, IngestError>,
+    ) -> Result<T, IngestError> {
         let schema = Arc::clone(&self.table.def().schema);
         let now_micros = self.core.clock.unix_ms() * 1000;
         // A committer that is gone would leave its table without one.
-        tasks::guarded(|| parts.build(schema, now_micros)).unwrap_or_else(|panic| {
+        tasks::guarded(|| build(schema, now_micros)).unwrap_or_else(|panic| {
             Err(IngestError::Bug(format!(
                 "building columns of table {}: {panic}",
                 self.table.def().table_ref()
@@ -373,8 +424,8 @@ impl TableQueue {
 
     /// Turns small loads into columns while their group is open, on the thread of the load that made them enough.
     fn gather(&self, gathering: Gathering) {
-        let built = self.build_now(&gathering.parts());
-        gathering.done(built);
+        let runs = self.build_guarded(|schema, now_micros| gathering.build(&schema, now_micros));
+        gathering.done(runs);
     }
 
     /// Submits what was decided under `state`, so that versions are in the log in their order. What is answered
@@ -418,6 +469,10 @@ impl TableQueue {
         if let Err(dropped) = state.refuse_if_dropped(&self.table) {
             drop(state);
             self.fail_group(group, &dropped);
+            return;
+        }
+        if state.committing == Committing::Waiting {
+            state.put_back(group, reason);
             return;
         }
         let version = state.take_version();
@@ -491,19 +546,15 @@ impl TableQueue {
             return;
         }
         tracing::warn!(table = %self.table.def().table_ref(), label = %group.label, %error, "commit waits for space");
-        let queue = Arc::clone(self);
-        self.core.tasks.spawn(async move {
-            tasks::sleep(COMMIT_RETRY).await;
-            let must_commit = {
-                let mut state = queue.state.lock();
-                state.in_flight -= 1;
-                state.closed.push_front((group, reason));
-                !std::mem::replace(&mut state.is_committing, true)
-            };
-            if must_commit {
-                queue.commit_closed().await;
-            }
-        });
+        let must_commit = {
+            let mut state = self.state.lock();
+            state.in_flight -= 1;
+            state.put_back(group, reason);
+            std::mem::replace(&mut state.committing, Committing::Waiting) == Committing::Nobody
+        };
+        if must_commit {
+            self.spawn_committer();
+        }
     }
 
     /// Those who wait are told. Rows that were acknowledged stay in the log: the next start commits them.
@@ -791,7 +842,13 @@ impl State {
 
     /// Whether no commit is on its way: none is being built, written or waits for space.
     fn is_free(&self) -> bool {
-        self.in_flight == 0 && !self.is_committing
+        self.in_flight == 0 && self.committing == Committing::Nobody
+    }
+
+    /// A group that was to be committed is to be committed later, and still before those that were opened after it.
+    fn put_back(&mut self, group: Group, reason: CloseReason) {
+        let place = self.closed.partition_point(|(other, _)| other.txn < group.txn);
+        self.closed.insert(place, (group, reason));
     }
 }
 
@@ -823,7 +880,11 @@ fn close(state: &mut State, reason: CloseReason) -> bool {
     let Some(group) = state.open.take() else { return false };
     state.last_deadline = group.deadline.filter(|_| reason == CloseReason::Interval);
     state.closed.push_back((group, reason));
-    !std::mem::replace(&mut state.is_committing, true)
+    let must_commit = state.committing == Committing::Nobody;
+    if must_commit {
+        state.committing = Committing::Somebody;
+    }
+    must_commit
 }
 
 /// Closes a group that waits for nothing but a free log if it is free now. True if the caller must see to its

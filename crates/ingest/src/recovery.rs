@@ -5,7 +5,7 @@
 //! async loads whose group has no commit record get one now. Prepared two-phase loads wait again.
 //! Everything else without a commit never happened.
 
-use crate::build::columns;
+use crate::columns::columns;
 use crate::error::IngestError;
 use crate::group::Group;
 use crate::ingest::{Ingest, IngestOptions, Prepared, SchemaHistory};

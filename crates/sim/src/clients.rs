@@ -113,6 +113,9 @@ async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
     let work = ingest.load_into_group(table, kind == Kind::Async, load, timeout);
     let answer = request(world, work).await;
     answered(world, id, kind, rows, answer);
+    if world.is_alive() {
+        world.check_order(table, &table.snapshot());
+    }
     if kind == Kind::Sync && world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;
     }
@@ -404,6 +407,7 @@ async fn create_table(world: &Rc<World>) {
 
 async fn flush(world: &Rc<World>, table: &Arc<Table>) {
     note!(world.trace, "flush", table.id().0, 0, "table {}", table.id());
+    world.check_order(table, &table.snapshot());
     if world.throw(|dice| dice.one_in(3)) {
         let ingest = Arc::clone(&world.process().ingest);
         ingest.flush_all().await;

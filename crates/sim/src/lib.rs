@@ -16,6 +16,7 @@ mod dice;
 mod lying;
 mod machine;
 pub mod model;
+pub mod order;
 mod plan;
 pub mod planted;
 mod process;

@@ -1,7 +1,9 @@
 //! What must be true: the model of all loads, against which every query and every recovery is checked.
 //!
 //! It knows the promises of a load's mode and what its client was told, and nothing of groups, logs and files.
+//! The order of rows is in [`crate::order`].
 
+use crate::order::{Order, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tributary_types::{Label, TableId, TxnId};
@@ -60,6 +62,8 @@ pub struct Load {
     overlapped: bool,
     /// Whether its label is in use cannot be told.
     pub label_unsure: bool,
+    /// Where its rows may lie among those of other loads.
+    pub place: Place,
 }
 
 /// A truncation that has no answer yet.
@@ -105,6 +109,7 @@ pub struct Model {
     wipes: BTreeMap<TableId, Wipe>,
     /// Which label an answer gave for a transaction.
     txns: BTreeMap<TxnId, Label>,
+    order: Order,
 }
 
 /// The rows that a query showed: how often each load's rows came.
@@ -141,6 +146,7 @@ impl Model {
     pub fn begin(&mut self, table: TableId, kind: Kind, rows: u64, label: Option<Label>) -> LoadId {
         self.next += 1;
         let overlapped = self.wipes.contains_key(&table);
+        let place = Place::begins(self.order.tick());
         self.loads.insert(
             self.next,
             Load {
@@ -153,6 +159,7 @@ impl Model {
                 seen: false,
                 overlapped,
                 label_unsure: false,
+                place,
             },
         );
         self.next
@@ -174,8 +181,10 @@ impl Model {
                 "transaction {txn} of load {id} has label {label} and had {known} before"
             ));
         }
+        let now = self.order.tick();
         let load = self.load(id);
         load.txn = Some(txn);
+        load.place.acknowledged(now);
         load.fate = match load.kind {
             Kind::TwoPhase => Fate::Prepared,
             _ if load.fate == Fate::Removed => Fate::Removed,
@@ -183,6 +192,9 @@ impl Model {
             Kind::Async if !load.seen => Fate::Promised,
             _ => Fate::Visible,
         };
+        if load.fate == Fate::Visible {
+            load.place.visible(now);
+        }
         Ok(())
     }
 
@@ -211,9 +223,11 @@ impl Model {
     /// A commit or abort of a prepared load is about to be sent.
     pub fn ends(&mut self, id: LoadId, commits: bool) {
         let overlapped = self.loads.get(&id).is_some_and(|load| self.wipes.contains_key(&load.table));
+        let now = self.order.tick();
         let load = self.load(id);
         load.fate = if commits { Fate::Committing } else { Fate::Aborting };
         load.overlapped = overlapped;
+        load.place = Place::begins(now);
     }
 
     /// The commit or abort was answered.
@@ -221,6 +235,7 @@ impl Model {
     /// # Errors
     /// If it failed and a query has shown the load.
     pub fn ended(&mut self, id: LoadId, done: bool) -> Checked {
+        let now = self.order.tick();
         let load = self.load(id);
         load.fate = match (load.fate, done) {
             (Fate::Committing, true) if load.overlapped => Fate::Loose,
@@ -232,6 +247,9 @@ impl Model {
             (Fate::Committing | Fate::Aborting, false) => Fate::Prepared,
             (other, _) => other,
         };
+        if load.fate == Fate::Visible {
+            load.place.visible(now);
+        }
         Ok(())
     }
 
@@ -358,9 +376,20 @@ impl Model {
         Ok(())
     }
 
+    /// Checks the order of rows as a query shows them that were published as they were committed: of a memtable.
+    /// Called when the snapshot is taken, before anything else happens.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn in_order(&mut self, table: TableId, rows: &[i64]) -> Checked {
+        self.order.check(&mut self.loads, &format!("table {table}"), rows)
+    }
+
     fn seen(&mut self, id: LoadId) -> Checked {
+        let now = self.order.tick();
         let load = self.load(id);
         load.seen = true;
+        load.place.visible(now);
         match load.fate {
             Fate::Promised => load.fate = Fate::Visible,
             Fate::Never => {
@@ -376,10 +405,12 @@ impl Model {
     /// # Errors
     /// None itself; the loads must be visible from now on.
     pub fn synced(&mut self, before: &[LoadId]) {
+        let now = self.order.tick();
         for id in before {
             let load = self.load(*id);
             if load.fate == Fate::Promised {
                 load.fate = Fate::Visible;
+                load.place.visible(now);
             }
         }
     }
@@ -428,7 +459,11 @@ impl Model {
                 (Fate::Running | Fate::Unknown, false) if load.kind != Kind::TwoPhase => Fate::Never,
                 (other, false) => other,
             };
+            let now = self.order.tick();
             let load = self.load(id);
+            if has {
+                load.place.visible(now);
+            }
             load.label_unsure |= fate == Fate::Never && load.overlapped && load.fate != Fate::Never;
             load.seen |= fate == Fate::Visible;
             load.fate = fate;

@@ -104,6 +104,16 @@ pub async fn shown(
     Ok(shown)
 }
 
+/// The rows of a snapshot's memtable in their order.
+#[must_use]
+pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
+    let ids = |batch: &RecordBatch| {
+        let ids = batch.column_by_name("id").and_then(|column| column.as_primitive_opt::<Int64Type>());
+        ids.map(|ids| ids.values().to_vec()).unwrap_or_default()
+    };
+    snapshot.memtable.iter().flat_map(|part| ids(&part.batch)).collect()
+}
+
 impl FileCache {
     fn rows(&self, path: &str, bytes: &Bytes) -> Result<Arc<Vec<i64>>, String> {
         let key = (path.to_owned(), crc32c::crc32c(bytes));

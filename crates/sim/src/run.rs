@@ -311,6 +311,7 @@ async fn check_tables(world: &World, process: &Process) {
     let tables: Vec<_> = process.tables.lock().values().cloned().collect();
     for table in tables {
         let snapshot = table.snapshot();
+        world.check_order(&table, &snapshot);
         match rows::shown(&table, &snapshot, &world.hardware.store, &world.cache).await {
             Ok(shown) => {
                 let checked = world.model.borrow_mut().recovered(table.id(), &shown);

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tributary_table::Table;
+use tributary_table::{Snapshot, Table};
 
 /// One simulation.
 pub struct World {
@@ -76,6 +76,12 @@ impl World {
         self.machine.sleep(Duration::from_micros(micros)).await;
     }
 
+    /// Checks in which order a snapshot that was taken just now has the rows of its memtable.
+    pub fn check_order(&self, table: &Table, snapshot: &Snapshot) {
+        let checked = self.model.borrow_mut().in_order(table.id(), &rows::in_memtable(snapshot));
+        self.check(checked);
+    }
+
     /// Reads a table as a query does, by its name, and checks what it shows.
     pub async fn query(&self, table: &Arc<Table>) {
         // A client that still holds the table's handle finds no name that was dropped.
@@ -84,6 +90,7 @@ impl World {
         }
         let expected = self.model.borrow().expected(table.id());
         let snapshot = table.snapshot();
+        self.check_order(table, &snapshot);
         let outcome = rows::shown(table, &snapshot, &self.hardware.store, &self.cache).await;
         if !self.is_alive() {
             return;

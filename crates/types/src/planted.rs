@@ -36,6 +36,8 @@ bugs! {
     FailedLoadNotExcluded = "failed-load-not-excluded",
     /// Loads become columns of their group before the log has them.
     GatheredBeforeLog = "gathered-before-log",
+    /// A group's rows are published in the order of arrival, also of loads that the log is given with the commit.
+    GroupOrderDiffers = "group-order-differs",
     /// Recovery passes over acknowledged async loads whose group has no commit.
     OpenGroupsDropped = "open-groups-dropped",
     /// The log is released without regard to memtables.

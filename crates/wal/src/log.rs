@@ -110,8 +110,9 @@ impl Wal {
     /// the log, nor shut it down. A submission without entries is answered when everything before it is durable.
     ///
     /// Entries that can never be written ([`WalError::TooLarge`], [`WalError::Closed`], [`WalError::Failed`])
-    /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] comes in order; later
-    /// submissions are tried anew. After an error of one submission others may succeed.
+    /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] comes in order, for everything
+    /// that was submitted before it is answered: nothing overtakes what found no space. Later submissions are tried
+    /// again. After an error of one submission others may succeed.
     pub fn submit(&self, entries: Vec<Entry>, done: Done) {
         self.offer(entries, done).hand_over();
     }

@@ -70,8 +70,20 @@ fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     let mut frame = Vec::new();
     while rest.peek().is_some() {
         fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
-        write(core, shared, &mut frame);
+        if let Err(no_space @ WalError::NoSpace { .. }) = write(core, shared, &mut frame) {
+            refuse(shared, rest.collect(), &no_space);
+            let mut pending = Vec::new();
+            shared.queue.take(&mut pending);
+            refuse(shared, pending, &no_space);
+            return;
+        }
     }
+}
+
+/// Nothing that was submitted before a refusal was answered overtakes what was refused.
+fn refuse(shared: &Shared, mut submissions: Vec<Submission>, reason: &WalError) {
+    shared.queue.settled(&submissions);
+    answer(&mut submissions, Err(reason.clone()));
 }
 
 /// Moves as many submissions into `frame` as go into one frame; at least one.
@@ -88,7 +100,7 @@ fn fill(
 }
 
 /// Makes a frame durable and tells everyone who waits for it.
-fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) {
+fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Result<(), WalError> {
     let result = match shared.queue.failure() {
         Some(failure) => Err(failure),
         None => core.write_batch(frame).inspect_err(|error| {
@@ -99,10 +111,12 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) {
     };
     shared.queue.settled(frame);
     shared.is_calm.store(frame.len() == 1, Relaxed);
+    let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
     answer(frame, result);
     if core.asks_for_spare() {
         shared.keeper.prepare();
     }
+    outcome
 }
 
 fn answer(frame: &mut Vec<Submission>, result: Result<Vec<Appended>, WalError>) {

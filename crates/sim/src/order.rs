@@ -1,0 +1,201 @@
+//! In which order the rows of a table must be.
+//!
+//! Rows lie in the order of the commits that made them visible, and within a commit in the order of the log. A client
+//! can rely on less, because it does not know the log, and that is what is checked:
+//!
+//! - rows of a load lie together, in the order in which they were sent;
+//! - two loads that were once seen in one order are in that order in every later query and after every recovery,
+//!   and what is seen first later lies behind what was seen before;
+//! - a load that began when another was visible lies behind that one;
+//! - a load that began when an async load was acknowledged lies behind that one, if it goes through a group too.
+
+use crate::model::{Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
+use std::collections::BTreeMap;
+
+/// What is known of a load's place among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// When it was sent; for a two-phase load, its commit.
+    begun: u64,
+    acknowledged: Option<u64>,
+    visible: Option<u64>,
+    /// Its rank among the loads whose order was seen.
+    rank: Option<u64>,
+}
+
+impl Place {
+    #[must_use]
+    pub fn begins(now: u64) -> Self {
+        Self { begun: now, ..Self::default() }
+    }
+
+    pub fn acknowledged(&mut self, now: u64) {
+        self.acknowledged.get_or_insert(now);
+    }
+
+    /// Every later query shows it.
+    pub fn visible(&mut self, now: u64) {
+        self.visible.get_or_insert(now);
+    }
+}
+
+/// The order of events, and of the loads that were seen.
+#[derive(Debug, Default)]
+pub struct Order {
+    now: u64,
+    last_rank: u64,
+}
+
+impl Order {
+    /// A later moment than any before.
+    pub fn tick(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    /// Checks rows of one table in the order in which they lie.
+    ///
+    /// # Errors
+    /// The promise that they break.
+    pub fn check(
+        &mut self,
+        loads: &mut BTreeMap<LoadId, Load>,
+        where_: &str,
+        rows: &[i64],
+    ) -> Result<(), Violation> {
+        let order = loads_of(rows, where_)?;
+        if let Some(stranger) = order.iter().find(|id| !loads.contains_key(id)) {
+            return Err(Violation(format!("{where_} has rows of load {stranger}, which nobody sent")));
+        }
+        self.check_ranks(loads, where_, &order)?;
+        check_times(loads, where_, &order)
+    }
+
+    fn check_ranks(
+        &mut self,
+        loads: &mut BTreeMap<LoadId, Load>,
+        where_: &str,
+        order: &[LoadId],
+    ) -> Result<(), Violation> {
+        let mut before: Option<(LoadId, u64)> = None;
+        for id in order {
+            let place = &mut loads.get_mut(id).expect("strangers were looked for").place;
+            let rank = *place.rank.get_or_insert_with(|| {
+                self.last_rank += 1;
+                self.last_rank
+            });
+            if let Some((other, _)) = before.filter(|(_, other)| *other > rank) {
+                return Err(Violation(format!(
+                    "{where_} has load {id} behind load {other}, but it was seen before it"
+                )));
+            }
+            before = Some((*id, rank));
+        }
+        Ok(())
+    }
+}
+
+/// The loads in the order of their rows.
+fn loads_of(rows: &[i64], where_: &str) -> Result<Vec<LoadId>, Violation> {
+    let load_of = |row: i64| (row / ROWS_PER_LOAD) as LoadId;
+    let mut order: Vec<LoadId> = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| rows[before]);
+        if before == Some(row - 1) && order.last() == Some(&load_of(*row)) {
+            continue;
+        }
+        if row % ROWS_PER_LOAD != 0 {
+            return Err(Violation(format!(
+                "{where_} has row {row} behind {before:?}, not behind the row before it"
+            )));
+        }
+        order.push(load_of(*row));
+    }
+    Ok(order)
+}
+
+/// No load may lie before one that was there when it began.
+fn check_times(loads: &BTreeMap<LoadId, Load>, where_: &str, order: &[LoadId]) -> Result<(), Violation> {
+    // Of the loads behind: when the first became visible, when the first async one was acknowledged.
+    let (mut visible, mut acknowledged) = (None, None);
+    for id in order.iter().rev() {
+        let load = &loads[id];
+        let in_group = matches!(load.kind, Kind::Async | Kind::Sync);
+        let earlier = [visible, acknowledged.filter(|_| in_group)].into_iter().flatten().min();
+        if let Some((_, other)) = earlier.filter(|(at, _)| *at < load.place.begun) {
+            return Err(Violation(format!(
+                "{where_} has load {id} before load {other}, which was there when it began: {load:?}, {:?}",
+                loads[&other]
+            )));
+        }
+        let first = |a: Option<(u64, LoadId)>, b: Option<u64>| match (a, b.map(|at| (at, *id))) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        visible = first(visible, load.place.visible);
+        acknowledged = first(acknowledged, load.place.acknowledged.filter(|_| load.kind == Kind::Async));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use tributary_types::{Label, TableId, TxnId};
+
+    const TABLE: TableId = TableId(1);
+
+    fn sent(model: &mut Model, kind: Kind) -> LoadId {
+        model.begin(TABLE, kind, 2, None)
+    }
+
+    fn answered(model: &mut Model, id: LoadId) {
+        model.acknowledged(id, TxnId(id), &Label::of_group(u128::from(id))).unwrap();
+    }
+
+    fn rows(loads: &[LoadId]) -> Vec<i64> {
+        loads.iter().flat_map(|id| [0, 1].map(|row| *id as i64 * ROWS_PER_LOAD + row)).collect()
+    }
+
+    #[test]
+    fn what_was_seen_in_one_order_is_never_seen_in_another() {
+        let mut model = Model::default();
+        let [a, b, c] = [Kind::Sync, Kind::Sync, Kind::Off].map(|kind| sent(&mut model, kind));
+        model.in_order(TABLE, &rows(&[b, a])).unwrap();
+        model.in_order(TABLE, &rows(&[b, a, c])).unwrap();
+        model.in_order(TABLE, &rows(&[b, c])).unwrap();
+        assert!(model.in_order(TABLE, &rows(&[a, b])).is_err());
+        let d = sent(&mut model, Kind::Off);
+        assert!(model.in_order(TABLE, &rows(&[b, d, c])).is_err(), "what is new lies behind what was seen");
+    }
+
+    #[test]
+    fn a_load_lies_behind_those_that_were_there_when_it_began() {
+        let mut model = Model::default();
+        let first = sent(&mut model, Kind::Async);
+        answered(&mut model, first);
+        let own = sent(&mut model, Kind::Off);
+        model.in_order(TABLE, &rows(&[own, first])).expect("acknowledged is not visible");
+        let mut model = Model::default();
+        let first = sent(&mut model, Kind::Async);
+        answered(&mut model, first);
+        let sync = sent(&mut model, Kind::Sync);
+        assert!(model.in_order(TABLE, &rows(&[sync, first])).is_err(), "both go through groups");
+        let mut model = Model::default();
+        let first = sent(&mut model, Kind::Off);
+        answered(&mut model, first);
+        let second = sent(&mut model, Kind::Off);
+        assert!(model.in_order(TABLE, &rows(&[second, first])).is_err());
+    }
+
+    #[test]
+    fn rows_of_a_load_lie_together_as_they_were_sent() {
+        let mut model = Model::default();
+        let [a, b] = [Kind::Sync, Kind::Sync].map(|kind| sent(&mut model, kind));
+        let mixed = [rows(&[a])[0], rows(&[b])[0], rows(&[a])[1], rows(&[b])[1]];
+        assert!(model.in_order(TABLE, &mixed).is_err());
+        let turned: Vec<i64> = rows(&[a]).into_iter().rev().collect();
+        assert!(model.in_order(TABLE, &turned).is_err());
+    }
+}

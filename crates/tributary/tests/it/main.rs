@@ -24,6 +24,7 @@ mod lifecycle;
 mod manual_insert;
 mod manual_stream_load;
 mod node;
+mod old_data;
 mod python;
 mod stream_load;
 mod support;

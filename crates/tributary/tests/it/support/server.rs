@@ -44,11 +44,21 @@ impl Server {
 
     /// Starts a server with settings as `TRIBUTARY_*` variables have them: `("flush_age_ms", "1000")`.
     pub fn with_settings(settings: &[(&str, &str)]) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::in_directory(tempfile::tempdir().expect("a temporary directory"), settings)
+    }
+
+    fn in_directory(directory: TempDir, settings: &[(&str, &str)]) -> Self {
         let settings: Vec<(String, String)> =
             settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let process = Process::start(command(&directory.path().join("data")), &settings);
         Self { process, settings, directory }
+    }
+
+    /// Starts a server with settings on the directory `data` that `write` puts into the directory it is given.
+    pub fn on(settings: &[(&str, &str)], write: impl FnOnce(&Path)) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        write(directory.path());
+        Self::in_directory(directory, settings)
     }
 
     /// Starts a server in a shell that allows it so many open files, until it asks for more.

@@ -2,26 +2,17 @@
 
 use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
+use crate::location::CatalogLocation;
 use crate::sqlite::SqliteStore;
 use crate::state::State;
-use crate::store::{Garbage, NodeIdentity, Store};
+use crate::store::{Applied, Garbage, NodeIdentity, Operation, Store};
 use crate::transactions::TxnRecord;
 use crate::users::{FIRST_USERS, PasswordHash, User};
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-use tributary_types::{DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId};
+use tributary_types::{DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId, host};
 
-/// Names of databases that the server makes itself.
-const RESERVED_DATABASES: [&str; 3] = ["information_schema", "mysql", "__internal_schema"];
 const NODE_ID: &str = "node_id";
 const NODE_CREATED: &str = "node_created_at_ms";
-
-/// Whether a database of that name, in any case, belongs to the server.
-#[must_use]
-pub fn is_reserved_database(name: &str) -> bool {
-    RESERVED_DATABASES.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
-}
 
 /// What exists. Lookups take no lock and do not wait; a change is durable and shown by every later
 /// lookup when its method returns. A change that has begun goes on to its end even if the caller
@@ -35,30 +26,32 @@ pub struct Catalog {
 type Result<T> = std::result::Result<T, CatalogError>;
 
 impl Catalog {
-    /// Opens `<storage_root>/catalog.db`, which is created if there is none. The first start makes
-    /// the node's identity and the users `root` and `admin` without passwords.
+    /// Opens the catalog, which is created if there is none. The first start makes the node's identity and the users
+    /// `root` and `admin` without passwords.
     ///
     /// # Errors
-    /// [`CatalogError::NewerFormat`], [`CatalogError::Corrupt`], or the file cannot be used.
-    pub async fn open(storage_root: &Path) -> Result<Self> {
-        let store = SqliteStore::open(&storage_root.join("catalog.db")).await?;
-        Self::with_store(Box::new(store)).await
+    /// [`CatalogError::NewerFormat`], [`CatalogError::Damaged`], [`CatalogError::Corrupt`], or
+    /// [`CatalogError::Store`] if it cannot be used.
+    pub async fn open(location: &CatalogLocation) -> Result<Self> {
+        match location {
+            CatalogLocation::Sqlite(file) => Self::with_store(Box::new(SqliteStore::open(file).await?)).await,
+        }
     }
 
-    async fn with_store(store: Box<dyn Store>) -> Result<Self> {
+    /// Opens a catalog that `store` keeps.
+    pub(crate) async fn with_store(store: Box<dyn Store>) -> Result<Self> {
+        let mut state = State::new(store.load().await?);
         if store.meta_get(NODE_ID).await?.is_none() {
-            let user = |name: &&str| User { name: (*name).into(), host: "%".into(), password_hash: None };
-            store.insert_users(&FIRST_USERS.iter().map(user).collect::<Vec<_>>()).await?;
+            state = with_first_users(&*store, state).await?;
         }
         let new_id = uuid::Uuid::new_v4().simple().to_string();
         let node_id = store.meta_init(NODE_ID, &new_id).await?;
-        let created = store.meta_init(NODE_CREATED, &now_ms().to_string()).await?;
+        let created = store.meta_init(NODE_CREATED, &host::unix_ms().to_string()).await?;
         let created_at_ms =
             created.parse().map_err(|error: std::num::ParseIntError| CatalogError::Corrupt {
                 what: format!("the value '{created}' of {NODE_CREATED}"),
                 reason: error.to_string(),
             })?;
-        let state = State::new(store.load().await?);
         let node = NodeIdentity { node_id, created_at_ms };
         Ok(Self { shared: Arc::new(Shared::new(store, state)), node })
     }
@@ -76,7 +69,7 @@ impl Catalog {
     /// A value that someone keeps here.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn meta_get(&self, key: &str) -> Result<Option<String>> {
         self.shared.store.meta_get(key).await
     }
@@ -84,7 +77,7 @@ impl Catalog {
     /// Keeps a value. Durable on return.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn meta_set(&self, key: &str, value: &str) -> Result<()> {
         self.shared.store.meta_set(key, value).await
     }
@@ -106,12 +99,7 @@ impl Catalog {
     /// The tables of a database in order of their names; none if there is no such database.
     #[must_use]
     pub fn tables(&self, db: &str) -> Vec<Arc<TableDef>> {
-        let state = self.shared.state.load();
-        state
-            .databases
-            .get(db)
-            .map(|database| database.tables.values().cloned().collect())
-            .unwrap_or_default()
+        self.shared.state.load().tables_of(db)
     }
 
     /// The tables of all databases, in no order.
@@ -141,7 +129,7 @@ impl Catalog {
     /// Creates a database.
     ///
     /// # Errors
-    /// [`CatalogError::DatabaseExists`] (for reserved names too), or the store failed.
+    /// [`CatalogError::DatabaseExists`] (for reserved names too), or [`CatalogError::Store`].
     pub async fn create_database(&self, name: &str) -> Result<DbId> {
         uncancelled(Arc::clone(&self.shared).create_database(name.to_owned())).await
     }
@@ -149,7 +137,7 @@ impl Catalog {
     /// Drops a database with its tables, which are returned. Their locations are garbage then.
     ///
     /// # Errors
-    /// [`CatalogError::NoDatabaseToDrop`], [`CatalogError::ReservedDatabase`], or the store failed.
+    /// [`CatalogError::NoDatabaseToDrop`], [`CatalogError::ReservedDatabase`], or [`CatalogError::Store`].
     pub async fn drop_database(&self, name: &str) -> Result<Vec<Arc<TableDef>>> {
         uncancelled(Arc::clone(&self.shared).drop_database(name.to_owned())).await
     }
@@ -157,7 +145,7 @@ impl Catalog {
     /// An id for a new table. It is never given again, whether a table is made with it or not.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn next_table_id(&self) -> Result<TableId> {
         self.shared.store.next_table_id().await
     }
@@ -166,7 +154,7 @@ impl Catalog {
     /// garbage until [`Catalog::create_table`] succeeds.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn announce_location(&self, location: &str, table_id: TableId) -> Result<()> {
         self.shared.store.insert_garbage(&Garbage { location: location.to_owned(), table_id }).await
     }
@@ -175,8 +163,8 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::UnknownDatabase`] (also if it was dropped and made again since the definition
-    /// was made), [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`], or the store
-    /// failed.
+    /// was made), [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`], or
+    /// [`CatalogError::Store`].
     pub async fn create_table(&self, def: TableDef) -> Result<Arc<TableDef>> {
         uncancelled(Arc::clone(&self.shared).create_table(def)).await
     }
@@ -185,7 +173,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::UnknownDatabase`], [`CatalogError::UnknownTable`],
-    /// [`CatalogError::ReservedDatabase`], or the store failed.
+    /// [`CatalogError::ReservedDatabase`], or [`CatalogError::Store`].
     pub async fn drop_table(&self, name: &TableRef) -> Result<Arc<TableDef>> {
         uncancelled(Arc::clone(&self.shared).drop_table(name.clone())).await
     }
@@ -195,8 +183,8 @@ impl Catalog {
     ///
     /// # Errors
     /// [`CatalogError::TableChanged`] if `expected` is not the present definition,
-    /// [`CatalogError::UnknownTable`], [`CatalogError::TableExists`] for a taken new name, or the
-    /// store failed.
+    /// [`CatalogError::UnknownTable`], [`CatalogError::TableExists`] for a taken new name, or
+    /// [`CatalogError::Store`].
     pub async fn replace_table_def(&self, expected: &TableDef, new: TableDef) -> Result<Arc<TableDef>> {
         uncancelled(Arc::clone(&self.shared).replace_table_def(expected.clone(), new)).await
     }
@@ -204,7 +192,7 @@ impl Catalog {
     /// Locations whose files can be deleted.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn list_garbage(&self) -> Result<Vec<Garbage>> {
         self.shared.store.list_garbage().await
     }
@@ -212,7 +200,7 @@ impl Catalog {
     /// Forgets locations whose files have been deleted.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn clear_garbage(&self, locations: &[String]) -> Result<()> {
         self.shared.store.delete_garbage(locations).await
     }
@@ -237,16 +225,16 @@ impl Catalog {
     /// Creates a user.
     ///
     /// # Errors
-    /// [`CatalogError::UserExists`], or the store failed.
+    /// [`CatalogError::UserExists`], or [`CatalogError::Store`].
     pub async fn create_user(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
-        uncancelled(Arc::clone(&self.shared).create_user(name.to_owned(), host.to_owned(), password_hash))
-            .await
+        let user = User { name: name.to_owned(), host: host.to_owned(), password_hash };
+        uncancelled(Arc::clone(&self.shared).create_user(user)).await
     }
 
     /// Sets a user's password; `host` is the user's own, not a connection's.
     ///
     /// # Errors
-    /// [`CatalogError::UnknownUser`], or the store failed.
+    /// [`CatalogError::UnknownUser`], or [`CatalogError::Store`].
     pub async fn set_password(&self, name: &str, host: &str, password_hash: PasswordHash) -> Result<()> {
         uncancelled(Arc::clone(&self.shared).set_password(name.to_owned(), host.to_owned(), password_hash))
             .await
@@ -255,64 +243,77 @@ impl Catalog {
     /// Drops a user; its open sessions stay.
     ///
     /// # Errors
-    /// [`CatalogError::UnknownUser`], [`CatalogError::ProtectedUser`], or the store failed.
+    /// [`CatalogError::UnknownUser`], [`CatalogError::ProtectedUser`], or [`CatalogError::Store`].
     pub async fn drop_user(&self, name: &str, host: &str) -> Result<()> {
         uncancelled(Arc::clone(&self.shared).drop_user(name.to_owned(), host.to_owned())).await
     }
 
     // ---- finished transactions ----
 
-    /// Keeps transactions, in one write. A record replaces an earlier one of its transaction.
+    /// Keeps transactions of this node, in one write. A record replaces an earlier one of its transaction.
     ///
     /// # Errors
-    /// The store failed; then none is kept.
+    /// [`CatalogError::Store`]; then none is kept.
     pub async fn record_transactions(&self, records: &[TxnRecord]) -> Result<()> {
         if records.is_empty() {
             return Ok(());
         }
-        self.shared.store.put_transactions(records).await
+        self.shared.store.put_transactions(&self.node.node_id, records).await
     }
 
-    /// The transactions that keep their labels used.
+    /// The transactions of this node that keep their labels used.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn kept_transactions(&self) -> Result<Vec<TxnRecord>> {
-        self.shared.store.kept_transactions().await
+        self.shared.store.kept_transactions(&self.node.node_id).await
     }
 
-    /// # Errors
-    /// The store failed.
-    pub async fn transaction_by_id(&self, txn: TxnId) -> Result<Option<TxnRecord>> {
-        self.shared.store.transaction_by_id(txn).await
-    }
-
-    /// The transaction that has the label: one that is not aborted if there is, else the last.
+    /// A transaction of this node.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
+    pub async fn transaction_by_id(&self, txn: TxnId) -> Result<Option<TxnRecord>> {
+        self.shared.store.transaction_by_id(&self.node.node_id, txn).await
+    }
+
+    /// The transaction, of any node, that has the label: one that is not aborted if there is, else the last.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`].
     pub async fn transaction_by_label(&self, db: DbId, label: &Label) -> Result<Option<TxnRecord>> {
         self.shared.store.transaction_by_label(db, label).await
     }
 
-    /// The newest transactions of a database, newest first.
+    /// The newest transactions of a database, of all nodes, newest first.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn recent_transactions(&self, db: DbId, limit: u32) -> Result<Vec<TxnRecord>> {
         self.shared.store.recent_transactions(db, limit).await
     }
 
-    /// Forgets transactions that finished before the time (ms since 1970), and of the others the
+    /// Forgets transactions of this node that finished before the time (ms since 1970), and of the others the
     /// oldest above `keep_max`. The result is how many were forgotten.
     ///
     /// # Errors
-    /// The store failed.
+    /// [`CatalogError::Store`].
     pub async fn purge_transactions(&self, finished_before_ms: i64, keep_max: u64) -> Result<u64> {
-        self.shared.store.purge_transactions(finished_before_ms, keep_max).await
+        self.shared.store.purge_transactions(&self.node.node_id, finished_before_ms, keep_max).await
     }
 }
 
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+/// Creates the users that exist from the first start on, unless another node of the same catalog already did.
+async fn with_first_users(store: &dyn Store, mut state: State) -> Result<State> {
+    for name in FIRST_USERS {
+        let user = User { name: name.into(), host: "%".into(), password_hash: None };
+        while state.user(&user.name, &user.host).is_none() {
+            let operation = Operation::CreateUser(user.clone());
+            match store.apply(state.revision, &operation).await? {
+                Applied::Made => state.apply(operation),
+                Applied::Stale => state = State::new(store.load().await?),
+            }
+        }
+    }
+    Ok(state)
 }

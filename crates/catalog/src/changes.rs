@@ -1,14 +1,18 @@
 //! Changes: each is checked against what is shown, made durable, then shown, one after the other.
+//!
+//! Another node may change what the store has: then the store refuses a change that was checked against an earlier
+//! revision, everything is loaded again, and the change is checked again. What a check refuses is refused only if
+//! nobody has changed anything meanwhile.
 
-use crate::catalog::is_reserved_database;
 use crate::error::CatalogError;
-use crate::state::State;
-use crate::store::Store;
+use crate::names::is_reserved_database;
+use crate::state::{Database, State};
+use crate::store::{Applied, Operation, Store};
 use crate::users::{PROTECTED_USER, PasswordHash, User};
 use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::Arc;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 use tributary_types::{DbId, TableDef, TableRef};
 
 type Result<T> = std::result::Result<T, CatalogError>;
@@ -44,61 +48,88 @@ impl Shared {
         self.store.close().await;
     }
 
-    pub(crate) async fn create_database(self: Arc<Self>, name: String) -> Result<DbId> {
-        let change = self.begin().await;
-        if is_reserved_database(&name) || change.state.databases.contains_key(&name) {
-            return Err(CatalogError::DatabaseExists(name));
+    /// Makes the change that `check` finds right for what is shown; its other result is the answer.
+    async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
+        let _changing = self.changing.lock().await;
+        loop {
+            let shown = self.state.load_full();
+            let (operation, answer) = match check(&shown) {
+                Ok(checked) => checked,
+                Err(refusal) if self.store.revision().await? == shown.revision => return Err(refusal),
+                Err(_) => {
+                    self.reload(&shown).await?;
+                    continue;
+                }
+            };
+            match self.store.apply(shown.revision, &operation).await? {
+                Applied::Made => {
+                    let mut state = State::clone(&shown);
+                    state.apply(operation);
+                    self.state.store(Arc::new(state));
+                    return Ok(answer);
+                }
+                Applied::Stale => self.reload(&shown).await?,
+            }
         }
-        let id = self.store.insert_database(&name).await?;
-        change.publish(|state| state.put_database(id, name));
-        Ok(id)
+    }
+
+    /// Shows what the store has now.
+    async fn reload(&self, stale: &State) -> Result<()> {
+        let state = State::new(self.store.load().await?);
+        if state.revision == stale.revision {
+            // To try again would be to try for ever.
+            return Err(CatalogError::Corrupt {
+                what: format!("revision {}", state.revision.0),
+                reason: "the store refuses changes of it".to_owned(),
+            });
+        }
+        self.state.store(Arc::new(state));
+        Ok(())
+    }
+
+    pub(crate) async fn create_database(self: Arc<Self>, name: String) -> Result<DbId> {
+        self.change(|state| {
+            if is_reserved_database(&name) || state.databases.contains_key(&name) {
+                return Err(CatalogError::DatabaseExists(name.clone()));
+            }
+            let id = state.next_db_id;
+            Ok((Operation::CreateDatabase { id, name: name.clone() }, id))
+        })
+        .await
     }
 
     pub(crate) async fn drop_database(self: Arc<Self>, name: String) -> Result<Vec<Arc<TableDef>>> {
-        let change = self.begin().await;
-        if is_reserved_database(&name) {
-            return Err(CatalogError::ReservedDatabase(name));
-        }
-        let Some(database) = change.state.databases.get(&name) else {
-            return Err(CatalogError::NoDatabaseToDrop(name));
-        };
-        self.store.delete_database(database.id).await?;
-        Ok(change.publish(|state| state.remove_database(&name)))
+        self.change(|state| {
+            refuse_reserved(&name)?;
+            let database = state.databases.get(&name);
+            let id = database.ok_or_else(|| CatalogError::NoDatabaseToDrop(name.clone()))?.id;
+            Ok((Operation::DropDatabase { id, name: name.clone() }, state.tables_of(&name)))
+        })
+        .await
     }
 
     pub(crate) async fn create_table(self: Arc<Self>, def: TableDef) -> Result<Arc<TableDef>> {
-        let change = self.begin().await;
-        if is_reserved_database(&def.db) {
-            return Err(CatalogError::ReservedDatabase(def.db));
-        }
-        match change.state.databases.get(&def.db) {
-            Some(database) if database.id == def.db_id => {
-                if database.tables.contains_key(&def.name) {
-                    return Err(CatalogError::TableExists(def.name));
-                }
-            }
-            _ => return Err(CatalogError::UnknownDatabase(def.db)),
-        }
-        self.store.insert_table(&def).await?;
         let def = Arc::new(def);
-        change.publish(|state| state.put_table(Arc::clone(&def)));
-        Ok(def)
+        self.change(|state| {
+            refuse_reserved(&def.db)?;
+            match state.databases.get(&def.db) {
+                Some(database) if database.id == def.db_id => refuse_taken(database, &def.name)?,
+                _ => return Err(CatalogError::UnknownDatabase(def.db.clone())),
+            }
+            Ok((Operation::CreateTable(Arc::clone(&def)), Arc::clone(&def)))
+        })
+        .await
     }
 
     pub(crate) async fn drop_table(self: Arc<Self>, name: TableRef) -> Result<Arc<TableDef>> {
-        let change = self.begin().await;
-        if is_reserved_database(&name.db) {
-            return Err(CatalogError::ReservedDatabase(name.db));
-        }
-        let Some(database) = change.state.databases.get(&name.db) else {
-            return Err(CatalogError::UnknownDatabase(name.db));
-        };
-        let Some(def) = database.tables.get(&name.table).cloned() else {
-            return Err(unknown_table(name));
-        };
-        self.store.delete_table(def.id).await?;
-        change.publish(|state| state.remove_table(&def));
-        Ok(def)
+        self.change(|state| {
+            refuse_reserved(&name.db)?;
+            let database = state.databases.get(&name.db);
+            let database = database.ok_or_else(|| CatalogError::UnknownDatabase(name.db.clone()))?;
+            let def = database.tables.get(&name.table).ok_or_else(|| unknown_table(&name))?;
+            Ok((Operation::DropTable(Arc::clone(def)), Arc::clone(def)))
+        })
+        .await
     }
 
     pub(crate) async fn replace_table_def(
@@ -106,99 +137,80 @@ impl Shared {
         expected: TableDef,
         new: TableDef,
     ) -> Result<Arc<TableDef>> {
-        let change = self.begin().await;
-        let name = expected.table_ref();
-        let Some(present) = change.state.tables.get(&expected.id) else {
-            return Err(unknown_table(name));
-        };
-        let is_same_table = (new.id, new.db_id, &new.db) == (present.id, present.db_id, &present.db);
-        if **present != expected || !is_same_table {
-            return Err(CatalogError::TableChanged { db: name.db, table: name.table });
-        }
-        let is_taken = change
-            .state
-            .databases
-            .get(&new.db)
-            .is_some_and(|database| database.tables.contains_key(&new.name));
-        if new.name != present.name && is_taken {
-            return Err(CatalogError::TableExists(new.name));
-        }
-        self.store.update_table(&new).await?;
         let new = Arc::new(new);
-        change.publish(|state| state.put_table(Arc::clone(&new)));
-        Ok(new)
+        self.change(|state| {
+            let name = expected.table_ref();
+            let present = state.tables.get(&expected.id).ok_or_else(|| unknown_table(&name))?;
+            let is_same_table = (new.id, new.db_id, &new.db) == (present.id, present.db_id, &present.db);
+            if **present != expected || !is_same_table {
+                return Err(CatalogError::TableChanged { db: name.db, table: name.table });
+            }
+            if new.name != present.name
+                && let Some(database) = state.databases.get(&new.db)
+            {
+                refuse_taken(database, &new.name)?;
+            }
+            Ok((Operation::ReplaceTable(Arc::clone(&new)), Arc::clone(&new)))
+        })
+        .await
     }
 
-    pub(crate) async fn create_user(
-        self: Arc<Self>,
-        name: String,
-        host: String,
-        password_hash: PasswordHash,
-    ) -> Result<()> {
-        let change = self.begin().await;
-        if change.state.user(&name, &host).is_some() {
-            return Err(CatalogError::UserExists { name, host });
-        }
-        let user = User { name, host, password_hash };
-        self.store.insert_users(std::slice::from_ref(&user)).await?;
-        change.publish(|state| state.users.push(Arc::new(user)));
-        Ok(())
+    pub(crate) async fn create_user(self: Arc<Self>, user: User) -> Result<()> {
+        self.change(|state| {
+            if state.user(&user.name, &user.host).is_some() {
+                return Err(CatalogError::UserExists { name: user.name.clone(), host: user.host.clone() });
+            }
+            Ok((Operation::CreateUser(user.clone()), ()))
+        })
+        .await
     }
 
     pub(crate) async fn set_password(
         self: Arc<Self>,
         name: String,
         host: String,
-        password_hash: PasswordHash,
+        hash: PasswordHash,
     ) -> Result<()> {
-        let change = self.begin().await;
-        let index = change.user(&name, &host)?;
-        self.store.update_password(&name, &host, password_hash).await?;
-        change.publish(|state| Arc::make_mut(&mut state.users[index]).password_hash = password_hash);
-        Ok(())
+        self.change(|state| {
+            refuse_unknown_user(state, &name, &host)?;
+            Ok((Operation::SetPassword { name: name.clone(), host: host.clone(), hash }, ()))
+        })
+        .await
     }
 
     pub(crate) async fn drop_user(self: Arc<Self>, name: String, host: String) -> Result<()> {
-        let change = self.begin().await;
-        let index = change.user(&name, &host)?;
-        if name == PROTECTED_USER {
-            return Err(CatalogError::ProtectedUser(name));
-        }
-        self.store.delete_user(&name, &host).await?;
-        change.publish(|state| state.users.remove(index));
-        Ok(())
-    }
-
-    async fn begin(&self) -> Change<'_> {
-        let guard = self.changing.lock().await;
-        Change { state: self.state.load_full(), shown: &self.state, _guard: guard }
+        self.change(|state| {
+            refuse_unknown_user(state, &name, &host)?;
+            if name == PROTECTED_USER {
+                return Err(CatalogError::ProtectedUser(name.clone()));
+            }
+            Ok((Operation::DropUser { name: name.clone(), host: host.clone() }, ()))
+        })
+        .await
     }
 }
 
-/// A change that is being made: no other is until it is dropped.
-struct Change<'c> {
-    state: Arc<State>,
-    shown: &'c ArcSwap<State>,
-    _guard: MutexGuard<'c, ()>,
+fn refuse_reserved(database: &str) -> Result<()> {
+    if is_reserved_database(database) {
+        return Err(CatalogError::ReservedDatabase(database.to_owned()));
+    }
+    Ok(())
 }
 
-impl Change<'_> {
-    /// The user's place, or the error that there is none.
-    fn user(&self, name: &str, host: &str) -> Result<usize> {
-        self.state
-            .user(name, host)
-            .ok_or_else(|| CatalogError::UnknownUser { name: name.into(), host: host.into() })
+fn refuse_taken(database: &Database, table: &str) -> Result<()> {
+    if database.tables.contains_key(table) {
+        return Err(CatalogError::TableExists(table.to_owned()));
     }
+    Ok(())
+}
 
-    /// Shows what the store has already.
-    fn publish<T>(self, apply: impl FnOnce(&mut State) -> T) -> T {
-        let mut state = State::clone(&self.state);
-        let result = apply(&mut state);
-        self.shown.store(Arc::new(state));
-        result
+fn refuse_unknown_user(state: &State, name: &str, host: &str) -> Result<()> {
+    match state.user(name, host) {
+        Some(_) => Ok(()),
+        None => Err(CatalogError::UnknownUser { name: name.to_owned(), host: host.to_owned() }),
     }
 }
 
-fn unknown_table(name: TableRef) -> CatalogError {
-    CatalogError::UnknownTable { db: name.db, table: name.table }
+fn unknown_table(name: &TableRef) -> CatalogError {
+    CatalogError::UnknownTable { db: name.db.clone(), table: name.table.clone() }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Catalog`] answers names from memory, without waiting, and changes them durably: a change is in
 //! the store (SQLite, `catalog.db`, synchronous) before any lookup shows it. Changes are made one
-//! after the other. Rows, files and running transactions are not its business; it knows only where
+//! after the other, each against the revision it was checked against. Rows, files and running transactions are not its business; it knows only where
 //! a dropped table's files are, until someone has deleted them.
 //!
 //! All SQL is in one module behind a trait, so that another database can take SQLite's place.
@@ -12,7 +12,10 @@
 
 mod catalog;
 mod changes;
+mod definition;
 mod error;
+mod location;
+mod names;
 mod sqlite;
 mod state;
 mod store;
@@ -22,8 +25,10 @@ mod users;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, is_reserved_database};
+pub use catalog::Catalog;
 pub use error::CatalogError;
+pub use location::CatalogLocation;
+pub use names::is_reserved_database;
 pub use store::{Garbage, NodeIdentity};
 pub use transactions::{TxnKind, TxnRecord, TxnStatus};
 pub use users::{PasswordHash, User};

@@ -1,29 +1,28 @@
 //! The catalog in SQLite: the only module that knows SQL.
 //!
 //! One connection, write-ahead journal, `synchronous = FULL`: a commit is on disk when it returns.
-//! Definitions are kept as JSON, in the form that serde gives them in `tributary-types`; fields that
-//! are looked for have columns of their own.
+//! Definitions are kept as text ([`crate::definition`]); fields that are looked for have columns of their own.
 
 mod change;
+mod load;
 mod migrations;
+mod operations;
 #[cfg(test)]
 mod tests;
 mod transactions;
 
 use crate::error::CatalogError;
-use crate::store::{Garbage, Loaded, Store, Stored};
+use crate::store::{Applied, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
-use crate::users::{PasswordHash, User};
 use async_trait::async_trait;
 use change::Change;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
-    SqliteSynchronous,
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
 };
 use sqlx::{Row, query, query_scalar};
 use std::path::Path;
 use std::time::Duration;
-use tributary_types::{DbId, Label, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{DbId, Label, TableId, TxnId};
 
 /// How long to wait for another process (a backup tool) that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,16 +104,23 @@ fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error> {
 #[async_trait]
 impl Store for SqliteStore {
     async fn load(&self) -> Stored<Loaded> {
-        Ok(Loaded {
-            databases: self.load_databases().await.map_err(failed_to("read databases"))?,
-            tables: self.load_tables().await?,
-            schemas: self.load_schemas().await?,
-            users: self.load_users().await.map_err(failed_to("read users"))?,
-        })
+        load::all(&self.pool).await
     }
 
     async fn close(&self) {
         self.pool.close().await;
+    }
+
+    async fn revision(&self) -> Stored<Revision> {
+        let number: i64 = query_scalar("SELECT number FROM revision")
+            .fetch_one(&self.pool)
+            .await
+            .map_err(failed_to("read its revision"))?;
+        Ok(Revision(number as u64))
+    }
+
+    async fn apply(&self, at: Revision, operation: &Operation) -> Stored<Applied> {
+        operations::apply(&self.pool, at, operation).await.map_err(failed_to(operation.action()))
     }
 
     async fn meta_init(&self, key: &str, value: &str) -> Stored<String> {
@@ -145,39 +151,12 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    async fn insert_database(&self, name: &str) -> Stored<DbId> {
-        let id: i64 = query_scalar("INSERT INTO databases (name) VALUES (?) RETURNING id")
-            .bind(name)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed_to("create a database"))?;
-        Ok(DbId(id as u64))
-    }
-
-    async fn delete_database(&self, id: DbId) -> Stored<()> {
-        self.delete_database_rows(id).await.map_err(failed_to("drop a database"))
-    }
-
     async fn next_table_id(&self) -> Stored<TableId> {
         let id: i64 = query_scalar("UPDATE next_table_id SET id = id + 1 RETURNING id - 1")
             .fetch_one(&self.pool)
             .await
             .map_err(failed_to("give a table id"))?;
         Ok(TableId(id as u64))
-    }
-
-    async fn insert_table(&self, def: &TableDef) -> Stored<()> {
-        let json = TableJson::new(def)?;
-        self.insert_table_rows(def, &json).await.map_err(failed_to("create a table"))
-    }
-
-    async fn update_table(&self, def: &TableDef) -> Stored<()> {
-        let json = TableJson::new(def)?;
-        self.update_table_rows(def, &json).await.map_err(failed_to("change a table"))
-    }
-
-    async fn delete_table(&self, id: TableId) -> Stored<()> {
-        self.delete_table_rows(id).await.map_err(failed_to("drop a table"))
     }
 
     async fn insert_garbage(&self, garbage: &Garbage) -> Stored<()> {
@@ -205,41 +184,16 @@ impl Store for SqliteStore {
         self.delete_garbage_rows(locations).await.map_err(failed_to("forget locations"))
     }
 
-    async fn insert_users(&self, users: &[User]) -> Stored<()> {
-        self.insert_user_rows(users).await.map_err(failed_to("create a user"))
+    async fn put_transactions(&self, node: &str, records: &[TxnRecord]) -> Stored<()> {
+        transactions::put(&self.pool, node, records).await.map_err(failed_to("write transactions"))
     }
 
-    async fn update_password(&self, name: &str, host: &str, hash: PasswordHash) -> Stored<()> {
-        query("UPDATE users SET password_hash = ? WHERE name = ? AND host = ?")
-            .bind(hash.map(|hash| hash.to_vec()))
-            .bind(name)
-            .bind(host)
-            .execute(&self.pool)
-            .await
-            .map_err(failed_to("set a password"))?;
-        Ok(())
+    async fn kept_transactions(&self, node: &str) -> Stored<Vec<TxnRecord>> {
+        transactions::kept(&self.pool, node).await.map_err(failed_to("read transactions"))
     }
 
-    async fn delete_user(&self, name: &str, host: &str) -> Stored<()> {
-        query("DELETE FROM users WHERE name = ? AND host = ?")
-            .bind(name)
-            .bind(host)
-            .execute(&self.pool)
-            .await
-            .map_err(failed_to("drop a user"))?;
-        Ok(())
-    }
-
-    async fn put_transactions(&self, records: &[TxnRecord]) -> Stored<()> {
-        transactions::put(&self.pool, records).await.map_err(failed_to("write transactions"))
-    }
-
-    async fn kept_transactions(&self) -> Stored<Vec<TxnRecord>> {
-        transactions::kept(&self.pool).await.map_err(failed_to("read transactions"))
-    }
-
-    async fn transaction_by_id(&self, txn: TxnId) -> Stored<Option<TxnRecord>> {
-        transactions::by_id(&self.pool, txn).await.map_err(failed_to("read a transaction"))
+    async fn transaction_by_id(&self, node: &str, txn: TxnId) -> Stored<Option<TxnRecord>> {
+        transactions::by_id(&self.pool, node, txn).await.map_err(failed_to("read a transaction"))
     }
 
     async fn transaction_by_label(&self, db: DbId, label: &Label) -> Stored<Option<TxnRecord>> {
@@ -250,131 +204,16 @@ impl Store for SqliteStore {
         transactions::recent(&self.pool, db, limit).await.map_err(failed_to("read transactions"))
     }
 
-    async fn purge_transactions(&self, finished_before_ms: i64, keep_max: u64) -> Stored<u64> {
-        transactions::purge(&self.pool, finished_before_ms, keep_max)
+    async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64> {
+        transactions::purge(&self.pool, node, finished_before_ms, keep_max)
             .await
             .map_err(failed_to("purge transactions"))
     }
 }
 
-/// A definition and its schema as they are stored.
-struct TableJson {
-    definition: String,
-    schema: String,
-}
-
-impl TableJson {
-    fn new(def: &TableDef) -> Stored<Self> {
-        let what = format!("table '{}'", def.table_ref());
-        Ok(Self {
-            definition: serde_json::to_string(def).map_err(corrupt(what.clone()))?,
-            schema: serde_json::to_string(def.schema.as_ref()).map_err(corrupt(what))?,
-        })
-    }
-}
-
 type Sql<T> = Result<T, sqlx::Error>;
 
-/// Reading all of it, and the changes that take more than one statement.
 impl SqliteStore {
-    async fn load_databases(&self) -> Sql<Vec<(DbId, String)>> {
-        let read = |row: SqliteRow| Ok((DbId(unsigned(&row, "id")?), row.try_get("name")?));
-        query("SELECT id, name FROM databases").try_map(read).fetch_all(&self.pool).await
-    }
-
-    async fn load_tables(&self) -> Stored<Vec<TableDef>> {
-        let rows: Vec<(i64, String)> = sqlx::query_as("SELECT id, definition FROM tables ORDER BY id")
-            .fetch_all(&self.pool)
-            .await
-            .map_err(failed_to("read tables"))?;
-        let parse = |(id, json): &(i64, String)| {
-            serde_json::from_str(json).map_err(corrupt(format!("the definition of table {id}")))
-        };
-        rows.iter().map(parse).collect()
-    }
-
-    async fn load_schemas(&self) -> Stored<Vec<(TableId, TableSchema)>> {
-        let rows: Vec<(i64, String)> = sqlx::query_as("SELECT table_id, definition FROM schemas")
-            .fetch_all(&self.pool)
-            .await
-            .map_err(failed_to("read schemas"))?;
-        let parse = |(id, json): &(i64, String)| {
-            serde_json::from_str(json)
-                .map(|schema| (TableId(*id as u64), schema))
-                .map_err(corrupt(format!("a schema of table {id}")))
-        };
-        rows.iter().map(parse).collect()
-    }
-
-    async fn load_users(&self) -> Sql<Vec<User>> {
-        let read = |row: SqliteRow| {
-            let hash: Option<Vec<u8>> = row.try_get("password_hash")?;
-            let password_hash = hash
-                .map(|hash| {
-                    hash.try_into().map_err(|_| sqlx::Error::Decode("a password hash has 20 bytes".into()))
-                })
-                .transpose()?;
-            Ok(User { name: row.try_get("name")?, host: row.try_get("host")?, password_hash })
-        };
-        query("SELECT name, host, password_hash FROM users").try_map(read).fetch_all(&self.pool).await
-    }
-
-    async fn delete_database_rows(&self, id: DbId) -> Sql<()> {
-        let id = signed(id.0);
-        let mut transaction = Change::begin(&self.pool).await?;
-        query("INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE database_id = ?")
-            .bind(id)
-            .execute(&mut *transaction)
-            .await?;
-        for statement in ["DELETE FROM tables WHERE database_id = ?", "DELETE FROM databases WHERE id = ?"] {
-            query(statement).bind(id).execute(&mut *transaction).await?;
-        }
-        transaction.commit().await
-    }
-
-    async fn insert_table_rows(&self, def: &TableDef, json: &TableJson) -> Sql<()> {
-        let mut transaction = Change::begin(&self.pool).await?;
-        query("INSERT INTO tables (id, database_id, name, location, definition) VALUES (?, ?, ?, ?, ?)")
-            .bind(signed(def.id.0))
-            .bind(signed(def.db_id.0))
-            .bind(&def.name)
-            .bind(&def.location)
-            .bind(&json.definition)
-            .execute(&mut *transaction)
-            .await?;
-        put_schema(&mut transaction, def, json).await?;
-        query("DELETE FROM garbage WHERE location = ?")
-            .bind(&def.location)
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await
-    }
-
-    async fn update_table_rows(&self, def: &TableDef, json: &TableJson) -> Sql<()> {
-        let mut transaction = Change::begin(&self.pool).await?;
-        query("UPDATE tables SET name = ?, location = ?, definition = ? WHERE id = ?")
-            .bind(&def.name)
-            .bind(&def.location)
-            .bind(&json.definition)
-            .bind(signed(def.id.0))
-            .execute(&mut *transaction)
-            .await?;
-        put_schema(&mut transaction, def, json).await?;
-        transaction.commit().await
-    }
-
-    async fn delete_table_rows(&self, id: TableId) -> Sql<()> {
-        let id = signed(id.0);
-        let mut transaction = Change::begin(&self.pool).await?;
-        for statement in [
-            "INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE id = ?",
-            "DELETE FROM tables WHERE id = ?",
-        ] {
-            query(statement).bind(id).execute(&mut *transaction).await?;
-        }
-        transaction.commit().await
-    }
-
     async fn delete_garbage_rows(&self, locations: &[String]) -> Sql<()> {
         let mut transaction = Change::begin(&self.pool).await?;
         for location in locations {
@@ -382,27 +221,4 @@ impl SqliteStore {
         }
         transaction.commit().await
     }
-
-    async fn insert_user_rows(&self, users: &[User]) -> Sql<()> {
-        let mut transaction = Change::begin(&self.pool).await?;
-        for user in users {
-            query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
-                .bind(&user.name)
-                .bind(&user.host)
-                .bind(user.password_hash.map(|hash| hash.to_vec()))
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await
-    }
-}
-
-async fn put_schema(connection: &mut SqliteConnection, def: &TableDef, json: &TableJson) -> Sql<()> {
-    query("INSERT OR REPLACE INTO schemas (table_id, version, definition) VALUES (?, ?, ?)")
-        .bind(signed(def.id.0))
-        .bind(def.schema.version.0)
-        .bind(&json.schema)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

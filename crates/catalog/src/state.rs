@@ -1,29 +1,37 @@
 //! The catalog in memory: an immutable value that is replaced as a whole.
 
-use crate::store::Loaded;
+use crate::store::{Loaded, Operation, Revision};
 use crate::users::User;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_types::{DbId, SchemaVersion, TableDef, TableId, TableSchema};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Database {
     pub id: DbId,
     pub tables: BTreeMap<String, Arc<TableDef>>,
 }
 
 /// Cloned for every change; readers go on with the one they have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct State {
+    pub revision: Revision,
+    pub next_db_id: DbId,
     pub databases: BTreeMap<String, Arc<Database>>,
     pub tables: HashMap<TableId, Arc<TableDef>>,
     pub schemas: HashMap<(TableId, SchemaVersion), Arc<TableSchema>>,
+    /// In order of name and host.
     pub users: Vec<Arc<User>>,
 }
 
 impl State {
     pub(crate) fn new(loaded: Loaded) -> Self {
-        let mut state = Self { users: loaded.users.into_iter().map(Arc::new).collect(), ..Self::default() };
+        let mut state = Self {
+            revision: loaded.revision,
+            next_db_id: loaded.next_db_id,
+            users: loaded.users.into_iter().map(Arc::new).collect(),
+            ..Self::default()
+        };
         for (id, name) in loaded.databases {
             state.put_database(id, name);
         }
@@ -36,12 +44,36 @@ impl State {
         state
     }
 
-    pub(crate) fn put_database(&mut self, id: DbId, name: String) {
+    /// Makes a change that the store has made: the state is what the store would load.
+    pub(crate) fn apply(&mut self, operation: Operation) {
+        self.revision = self.revision.next();
+        match operation {
+            Operation::CreateDatabase { id, name } => {
+                self.next_db_id = id.next();
+                self.put_database(id, name);
+            }
+            Operation::DropDatabase { name, .. } => self.remove_database(&name),
+            Operation::CreateTable(def) | Operation::ReplaceTable(def) => self.put_table(def),
+            Operation::DropTable(def) => self.remove_table(&def),
+            Operation::CreateUser(user) => {
+                self.users.push(Arc::new(user));
+                self.users.sort_by(|a, b| (&a.name, &a.host).cmp(&(&b.name, &b.host)));
+            }
+            Operation::SetPassword { name, host, hash } => {
+                if let Some(index) = self.user(&name, &host) {
+                    Arc::make_mut(&mut self.users[index]).password_hash = hash;
+                }
+            }
+            Operation::DropUser { name, host } => self.users.retain(|user| !user.is(&name, &host)),
+        }
+    }
+
+    fn put_database(&mut self, id: DbId, name: String) {
         self.databases.insert(name, Arc::new(Database { id, tables: BTreeMap::new() }));
     }
 
     /// Inserts the table or replaces the one of the same id, whatever its name was.
-    pub(crate) fn put_table(&mut self, def: Arc<TableDef>) {
+    fn put_table(&mut self, def: Arc<TableDef>) {
         if let Some(old) = self.tables.get(&def.id).cloned() {
             self.remove_name(&old);
         }
@@ -52,7 +84,7 @@ impl State {
         }
     }
 
-    pub(crate) fn remove_table(&mut self, def: &TableDef) {
+    fn remove_table(&mut self, def: &TableDef) {
         self.remove_name(def);
         self.tables.remove(&def.id);
         self.schemas.retain(|(table, _), _| *table != def.id);
@@ -64,15 +96,20 @@ impl State {
         }
     }
 
-    pub(crate) fn remove_database(&mut self, name: &str) -> Vec<Arc<TableDef>> {
-        let Some(database) = self.databases.get(name).cloned() else { return Vec::new() };
-        let tables: Vec<Arc<TableDef>> = database.tables.values().cloned().collect();
-        tables.iter().for_each(|def| self.remove_table(def));
+    fn remove_database(&mut self, name: &str) {
+        for def in self.tables_of(name) {
+            self.remove_table(&def);
+        }
         self.databases.remove(name);
-        tables
+    }
+
+    /// The tables of a database in order of their names; none if there is no such database.
+    pub(crate) fn tables_of(&self, database: &str) -> Vec<Arc<TableDef>> {
+        let database = self.databases.get(database);
+        database.map(|database| database.tables.values().cloned().collect()).unwrap_or_default()
     }
 
     pub(crate) fn user(&self, name: &str, host: &str) -> Option<usize> {
-        self.users.iter().position(|user| user.name == name && user.host == host)
+        self.users.iter().position(|user| user.is(name, host))
     }
 }

@@ -1,14 +1,20 @@
 //! What the catalog asks of the database that keeps it.
 //!
-//! Every method that changes something is one transaction: on return all of it is durable, on
-//! error none of it happened. Rules (which names are free, who may change what) are not checked
-//! here but in [`crate::Catalog`], which also makes sure that changes come one after the other.
+//! Every method that changes something is one transaction: on return all of it is durable, on error none of it
+//! happened, or its answer was lost. Rules (which names are free, who may change what) are not checked here but in
+//! [`crate::Catalog`], against what it has loaded; so a change of what is shown names the [`Revision`] that it was
+//! checked against, and a store that is at another one makes no change. Several nodes may share a store: what
+//! belongs to one of them names it.
+
+#[cfg(test)]
+pub(crate) mod contract;
 
 use crate::error::CatalogError;
 use crate::transactions::TxnRecord;
 use crate::users::{PasswordHash, User};
 use async_trait::async_trait;
 use std::fmt::Debug;
+use std::sync::Arc;
 use tributary_types::{DbId, Label, TableDef, TableId, TableSchema, TxnId};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
@@ -30,9 +36,22 @@ pub struct NodeIdentity {
     pub created_at_ms: i64,
 }
 
-/// All that is kept in memory too.
+/// Counts the changes of what is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Revision(pub u64);
+
+impl Revision {
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// All that is kept in memory too, at one revision.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
+    pub revision: Revision,
+    /// Greater than the id of any database that there ever was.
+    pub next_db_id: DbId,
     pub databases: Vec<(DbId, String)>,
     pub tables: Vec<TableDef>,
     /// Every schema that a present table ever had.
@@ -40,44 +59,92 @@ pub(crate) struct Loaded {
     pub users: Vec<User>,
 }
 
+/// One change of what is shown, that was checked.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    CreateDatabase {
+        id: DbId,
+        name: String,
+    },
+    /// Removes the database and its tables, whose locations become garbage.
+    DropDatabase {
+        id: DbId,
+        name: String,
+    },
+    /// Inserts the table; its location is no garbage any more.
+    CreateTable(Arc<TableDef>),
+    /// Replaces the definition and keeps the schema among those the table ever had.
+    ReplaceTable(Arc<TableDef>),
+    /// Removes the table, whose location becomes garbage.
+    DropTable(Arc<TableDef>),
+    CreateUser(User),
+    SetPassword {
+        name: String,
+        host: String,
+        hash: PasswordHash,
+    },
+    DropUser {
+        name: String,
+        host: String,
+    },
+}
+
+impl Operation {
+    /// What it does, for the error that it failed.
+    pub(crate) const fn action(&self) -> &'static str {
+        match self {
+            Self::CreateDatabase { .. } => "create a database",
+            Self::DropDatabase { .. } => "drop a database",
+            Self::CreateTable(_) => "create a table",
+            Self::ReplaceTable(_) => "change a table",
+            Self::DropTable(_) => "drop a table",
+            Self::CreateUser(_) => "create a user",
+            Self::SetPassword { .. } => "set a password",
+            Self::DropUser { .. } => "drop a user",
+        }
+    }
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Applied {
+    /// It is durable, and the store at the next revision.
+    Made,
+    /// Nothing happened: the store is at another revision than the one that was checked against.
+    Stale,
+}
+
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug {
     async fn load(&self) -> Stored<Loaded>;
     async fn close(&self);
+    /// The revision that [`Store::load`] would give.
+    async fn revision(&self) -> Stored<Revision>;
+    /// Makes the change if the store is still at the revision.
+    async fn apply(&self, at: Revision, operation: &Operation) -> Stored<Applied>;
 
     /// Sets the value if the key has none; the result is the value that it has then.
     async fn meta_init(&self, key: &str, value: &str) -> Stored<String>;
     async fn meta_get(&self, key: &str) -> Stored<Option<String>>;
     async fn meta_set(&self, key: &str, value: &str) -> Stored<()>;
 
-    async fn insert_database(&self, name: &str) -> Stored<DbId>;
-    /// Removes the database and its tables, whose locations become garbage.
-    async fn delete_database(&self, id: DbId) -> Stored<()>;
-
     /// An id that was never given and never will be again.
     async fn next_table_id(&self) -> Stored<TableId>;
-    /// Inserts the table; its location is no garbage any more.
-    async fn insert_table(&self, def: &TableDef) -> Stored<()>;
-    /// Replaces the definition and keeps the schema among those the table ever had.
-    async fn update_table(&self, def: &TableDef) -> Stored<()>;
-    /// Removes the table, whose location becomes garbage.
-    async fn delete_table(&self, id: TableId) -> Stored<()>;
 
     async fn insert_garbage(&self, garbage: &Garbage) -> Stored<()>;
     async fn list_garbage(&self) -> Stored<Vec<Garbage>>;
     async fn delete_garbage(&self, locations: &[String]) -> Stored<()>;
 
-    /// Inserts users; those that exist stay as they are.
-    async fn insert_users(&self, users: &[User]) -> Stored<()>;
-    async fn update_password(&self, name: &str, host: &str, hash: PasswordHash) -> Stored<()>;
-    async fn delete_user(&self, name: &str, host: &str) -> Stored<()>;
-
-    /// Inserts records or replaces those of the same transactions.
-    async fn put_transactions(&self, records: &[TxnRecord]) -> Stored<()>;
-    async fn kept_transactions(&self) -> Stored<Vec<TxnRecord>>;
-    async fn transaction_by_id(&self, txn: TxnId) -> Stored<Option<TxnRecord>>;
+    /// Inserts transactions of a node, or replaces its records of the same transactions.
+    async fn put_transactions(&self, node: &str, records: &[TxnRecord]) -> Stored<()>;
+    /// The transactions of a node that keep their labels used.
+    async fn kept_transactions(&self, node: &str) -> Stored<Vec<TxnRecord>>;
+    async fn transaction_by_id(&self, node: &str, txn: TxnId) -> Stored<Option<TxnRecord>>;
+    /// The transaction, of any node, that has the label: one that is not aborted if there is, else the last.
     async fn transaction_by_label(&self, db: DbId, label: &Label) -> Stored<Option<TxnRecord>>;
+    /// The newest transactions of a database, of all nodes, newest first.
     async fn recent_transactions(&self, db: DbId, limit: u32) -> Stored<Vec<TxnRecord>>;
-    /// Removes those that finished before the time, then the oldest above the number.
-    async fn purge_transactions(&self, finished_before_ms: i64, keep_max: u64) -> Stored<u64>;
+    /// Removes those of the node that finished before the time, then its oldest above the number.
+    async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64>;
 }

@@ -3,12 +3,15 @@ use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tributary_types::{
-    ColumnDef, DataType, DbId, ErrorCode, Label, SchemaVersion, SqlError, TableDef, TableId, TableRef,
-    TableSchema, TxnId,
+    ColumnDef, DataType, DbId, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableRef, TableSchema,
 };
 
+fn location(dir: &TempDir) -> CatalogLocation {
+    CatalogLocation::in_directory(dir.path())
+}
+
 async fn open(dir: &TempDir) -> Catalog {
-    Catalog::open(dir.path()).await.unwrap()
+    Catalog::open(&location(dir)).await.unwrap()
 }
 
 async fn reopen(catalog: Catalog, dir: &TempDir) -> Catalog {
@@ -278,87 +281,56 @@ async fn a_connection_is_the_user_with_the_most_exact_host() {
     ));
 }
 
-fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> TxnRecord {
-    TxnRecord {
-        txn_id: TxnId(txn),
-        db_id: DbId(1),
-        table_id: TableId(2),
-        table: name("d", "t"),
-        label: Label::new(label).unwrap(),
-        label_is_kept: true,
-        kind: TxnKind::StreamLoad,
-        status,
-        loads: 1,
-        rows: 10,
-        bytes: 100,
-        prepared_at_ms: 1,
-        precommitted_at_ms: None,
-        finished_at_ms: finished,
-        reason: String::new(),
+#[tokio::test]
+async fn changes_of_another_node_are_seen_by_the_next_change() {
+    let dir = TempDir::new().unwrap();
+    let (here, there) = (open(&dir).await, open(&dir).await);
+    here.create_database("d").await.unwrap();
+    assert!(there.databases().is_empty(), "nobody told it yet");
+    let error = there.create_database("d").await.unwrap_err();
+    assert!(matches!(error, CatalogError::DatabaseExists(_)), "{error}");
+    assert_eq!(there.databases(), ["d"]);
+    here.create_user("u", "%", None).await.unwrap();
+    there.drop_user("u", "%").await.expect("what is not known here is looked for before it is refused");
+
+    let table = create(&there, "t").await;
+    here.create_database("e").await.unwrap();
+    let wider = here.replace_table_def(&table, with_column(&table, "b")).await.unwrap();
+    let stale = there.replace_table_def(&table, with_column(&table, "c")).await.unwrap_err();
+    assert!(matches!(stale, CatalogError::TableChanged { .. }), "{stale}");
+    assert_eq!(there.table(&name("d", "t")), Some(wider));
+    here.drop_database("d").await.unwrap();
+    assert_eq!(number(there.drop_table(&name("d", "t")).await.unwrap_err()), 1049);
+    assert_eq!(there.databases(), ["e"]);
+    assert_eq!(here.node(), there.node(), "both are on one machine");
+}
+
+#[tokio::test]
+async fn concurrent_changes_of_two_nodes_are_all_kept_and_names_stay_unique() {
+    let dir = TempDir::new().unwrap();
+    let nodes = [Arc::new(open(&dir).await), Arc::new(open(&dir).await)];
+    nodes[0].create_database("d").await.unwrap();
+    let db_id = nodes[0].database_id("d").unwrap();
+    let tasks: Vec<_> = (0..16)
+        .map(|number| {
+            let node = Arc::clone(&nodes[number % 2]);
+            tokio::spawn(async move {
+                let id = node.next_table_id().await.unwrap();
+                // Each name twice, once on each node.
+                node.create_table(def(db_id, id, &format!("t{}", number / 2))).await
+            })
+        })
+        .collect();
+    let mut refused = 0;
+    for task in tasks {
+        match task.await.unwrap() {
+            Ok(_) => {}
+            Err(CatalogError::TableExists(_)) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
     }
-}
-
-#[tokio::test]
-async fn finished_transactions_are_found_by_id_and_label_after_a_reopen() {
-    let dir = TempDir::new().unwrap();
-    let catalog = open(&dir).await;
-    let records = [
-        record(1, "a", TxnStatus::Aborted, Some(5)),
-        record(2, "a", TxnStatus::Visible, Some(6)),
-        record(3, "a", TxnStatus::Aborted, Some(7)),
-        TxnRecord { label_is_kept: false, ..record(4, "g", TxnStatus::Visible, Some(8)) },
-    ];
-    catalog.record_transactions(&records).await.unwrap();
-    catalog.record_transactions(&[]).await.unwrap();
-    let catalog = reopen(catalog, &dir).await;
-    let label = Label::new("a").unwrap();
-    assert_eq!(catalog.transaction_by_label(DbId(1), &label).await.unwrap().as_ref(), Some(&records[1]));
-    assert_eq!(catalog.transaction_by_label(DbId(2), &label).await.unwrap(), None);
-    assert_eq!(catalog.transaction_by_id(TxnId(3)).await.unwrap().as_ref(), Some(&records[2]));
-    assert_eq!(catalog.kept_transactions().await.unwrap(), records[1..2]);
-    let recent: Vec<u64> =
-        catalog.recent_transactions(DbId(1), 2).await.unwrap().iter().map(|record| record.txn_id.0).collect();
-    assert_eq!(recent, [4, 3]);
-}
-
-#[tokio::test]
-async fn a_record_replaces_the_earlier_one_of_its_transaction() {
-    let dir = TempDir::new().unwrap();
-    let catalog = open(&dir).await;
-    catalog.record_transactions(&[record(1, "a", TxnStatus::Precommitted, None)]).await.unwrap();
-    catalog.record_transactions(&[record(1, "a", TxnStatus::Visible, Some(9))]).await.unwrap();
-    assert_eq!(catalog.transaction_by_id(TxnId(1)).await.unwrap().unwrap().status, TxnStatus::Visible);
-}
-
-#[tokio::test]
-async fn a_purge_forgets_the_old_and_the_many_but_nothing_unfinished() {
-    let dir = TempDir::new().unwrap();
-    let catalog = open(&dir).await;
-    let mut records: Vec<TxnRecord> = (1..=6)
-        .map(|txn| record(txn, &format!("l{txn}"), TxnStatus::Visible, Some(txn as i64 * 10)))
-        .collect();
-    records.push(record(7, "open", TxnStatus::Precommitted, None));
-    catalog.record_transactions(&records).await.unwrap();
-    assert_eq!(catalog.purge_transactions(30, 3).await.unwrap(), 3);
-    let left: Vec<u64> = catalog
-        .recent_transactions(DbId(1), 10)
-        .await
-        .unwrap()
-        .iter()
-        .map(|record| record.txn_id.0)
-        .collect();
-    assert_eq!(left, [7, 6, 5, 4]);
-}
-
-#[tokio::test]
-async fn values_are_kept() {
-    let dir = TempDir::new().unwrap();
-    let catalog = open(&dir).await;
-    assert_eq!(catalog.meta_get("k").await.unwrap(), None);
-    catalog.meta_set("k", "v").await.unwrap();
-    catalog.meta_set("k", "w").await.unwrap();
-    let catalog = reopen(catalog, &dir).await;
-    assert_eq!(catalog.meta_get("k").await.unwrap().as_deref(), Some("w"));
+    let tables = open(&dir).await.tables("d").len();
+    assert_eq!((tables, refused), (8, 8));
 }
 
 async fn run_sql(path: &Path, sql: &'static str) {
@@ -374,9 +346,33 @@ async fn a_newer_format_is_refused_and_not_touched() {
     let dir = TempDir::new().unwrap();
     open(&dir).await.close().await;
     run_sql(dir.path(), "PRAGMA user_version = 99").await;
-    let error = Catalog::open(dir.path()).await.unwrap_err();
+    let error = Catalog::open(&location(&dir)).await.unwrap_err();
     assert!(matches!(error, CatalogError::NewerFormat { found: 99, .. }), "{error}");
     assert!(error.to_string().contains("catalog.db"), "{error}");
+}
+
+#[tokio::test]
+async fn a_table_of_a_later_format_is_refused_by_name() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    create(&catalog, "t").await;
+    catalog.close().await;
+    run_sql(dir.path(), r#"UPDATE tables SET definition = '{"format":99,"keys":{"Ordinal":{}}}'"#).await;
+    let error = Catalog::open(&location(&dir)).await.unwrap_err().to_string();
+    assert!(error.contains("the definition of table 1") && error.contains("it has format 99"), "{error}");
+    assert!(error.contains("use the newer program that wrote it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_catalog_exists_once_something_was_written() {
+    let dir = TempDir::new().unwrap();
+    assert!(!location(&dir).exists());
+    std::fs::write(dir.path().join("catalog.db"), "").unwrap();
+    assert!(!location(&dir).exists(), "an empty file");
+    open(&dir).await.close().await;
+    assert!(location(&dir).exists());
+    assert_eq!(location(&dir).to_string(), dir.path().join("catalog.db").display().to_string());
 }
 
 #[tokio::test]
@@ -398,13 +394,13 @@ async fn a_damaged_file_is_refused_with_its_path_and_what_to_do() {
         // The beginning of a page says how the rest is laid out.
         damaged[place..place + 100].fill(0x5a);
         std::fs::write(&path, damaged).unwrap();
-        let error = Catalog::open(dir.path()).await.unwrap_err();
+        let error = Catalog::open(&location(&dir)).await.unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, CatalogError::Damaged { .. }), "{place}: {text}");
         assert!(text.contains(&path.display().to_string()) && text.contains("Restore"), "{place}: {text}");
     }
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    assert!(matches!(Catalog::open(dir.path()).await.unwrap_err(), CatalogError::Damaged { .. }));
+    assert!(matches!(Catalog::open(&location(&dir)).await.unwrap_err(), CatalogError::Damaged { .. }));
     std::fs::write(&path, whole).unwrap();
     assert_eq!(open(&dir).await.all_tables().len(), 200);
 }
@@ -417,7 +413,7 @@ async fn a_damaged_definition_is_named() {
     create(&catalog, "t").await;
     catalog.close().await;
     run_sql(dir.path(), "UPDATE tables SET definition = '{'").await;
-    let error = Catalog::open(dir.path()).await.unwrap_err();
+    let error = Catalog::open(&location(&dir)).await.unwrap_err();
     assert!(error.to_string().contains("the definition of table 1"), "{error}");
 }
 

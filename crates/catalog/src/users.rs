@@ -27,6 +27,11 @@ impl fmt::Debug for User {
 }
 
 impl User {
+    /// Whether it is called so; `host` is the user's own, not a connection's.
+    pub(crate) fn is(&self, name: &str, host: &str) -> bool {
+        self.name == name && self.host == host
+    }
+
     /// Whether a connection from `host` (an address without port) can be this user's.
     #[must_use]
     pub fn matches_host(&self, host: &str) -> bool {

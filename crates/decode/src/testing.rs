@@ -4,7 +4,7 @@ use crate::{Block, Decoded, blocks_to_batches};
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, SchemaVersion, TableDef, TableId, TableSchema};
+use tributary_types::{ColumnDef, DataType, KeyModel, SchemaVersion, TableDef, TableId, TableSchema};
 
 /// A nullable column without a default.
 pub(crate) fn column(id: u32, name: &str, data_type: DataType) -> ColumnDef {
@@ -17,7 +17,10 @@ pub(crate) fn schema(columns: Vec<ColumnDef>) -> Arc<TableSchema> {
 
 pub(crate) fn table(columns: Vec<ColumnDef>) -> Arc<TableDef> {
     let schema = TableSchema::new(SchemaVersion(3), columns);
-    Arc::new(TableDef { has_key_clause: false, ..TableDef::new(TableId(7), "db", "t", schema) })
+    Arc::new(TableDef {
+        keys: KeyModel::Duplicate { declared: false },
+        ..TableDef::new(TableId(7), "db", "t", schema)
+    })
 }
 
 pub(crate) fn all_types_table() -> Arc<TableDef> {

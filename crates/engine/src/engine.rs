@@ -16,7 +16,7 @@ use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tributary_catalog::{Catalog, CatalogError};
+use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
 use tributary_decode::LoadClock;
 use tributary_http::ErrorLog;
 use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport, SystemClock};
@@ -103,8 +103,11 @@ impl Engine {
         let registry = Registry::new();
         let metrics = Arc::new(IngestMetrics::new(&registry)?);
         let gauges = Gauges::new(&registry)?;
-        refuse_missing_catalog(&options)?;
-        let catalog = Arc::new(Catalog::open(&options.storage_root).await?);
+        let location = CatalogLocation::in_directory(&options.storage_root);
+        if !location.exists() {
+            refuse_missing_catalog(&location, &options)?;
+        }
+        let catalog = Arc::new(Catalog::open(&location).await?);
         let node = catalog.node().node_id.clone();
         let store_options = tributary_table::StoreOptions { node: node.clone(), ..options.store.clone() };
         let store = TableStore::local(&options.storage_root, store_options)?;
@@ -367,21 +370,14 @@ fn lock_root(root: &std::path::Path) -> Result<std::fs::File, StartError> {
 }
 
 /// A new catalog beside the tables and logs of an old one would give up every row.
-fn refuse_missing_catalog(options: &EngineOptions) -> Result<(), StartError> {
-    let path = options.storage_root.join("catalog.db");
-    if std::fs::metadata(&path).is_ok_and(|file| file.len() > 0) {
-        return Ok(());
-    }
+fn refuse_missing_catalog(location: &CatalogLocation, options: &EngineOptions) -> Result<(), StartError> {
     let tables = options.storage_root.join("tables");
     let evidence = options.ingest.wal_dirs.iter().find(|dir| wal_dirs::is_in_use(dir)).or_else(|| {
         std::fs::read_dir(&tables).is_ok_and(|mut inside| inside.next().is_some()).then_some(&tables)
     });
     evidence.map_or(Ok(()), |evidence| {
-        Err(CatalogError::Missing {
-            path: path.display().to_string(),
-            evidence: evidence.display().to_string(),
-        }
-        .into())
+        Err(CatalogError::Missing { path: location.to_string(), evidence: evidence.display().to_string() }
+            .into())
     })
 }
 

@@ -251,6 +251,7 @@ fn absolute(dir: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tributary_catalog::CatalogLocation;
 
     const SEGMENT: &str = "wal-00000000000000000000.log";
 
@@ -262,7 +263,7 @@ mod tests {
     }
 
     async fn catalog(root: &Path, remembered: &[&PathBuf]) -> Catalog {
-        let catalog = Catalog::open(root).await.expect("a catalog");
+        let catalog = Catalog::open(&CatalogLocation::in_directory(root)).await.expect("a catalog");
         let lines: Vec<String> = remembered.iter().map(|dir| dir.display().to_string()).collect();
         catalog.meta_set(KEY, &lines.join("\n")).await.expect("stored");
         catalog
@@ -390,7 +391,7 @@ mod tests {
         catalog.close().await;
         let copied = used(&copy, "wal");
         fs::copy(original.join("catalog.db"), copy.join("catalog.db")).expect("copied");
-        let catalog = Catalog::open(&copy).await.expect("a catalog");
+        let catalog = Catalog::open(&CatalogLocation::in_directory(&copy)).await.expect("a catalog");
         assert_eq!(catalog.meta_get(KEY).await.expect("read").as_deref(), Some("wal"));
         assert!(to_open(&catalog, &copy, &[copied]).await.expect("may open").retired.is_empty());
     }

@@ -9,7 +9,7 @@ use tributary_decode::{Target, check_literal};
 use tributary_sql::{
     CreateTable, Expr, Statement, apply_alter, parse, parse_expression, parse_query, show_create_table, split,
 };
-use tributary_types::{DbId, DefaultValue, TableDef, TableId, TableSchema};
+use tributary_types::{DbId, DefaultValue, KeyModel, TableDef, TableId, TableSchema};
 
 /// The table that ALTER TABLE is tried on.
 const BASE: &str = "CREATE TABLE t (k INT NOT NULL COMMENT 'key', v VARCHAR(50) NULL DEFAULT 'x', \
@@ -100,5 +100,5 @@ fn comparable(def: &TableDef) -> TableDef {
     };
     let location = String::new();
     // Derived keys are printed as a clause.
-    TableDef { schema: schema.into(), location, has_key_clause: true, ..def.clone() }
+    TableDef { schema: schema.into(), location, keys: KeyModel::Duplicate { declared: true }, ..def.clone() }
 }

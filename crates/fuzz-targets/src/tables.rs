@@ -1,7 +1,9 @@
 //! The tables that rows are decoded for.
 
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, DefaultValue, SchemaVersion, TableDef, TableId, TableSchema};
+use tributary_types::{
+    ColumnDef, DataType, DefaultValue, KeyModel, SchemaVersion, TableDef, TableId, TableSchema,
+};
 
 fn column(id: usize, data_type: DataType) -> ColumnDef {
     ColumnDef::new(id as u32, &format!("c{id}"), data_type)
@@ -10,7 +12,10 @@ fn column(id: usize, data_type: DataType) -> ColumnDef {
 /// A table with these columns.
 pub(crate) fn of_columns(columns: Vec<ColumnDef>) -> Arc<TableDef> {
     let schema = TableSchema::new(SchemaVersion(3), columns);
-    Arc::new(TableDef { has_key_clause: false, ..TableDef::new(TableId(7), "db", "t", schema) })
+    Arc::new(TableDef {
+        keys: KeyModel::Duplicate { declared: false },
+        ..TableDef::new(TableId(7), "db", "t", schema)
+    })
 }
 
 /// A table of nullable columns of these types.

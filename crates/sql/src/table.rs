@@ -1,6 +1,6 @@
 //! What CREATE TABLE, ALTER TABLE and SHOW CREATE TABLE mean: statements ↔ [`TableDef`].
 //!
-//! Invariant: a definition that leaves this room obeys Doris's rules for DUPLICATE KEY tables (key
+//! Invariant: a definition that leaves this module obeys Doris's rules for DUPLICATE KEY tables (key
 //! columns first, key types, unique names, defaults that fit), and printing it with
 //! [`show_create_table`] and parsing that again gives the same table.
 
@@ -22,8 +22,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, SchemaVersion, SqlError, TableDef, TableId,
-    TableSchema,
+    ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, Partitioning, SchemaVersion, SqlError,
+    TableDef, TableId, TableSchema,
 };
 
 /// The first column's id; ids go on from there and are never used twice in a table.
@@ -46,7 +46,7 @@ impl CreateTable {
             .collect::<Result<Vec<_>, _>>()?;
         check_unique(&columns)?;
         let settings = properties::of_create(&self.properties, &columns)?;
-        let has_key_clause = keys::mark(self, &settings, &mut columns)?;
+        let keys = keys::mark(self, &settings, &mut columns)?;
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
@@ -55,7 +55,8 @@ impl CreateTable {
             db_id,
             db: db.to_owned(),
             schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id }),
-            has_key_clause,
+            keys,
+            partitioning: Partitioning::None,
             distribution,
             properties: settings,
             comment: self.comment.clone(),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tributary_catalog::Catalog;
+use tributary_catalog::{Catalog, CatalogLocation};
 use tributary_ingest::inspect::{EntryFacts, Losses, TableLoss, describe};
 use tributary_types::TableId;
 use tributary_wal::survey::Segment;
@@ -119,14 +119,14 @@ struct TableNames(HashMap<TableId, String>);
 
 impl TableNames {
     fn read(config: &Config) -> Self {
-        let root = config.storage_root();
+        let location = CatalogLocation::in_directory(&config.storage_root());
         // Opening makes a catalog where there is none.
-        if !root.join("catalog.db").is_file() {
+        if !location.exists() {
             return Self(HashMap::new());
         }
         let names = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
             runtime.block_on(async {
-                let catalog = Catalog::open(&root).await?;
+                let catalog = Catalog::open(&location).await?;
                 let names =
                     catalog.all_tables().iter().map(|def| (def.id, def.table_ref().to_string())).collect();
                 catalog.close().await;

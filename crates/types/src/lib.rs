@@ -21,5 +21,5 @@ pub use label::Label;
 pub use mode::GroupCommitMode;
 pub use table::{
     ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
-    TableDef, TableProperties, TableRef, TableSchema,
+    KeyModel, Partitioning, TableDef, TableProperties, TableRef, TableSchema,
 };

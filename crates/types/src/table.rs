@@ -53,7 +53,9 @@ pub struct ColumnDef {
     pub nullable: bool,
     pub is_key: bool,
     /// `None`: a load that omits the column gets NULL if it is nullable, else is refused.
+    #[serde(default)]
     pub default: Option<DefaultValue>,
+    #[serde(default)]
     pub comment: String,
 }
 
@@ -153,8 +155,27 @@ pub enum Buckets {
     Auto,
 }
 
+/// What becomes of rows with equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeyModel {
+    /// All rows stay; the keys only sort them.
+    Duplicate {
+        /// `DUPLICATE KEY(…)` was written. Without it the keys were derived, as Doris does.
+        declared: bool,
+    },
+}
+
+/// How the rows of a table are divided into partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Partitioning {
+    /// The table is one partition.
+    #[default]
+    None,
+}
+
 /// Properties that change what the server does, and the others, kept as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TableProperties {
     pub group_commit_interval_ms: u64,
     pub group_commit_data_bytes: u64,
@@ -178,6 +199,9 @@ impl Default for TableProperties {
 }
 
 /// A table as the catalog knows it.
+///
+/// The catalog keeps it as JSON: a field that is added has a default (`#[serde(default)]`), so that the definitions
+/// of earlier versions are still read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDef {
     pub id: TableId,
@@ -185,10 +209,13 @@ pub struct TableDef {
     pub db: String,
     pub name: String,
     pub schema: Arc<TableSchema>,
-    /// `DUPLICATE KEY(…)` was written. Without it the keys were derived, as Doris does.
-    pub has_key_clause: bool,
+    pub keys: KeyModel,
+    #[serde(default)]
+    pub partitioning: Partitioning,
     pub distribution: Distribution,
+    #[serde(default)]
     pub properties: TableProperties,
+    #[serde(default)]
     pub comment: String,
     /// Where the Delta table is, relative to the storage root, with `/` between parts.
     pub location: String,
@@ -204,7 +231,8 @@ impl TableDef {
             db: db.to_owned(),
             name: name.to_owned(),
             schema: Arc::new(schema),
-            has_key_clause: true,
+            keys: KeyModel::Duplicate { declared: true },
+            partitioning: Partitioning::None,
             distribution: Distribution::Random { buckets: Buckets::Auto },
             properties: TableProperties::default(),
             comment: String::new(),

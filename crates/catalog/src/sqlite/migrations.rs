@@ -1,5 +1,6 @@
 //! The format of `catalog.db` and how older files get there. `user_version` is the number of
-//! migrations that a file has had; a migration is never changed once it was released.
+//! migrations that a file has had; a migration is never changed once it was released,
+//! and `golden/` has the tables that all of them make.
 
 use super::change::Change;
 use super::failed_to;
@@ -9,8 +10,11 @@ use sqlx::sqlite::SqlitePool;
 use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
-const MIGRATIONS: [(&str, &str); 1] = [(
-    "
+/// Each migration and the statement that counts it.
+const MIGRATIONS: [(&str, &str); 2] =
+    [(FIRST, "PRAGMA user_version = 1"), (REVISION_AND_NODES, "PRAGMA user_version = 2")];
+
+pub(super) const FIRST: &str = "
     CREATE TABLE meta (
         key TEXT NOT NULL PRIMARY KEY,
         value TEXT NOT NULL
@@ -72,9 +76,47 @@ const MIGRATIONS: [(&str, &str); 1] = [(
     ) STRICT;
     CREATE INDEX transactions_by_label ON transactions (database_id, label);
     CREATE INDEX transactions_by_end ON transactions (finished_at_ms);
-    ",
-    "PRAGMA user_version = 1",
-)];
+";
+
+/// Changes name the revision they were checked against; each node counts its own transactions.
+const REVISION_AND_NODES: &str = "
+    CREATE TABLE revision (number INTEGER NOT NULL) STRICT;
+    INSERT INTO revision VALUES (1);
+
+    CREATE TABLE nodes (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE
+    ) STRICT;
+    INSERT INTO nodes (number, id) SELECT 1, value FROM meta WHERE key = 'node_id';
+
+    DROP INDEX transactions_by_label;
+    DROP INDEX transactions_by_end;
+    ALTER TABLE transactions RENAME TO transactions_of_one_node;
+    CREATE TABLE transactions (
+        node INTEGER NOT NULL REFERENCES nodes (number),
+        txn_id INTEGER NOT NULL,
+        database_id INTEGER NOT NULL,
+        table_id INTEGER NOT NULL,
+        database_name TEXT NOT NULL,
+        table_name TEXT NOT NULL,
+        label TEXT NOT NULL,
+        label_is_kept INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        loads INTEGER NOT NULL,
+        row_count INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        prepared_at_ms INTEGER NOT NULL,
+        precommitted_at_ms INTEGER,
+        finished_at_ms INTEGER,
+        reason TEXT NOT NULL,
+        PRIMARY KEY (node, txn_id)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO transactions SELECT 1, * FROM transactions_of_one_node;
+    DROP TABLE transactions_of_one_node;
+    CREATE INDEX transactions_by_label ON transactions (database_id, label);
+    CREATE INDEX transactions_by_end ON transactions (node, finished_at_ms);
+";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

@@ -1,12 +1,83 @@
-use super::SqliteStore;
-use super::transactions;
+use super::{SqliteStore, migrations};
+use crate::store::contract::{Place, store_contract};
+use crate::store::{Revision, Store};
 use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
-use sqlx::query_scalar;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
+use sqlx::{query_scalar, raw_sql};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
+
+/// A file in a directory of its own.
+struct File(TempDir);
+
+impl Default for File {
+    fn default() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+}
+
+impl Place for File {
+    async fn open(&self) -> Box<dyn Store> {
+        Box::new(SqliteStore::open(&self.0.path().join("catalog.db")).await.unwrap())
+    }
+}
+
+store_contract!(File);
+
+/// The statements that made a file's tables and indexes, in a form that can be compared.
+async fn tables(pool: &SqlitePool) -> String {
+    let statements: Vec<String> = query_scalar(
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    )
+    .fetch_all(pool)
+    .await
+    .unwrap();
+    let on_one_line = |sql: &String| sql.split_whitespace().collect::<Vec<_>>().join(" ") + "\n";
+    statements.iter().map(on_one_line).collect()
+}
+
+#[tokio::test]
+async fn the_tables_of_the_file_are_those_of_the_last_golden_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("catalog.db")).await.unwrap();
+    assert_eq!(tables(&store.pool).await, include_str!("golden/tables-2.sql"));
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_format_is_brought_up_to_date() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("catalog.db");
+    let pool = SqlitePool::connect_with(SqliteConnectOptions::new().filename(&path).create_if_missing(true))
+        .await
+        .unwrap();
+    raw_sql(migrations::FIRST).execute(&pool).await.unwrap();
+    raw_sql(
+        "INSERT INTO meta VALUES ('node_id', 'n');
+         INSERT INTO databases (name) VALUES ('d'), ('dropped');
+         DELETE FROM databases WHERE name = 'dropped';
+         INSERT INTO transactions VALUES (7, 1, 2, 'd', 't', 'l', 1, 'GROUP', 'VISIBLE', 1, 10, 100, 1, NULL, 2, '');
+         PRAGMA user_version = 1",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    pool.close().await;
+    for _ in 0..2 {
+        let store = SqliteStore::open(&path).await.unwrap();
+        let loaded = store.load().await.unwrap();
+        assert_eq!((loaded.revision, loaded.next_db_id), (Revision(1), DbId(3)));
+        let kept = store.kept_transactions("n").await.unwrap();
+        assert_eq!(kept.iter().map(|record| record.txn_id).collect::<Vec<_>>(), [TxnId(7)]);
+        assert_eq!(
+            tables(&store.pool).await,
+            include_str!("golden/tables-2.sql"),
+            "as if it had been made today"
+        );
+        store.close().await;
+    }
+}
 
 fn record(txn: u64, reason: String) -> TxnRecord {
     TxnRecord {
@@ -70,16 +141,16 @@ async fn changes_after_a_full_disk_are_durable() {
     };
     let path = disk.0.path().join("catalog.db");
     let store = SqliteStore::open(&path).await.unwrap();
-    transactions::put(&store.pool, &[record(1, String::new())]).await.unwrap();
+    store.put_transactions("n", &[record(1, String::new())]).await.unwrap();
     disk.fill();
     for txn in 2..6 {
-        let error = transactions::put(&store.pool, &[record(txn, "x".repeat(9000))]).await.unwrap_err();
+        let error = store.put_transactions("n", &[record(txn, "x".repeat(9000))]).await.unwrap_err();
         assert!(error.to_string().contains("full"), "{error}");
     }
     disk.free();
     for txn in 6..9 {
-        transactions::put(&store.pool, &[record(txn, String::new())]).await.unwrap();
+        store.put_transactions("n", &[record(txn, String::new())]).await.unwrap();
     }
     assert_eq!(seen_by_another(&path).await, [1, 6, 7, 8]);
-    store.pool.close().await;
+    store.close().await;
 }

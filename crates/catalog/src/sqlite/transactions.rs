@@ -1,20 +1,27 @@
-//! Finished transactions.
+//! Finished transactions. Each node counts its own, so that a node and a number name one.
 
 use super::change::Change;
 use super::{Sql, signed, unsigned};
 use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
 use sqlx::sqlite::{SqlitePool, SqliteRow};
-use sqlx::{Row, query};
+use sqlx::{Row, query, query_scalar};
 use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
 
-pub(super) async fn put(pool: &SqlitePool, records: &[TxnRecord]) -> Sql<()> {
+pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) -> Sql<()> {
     let mut transaction = Change::begin(pool).await?;
+    query("INSERT INTO nodes (id) VALUES (?) ON CONFLICT DO NOTHING")
+        .bind(node)
+        .execute(&mut *transaction)
+        .await?;
+    let node: i64 =
+        query_scalar("SELECT number FROM nodes WHERE id = ?").bind(node).fetch_one(&mut *transaction).await?;
     for record in records {
         query(
-            "INSERT OR REPLACE INTO transactions (txn_id, database_id, table_id, database_name, table_name, label, \
+            "INSERT OR REPLACE INTO transactions (node, txn_id, database_id, table_id, database_name, table_name, label, \
              label_is_kept, kind, status, loads, row_count, bytes, prepared_at_ms, precommitted_at_ms, \
-             finished_at_ms, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             finished_at_ms, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
+        .bind(node)
         .bind(signed(record.txn_id.0))
         .bind(signed(record.db_id.0))
         .bind(signed(record.table_id.0))
@@ -37,15 +44,20 @@ pub(super) async fn put(pool: &SqlitePool, records: &[TxnRecord]) -> Sql<()> {
     transaction.commit().await
 }
 
-pub(super) async fn kept(pool: &SqlitePool) -> Sql<Vec<TxnRecord>> {
-    query("SELECT * FROM transactions WHERE label_is_kept AND status <> 'ABORTED' ORDER BY txn_id")
-        .try_map(read)
-        .fetch_all(pool)
-        .await
+pub(super) async fn kept(pool: &SqlitePool, node: &str) -> Sql<Vec<TxnRecord>> {
+    query(
+        "SELECT * FROM transactions WHERE node = (SELECT number FROM nodes WHERE id = ?) AND label_is_kept \
+         AND status <> 'ABORTED' ORDER BY txn_id",
+    )
+    .bind(node)
+    .try_map(read)
+    .fetch_all(pool)
+    .await
 }
 
-pub(super) async fn by_id(pool: &SqlitePool, txn: TxnId) -> Sql<Option<TxnRecord>> {
-    query("SELECT * FROM transactions WHERE txn_id = ?")
+pub(super) async fn by_id(pool: &SqlitePool, node: &str, txn: TxnId) -> Sql<Option<TxnRecord>> {
+    query("SELECT * FROM transactions WHERE node = (SELECT number FROM nodes WHERE id = ?) AND txn_id = ?")
+        .bind(node)
         .bind(signed(txn.0))
         .try_map(read)
         .fetch_optional(pool)
@@ -55,7 +67,7 @@ pub(super) async fn by_id(pool: &SqlitePool, txn: TxnId) -> Sql<Option<TxnRecord
 pub(super) async fn by_label(pool: &SqlitePool, db: DbId, label: &Label) -> Sql<Option<TxnRecord>> {
     query(
         "SELECT * FROM transactions WHERE database_id = ? AND label = ? \
-         ORDER BY status = 'ABORTED', txn_id DESC LIMIT 1",
+         ORDER BY status = 'ABORTED', prepared_at_ms DESC, txn_id DESC LIMIT 1",
     )
     .bind(signed(db.0))
     .bind(label.as_str())
@@ -65,24 +77,33 @@ pub(super) async fn by_label(pool: &SqlitePool, db: DbId, label: &Label) -> Sql<
 }
 
 pub(super) async fn recent(pool: &SqlitePool, db: DbId, limit: u32) -> Sql<Vec<TxnRecord>> {
-    query("SELECT * FROM transactions WHERE database_id = ? ORDER BY txn_id DESC LIMIT ?")
-        .bind(signed(db.0))
-        .bind(limit)
-        .try_map(read)
-        .fetch_all(pool)
-        .await
+    query(
+        "SELECT * FROM transactions WHERE database_id = ? ORDER BY prepared_at_ms DESC, txn_id DESC LIMIT ?",
+    )
+    .bind(signed(db.0))
+    .bind(limit)
+    .try_map(read)
+    .fetch_all(pool)
+    .await
 }
 
-pub(super) async fn purge(pool: &SqlitePool, finished_before_ms: i64, keep_max: u64) -> Sql<u64> {
+pub(super) async fn purge(pool: &SqlitePool, node: &str, finished_before_ms: i64, keep_max: u64) -> Sql<u64> {
     let mut transaction = Change::begin(pool).await?;
-    let old = query("DELETE FROM transactions WHERE finished_at_ms < ?")
+    let number: Option<i64> = query_scalar("SELECT number FROM nodes WHERE id = ?")
+        .bind(node)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let Some(node) = number else { return Ok(0) };
+    let old = query("DELETE FROM transactions WHERE node = ? AND finished_at_ms < ?")
+        .bind(node)
         .bind(finished_before_ms)
         .execute(&mut *transaction)
         .await?;
     let above = query(
-        "DELETE FROM transactions WHERE txn_id IN (SELECT txn_id FROM transactions \
-         WHERE finished_at_ms IS NOT NULL ORDER BY finished_at_ms DESC, txn_id DESC LIMIT -1 OFFSET ?)",
+        "DELETE FROM transactions WHERE node = ?1 AND txn_id IN (SELECT txn_id FROM transactions \
+         WHERE node = ?1 AND finished_at_ms IS NOT NULL ORDER BY finished_at_ms DESC, txn_id DESC LIMIT -1 OFFSET ?2)",
     )
+    .bind(node)
     .bind(signed(keep_max))
     .execute(&mut *transaction)
     .await?;

@@ -2,24 +2,24 @@
 
 use super::{find, refused};
 use crate::ast::CreateTable;
-use tributary_types::{ColumnDef, DataType, ErrorCode, SqlError, TableProperties};
+use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, SqlError, TableProperties};
 
-/// Derived keys have at most so many columns …
+/// The most columns that derived keys have …
 const DERIVED_COLUMNS_MAX: usize = 3;
-/// … and so many bytes in Doris's index.
+/// … and the most bytes in Doris's index.
 const DERIVED_BYTES_MAX: u32 = 36;
 /// With this property, a table without a key clause has no key columns.
 const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
 
-/// Sets `is_key` of the columns; the result is whether the statement named the keys.
+/// Sets `is_key` of the columns and says what the keys are for.
 pub(super) fn mark(
     create: &CreateTable,
     properties: &TableProperties,
     columns: &mut [ColumnDef],
-) -> Result<bool, SqlError> {
+) -> Result<KeyModel, SqlError> {
     let marked: Vec<String> =
         columns.iter().filter(|column| column.is_key).map(|column| column.name.clone()).collect();
-    let (names, has_clause) = match &create.keys {
+    let (names, declared) = match &create.keys {
         Some(names) => {
             check_marks(&marked, names)?;
             (names.clone(), true)
@@ -34,7 +34,7 @@ pub(super) fn mark(
     columns.iter_mut().enumerate().for_each(|(index, column)| column.is_key = index < names.len());
     match columns.iter().find(|column| column.is_key && !column.data_type.may_be_key()) {
         Some(column) => Err(not_a_key_type(column)),
-        None => Ok(has_clause),
+        None => Ok(KeyModel::Duplicate { declared }),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::ast::{AlterOp, Statement};
 use crate::parse;
-use tributary_types::GroupCommitMode;
+use tributary_types::{GroupCommitMode, KeyModel};
 
 fn try_def(sql: &str) -> Result<TableDef, SqlError> {
     match parse(sql)? {
@@ -58,7 +58,8 @@ fn the_manuals_table_becomes_a_definition() {
         (def.properties.group_commit_interval_ms, def.properties.group_commit_data_bytes),
         (10_000, 64 << 20)
     );
-    assert!(def.has_key_clause && def.schema.columns[1].nullable && !def.schema.columns[0].nullable);
+    assert_eq!(def.keys, KeyModel::Duplicate { declared: true });
+    assert!(def.schema.columns[1].nullable && !def.schema.columns[0].nullable);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn keys_are_derived_from_the_first_columns() {
     ] {
         let def = def(&format!("create table t ({columns})"));
         assert_eq!(keys(&def), expected, "{columns}");
-        assert!(!def.has_key_clause);
+        assert_eq!(def.keys, KeyModel::Duplicate { declared: false });
     }
     for columns in ["a double, b int", "a string", "a json"] {
         let error = wrong(&format!("create table t ({columns})"));

@@ -1,0 +1,126 @@
+//! Changes of what is shown, each checked against a revision.
+
+use super::change::Change;
+use super::{Sql, signed};
+use crate::definition;
+use crate::store::{Applied, Operation, Revision};
+use crate::users::PasswordHash;
+use sqlx::query;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use tributary_types::{DbId, TableDef, TableId};
+
+pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation) -> Sql<Applied> {
+    let mut change = Change::begin(pool).await?;
+    let is_at = query("UPDATE revision SET number = number + 1 WHERE number = ?")
+        .bind(signed(at.0))
+        .execute(&mut *change)
+        .await?;
+    if is_at.rows_affected() == 0 {
+        return Ok(Applied::Stale);
+    }
+    match operation {
+        Operation::CreateDatabase { id, name } => insert_database(&mut change, *id, name).await?,
+        Operation::DropDatabase { id, .. } => delete_database(&mut change, *id).await?,
+        Operation::CreateTable(def) => insert_table(&mut change, def).await?,
+        Operation::ReplaceTable(def) => update_table(&mut change, def).await?,
+        Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
+        Operation::CreateUser(user) => {
+            query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?)")
+                .bind(&user.name)
+                .bind(&user.host)
+                .bind(bytes(user.password_hash))
+                .execute(&mut *change)
+                .await?;
+        }
+        Operation::SetPassword { name, host, hash } => {
+            query("UPDATE users SET password_hash = ? WHERE name = ? AND host = ?")
+                .bind(bytes(*hash))
+                .bind(name)
+                .bind(host)
+                .execute(&mut *change)
+                .await?;
+        }
+        Operation::DropUser { name, host } => {
+            query("DELETE FROM users WHERE name = ? AND host = ?")
+                .bind(name)
+                .bind(host)
+                .execute(&mut *change)
+                .await?;
+        }
+    }
+    change.commit().await?;
+    Ok(Applied::Made)
+}
+
+fn not_written(error: serde_json::Error) -> sqlx::Error {
+    sqlx::Error::Encode(error.into())
+}
+
+fn bytes(hash: PasswordHash) -> Option<Vec<u8>> {
+    hash.map(|hash| hash.to_vec())
+}
+
+async fn insert_database(connection: &mut SqliteConnection, id: DbId, name: &str) -> Sql<()> {
+    query("INSERT INTO databases (id, name) VALUES (?, ?)")
+        .bind(signed(id.0))
+        .bind(name)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn delete_database(connection: &mut SqliteConnection, id: DbId) -> Sql<()> {
+    for statement in [
+        "INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE database_id = ?",
+        "DELETE FROM tables WHERE database_id = ?",
+        "DELETE FROM databases WHERE id = ?",
+    ] {
+        query(statement).bind(signed(id.0)).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn insert_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
+    query("INSERT INTO tables (id, database_id, name, location, definition) VALUES (?, ?, ?, ?, ?)")
+        .bind(signed(def.id.0))
+        .bind(signed(def.db_id.0))
+        .bind(&def.name)
+        .bind(&def.location)
+        .bind(definition::of_table(def).map_err(not_written)?)
+        .execute(&mut *connection)
+        .await?;
+    put_schema(connection, def).await?;
+    query("DELETE FROM garbage WHERE location = ?").bind(&def.location).execute(connection).await?;
+    Ok(())
+}
+
+async fn update_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
+    query("UPDATE tables SET name = ?, location = ?, definition = ? WHERE id = ?")
+        .bind(&def.name)
+        .bind(&def.location)
+        .bind(definition::of_table(def).map_err(not_written)?)
+        .bind(signed(def.id.0))
+        .execute(&mut *connection)
+        .await?;
+    put_schema(connection, def).await
+}
+
+async fn put_schema(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
+    query("INSERT OR REPLACE INTO schemas (table_id, version, definition) VALUES (?, ?, ?)")
+        .bind(signed(def.id.0))
+        .bind(def.schema.version.0)
+        .bind(definition::of_schema(&def.schema).map_err(not_written)?)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn delete_table(connection: &mut SqliteConnection, id: TableId) -> Sql<()> {
+    for statement in [
+        "INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE id = ?",
+        "DELETE FROM tables WHERE id = ?",
+    ] {
+        query(statement).bind(signed(id.0)).execute(&mut *connection).await?;
+    }
+    Ok(())
+}

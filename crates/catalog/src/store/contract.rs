@@ -1,0 +1,262 @@
+//! What every store promises, as tests. A store runs them with [`store_contract!`].
+
+use super::{Applied, Garbage, Operation, Revision, Store};
+use crate::state::State;
+use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
+use crate::users::User;
+use std::sync::Arc;
+use tributary_types::{
+    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
+};
+
+/// A place of its own for each test, where a store is opened on the same data again and again.
+pub(crate) trait Place: Default {
+    async fn open(&self) -> Box<dyn Store>;
+}
+
+/// The tests of this module for the stores of a [`Place`].
+macro_rules! store_contract {
+    ($place:ty) => {
+        $crate::store::contract::store_contract!($place:
+            the_state_after_each_operation_is_what_the_store_loads
+            an_operation_that_was_checked_against_another_revision_changes_nothing
+            of_operations_at_one_revision_only_one_is_made
+            an_operation_that_fails_leaves_the_revision_and_everything_else
+            ids_are_given_once
+            garbage_is_kept_until_it_is_deleted
+            a_value_is_initialized_once_and_replaced
+            transactions_of_several_nodes_share_numbers_and_not_records
+            a_purge_is_one_nodes
+        );
+    };
+    ($place:ty: $($test:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                $crate::store::contract::$test(<$place>::default()).await;
+            }
+        )*
+    };
+}
+pub(crate) use store_contract;
+
+fn schema(version: u32, columns: u32) -> Arc<TableSchema> {
+    let columns = (1..=columns).map(|id| ColumnDef::new(id, &format!("c{id}"), DataType::Int)).collect();
+    Arc::new(TableSchema::new(SchemaVersion(version), columns))
+}
+
+fn table(db: DbId, id: u64, name: &str) -> TableDef {
+    TableDef { db_id: db, ..TableDef::new(TableId(id), "d", name, (*schema(1, 1)).clone()) }
+}
+
+fn user(name: &str) -> User {
+    User { name: name.to_owned(), host: "%".to_owned(), password_hash: None }
+}
+
+fn create_database(id: u64, name: &str) -> Operation {
+    Operation::CreateDatabase { id: DbId(id), name: name.to_owned() }
+}
+
+async fn state(store: &dyn Store) -> State {
+    State::new(store.load().await.unwrap())
+}
+
+async fn revision(store: &dyn Store) -> Revision {
+    let revision = store.revision().await.unwrap();
+    assert_eq!(store.load().await.unwrap().revision, revision);
+    revision
+}
+
+/// Makes operations, one after the other.
+async fn make(store: &dyn Store, operations: impl IntoIterator<Item = Operation>) {
+    for operation in operations {
+        let at = revision(store).await;
+        assert_eq!(store.apply(at, &operation).await.unwrap(), Applied::Made, "{operation:?}");
+    }
+}
+
+async fn garbage(store: &dyn Store) -> Vec<String> {
+    store.list_garbage().await.unwrap().into_iter().map(|garbage| garbage.location).collect()
+}
+
+pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place: impl Place) {
+    let store = place.open().await;
+    let (one, two) = (DbId(1), DbId(2));
+    let t = Arc::new(table(one, 1, "t"));
+    let wider = Arc::new(TableDef { schema: schema(2, 2), ..(*t).clone() });
+    let renamed = Arc::new(TableDef { name: "renamed".to_owned(), ..(*wider).clone() });
+    let elsewhere = TableDef { db: "e".to_owned(), location: "e/t-2".to_owned(), ..table(two, 2, "t") };
+    let operations = [
+        create_database(1, "d"),
+        create_database(2, "e"),
+        Operation::CreateTable(Arc::clone(&t)),
+        Operation::CreateTable(Arc::new(elsewhere)),
+        Operation::ReplaceTable(wider),
+        Operation::ReplaceTable(Arc::clone(&renamed)),
+        Operation::CreateUser(user("zoe")),
+        Operation::CreateUser(user("adam")),
+        Operation::SetPassword { name: "zoe".to_owned(), host: "%".to_owned(), hash: Some([7; 20]) },
+        Operation::DropUser { name: "adam".to_owned(), host: "%".to_owned() },
+        Operation::DropTable(renamed),
+        Operation::DropDatabase { id: two, name: "e".to_owned() },
+        create_database(3, "e"),
+    ];
+    let mut expected = state(&*store).await;
+    for operation in operations {
+        assert_eq!(store.apply(expected.revision, &operation).await.unwrap(), Applied::Made, "{operation:?}");
+        expected.apply(operation.clone());
+        assert_eq!(state(&*store).await, expected, "{operation:?}");
+    }
+    assert_eq!(garbage(&*store).await, ["d/t-1", "e/t-2"], "files of what was dropped");
+    store.close().await;
+    assert_eq!(state(&*place.open().await).await, expected, "after a reopen");
+}
+
+pub(crate) async fn an_operation_that_was_checked_against_another_revision_changes_nothing(
+    place: impl Place,
+) {
+    let store = place.open().await;
+    make(&*store, [create_database(1, "d")]).await;
+    let before = state(&*store).await;
+    for at in [Revision(0), Revision(before.revision.0 - 1), before.revision.next()] {
+        for operation in [create_database(2, "e"), Operation::CreateUser(user("u"))] {
+            assert_eq!(store.apply(at, &operation).await.unwrap(), Applied::Stale, "{at:?}");
+        }
+    }
+    assert_eq!(state(&*store).await, before);
+    make(&*store, [create_database(2, "e")]).await;
+}
+
+pub(crate) async fn of_operations_at_one_revision_only_one_is_made(place: impl Place) {
+    let (one, other) = (Arc::from(place.open().await), Arc::from(place.open().await));
+    let at = revision(&*one).await;
+    let tasks: Vec<_> = (0..8)
+        .map(|number| {
+            let store: Arc<dyn Store> = Arc::clone(if number % 2 == 0 { &one } else { &other });
+            tokio::spawn(
+                async move { store.apply(at, &Operation::CreateUser(user(&number.to_string()))).await },
+            )
+        })
+        .collect();
+    let mut made = 0;
+    for task in tasks {
+        made += usize::from(task.await.unwrap().unwrap() == Applied::Made);
+    }
+    assert_eq!((made, state(&*other).await.users.len()), (1, 1));
+    assert_eq!(revision(&*one).await, at.next());
+}
+
+pub(crate) async fn an_operation_that_fails_leaves_the_revision_and_everything_else(place: impl Place) {
+    let store = place.open().await;
+    make(&*store, [create_database(1, "d"), Operation::CreateTable(Arc::new(table(DbId(1), 1, "t")))]).await;
+    let before = state(&*store).await;
+    let same_location = TableDef { location: "d/t-1".to_owned(), ..table(DbId(1), 2, "u") };
+    for operation in [
+        create_database(2, "d"),
+        Operation::CreateTable(Arc::new(table(DbId(1), 2, "t"))),
+        Operation::CreateTable(Arc::new(same_location)),
+        Operation::CreateTable(Arc::new(table(DbId(9), 2, "in no database"))),
+    ] {
+        let error = store.apply(before.revision, &operation).await.unwrap_err();
+        assert!(error.to_string().contains(operation.action()), "{error}");
+        assert_eq!(state(&*store).await, before, "{operation:?}");
+    }
+    assert!(garbage(&*store).await.is_empty());
+}
+
+pub(crate) async fn ids_are_given_once(place: impl Place) {
+    let store = place.open().await;
+    let other = place.open().await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(store.next_table_id().await.unwrap());
+        ids.push(other.next_table_id().await.unwrap());
+    }
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    let next = state(&*store).await.next_db_id;
+    make(&*store, [create_database(next.0, "d"), Operation::DropDatabase { id: next, name: "d".to_owned() }])
+        .await;
+    assert_eq!(state(&*other).await.next_db_id, next.next(), "the id of a dropped database is not free");
+}
+
+pub(crate) async fn garbage_is_kept_until_it_is_deleted(place: impl Place) {
+    let store = place.open().await;
+    make(&*store, [create_database(1, "d")]).await;
+    for (location, id) in [("d/t-1", 1), ("d/u-2", 2), ("d/u-2", 2)] {
+        let garbage = Garbage { location: location.to_owned(), table_id: TableId(id) };
+        store.insert_garbage(&garbage).await.unwrap();
+    }
+    assert_eq!(garbage(&*store).await, ["d/t-1", "d/u-2"]);
+    make(&*store, [Operation::CreateTable(Arc::new(table(DbId(1), 1, "t")))]).await;
+    assert_eq!(garbage(&*store).await, ["d/u-2"], "files of a table are no garbage");
+    store.delete_garbage(&["d/u-2".to_owned(), "unknown".to_owned()]).await.unwrap();
+    assert!(garbage(&*store).await.is_empty());
+}
+
+pub(crate) async fn a_value_is_initialized_once_and_replaced(place: impl Place) {
+    let store = place.open().await;
+    assert_eq!(store.meta_get("k").await.unwrap(), None);
+    assert_eq!(store.meta_init("k", "first").await.unwrap(), "first");
+    assert_eq!(store.meta_init("k", "second").await.unwrap(), "first");
+    store.meta_set("k", "third").await.unwrap();
+    assert_eq!(place.open().await.meta_get("k").await.unwrap().as_deref(), Some("third"));
+}
+
+fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> TxnRecord {
+    TxnRecord {
+        txn_id: TxnId(txn),
+        db_id: DbId(1),
+        table_id: TableId(2),
+        table: TableRef { db: "d".to_owned(), table: "t".to_owned() },
+        label: Label::new(label).unwrap(),
+        label_is_kept: true,
+        kind: TxnKind::StreamLoad,
+        status,
+        loads: 1,
+        rows: 10,
+        bytes: 100,
+        prepared_at_ms: finished.unwrap_or(1),
+        precommitted_at_ms: None,
+        finished_at_ms: finished,
+        reason: String::new(),
+    }
+}
+
+pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(place: impl Place) {
+    let store = place.open().await;
+    let here = record(1, "here", TxnStatus::Visible, Some(5));
+    let there = record(1, "there", TxnStatus::Visible, Some(6));
+    let aborted = record(2, "there", TxnStatus::Aborted, Some(7));
+    store.put_transactions("a", std::slice::from_ref(&here)).await.unwrap();
+    store.put_transactions("b", &[there.clone(), aborted.clone()]).await.unwrap();
+    assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap().as_ref(), Some(&here));
+    assert_eq!(store.transaction_by_id("b", TxnId(1)).await.unwrap().as_ref(), Some(&there));
+    assert_eq!(store.transaction_by_id("c", TxnId(1)).await.unwrap(), None);
+    assert_eq!(store.kept_transactions("a").await.unwrap(), [here.clone()]);
+    assert_eq!(store.kept_transactions("b").await.unwrap(), [there.clone()], "an aborted one keeps no label");
+    let by_label = |label| Label::new(label).unwrap();
+    let found = store.transaction_by_label(DbId(1), &by_label("there")).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&there), "of any node, and not the aborted one");
+    let found = store.transaction_by_label(DbId(2), &by_label("there")).await.unwrap();
+    assert_eq!(found, None, "labels are a database's");
+    assert_eq!(store.recent_transactions(DbId(1), 2).await.unwrap(), [aborted, there]);
+    let replaced = TxnRecord { rows: 11, ..here };
+    store.put_transactions("a", std::slice::from_ref(&replaced)).await.unwrap();
+    assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap(), Some(replaced));
+}
+
+pub(crate) async fn a_purge_is_one_nodes(place: impl Place) {
+    let store = place.open().await;
+    let finished = |txn: u64| record(txn, &format!("l{txn}"), TxnStatus::Visible, Some(txn as i64 * 10));
+    let mut records: Vec<TxnRecord> = (1..=6).map(finished).collect();
+    records.push(record(7, "open", TxnStatus::Precommitted, None));
+    store.put_transactions("a", &records).await.unwrap();
+    store.put_transactions("b", &records[..1]).await.unwrap();
+    assert_eq!(store.purge_transactions("nobody", i64::MAX, 0).await.unwrap(), 0);
+    // Two are too old, of the other four finished ones one is too many.
+    assert_eq!(store.purge_transactions("a", 30, 3).await.unwrap(), 3);
+    let left: Vec<u64> =
+        store.kept_transactions("a").await.unwrap().iter().map(|record| record.txn_id.0).collect();
+    assert_eq!(left, [4, 5, 6, 7]);
+    assert_eq!(store.kept_transactions("b").await.unwrap().len(), 1);
+}

@@ -12,11 +12,12 @@ use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Semaphore;
 use tributary_types::{
     ColumnDef, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
@@ -91,22 +92,30 @@ pub(crate) async fn open_file(table: &Table, file: &DataFile) -> std::result::Re
     FileReader::new(&encoded, encoded.row_groups(), &table.def().schema, 0)
 }
 
-async fn file_rows(table: &Table, file: &DataFile) -> Vec<String> {
-    let mut reader = open_file(table, file).await.unwrap();
+async fn file_rows(table: &Table, file: &DataFile) -> std::result::Result<Vec<String>, TableError> {
+    let mut reader = open_file(table, file).await?;
     let mut texts = Vec::new();
-    while let Some(batch) = reader.next().await.unwrap() {
+    while let Some(batch) = reader.next().await? {
         texts.extend(text_rows(&batch));
     }
-    texts
+    Ok(texts)
+}
+
+/// All rows of the snapshot's data files, sorted.
+pub(crate) async fn read_files(table: &Table) -> std::result::Result<Vec<String>, TableError> {
+    let mut texts = Vec::new();
+    for file in table.snapshot().files.iter() {
+        texts.extend(file_rows(table, file).await?);
+    }
+    texts.sort();
+    Ok(texts)
 }
 
 /// All rows that a query sees, sorted.
 pub(crate) async fn visible(table: &Table) -> Vec<String> {
     let snapshot = table.snapshot();
     let mut texts: Vec<_> = snapshot.memtable.iter().flat_map(|part| text_rows(&part.batch)).collect();
-    for file in snapshot.files.iter() {
-        texts.extend(file_rows(table, file).await);
-    }
+    texts.extend(read_files(table).await.unwrap());
     texts.sort();
     texts
 }
@@ -117,7 +126,7 @@ pub(crate) async fn logged(table: &Table) -> Vec<String> {
     let state = table.root().log.load(&snapshot.def.schema).await.unwrap();
     let mut texts = Vec::new();
     for file in state.live.values() {
-        texts.extend(file_rows(table, file).await);
+        texts.extend(file_rows(table, file).await.unwrap());
     }
     texts.sort();
     texts
@@ -147,6 +156,7 @@ pub(crate) struct FaultStore {
     inner: DurableLocal,
     faults: Arc<Mutex<Vec<(String, Fault)>>>,
     failing_reads: Arc<Mutex<Vec<String>>>,
+    aborted_uploads: Arc<AtomicUsize>,
     gate: Arc<Mutex<Option<Gate>>>,
 }
 
@@ -181,6 +191,7 @@ impl FaultStore {
             inner: DurableLocal::default(),
             faults: Arc::default(),
             failing_reads: Arc::default(),
+            aborted_uploads: Arc::default(),
             gate: Arc::default(),
         }
     }
@@ -210,6 +221,11 @@ impl FaultStore {
         let mut faults = self.faults.lock();
         let index = faults.iter().position(|(text, _)| location.as_ref().contains(text))?;
         Some(faults.remove(index).1)
+    }
+
+    /// How many multipart uploads were aborted, as a store of objects wants it.
+    pub(crate) fn aborted_uploads(&self) -> usize {
+        self.aborted_uploads.load(Ordering::Relaxed)
     }
 
     fn fails_read(&self, location: &Path) -> bool {
@@ -268,7 +284,10 @@ impl ObjectStore for FaultStore {
         self.pass_gate(location).await;
         match self.fault_of(location) {
             Some(_) => Err(broken()),
-            None => self.inner.put_multipart_opts(location, opts).await,
+            None => {
+                let inner = self.inner.put_multipart_opts(location, opts).await?;
+                Ok(Box::new(CountedUpload { inner, aborted: Arc::clone(&self.aborted_uploads) }))
+            }
         }
     }
 
@@ -293,6 +312,28 @@ impl ObjectStore for FaultStore {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.inner.copy_opts(from, to, options).await
+    }
+}
+
+#[derive(Debug)]
+struct CountedUpload {
+    inner: Box<dyn MultipartUpload>,
+    aborted: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl MultipartUpload for CountedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.inner.put_part(data)
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.inner.complete().await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.aborted.fetch_add(1, Ordering::Relaxed);
+        self.inner.abort().await
     }
 }
 

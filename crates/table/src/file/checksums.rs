@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use crc32c::{crc32c, crc32c_append};
 use parquet::column::writer::ColumnCloseResult;
-use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use std::ops::Range;
 use std::slice;
 
-/// Of the footer's entry. Its value is base64 of, for each column of each row group in their order: the number of
+/// The key of the footer's entry. Its value is base64 of, for each column of each row group in their order: the number of
 /// its pages (a dictionary page is the first) and the CRC32C of each; all are 32 bits, little-endian.
 const KEY: &str = "tributary.crc32c";
 
@@ -24,6 +24,20 @@ const KEY: &str = "tributary.crc32c";
 pub struct Checksums {
     /// In the order of row groups and columns.
     chunks: Vec<Vec<u32>>,
+    /// Where the chunks are, by their first byte. Only of a footer that was read.
+    places: Vec<Place>,
+}
+
+/// Where a column chunk is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    bytes: Range<u64>,
+    /// The highest end of this and of all that begin before it: a damaged footer may have chunks that overlap.
+    end_max: u64,
+    /// Its number in the order of row groups and columns.
+    chunk: usize,
+    row_group: usize,
+    column: usize,
 }
 
 impl Checksums {
@@ -40,7 +54,7 @@ impl Checksums {
         let chunks = metadata.row_groups().iter().map(|group| group.columns().len()).sum();
         let bytes = STANDARD.decode(entry.value.as_deref().unwrap_or_default()).ok();
         let sums = bytes.and_then(|bytes| Self::decode(&bytes, chunks));
-        sums.map(Some)
+        sums.map(|sums| Some(Self { places: places(metadata), ..sums }))
             .ok_or_else(|| format!("the value of '{KEY}' in its footer is not the checksums of its pages"))
     }
 
@@ -81,23 +95,51 @@ impl Checksums {
     #[must_use]
     pub fn fault(&self, metadata: &ParquetMetaData, start: u64, bytes: &[u8]) -> Option<String> {
         let read = start..start.saturating_add(bytes.len() as u64);
-        let mut chunks = self.chunks.iter();
-        for (group, columns) in metadata.row_groups().iter().enumerate() {
-            for (number, column) in columns.columns().iter().enumerate() {
-                let sums = chunks.next()?;
-                let chunk = range_of(column);
-                if chunk.end <= read.start || read.end <= chunk.start {
-                    continue;
-                }
-                let index = metadata.offset_index().and_then(|groups| groups.get(group)?.get(number));
-                if let Some(fault) = chunk_fault(sums, &chunk, index, &read, bytes) {
-                    let name = column.column_path().string();
-                    return Some(format!("column '{name}' of row group {group}: {fault}"));
-                }
-            }
-        }
-        None
+        let overlapping = self.near(&read).iter().filter(|place| place.bytes.end > read.start);
+        overlapping.filter_map(|place| self.chunk_fault(metadata, place, &read, bytes)).next()
     }
+
+    /// The chunks that overlap with `read`, found by search. Where chunks overlap with one another there may be more.
+    fn near(&self, read: &Range<u64>) -> &[Place] {
+        let first = self.places.partition_point(|place| place.end_max <= read.start);
+        let (_, rest) = self.places.split_at(first);
+        let count = rest.partition_point(|place| place.bytes.start < read.end);
+        rest.get(..count).unwrap_or_default()
+    }
+
+    fn chunk_fault(
+        &self,
+        metadata: &ParquetMetaData,
+        place: &Place,
+        read: &Range<u64>,
+        bytes: &[u8],
+    ) -> Option<String> {
+        let sums = self.chunks.get(place.chunk)?;
+        let index = metadata.offset_index().and_then(|groups| groups.get(place.row_group)?.get(place.column));
+        let fault = chunk_fault(sums, &place.bytes, index, read, bytes)?;
+        let column = metadata.row_group(place.row_group).column(place.column);
+        let (name, group) = (column.column_path().string(), place.row_group);
+        Some(format!("column '{name}' of row group {group}: {fault}"))
+    }
+}
+
+/// The places of all column chunks, by their first byte.
+fn places(metadata: &ParquetMetaData) -> Vec<Place> {
+    let of_group = |(row_group, group): (usize, &RowGroupMetaData)| {
+        let columns = group.columns().iter().enumerate();
+        columns.map(move |(column, chunk)| (row_group, column, range_of(chunk))).collect::<Vec<_>>()
+    };
+    let all = metadata.row_groups().iter().enumerate().flat_map(of_group).enumerate();
+    let mut places: Vec<Place> = all
+        .map(|(chunk, (row_group, column, bytes))| Place { end_max: 0, bytes, chunk, row_group, column })
+        .collect();
+    places.sort_by_key(|place| place.bytes.start);
+    let mut end_max = 0;
+    for place in &mut places {
+        end_max = place.bytes.end.max(end_max);
+        place.end_max = end_max;
+    }
+    places
 }
 
 fn chunk_fault(
@@ -171,7 +213,7 @@ impl ChunkPages {
     }
 }
 
-/// The bytes of a file from some place on.
+/// Goes through the bytes of a file from some place on.
 pub(super) struct Walk<'a> {
     next: slice::Iter<'a, Bytes>,
     rest: &'a [u8],

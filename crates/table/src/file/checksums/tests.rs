@@ -1,6 +1,6 @@
 use super::*;
 use crate::error::TableError;
-use crate::testing::{Bench, expected, open_file, publish, text_rows, two_columns};
+use crate::testing::{Bench, expected, publish, read_files, two_columns};
 use crate::{StoreOptions, Table};
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
@@ -27,18 +27,6 @@ async fn one_file(rows: std::ops::Range<i64>) -> (Bench, Arc<Table>, PathBuf) {
     table.flush().await.unwrap();
     let path = bench.dir.path().join("demo/events-7").join(&table.snapshot().files[0].path);
     (bench, table, path)
-}
-
-async fn read(table: &Table) -> Result<Vec<String>, TableError> {
-    let mut rows = Vec::new();
-    for file in table.snapshot().files.iter() {
-        let mut reader = open_file(table, file).await?;
-        while let Some(batch) = reader.next().await? {
-            rows.extend(text_rows(&batch));
-        }
-    }
-    rows.sort();
-    Ok(rows)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,7 +60,7 @@ async fn every_flipped_byte_of_a_page_is_named_with_its_place() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1 << (at % 8);
         std::fs::write(&path, damaged).unwrap();
-        let error = read(&table).await.unwrap_err();
+        let error = read_files(&table).await.unwrap_err();
         let TableError::DamagedFile { file, reason } = &error else { panic!("byte {at}: {error}") };
         assert!(
             path.ends_with(file) || file.ends_with(path.file_name().unwrap().to_str().unwrap()),
@@ -86,7 +74,7 @@ async fn every_flipped_byte_of_a_page_is_named_with_its_place() {
         );
     }
     std::fs::write(&path, whole).unwrap();
-    assert_eq!(read(&table).await.unwrap(), expected(1..100));
+    assert_eq!(read_files(&table).await.unwrap(), expected(1..100));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,7 +139,7 @@ async fn a_compaction_carries_no_damage_on_and_its_file_has_checksums() {
 #[test]
 fn an_entry_is_read_back_and_one_of_other_chunks_is_not() {
     let chunks = vec![vec![2, 3, u32::MAX], Vec::new()];
-    let sums = Checksums { chunks };
+    let sums = Checksums { chunks, places: Vec::new() };
     let entry = sums.to_entry();
     let bytes = STANDARD.decode(entry.value.unwrap()).unwrap();
     assert_eq!(Checksums::decode(&bytes, 2), Some(sums));
@@ -180,4 +168,42 @@ fn an_entry_that_another_writer_took_over_counts_for_nothing() {
     assert_eq!(Checksums::of_footer(&footer("parquet-cpp-arrow version 21.0.0")), Ok(None));
     let error = Checksums::of_footer(&footer(crate::file::CREATED_BY)).unwrap_err();
     assert!(error.contains("'tributary.crc32c'"), "{error}");
+}
+
+/// A million looks for nothing would show in every query: it asks for each page range of each column.
+#[test]
+fn the_chunks_of_a_range_are_found_by_search() {
+    let chunk_bytes = |chunk: u64| 4 + chunk * 100..4 + chunk * 100 + 90;
+    let place = |chunk: usize| {
+        let bytes = chunk_bytes(chunk as u64);
+        Place { end_max: bytes.end, bytes, chunk, row_group: chunk / 50, column: chunk % 50 }
+    };
+    let sums = Checksums { chunks: Vec::new(), places: (0..10_000).map(place).collect() };
+    let looked_at = |read: Range<u64>| sums.near(&read).iter().map(|place| place.chunk).collect::<Vec<_>>();
+    for chunk in [0, 1, 4_999, 9_999] {
+        let bytes = chunk_bytes(chunk as u64);
+        assert_eq!(looked_at(bytes.clone()), [chunk]);
+        assert_eq!(looked_at(bytes.start + 20..bytes.start + 21), [chunk]);
+        assert_eq!(looked_at(bytes.end..bytes.end + 10), [0; 0], "between two chunks");
+    }
+    assert_eq!(looked_at(chunk_bytes(70).end - 1..chunk_bytes(73).start + 1), [70, 71, 72, 73]);
+    assert_eq!(looked_at(0..4), [0; 0]);
+    assert_eq!(looked_at(2_000_000..2_000_001), [0; 0]);
+    assert_eq!(looked_at(0..2_000_000).len(), 10_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chunks_of_a_damaged_footer_that_overlap_are_all_looked_at() {
+    let (_bench, _table, path) = one_file(0..50_000).await;
+    let bytes = Bytes::from(std::fs::read(&path).unwrap());
+    let metadata = metadata_of(&bytes, PageIndexPolicy::Required);
+    let mut places = places(&metadata);
+    assert_eq!(places.len(), 2);
+    let all = places[0].bytes.start..places[1].bytes.end;
+    places[0].bytes.end = all.end;
+    places.iter_mut().for_each(|place| place.end_max = all.end);
+    let sums = Checksums { places, ..sums(&metadata) };
+    let last = all.end - 1..all.end;
+    assert_eq!(sums.near(&last).len(), 2);
+    assert!(sums.fault(&metadata, last.start, &bytes[last.start as usize..last.end as usize]).is_some());
 }

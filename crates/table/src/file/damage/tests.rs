@@ -1,16 +1,6 @@
 use super::*;
-use crate::testing::{Bench, expected, open_file, publish, text_rows, two_columns};
-use crate::{StoreOptions, Table};
-
-async fn read(table: &Table) -> Result<Vec<String>, TableError> {
-    let mut reader = open_file(table, &table.snapshot().files[0]).await?;
-    let mut rows = Vec::new();
-    while let Some(batch) = reader.next().await? {
-        rows.extend(text_rows(&batch));
-    }
-    rows.sort();
-    Ok(rows)
-}
+use crate::StoreOptions;
+use crate::testing::{Bench, expected, publish, read_files, two_columns};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_footer_is_an_error_that_names_the_file_or_does_no_harm() {
@@ -21,14 +11,14 @@ async fn a_damaged_footer_is_an_error_that_names_the_file_or_does_no_harm() {
     let name = table.snapshot().files[0].path.clone();
     let path = bench.dir.path().join("demo/events-7").join(&name);
     let whole = std::fs::read(&path).unwrap();
-    assert_eq!(read(&table).await.unwrap(), expected(1..100));
+    assert_eq!(read_files(&table).await.unwrap(), expected(1..100));
     let mut refused = 0;
     for from_end in 1..800.min(whole.len()) {
         for flip in [0x01, 0x40, 0x80, 0xff] {
             let mut damaged = whole.clone();
             damaged[whole.len() - from_end] ^= flip;
             std::fs::write(&path, damaged).unwrap();
-            match read(&table).await {
+            match read_files(&table).await {
                 // Names and bounds have no checksum.
                 Ok(rows) => assert_eq!(rows.len(), 99, "byte {from_end} from the end"),
                 Err(TableError::DamagedFile { file, .. }) => {

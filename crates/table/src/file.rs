@@ -4,6 +4,7 @@ mod checksums;
 mod damage;
 mod encode;
 mod encoded;
+mod format;
 mod read;
 mod sort;
 mod stats;
@@ -11,12 +12,14 @@ mod write;
 
 pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
+pub use format::FileFormat;
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
 pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
 pub(crate) use encoded::EncodedFile;
+pub(crate) use format::version_of_tags;
 #[cfg(test)]
 pub(crate) use read::FileReader;
 pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
@@ -25,7 +28,7 @@ use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};
 use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};
-use tributary_types::{ColumnId, SchemaVersion, TableSchema};
+use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
 
 /// What every file of ours says of its writer.
 const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
@@ -35,9 +38,12 @@ const CREATED_BY_US: &str = "tributary version ";
 /// A Parquet file of a table. Written once, never changed.
 ///
 /// It is embedded in commit records of the write-ahead log: a file of a large load is durable but
-/// in no Delta log until the next flush.
+/// in no Delta log until the next flush. A new field needs `#[serde(default)]`, because records without it are on
+/// disks; the others have no default, so that a record without a path is an error and not a file called "".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
+    #[serde(default)]
+    pub format: FileFormat,
     /// Relative to the table's location, with `/` between parts.
     pub path: String,
     pub size_bytes: u64,
@@ -50,6 +56,9 @@ pub struct DataFile {
     pub stats: FileStats,
     /// Milliseconds since the Unix epoch.
     pub modification_time_ms: i64,
+    /// The last publication that it has rows of. 0: not published yet, or written before files had versions.
+    #[serde(default)]
+    pub version: Version,
 }
 
 impl DataFile {
@@ -68,6 +77,7 @@ impl DataFile {
             modification_time: self.modification_time_ms,
             data_change,
             stats: Some(self.stats.to_delta_json(self.rows, schema)),
+            tags: Some(format::tags(self)),
             ..Add::default()
         }
     }
@@ -92,3 +102,6 @@ fn is_ours(metadata: &ParquetMetaData) -> bool {
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,9 @@ mod testing;
 
 pub use durable::DurableLocal;
 pub use error::TableError;
-pub use file::{Checksums, ColumnStats, DataFile, FileStats, FileWriter, footer_fault, panic_text};
+pub use file::{
+    Checksums, ColumnStats, DataFile, FileFormat, FileStats, FileWriter, footer_fault, panic_text,
+};
 pub use memtable::MemPart;
 pub use options::StoreOptions;
 pub use pruning::{max_values, min_values, null_counts, row_counts};

@@ -1,7 +1,7 @@
 //! A data file as it is encoded: its bytes in memory, its footer read, its pages checked.
 //!
 //! Large row groups of it go into another file as they are ([`EncodedFile::encoded`]), which costs the
-//! copying of their bytes; decoding and encoding them anew would take most of a compaction's time and give
+//! copying of their bytes; decoding and encoding them again would take most of a compaction's time and give
 //! nearly the same. Memory is bounded by the target file size.
 
 use super::checksums::{Checksums, ChunkPages};
@@ -19,7 +19,7 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::Type;
 use std::io::Write;
 use std::sync::Arc;
-use tributary_types::ColumnId;
+use tributary_types::{ColumnId, Version};
 
 /// See the module.
 pub(crate) struct EncodedFile {
@@ -27,8 +27,18 @@ pub(crate) struct EncodedFile {
     /// With the page index.
     footer: ArrowReaderMetadata,
     columns_below: ColumnId,
+    version: Version,
     /// As an operator finds it.
     name: String,
+}
+
+/// Row groups that follow one another in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum RowGroups {
+    /// They can be copied.
+    Whole(Vec<usize>),
+    /// Their rows must be read and encoded again.
+    Rows(Vec<usize>),
 }
 
 /// A row group and the file that has it.
@@ -43,7 +53,7 @@ impl EncodedFile {
     /// Reads the whole of `file`.
     ///
     /// # Errors
-    /// Of storage; [`TableError::DamagedFile`] for a footer that can't be that of this file, and for pages whose
+    /// [`TableError::Storage`]; [`TableError::DamagedFile`] for a footer that can't be that of this file, and for pages whose
     /// checksums are others than the footer says.
     pub(crate) async fn open(root: &TableRoot, file: &DataFile) -> Result<Self, TableError> {
         let doing = format!("reading the data file '{}'", file.path);
@@ -55,7 +65,7 @@ impl EncodedFile {
         let footer =
             blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
                 .await?;
-        Ok(Self { bytes, footer, columns_below: file.columns_below, name })
+        Ok(Self { bytes, footer, columns_below: file.columns_below, version: file.version, name })
     }
 
     pub(super) fn bytes(&self) -> Bytes {
@@ -70,13 +80,18 @@ impl EncodedFile {
         self.columns_below
     }
 
+    /// [`DataFile::version`].
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Splits the row groups into those that a file of `schema` can take as they are, because they have at
-    /// least `bytes_min` bytes, and those whose rows must be read and encoded anew.
-    pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> (Vec<usize>, Vec<usize>) {
+    /// All row groups in their order: those that a file of `schema` can take as they are, because they have at
+    /// least `bytes_min` bytes, and those between them.
+    pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> Vec<RowGroups> {
         let metadata = self.footer.metadata();
         let is_alike = is_ours(metadata) && metadata.file_metadata().schema_descr().root_schema() == schema;
         let is_large = |group: &RowGroupMetaData| {
@@ -86,11 +101,17 @@ impl EncodedFile {
         let is_indexed = |group: &RowGroupMetaData| {
             group.columns().iter().all(|column| column.offset_index_offset().is_some())
         };
-        let can_be_taken = |&number: &usize| {
-            let group = metadata.row_group(number);
-            is_alike && is_large(group) && is_indexed(group)
-        };
-        (0..metadata.num_row_groups()).partition(can_be_taken)
+        let mut all = Vec::new();
+        for (number, group) in metadata.row_groups().iter().enumerate() {
+            let is_whole = is_alike && is_large(group) && is_indexed(group);
+            match all.last_mut() {
+                Some(RowGroups::Whole(numbers)) if is_whole => numbers.push(number),
+                Some(RowGroups::Rows(numbers)) if !is_whole => numbers.push(number),
+                _ if is_whole => all.push(RowGroups::Whole(vec![number])),
+                _ => all.push(RowGroups::Rows(vec![number])),
+            }
+        }
+        all
     }
 
     /// All row groups.

@@ -6,11 +6,11 @@
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
 use super::encode::{Encoder, Progress, encode};
-use super::encoded::EncodedFile;
+use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
 use super::sort::sorted;
 use super::stats::FileStats;
-use super::{CREATED_BY, DataFile};
+use super::{CREATED_BY, DataFile, FileFormat};
 use crate::error::{TableError, blocking};
 use crate::evolve;
 use crate::memtable::batch_bytes;
@@ -29,7 +29,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
-use tributary_types::{TableSchema, host};
+use tokio::runtime::Handle;
+use tributary_types::{TableSchema, Version, host};
 use uuid::Uuid;
 
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
@@ -53,8 +54,8 @@ const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// The rows of one large load on their way into data files of their own, past the memtable.
 ///
-/// Finish or abort it: a writer that is dropped leaves files that nothing refers to, which
-/// [`crate::Table::sweep`] deletes later.
+/// Finish or abort it. One that is dropped, because its load was cancelled, deletes what it wrote in a task of its own;
+/// what that can't delete is left to [`crate::Table::sweep`].
 pub struct FileWriter {
     writer: RunWriter,
 }
@@ -83,7 +84,7 @@ impl FileWriter {
     /// put them into a commit record and publish them, or [`crate::Table::discard`] them.
     ///
     /// # Errors
-    /// Of storage and encoding; then all files of this writer have been deleted.
+    /// [`TableError::Storage`] and [`TableError::Parquet`]; then all files of this writer have been deleted.
     pub async fn finish(self) -> Result<Vec<DataFile>, TableError> {
         self.writer.finish().await
     }
@@ -109,6 +110,10 @@ pub(crate) struct RunWriter {
     files: Vec<DataFile>,
     /// Every file that was started and belongs to this writer still.
     names: Vec<String>,
+    /// The last publication that rows were taken of; 0 if that is not known yet.
+    version: Version,
+    /// When the last file was started, as its name says it.
+    named_ms: i64,
 }
 
 struct OpenFile {
@@ -116,6 +121,8 @@ struct OpenFile {
     /// `None` only while a blocking thread has it, or after that thread failed.
     encoder: Option<Encoder>,
     upload: BufWriter,
+    /// All bytes were handed over, and the upload is being completed.
+    is_closing: bool,
     size_bytes: u64,
     rows: u64,
 }
@@ -136,7 +143,14 @@ impl RunWriter {
             open: None,
             files: Vec::new(),
             names: Vec::new(),
+            version: Version(0),
+            named_ms: 0,
         }
+    }
+
+    /// Says that rows to come are of publications up to `version`.
+    pub(crate) fn at(&mut self, version: Version) {
+        self.version = self.version.max(version);
     }
 
     /// Tells `progress` of what is encoded.
@@ -160,11 +174,12 @@ impl RunWriter {
         if self.run_bytes >= RUN_BYTES { self.write_run().await } else { Ok(()) }
     }
 
-    /// Takes all rows of another file: its large row groups as they are, the rows of others with the next
-    /// run. The order of rows between row groups means nothing.
+    /// Takes all rows of another file, after those that were taken before: its large row groups as they are, the rows
+    /// of others with those of the run.
     ///
     /// # Errors
-    /// Of storage and encoding, and of a damaged file; after them only [`RunWriter::abort`] is of use.
+    /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`]; after them only
+    /// [`RunWriter::abort`] is of use.
     pub(crate) async fn append_file(
         &mut self,
         file: &EncodedFile,
@@ -173,19 +188,29 @@ impl RunWriter {
         let failed = TableError::parquet("making a data file's schema");
         let schema = ArrowSchemaConverter::new().convert(&self.physical).map_err(failed)?;
         let bytes_min = (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1);
-        let (whole, others) = file.split(schema.root_schema(), bytes_min);
-        for row_group in file.encoded(whole) {
+        self.at(file.version());
+        for row_groups in file.split(schema.root_schema(), bytes_min) {
+            match row_groups {
+                RowGroups::Whole(row_groups) => self.copy(file, row_groups).await?,
+                RowGroups::Rows(row_groups) => {
+                    let mut reader = FileReader::new(file, row_groups, &self.schema, now_micros)?;
+                    while let Some(batch) = reader.next().await? {
+                        self.append(batch).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn copy(&mut self, file: &EncodedFile, row_groups: Vec<usize>) -> Result<(), TableError> {
+        // What came before stays before.
+        self.write_run().await?;
+        for row_group in file.encoded(row_groups) {
             let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
             let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
             self.open_file()?.step(doing, copy).await?;
             self.end_row_group(rows).await?;
-        }
-        if others.is_empty() {
-            return Ok(());
-        }
-        let mut reader = FileReader::new(file, others, &self.schema, now_micros)?;
-        while let Some(batch) = reader.next().await? {
-            self.append(batch).await?;
         }
         Ok(())
     }
@@ -208,13 +233,14 @@ impl RunWriter {
     }
 
     pub(crate) async fn abort(mut self) {
-        if let Some(mut file) = self.open.take()
-            && let Err(error) = file.upload.abort().await
-        {
-            tracing::warn!(file = file.name, %error, "an unfinished upload could not be aborted");
+        if let Some(file) = self.open.take() {
+            file.abort().await;
         }
-        let names = std::mem::take(&mut self.names);
-        delete_files(&self.root, &names).await;
+        // One by one: whoever gives up waiting drops this writer, which goes on with the rest.
+        while let Some(name) = self.names.last() {
+            delete_file(&self.root, name).await;
+            self.names.pop();
+        }
     }
 
     async fn write_run(&mut self) -> Result<(), TableError> {
@@ -283,20 +309,25 @@ impl RunWriter {
     }
 
     fn start_file(&mut self) -> Result<OpenFile, TableError> {
-        let name = new_name();
+        // Later files of a writer come later by name, too.
+        self.named_ms = now_ms().max(self.named_ms + 1);
+        let name = format!("part-{:013}-{}.zstd.parquet", self.named_ms, new_uuid());
         let encoder = Encoder::new(&self.physical, self.properties.clone())
             .map_err(TableError::parquet(format!("starting the data file '{name}'")))?;
         self.root.unpublished.lock().insert(name.clone());
         self.names.push(name.clone());
         let upload = BufWriter::new(Arc::clone(&self.root.store), Path::from(name.as_str()));
-        Ok(OpenFile { name, encoder: Some(encoder), upload, size_bytes: 0, rows: 0 })
+        Ok(OpenFile { name, encoder: Some(encoder), upload, is_closing: false, size_bytes: 0, rows: 0 })
     }
 
     async fn close_file(&mut self) -> Result<(), TableError> {
-        let Some(mut file) = self.open.take() else { return Ok(()) };
+        let Some(file) = &mut self.open else { return Ok(()) };
         let doing = format!("closing the data file '{}'", file.name);
         let metadata = file.step(doing, Encoder::finish).await?;
-        file.upload.shutdown().await.map_err(|error| {
+        file.is_closing = true;
+        let closed = file.upload.shutdown().await;
+        let Some(file) = self.open.take() else { return Ok(()) };
+        closed.map_err(|error| {
             let source = object_store::Error::Generic { store: "upload", source: Box::new(error) };
             TableError::storage(format!("making the data file '{}' durable", file.name))(source)
         })?;
@@ -306,6 +337,7 @@ impl RunWriter {
 
     fn describe(&self, file: OpenFile, metadata: &ParquetMetaData) -> Result<DataFile, TableError> {
         Ok(DataFile {
+            format: FileFormat,
             path: file.name,
             size_bytes: file.size_bytes,
             rows: file.rows,
@@ -313,22 +345,51 @@ impl RunWriter {
             columns_below: self.schema.next_column_id,
             stats: FileStats::of_file(metadata, &self.physical, &self.schema)?,
             modification_time_ms: now_ms(),
+            version: self.version,
         })
     }
 }
 
+/// A writer that was neither finished nor aborted deletes what it wrote.
 impl Drop for RunWriter {
     fn drop(&mut self) {
-        if !self.names.is_empty() {
-            let mut unpublished = self.root.unpublished.lock();
-            self.names.iter().for_each(|name| {
-                unpublished.remove(name);
-            });
+        if self.names.is_empty() {
+            return;
+        }
+        let (root, open, names) = (Arc::clone(&self.root), self.open.take(), std::mem::take(&mut self.names));
+        let runtime = Handle::try_current();
+        if !host::is_simulated() && runtime.is_err() {
+            // The sweep finds them.
+            publish_names(&root, names.iter().map(String::as_str));
+            return;
+        }
+        let task = async move {
+            if let Some(file) = open {
+                file.abort().await;
+            }
+            delete_files(&root, &names).await;
+        };
+        match (host::simulated(), runtime) {
+            (Some(host), _) => host.spawn(Box::pin(task)),
+            (None, Ok(runtime)) => drop(runtime.spawn(task)),
+            (None, Err(_)) => {}
         }
     }
 }
 
 impl OpenFile {
+    /// Ends the upload. One that is being completed can't be aborted any more and is waited for: afterwards there is a
+    /// file to delete.
+    async fn abort(mut self) {
+        let ended = match self.is_closing {
+            true => self.upload.shutdown().await.map_err(|error| error.to_string()),
+            false => self.upload.abort().await.map_err(|error| error.to_string()),
+        };
+        if let Err(error) = ended {
+            tracing::warn!(file = self.name, %error, "an unfinished upload could not be aborted");
+        }
+    }
+
     /// Runs one step of the encoder and uploads what it gave.
     async fn step<T: Send + 'static>(
         &mut self,
@@ -377,11 +438,6 @@ fn properties(root: &TableRoot, physical: &SchemaRef) -> WriterProperties {
     properties.build()
 }
 
-/// Names sort by the time of writing.
-fn new_name() -> String {
-    format!("part-{:013}-{}.zstd.parquet", now_ms(), new_uuid())
-}
-
 /// A random UUID; in a simulation the seed's.
 pub(crate) fn new_uuid() -> Uuid {
     Uuid::from_u128(host::random(|| Uuid::new_v4().as_u128()))
@@ -399,10 +455,14 @@ pub(crate) fn publish_names<'a>(root: &TableRoot, names: impl Iterator<Item = &'
 /// to the next sweep.
 pub(crate) async fn delete_files(root: &TableRoot, names: &[String]) {
     for name in names {
-        match root.store.delete(&Path::from(name.as_str())).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => tracing::warn!(file = name, %error, "a data file without use could not be deleted"),
-        }
-        root.unpublished.lock().remove(name);
+        delete_file(root, name).await;
     }
+}
+
+async fn delete_file(root: &TableRoot, name: &str) {
+    match root.store.delete(&Path::from(name)).await {
+        Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+        Err(error) => tracing::warn!(file = name, %error, "a data file without use could not be deleted"),
+    }
+    root.unpublished.lock().remove(name);
 }

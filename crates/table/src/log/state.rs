@@ -1,7 +1,7 @@
 //! What the log says at one of its versions, in our terms.
 
 use crate::error::TableError;
-use crate::file::{DataFile, FileStats, footer_fault, guarded};
+use crate::file::{DataFile, FileFormat, FileStats, footer_fault, guarded, version_of_tags};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
@@ -189,8 +189,14 @@ impl WrittenWith {
                 "rewrite the table without deletion vectors (REORG … APPLY (PURGE))",
             ));
         }
-        let stats = view.stats().map(|text| FileStats::from_delta_json(&text, schema));
+        #[expect(deprecated, reason = "nothing else tells the tags of a file")]
+        let add = view.add_action();
+        let version = version_of_tags(add.tags.as_ref()).map_err(|what| {
+            unsupported(format!("{what}, for '{}'", add.path), "start a newer version of Tributary")
+        })?;
+        let stats = add.stats.map(|text| FileStats::from_delta_json(&text, schema));
         Ok(DataFile {
+            format: FileFormat,
             path: view.path().into_owned(),
             size_bytes: u64::try_from(view.size()).unwrap_or(0),
             rows,
@@ -198,6 +204,7 @@ impl WrittenWith {
             columns_below: self.columns_below,
             stats: stats.unwrap_or_default(),
             modification_time_ms: view.modification_time(),
+            version,
         })
     }
 }

@@ -37,8 +37,8 @@ impl Table {
     /// write-ahead log.
     ///
     /// # Errors
-    /// Of storage, Parquet or the log. No row is lost or shown twice: what was not written stays
-    /// in the memtable, what was written but not logged stays visible, and
+    /// [`TableError::Storage`], [`TableError::Parquet`], and those of the log. No row is lost or shown twice: what was
+    /// not written stays in the memtable, what was written but not logged stays visible, and
     /// [`Table::oldest_unflushed_lsn`] keeps the write-ahead log from being trimmed.
     pub async fn flush(&self) -> Result<Option<FlushReport>, TableError> {
         self.flush_and_tell(None).await
@@ -48,7 +48,7 @@ impl Table {
     /// encoded since the last call: so much more may be taken in already.
     ///
     /// # Errors
-    /// Of [`Table::flush`]; what was told counts for nothing then.
+    /// As for [`Table::flush`]; progress that was reported is void then.
     pub async fn flush_with(
         &self,
         progress: Arc<dyn Fn(u64) + Send + Sync>,
@@ -112,7 +112,7 @@ impl Table {
         unflushed.log_behind = false;
     }
 
-    /// Writes the frozen memtable to files, and anew the unlogged files that lack a column's
+    /// Writes the frozen memtable to files, and again the unlogged files that lack a column's
     /// default. Returns all files of the frozen version, and those that were written.
     async fn spill(
         &self,
@@ -149,6 +149,7 @@ impl Table {
         }
         let mut writer = RunWriter::new(&self.root, &frozen.def.schema).with_progress(progress);
         for part in &frozen.memtable {
+            writer.at(part.version);
             if let Err(error) = writer.append(part.batch.clone()).await {
                 writer.abort().await;
                 return Err(error);
@@ -157,7 +158,8 @@ impl Table {
         writer.finish().await
     }
 
-    /// The rows of `inputs` in new files of `schema`, which are durable and in no log.
+    /// The rows of `inputs` in new files of `schema`, which are durable and in no log. Rows of later versions come
+    /// after those of earlier ones, or after them among rows of the same key.
     pub(super) async fn rewrite(
         &self,
         inputs: &[Arc<DataFile>],
@@ -165,6 +167,8 @@ impl Table {
         now_micros: i64,
     ) -> Result<Vec<DataFile>, TableError> {
         let mut writer = RunWriter::new(&self.root, schema);
+        let mut inputs: Vec<_> = inputs.iter().collect();
+        inputs.sort_by_key(|file| file.version);
         for file in inputs {
             let copied = match EncodedFile::open(&self.root, file).await {
                 Ok(file) => writer.append_file(&file, now_micros).await,

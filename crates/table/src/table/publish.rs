@@ -17,9 +17,10 @@ pub struct Publication {
     pub version: Version,
     /// The schema of `batches`. Rows of an older schema are adapted to the table's.
     pub schema: Arc<TableSchema>,
-    /// Rows for the memtable, about in order of arrival.
+    /// Rows for the memtable, in the order in which the write-ahead log has them. It is kept: in the memtable, in data
+    /// files of a table without a key, and among rows of the same key in those of others.
     pub batches: Vec<RecordBatch>,
-    /// Finished files of a large load.
+    /// Finished files of large loads, in the order of the log. Their rows come after those of `batches`.
     pub files: Vec<DataFile>,
     /// The first byte of the write-ahead log that holds any of this.
     pub lsn: Lsn,
@@ -50,7 +51,7 @@ impl Table {
             let part = MemPart { version, bytes: batch_bytes(&batch), batch, lsn, since };
             append(&mut memtable, unflushed.frozen_parts, part)?;
         }
-        let all_files = with_files(&current, files);
+        let all_files = with_files(&current, files, version);
         publish_names(&self.root, all_files[current.files.len()..].iter().map(|file| file.path.as_str()));
         unflushed.active = Pending::join(unflushed.active, Some(Pending { lsn, since }));
         self.swap(&current, |next| {
@@ -120,11 +121,12 @@ fn fit(current: &Snapshot, schema: &TableSchema, batch: &RecordBatch) -> Result<
     })
 }
 
-fn with_files(current: &Snapshot, files: Vec<DataFile>) -> Arc<Vec<Arc<DataFile>>> {
+/// The snapshot's files and `files`, which are published as `version`.
+fn with_files(current: &Snapshot, files: Vec<DataFile>, version: Version) -> Arc<Vec<Arc<DataFile>>> {
     if files.is_empty() {
         return Arc::clone(&current.files);
     }
     let mut all = current.files.as_ref().clone();
-    all.extend(files.into_iter().map(Arc::new));
+    all.extend(files.into_iter().map(|file| Arc::new(DataFile { version, ..file })));
     Arc::new(all)
 }

@@ -1,4 +1,5 @@
 mod failure;
 mod files;
 mod flush;
+mod order;
 mod schema_change;

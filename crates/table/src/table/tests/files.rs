@@ -2,7 +2,9 @@ use crate::options::StoreOptions;
 use crate::table::Publication;
 use crate::testing::{Bench, Fault, GateKey, expected, logged, publish, rows, two_columns, visible};
 use crate::{CompactReport, DataFile, Table, TableError};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 use tributary_types::{Lsn, Version};
 
@@ -64,6 +66,75 @@ async fn an_aborted_or_discarded_load_leaves_no_file() {
     bench.faults.fail_next(".parquet", Fault::Before);
     writer.finish().await.unwrap_err();
     assert_eq!(bench.data_files(), Vec::<String>::new());
+}
+
+/// Waits until nothing of a dropped writer is left.
+async fn nothing_is_left(bench: &Bench, table: &Table) {
+    let is_left = || !bench.data_files().is_empty() || !table.root().unpublished.lock().is_empty();
+    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+        while is_left() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("left: {:?}", bench.data_files()));
+}
+
+/// Enough bytes for a run, which hardly get fewer when they are encoded.
+fn large_rows() -> RecordBatch {
+    let mut state = 1_u64;
+    let base: String = (0..2_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            char::from(b'0' + (state >> 58) as u8)
+        })
+        .collect();
+    let texts: StringArray = (0..110).map(|row| Some(&base[row * 1000..][..1_000_000])).collect();
+    let columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(0..110)), Arc::new(texts)];
+    RecordBatch::try_new(two_columns().schema.arrow(), columns).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_dropped_deletes_its_files_at_once() {
+    let bench = Bench::with(StoreOptions { target_file_bytes: 1000, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(large_rows()).await.unwrap();
+    writer.append(rows([1])).await.unwrap();
+    assert_eq!(bench.data_files().len(), 1);
+    drop(writer);
+    nothing_is_left(&bench, &table).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_dropped_aborts_its_upload() {
+    let bench = Bench::with(StoreOptions { target_file_bytes: 1 << 40, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(large_rows()).await.unwrap();
+    assert_eq!(bench.data_files().len(), 1, "a staged file");
+    drop(writer);
+    nothing_is_left(&bench, &table).await;
+    assert_eq!(bench.faults.aborted_uploads(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_dropped_while_it_closes_a_file_deletes_it() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows(0..1000)).await.unwrap();
+    let gate = bench.faults.hold_next(".parquet");
+    {
+        let finish = writer.finish();
+        tokio::pin!(finish);
+        tokio::select! {
+            _ = &mut finish => panic!("the gate is closed"),
+            () = gate.arrived() => {}
+        }
+    }
+    assert!(!table.root().unpublished.lock().is_empty());
+    gate.open();
+    nothing_is_left(&bench, &table).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,63 @@
+//! The format of what is kept about a data file: as JSON in commit records of the write-ahead log, and as tags of
+//! the Delta log's `add` actions.
+//!
+//! 1 had neither a format nor a version of the table; 2 has both. A number that is not known means that a newer server
+//! has written there, and is an error: its facts may change what the file's rows are.
+
+use super::DataFile;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::HashMap;
+use tributary_types::Version;
+
+/// What this version writes, and the highest that it reads.
+const CURRENT: u32 = 2;
+
+const FORMAT_TAG: &str = "tributary.format";
+const VERSION_TAG: &str = "tributary.version";
+
+/// The number of the format. In memory a description always has the current one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileFormat;
+
+impl Serialize for FileFormat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(CURRENT)
+    }
+}
+
+impl<'de> Deserialize<'de> for FileFormat {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        known(u32::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+fn known(format: u32) -> Result<FileFormat, String> {
+    if (1..=CURRENT).contains(&format) {
+        return Ok(FileFormat);
+    }
+    Err(format!("the description of a data file has format {format}; known are 1 to {CURRENT}"))
+}
+
+/// What Delta readers pass over and we read back.
+pub(super) fn tags(file: &DataFile) -> HashMap<String, Option<String>> {
+    HashMap::from([
+        (FORMAT_TAG.to_owned(), Some(CURRENT.to_string())),
+        (VERSION_TAG.to_owned(), Some(file.version.to_string())),
+    ])
+}
+
+/// The version that the tags of an `add` action tell. Files of other writers and of format 1 have none, which is 0.
+///
+/// # Errors
+/// Says which tag is not understood.
+pub(crate) fn version_of_tags(tags: Option<&HashMap<String, Option<String>>>) -> Result<Version, String> {
+    let number = |key: &str| match tags.and_then(|tags| tags.get(key)?.as_deref()) {
+        Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("the tag {key} = '{text}'")),
+        None => Ok(None),
+    };
+    if let Some(format) = number(FORMAT_TAG)? {
+        known(u32::try_from(format).unwrap_or(u32::MAX))?;
+    }
+    Ok(Version(number(VERSION_TAG)?.unwrap_or(0)))
+}

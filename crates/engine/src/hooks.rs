@@ -23,10 +23,6 @@ impl MysqlHooks {
 
 #[async_trait]
 impl ServerHooks for MysqlHooks {
-    fn server_version(&self) -> &str {
-        crate::variables::SERVER_VERSION
-    }
-
     fn next_connection_id(&self) -> u32 {
         self.next_connection.fetch_add(1, Ordering::Relaxed)
     }

@@ -7,7 +7,7 @@
 use crate::time_zone::Zone;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
+use tributary_types::{ErrorCode, GroupCommitMode, SERVER_VERSION, SqlError};
 
 /// What a variable accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,6 @@ const fn fixed(name: &'static str, default: &'static str, kind: VariableKind) ->
     Variable { name, default, kind, is_read_only: true }
 }
 
-/// The version that drivers see; Doris's.
-pub const SERVER_VERSION: &str = "5.7.99";
 /// What `@@version_comment` says.
 pub const VERSION_COMMENT: &str = concat!("Tributary ", env!("CARGO_PKG_VERSION"));
 

@@ -7,10 +7,11 @@ mod statements;
 mod watch;
 
 use crate::auth::NONCE_BYTES;
-use crate::error::{ErrorReply, ProtocolError};
+use crate::error::ProtocolError;
 use crate::result::AnswerForm;
-use crate::server::Shared;
 use crate::session::Session;
+use crate::shared::Shared;
+use crate::wire::inflate::{BadCompression, Incoming};
 use crate::wire::out::Out;
 use crate::wire::reader::{Packet, PacketReader};
 use crate::wire::stream::{ReadHalf, WriteHalf};
@@ -23,6 +24,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
+use tributary_types::{ErrorCode, SqlError};
 use watch::{Watch, Woken};
 
 /// Before a client is known it may send packets of this size, in bytes.
@@ -36,7 +38,7 @@ const LARGE_COMMAND_BYTES: usize = 1 << 20;
 
 /// The bytes of a connection, both ways.
 pub(crate) struct Link {
-    reader: PacketReader<ReadHalf>,
+    reader: PacketReader<Incoming>,
     out: Out,
 }
 
@@ -66,7 +68,7 @@ enum After {
 
 /// Tells a client that there are too many, and closes.
 pub(crate) fn refuse(stream: TcpStream) {
-    let error = ErrorReply::new(1040, "08004", "Too many connections");
+    let error = SqlError::new(ErrorCode::TooManyConnections, "Too many connections");
     let (_, write_half) = stream.into_split();
     let out = Out::new(WriteHalf::Tcp(write_half), Duration::ZERO);
     // Before the handshake no SQLSTATE is sent.
@@ -89,7 +91,7 @@ pub(crate) async fn run_on(
 ) {
     let id = shared.hooks.next_connection_id();
     let link = Link {
-        reader: PacketReader::new(read_half, HANDSHAKE_PACKET_MAX),
+        reader: PacketReader::new(Incoming::new(read_half), HANDSHAKE_PACKET_MAX),
         out: Out::new(write_half, shared.options.write_timeout),
     };
     let mut connection = match handshake::open(link, id, peer, &shared).await {
@@ -110,10 +112,22 @@ pub(crate) async fn run_on(
 }
 
 impl Link {
+    /// The answer to a packet begins that was parsed last and had that sequence number.
+    fn answer_to(&self, sequence: u8) {
+        self.out.answer_to(sequence, self.reader.compressed_sequence());
+    }
+
+    /// All that follows, both ways, is compressed.
+    fn begin_compression(&mut self) {
+        self.reader.begin_inflating();
+        self.out.begin_deflating();
+    }
+
     /// The next packet while the handshake lasts: it must have the next sequence number.
     async fn handshake_packet(&mut self, sequence: u8) -> Result<Packet, ProtocolError> {
         self.out.flush().await?;
         self.reader.expect_sequence(sequence);
+        self.reader.expect_compressed_sequence(self.out.compressed_sequence());
         loop {
             if let Some(packet) = self.reader.parse()? {
                 return Ok(packet);
@@ -125,7 +139,7 @@ impl Link {
     }
 
     /// Answers with an error, as far as the client still takes it.
-    async fn send_error(&self, error: &ErrorReply) -> Result<(), ProtocolError> {
+    async fn send_error(&self, error: &SqlError) -> Result<(), ProtocolError> {
         self.out.with(|pending| pending.error(error, true));
         Ok(self.out.flush().await?)
     }
@@ -142,7 +156,7 @@ impl Connection {
             };
             // A client that always has a next command ready must not keep others waiting.
             tokio::task::consume_budget().await;
-            self.link.out.answer_to(packet.sequence);
+            self.link.answer_to(packet.sequence);
             if watch.is_cancelled() {
                 return self.say_why(ProtocolError::Closing).await;
             }
@@ -172,8 +186,8 @@ impl Connection {
                 if self.memory.is_none() && announced > LARGE_COMMAND_BYTES {
                     self.memory = self.shared.packet_memory(announced).await;
                 }
-                if !reader.has_begun() {
-                    return reader.fill().await.map_err(ProtocolError::from);
+                if !reader.is_amid_packet() {
+                    return reader.begin().await.map_err(ProtocolError::from);
                 }
                 match tokio::time::timeout(stall_timeout, reader.fill()).await {
                     Ok(filled) => Ok(filled?),
@@ -191,7 +205,7 @@ impl Connection {
                 }
                 Woken::Cancelled => {
                     // The client's next command gets this as its answer.
-                    out.answer_to(0);
+                    out.answer_to(0, 0);
                     return Err(ProtocolError::Closing);
                 }
             }
@@ -200,23 +214,29 @@ impl Connection {
 
     /// Tells the client why the connection ends, where there is a word for it.
     async fn say_why(&mut self, error: ProtocolError) -> Result<(), ProtocolError> {
-        let reply = match &error {
-            ProtocolError::PacketTooLarge { .. } => ErrorReply::new(1153, "08S01", error.to_string()),
-            ProtocolError::OutOfOrder { .. } => ErrorReply::new(1156, "08S01", error.to_string()),
-            ProtocolError::Closing if self.shared.shutdown.is_cancelled() => {
-                ErrorReply::new(1053, "08S01", "Server shutdown in progress")
-            }
-            ProtocolError::Closing => ErrorReply::new(1317, "70100", "Connection was killed"),
+        let code = match &error {
+            ProtocolError::PacketTooLarge { .. } => ErrorCode::PacketTooLarge,
+            ProtocolError::OutOfOrder { .. }
+            | ProtocolError::Compression(BadCompression::OutOfOrder { .. }) => ErrorCode::PacketsOutOfOrder,
+            ProtocolError::Compression(BadCompression::Corrupt(_)) => ErrorCode::BadCompression,
+            ProtocolError::Closing if self.shared.shutdown.is_cancelled() => ErrorCode::ServerShutdown,
+            ProtocolError::Closing => ErrorCode::QueryInterrupted,
             _ => return Err(error),
+        };
+        let reply = match code {
+            ErrorCode::ServerShutdown => SqlError::new(code, "Server shutdown in progress"),
+            ErrorCode::QueryInterrupted => SqlError::new(code, "Connection was killed"),
+            _ => SqlError::new(code, error.to_string()),
         };
         match error {
             ProtocolError::PacketTooLarge { .. } => {
                 let skipped =
                     tokio::time::timeout(LINGER, self.link.reader.skip_oversized(LINGER_BYTES)).await;
                 debug!(connection = self.id, ?skipped, "passed over a packet that is too large");
-                self.link.out.answer_to(self.link.reader.oversized_sequence());
+                self.link.answer_to(self.link.reader.oversized_sequence());
             }
-            ProtocolError::OutOfOrder { got, .. } => self.link.out.answer_to(got),
+            ProtocolError::OutOfOrder { got, .. } => self.link.answer_to(got),
+            ProtocolError::Compression(_) => self.link.answer_to(0),
             _ => {}
         }
         self.link.send_error(&reply).await?;

@@ -1,5 +1,6 @@
 //! What can go wrong on the wire, and how a client is told.
 
+use crate::wire::inflate::BadCompression;
 use std::io;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -17,11 +18,19 @@ impl From<MalformedPacket> for SqlError {
     }
 }
 
+impl From<io::Error> for ProtocolError {
+    fn from(error: io::Error) -> Self {
+        error.downcast::<BadCompression>().map_or_else(Self::Io, Self::Compression)
+    }
+}
+
 /// Why a connection ends before its client has said good-bye.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProtocolError {
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
+    #[error(transparent)]
+    Compression(BadCompression),
     #[error("the client closed the connection")]
     Disconnected,
     #[error(transparent)]
@@ -35,32 +44,5 @@ pub(crate) enum ProtocolError {
     #[error("the server is shutting down, or the connection was killed")]
     Closing,
     #[error("{0}")]
-    Refused(ErrorReply),
-}
-
-/// An error packet: MySQL's number, SQLSTATE and the text that the client sees.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ERROR {code} ({sqlstate}): {message}")]
-pub(crate) struct ErrorReply {
-    pub(crate) code: u16,
-    pub(crate) sqlstate: &'static str,
-    pub(crate) message: String,
-}
-
-impl ErrorReply {
-    pub(crate) fn new(code: u16, sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self { code, sqlstate, message: message.into() }
-    }
-}
-
-impl From<SqlError> for ErrorReply {
-    fn from(error: SqlError) -> Self {
-        Self { code: error.code.number(), sqlstate: error.code.sqlstate(), message: error.message }
-    }
-}
-
-impl From<MalformedPacket> for ErrorReply {
-    fn from(error: MalformedPacket) -> Self {
-        SqlError::from(error).into()
-    }
+    Refused(SqlError),
 }

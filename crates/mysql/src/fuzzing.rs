@@ -1,8 +1,8 @@
 //! A connection without a network, for the fuzzers. Not part of the crate's interface.
 
 use crate::connection::run_on;
-use crate::server::{ServeOptions, Shared};
 use crate::session::ServerHooks;
+use crate::shared::{ServeOptions, Shared};
 use crate::wire::stream::{ReadHalf, WriteHalf};
 use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -21,6 +21,7 @@ mod params;
 mod result;
 mod server;
 mod session;
+mod shared;
 mod wire;
 
 pub use auth::PasswordHash;
@@ -29,5 +30,6 @@ pub use error::MalformedPacket;
 pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};
 pub use params::{ParamIter, ParamType, ParamValue, Params};
 pub use result::{OkInfo, ResultWriter};
-pub use server::{ServeOptions, serve};
+pub use server::serve;
 pub use session::{ChangeUser, ConnectionInfo, Prepared, ServerHooks, Session, SessionStatus};
+pub use shared::ServeOptions;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use std::net::SocketAddr;
 use tokio_util::sync::CancellationToken;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, SERVER_VERSION, SqlError};
 
 /// One connection's statements. The methods are called one after another, never at the same time,
 /// in the order in which the client sent its commands. A statement runs to its end also when the
@@ -158,7 +158,7 @@ pub struct ChangeUser {
 pub trait ServerHooks: Send + Sync + 'static {
     /// The version that clients are told at connecting. Without zero bytes.
     fn server_version(&self) -> &str {
-        "5.7.99"
+        SERVER_VERSION
     }
 
     /// An id that no open connection has.

@@ -1,5 +1,6 @@
 //! The protocol as seen by a client that speaks it byte by byte.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod client;
 mod fake;
 

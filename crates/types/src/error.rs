@@ -50,6 +50,14 @@ pub enum ErrorCode {
     ExecuteTimeout,
     MalformedPacket,
     ServerShutdown,
+    BadHandshake,
+    /// The client is too old to log in.
+    UnsupportedAuthMode,
+    PacketsOutOfOrder,
+    /// A compressed packet that is none.
+    BadCompression,
+    NoOpenCursor,
+    TooManyPreparedStatements,
 }
 
 impl ErrorCode {
@@ -72,6 +80,7 @@ impl ErrorCode {
             Self::DbDropNotExists => (1008, "HY000"),
             Self::DbAccessDenied => (1044, "42000"),
             Self::AccessDenied => (1045, "28000"),
+            Self::BadHandshake => (1043, "08S01"),
             Self::NoDbSelected => (1046, "3D000"),
             Self::UnknownCommand => (1047, "08S01"),
             Self::ColumnCannotBeNull => (1048, "23000"),
@@ -94,6 +103,8 @@ impl ErrorCode {
             Self::TableAccessDenied => (1142, "42000"),
             Self::NoSuchTable => (1146, "42S02"),
             Self::PacketTooLarge => (1153, "08S01"),
+            Self::PacketsOutOfOrder => (1156, "08S01"),
+            Self::BadCompression => (1157, "08S01"),
             Self::WrongColumnName => (1166, "42000"),
             Self::UnknownVariable => (1193, "HY000"),
             Self::PrivilegeDenied => (1227, "42000"),
@@ -102,8 +113,11 @@ impl ErrorCode {
             Self::NotSupported => (1235, "42000"),
             Self::ReadOnlyVariable => (1238, "HY000"),
             Self::UnknownStatementHandle => (1243, "HY000"),
+            Self::UnsupportedAuthMode => (1251, "08004"),
             Self::QueryInterrupted => (1317, "70100"),
             Self::DataTooLong => (1406, "22001"),
+            Self::NoOpenCursor => (1421, "HY000"),
+            Self::TooManyPreparedStatements => (1461, "42000"),
             Self::MalformedPacket => (1835, "HY000"),
             Self::ExecuteTimeout => (5024, "HY000"),
             Self::InsertFailed => (5025, "HY000"),

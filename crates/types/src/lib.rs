@@ -23,3 +23,6 @@ pub use table::{
     ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
     KeyModel, Partitioning, TableDef, TableProperties, TableRef, TableSchema,
 };
+
+/// The version of MySQL that clients are told; Doris's. Drivers choose their statements by it.
+pub const SERVER_VERSION: &str = "5.7.99";

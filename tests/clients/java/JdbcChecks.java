@@ -47,6 +47,7 @@ public class JdbcChecks {
             case "information_schema" -> metadata("useInformationSchema=true");
             case "errors" -> errors();
             case "plain" -> plainUrl();
+            case "compressed" -> compressed();
             default -> throw new IllegalArgumentException(arguments[2]);
         }
         System.out.println("ok");
@@ -333,6 +334,30 @@ public class JdbcChecks {
     }
 
     /** No options at all: what the driver asks at connecting is answered. */
+    private static void compressed() throws Exception {
+        String large = "many words ".repeat(70000);
+        try (Connection connection = connect("useCompression=true&rewriteBatchedStatements=true")) {
+            run(connection, "CREATE TABLE texts (k INT NOT NULL, v STRING) DUPLICATE KEY(k) "
+                    + "DISTRIBUTED BY HASH(k) BUCKETS 1 PROPERTIES (\"replication_num\" = \"1\")");
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO texts VALUES (?, ?)")) {
+                for (int k = 0; k < 2000; k++) {
+                    insert.setInt(1, k);
+                    insert.setString(2, k == 1000 ? large : "value " + k);
+                    insert.addBatch();
+                }
+                insert.executeBatch();
+            }
+            try (Statement statement = connection.createStatement();
+                    ResultSet rows = statement.executeQuery("SELECT k, v FROM texts ORDER BY k")) {
+                for (int k = 0; k < 2000; k++) {
+                    equal(rows.next(), true, "row " + k);
+                    equal(rows.getString(2), k == 1000 ? large : "value " + k, "row " + k);
+                }
+                equal(rows.next(), false, "rows");
+            }
+        }
+    }
+
     private static void plainUrl() throws Exception {
         try (Connection connection = DriverManager.getConnection("jdbc:mysql://127.0.0.1:" + port + "/" + database, "root", "")) {
             run(connection, DT);

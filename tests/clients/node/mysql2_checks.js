@@ -100,6 +100,21 @@ const checks = {
     await pool.end();
   },
 
+  // The compressed protocol, with answers smaller and larger than one compressed packet.
+  async compressed() {
+    const connection = await mysql.createConnection({ ...options, compress: true });
+    await connection.query('CREATE TABLE texts (k INT NOT NULL, v STRING) DUPLICATE KEY(k) '
+      + 'DISTRIBUTED BY HASH(k) BUCKETS 1 PROPERTIES ("replication_num" = "1")');
+    const rows = Array.from({ length: 2000 }, (_, number) => [number, `value ${number} `.repeat(20)]);
+    rows.push([2000, 'x'.repeat(700000)], [2001, '']);
+    await connection.query('INSERT INTO texts VALUES ?', [rows]);
+    const [found] = await connection.query({ sql: 'SELECT * FROM texts ORDER BY k', rowsAsArray: true });
+    assert.deepEqual(found, rows);
+    const [large] = await connection.execute('SELECT v FROM texts WHERE k = ?', [2000]);
+    assert.equal(large[0].v, rows[2000][1]);
+    await connection.end();
+  },
+
   async transactions(connection) {
     await connection.query(DT);
     const reader = await mysql.createConnection(options);

@@ -11,9 +11,9 @@ import mysql.connector
 from checking import equal, main
 
 
-def connect(port, database, **options):
+def connect(port, database, use_pure=True, **options):
     return mysql.connector.connect(
-        host="127.0.0.1", port=int(port), user="root", password="", database=database, use_pure=True, **options
+        host="127.0.0.1", port=int(port), user="root", password="", database=database, use_pure=use_pure, **options
     )
 
 
@@ -68,4 +68,41 @@ def plain(port, database):
     equal(cursor.fetchall(), [(100,)])
 
 
-main({check.__name__: check for check in (prepared, plain)})
+def compressed(port, database):
+    """The compressed protocol, by the pure implementation and by the one in C."""
+    large = "".join(chr(97 + number * number % 23) for number in range(700_000))
+    rows = [(number, f"value {number} " * 20) for number in range(2000)] + [(2000, large), (2001, "")]
+    connection = connect(port, database)
+    connection.cursor().execute(
+        """CREATE TABLE texts (k INT NOT NULL, v STRING) DUPLICATE KEY(k)
+        DISTRIBUTED BY HASH(k) BUCKETS 1 PROPERTIES ("replication_num" = "1")"""
+    )
+    for use_pure in (True, False):
+        connection = connect(port, database, use_pure=use_pure, compress=True, connection_timeout=60)
+        cursor = connection.cursor()
+        cursor.execute("TRUNCATE TABLE texts")
+        cursor.executemany("INSERT INTO texts VALUES (%s, %s)", rows)
+        connection.commit()
+        cursor.execute("SELECT * FROM texts ORDER BY k")
+        equal(cursor.fetchall(), rows, f"use_pure={use_pure}")
+        statement = connection.cursor(prepared=True)
+        statement.execute("SELECT v FROM texts WHERE k = ?", (2000,))
+        equal(statement.fetchall(), [(large,)])
+        statement.close()
+        try:
+            cursor.execute("SELECT * FROM nowhere")
+            cursor.fetchall()
+        except mysql.connector.Error as error:
+            equal((error.errno, error.sqlstate), (1105, "HY000"))
+        else:
+            raise AssertionError("no error")
+        if not use_pure:
+            connection.cmd_change_user(username="root", password="", database=database)
+        connection.cmd_reset_connection()
+        cursor = connection.cursor()
+        cursor.execute("SELECT count(*) FROM texts")
+        equal(cursor.fetchall(), [(len(rows),)])
+        connection.close()
+
+
+main({check.__name__: check for check in (prepared, plain, compressed)})

@@ -1,9 +1,9 @@
 //! The commands: reads each one's fields, calls the session and writes the answer.
 
-use super::handshake::{Credentials, parse_change_user, prove};
+use super::handshake::{Challenge, Credentials, Login, Proved, parse_change_user};
 use super::{After, Connection, guard};
 use crate::column::Column;
-use crate::error::{ErrorReply, MalformedPacket, ProtocolError};
+use crate::error::{MalformedPacket, ProtocolError};
 use crate::result::{OkInfo, ResultWriter, write_end_of_rows, write_ok};
 use crate::session::{ChangeUser, Prepared};
 use crate::wire::cursor::Cursor;
@@ -134,8 +134,7 @@ impl Connection {
         if self.statements.len() >= limit {
             let text =
                 format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})");
-            self.error(&ErrorReply::new(1461, "42000", text));
-            return Ok(());
+            return Err(Failure::Sql(SqlError::new(ErrorCode::TooManyPreparedStatements, text)));
         }
         let id = self.statements.next_id();
         let (out, sql) = (&self.link.out, &self.link.reader.payload(packet)[1..]);
@@ -198,8 +197,8 @@ impl Connection {
     fn fetch(&mut self, packet: Packet) -> Answered {
         let id = self.fields(packet).u32("the statement's id is missing")?;
         self.statements.get(id, "FETCH")?;
-        self.error(&ErrorReply::new(1421, "HY000", format!("The statement ({id}) has no open cursor.")));
-        Ok(())
+        let text = format!("The statement ({id}) has no open cursor.");
+        Err(SqlError::new(ErrorCode::NoOpenCursor, text))
     }
 
     async fn init_db(&mut self, packet: Packet) -> Result<(), Failure> {
@@ -247,36 +246,36 @@ impl Connection {
     /// A wrong password ends the connection, whoever it belonged to before.
     async fn change_user(&mut self, packet: Packet) -> Result<After, ProtocolError> {
         let payload = &self.link.reader.payload(packet)[1..];
-        let mut credentials = match parse_change_user(payload, self.capabilities) {
+        let credentials = match parse_change_user(payload, self.capabilities) {
             Ok(credentials) => credentials,
             Err(error) => {
                 self.fail(error);
                 return Ok(After::NextCommand);
             }
         };
-        let (capabilities, nonce) = (self.capabilities, self.nonce);
-        let login = prove(
-            &mut self.link,
-            &self.shared,
-            self.peer,
-            capabilities,
-            &mut credentials,
-            nonce,
-            packet.sequence,
-            true,
-        );
-        let proved = match tokio::time::timeout(self.shared.options.handshake_timeout, login).await {
-            Err(_) => return Err(ProtocolError::Timeout(self.shared.options.handshake_timeout.as_secs())),
+        let login = Login {
+            capabilities: self.capabilities,
+            credentials,
+            challenge: Challenge::Earlier(self.nonce),
+            sequence: packet.sequence,
+        };
+        let timeout = self.shared.options.handshake_timeout;
+        let proof = login.prove(&mut self.link, &self.shared, self.peer);
+        let proved = match tokio::time::timeout(timeout, proof).await {
+            Err(_) => return Err(ProtocolError::Timeout(timeout.as_secs())),
             Ok(proved) => proved,
         };
-        match proved {
-            Ok(nonce) => self.nonce = nonce,
-            Err(ProtocolError::Refused(reply)) => {
-                self.error(&reply);
+        let credentials = match proved {
+            Ok(Proved { credentials, nonce }) => {
+                self.nonce = nonce;
+                credentials
+            }
+            Err(ProtocolError::Refused(error)) => {
+                self.fail(error);
                 return Ok(After::Close);
             }
             Err(error) => return Err(error),
-        }
+        };
         self.statements.clear();
         let Credentials { user, database, attributes, .. } = credentials;
         let change = self.session.change_user(ChangeUser { user, database, attributes });
@@ -327,12 +326,9 @@ impl Connection {
         self.link.out.with(|pending| pending.packet(|out| write_end_of_rows(out, form, 0)));
     }
 
-    fn fail(&self, error: impl Into<ErrorReply>) {
-        self.error(&error.into());
-    }
-
-    fn error(&self, reply: &ErrorReply) {
-        self.link.out.with(|pending| pending.error(reply, true));
+    fn fail(&self, error: impl Into<SqlError>) {
+        let error = error.into();
+        self.link.out.with(|pending| pending.error(&error, true));
     }
 }
 

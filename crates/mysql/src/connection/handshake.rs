@@ -3,10 +3,10 @@
 use super::statements::Statements;
 use super::{Connection, Link, guard};
 use crate::auth::{NATIVE_PASSWORD, NONCE_BYTES, fresh_nonce};
-use crate::error::{ErrorReply, MalformedPacket, ProtocolError};
+use crate::error::{MalformedPacket, ProtocolError};
 use crate::result::{OkInfo, write_ok};
-use crate::server::Shared;
 use crate::session::{ConnectionInfo, SessionStatus};
+use crate::shared::Shared;
 use crate::wire::cursor::Cursor;
 use crate::wire::put;
 use mysql_common::constants::CapabilityFlags;
@@ -14,18 +14,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use tributary_types::{ErrorCode, SqlError};
 
 /// Collation `utf8mb4_general_ci`, the server's default.
 const DEFAULT_COLLATION: u8 = 45;
 /// The payload's length of a request to go on with TLS.
 const TLS_REQUEST_BYTES: usize = 32;
 
-/// What this server can do. Not offered: TLS, compression, LOCAL INFILE, session tracking.
+/// What this server can do. Not offered: TLS, compression other than zlib's, LOCAL INFILE, session
+/// tracking.
 pub(super) const SERVER_CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
     .union(CapabilityFlags::CLIENT_NO_SCHEMA)
+    .union(CapabilityFlags::CLIENT_COMPRESS)
     .union(CapabilityFlags::CLIENT_ODBC)
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_PROTOCOL_41)
@@ -77,8 +80,7 @@ pub(super) async fn open(
         match opened {
             Err(_) => Err(ProtocolError::Timeout(timeout.as_secs())),
             Ok(Err(ProtocolError::Malformed(error))) => {
-                let reply = ErrorReply::new(1043, "08S01", format!("Bad handshake: {}", error.what));
-                Err(ProtocolError::Refused(reply))
+                Err(refused(ErrorCode::BadHandshake, format!("Bad handshake: {}", error.what)))
             }
             Ok(result) => result,
         }
@@ -97,6 +99,10 @@ pub(super) async fn open(
         Err(error) => return Err(error),
     };
     link.reader.set_max_packet_bytes(shared.options.max_allowed_packet);
+    // The OK packet, which waits to be sent, is the last one that is not compressed.
+    if opened.info.capabilities.contains(CapabilityFlags::CLIENT_COMPRESS) {
+        link.begin_compression();
+    }
     Ok(Connection {
         id,
         peer,
@@ -129,14 +135,15 @@ async fn greet(
         pending.packet(|out| write_greeting(out, shared.hooks.server_version(), id, &nonce));
     });
     let packet = link.handshake_packet(1).await?;
-    link.out.answer_to(packet.sequence);
-    let (capabilities, mut credentials) = match parse_greeted(link.reader.payload(packet))? {
+    link.answer_to(packet.sequence);
+    let (capabilities, credentials) = match parse_greeted(link.reader.payload(packet))? {
         Greeted::Credentials(capabilities, credentials) => (capabilities, credentials),
-        Greeted::TlsRequest => return Err(refused(1043, "08S01", TLS_TEXT)),
-        Greeted::TooOld => return Err(refused(1251, "08004", TOO_OLD_TEXT)),
+        Greeted::TlsRequest => return Err(refused(ErrorCode::BadHandshake, TLS_TEXT)),
+        Greeted::TooOld => return Err(refused(ErrorCode::UnsupportedAuthMode, TOO_OLD_TEXT)),
     };
-    let proof =
-        prove(link, shared, peer, capabilities, &mut credentials, nonce, packet.sequence, false).await?;
+    let login =
+        Login { capabilities, credentials, challenge: Challenge::Fresh(nonce), sequence: packet.sequence };
+    let Proved { credentials, nonce } = login.prove(link, shared, peer).await?;
     let info = ConnectionInfo {
         id,
         user: credentials.user,
@@ -149,15 +156,15 @@ async fn greet(
     };
     let session = match guard::guarded(shared.hooks.open_session(info.clone()), &link.out).await {
         Ok(Ok(session)) => session,
-        Ok(Err(error)) => return Err(ProtocolError::Refused(error.into())),
+        Ok(Err(error)) => return Err(ProtocolError::Refused(error)),
         Err(panic) => {
             warn!(connection = id, %peer, %panic, "opening a session panicked");
-            return Err(refused(1105, "HY000", format!("internal error: {panic}")));
+            return Err(refused(ErrorCode::Unknown, format!("internal error: {panic}")));
         }
     };
     let status = session.status().flags();
     link.out.with(|pending| pending.packet(|out| write_ok(out, 0, OkInfo::default(), status)));
-    Ok(Opened { info, nonce: proof, session })
+    Ok(Opened { info, nonce, session })
 }
 
 const TLS_TEXT: &str = "Bad handshake: the client asks for TLS, which this server does not offer; connect without TLS \
@@ -165,51 +172,82 @@ const TLS_TEXT: &str = "Bad handshake: the client asks for TLS, which this serve
 const TOO_OLD_TEXT: &str = "Client does not support authentication protocol requested by server; consider upgrading \
                             MySQL client (4.1 or later is needed)";
 
-fn refused(code: u16, sqlstate: &'static str, message: impl Into<String>) -> ProtocolError {
-    ProtocolError::Refused(ErrorReply::new(code, sqlstate, message))
+fn refused(code: ErrorCode, message: impl Into<String>) -> ProtocolError {
+    ProtocolError::Refused(SqlError::new(code, message))
 }
 
-/// Checks the password, if necessary by asking again for `mysql_native_password`; returns the
-/// challenge that was answered. `retry`: a wrong answer may have been made for another challenge.
-///
-/// # Errors
-/// The password is wrong or the user unknown (1045), or the client went away.
-#[allow(clippy::too_many_arguments, reason = "the facts of one login")]
-pub(super) async fn prove(
-    link: &mut Link,
-    shared: &Shared,
-    peer: SocketAddr,
-    capabilities: CapabilityFlags,
-    credentials: &mut Credentials,
-    mut nonce: [u8; NONCE_BYTES],
-    sequence: u8,
-    retry: bool,
-) -> Result<[u8; NONCE_BYTES], ProtocolError> {
-    let host = peer.ip().to_canonical().to_string();
-    let stored = shared.hooks.lookup_password(&credentials.user, &host);
-    let is_right = |nonce: &[u8; NONCE_BYTES], response: &[u8]| {
-        stored.is_some_and(|stored| stored.verify(nonce, response))
-    };
-    let native = credentials.plugin.as_deref().is_none_or(|plugin| plugin == NATIVE_PASSWORD);
-    let right =
-        (native || credentials.auth_response.is_empty()) && is_right(&nonce, &credentials.auth_response);
-    if right {
-        return Ok(nonce);
-    }
-    if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH) && (retry || !native) {
-        nonce = fresh_nonce();
-        link.out.with(|pending| pending.packet(|out| write_auth_switch(out, &nonce)));
-        let packet = link.handshake_packet(sequence.wrapping_add(2)).await?;
-        credentials.auth_response = link.reader.payload(packet).to_vec();
-        link.out.answer_to(packet.sequence);
-        if is_right(&nonce, &credentials.auth_response) {
-            return Ok(nonce);
+/// What a client's proof of its password answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Challenge {
+    /// The challenge of this login.
+    Fresh([u8; NONCE_BYTES]),
+    /// The challenge of an earlier login: a wrong proof may have been made for another one, and the
+    /// client is challenged again.
+    Earlier([u8; NONCE_BYTES]),
+}
+
+/// A client that says who it is and has to prove it.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) capabilities: CapabilityFlags,
+    pub(super) credentials: Credentials,
+    pub(super) challenge: Challenge,
+    /// The sequence number of the packet that brought the credentials.
+    pub(super) sequence: u8,
+}
+
+/// A client that has proved who it is.
+#[derive(Debug)]
+pub(super) struct Proved {
+    pub(super) credentials: Credentials,
+    /// The challenge that the client answered.
+    pub(super) nonce: [u8; NONCE_BYTES],
+}
+
+impl Login {
+    /// Checks the password, if necessary by asking again for `mysql_native_password`.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Refused`] with 1045 when the password is wrong or the user unknown; any other
+    /// error when the client went away.
+    pub(super) async fn prove(
+        self,
+        link: &mut Link,
+        shared: &Shared,
+        peer: SocketAddr,
+    ) -> Result<Proved, ProtocolError> {
+        let Self { capabilities, mut credentials, challenge, sequence } = self;
+        let host = peer.ip().to_canonical().to_string();
+        let stored = shared.hooks.lookup_password(&credentials.user, &host);
+        let is_right = |nonce: &[u8; NONCE_BYTES], response: &[u8]| {
+            stored.is_some_and(|stored| stored.verify(nonce, response))
+        };
+        let (nonce, may_be_stale) = match challenge {
+            Challenge::Fresh(nonce) => (nonce, false),
+            Challenge::Earlier(nonce) => (nonce, true),
+        };
+        let native = credentials.plugin.as_deref().is_none_or(|plugin| plugin == NATIVE_PASSWORD);
+        let may_be_right = native || credentials.auth_response.is_empty();
+        if may_be_right && is_right(&nonce, &credentials.auth_response) {
+            return Ok(Proved { credentials, nonce });
         }
+        if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH) && (may_be_stale || !native) {
+            let nonce = fresh_nonce();
+            link.out.with(|pending| pending.packet(|out| write_auth_switch(out, &nonce)));
+            let packet = link.handshake_packet(sequence.wrapping_add(2)).await?;
+            credentials.auth_response = link.reader.payload(packet).to_vec();
+            link.answer_to(packet.sequence);
+            if is_right(&nonce, &credentials.auth_response) {
+                return Ok(Proved { credentials, nonce });
+            }
+        }
+        let with_password = if credentials.auth_response.is_empty() { "NO" } else { "YES" };
+        let user = &credentials.user;
+        Err(refused(
+            ErrorCode::AccessDenied,
+            format!("Access denied for user '{user}'@'{host}' (using password: {with_password})"),
+        ))
     }
-    let with_password = if credentials.auth_response.is_empty() { "NO" } else { "YES" };
-    let message =
-        format!("Access denied for user '{}'@'{host}' (using password: {with_password})", credentials.user);
-    Err(refused(1045, "28000", message))
 }
 
 fn write_greeting(out: &mut Vec<u8>, version: &str, id: u32, nonce: &[u8; NONCE_BYTES]) {

@@ -4,17 +4,21 @@
 //! [`FLUSH_BYTES`], when no further command waits in the reader's buffer, or when a statement has
 //! to wait while earlier answers are still here.
 //!
+//! Compressed answers are compressed when they leave; those to different commands never share a
+//! compressed packet, since each has sequence numbers of its own.
+//!
 //! Invariants: packets leave in the order in which they were put; a packet that was begun and not
 //! ended never leaves. The packet that ends a result is held until it is known whether another
 //! result follows, since its status bits say so.
 
+use super::deflate::Deflater;
 use super::stream::WriteHalf;
 use super::{CHUNK_MAX, HEADER_BYTES, put};
-use crate::error::ErrorReply;
 use mysql_common::constants::StatusFlags;
 use parking_lot::Mutex;
 use std::io;
 use std::time::Duration;
+use tributary_types::SqlError;
 
 /// An answer is sent on when this many bytes have gathered.
 pub(crate) const FLUSH_BYTES: usize = 64 * 1024;
@@ -40,10 +44,20 @@ pub(crate) struct Pending {
     /// Where the header of the packet being written is.
     open: Option<usize>,
     terminator: Option<Terminator>,
+    /// Boxed: few connections are compressed.
+    compressed: Option<Box<Compressed>>,
     /// Bytes are being written. Still set when a later write begins: that write was dropped half
     /// way, and nothing sensible can be sent any more.
     writing: bool,
     broken: bool,
+}
+
+/// What leaves in place of [`Pending::buffer`] when the client asked for compression.
+#[derive(Debug)]
+struct Compressed {
+    deflater: Deflater,
+    /// Bytes as they are sent.
+    wire: Vec<u8>,
 }
 
 /// The packet that ends the latest result.
@@ -108,17 +122,17 @@ impl Pending {
     }
 
     /// Writes an error packet, in place of a packet that was begun.
-    pub(crate) fn error(&mut self, error: &ErrorReply, with_sqlstate: bool) {
+    pub(crate) fn error(&mut self, error: &SqlError, with_sqlstate: bool) {
         if let Some(start) = self.open.take() {
             self.buffer.truncate(start);
         }
         self.announce_more();
         self.packet(|out| {
             out.push(0xff);
-            put::u16(out, error.code);
+            put::u16(out, error.code.number());
             if with_sqlstate {
                 out.push(b'#');
-                out.extend_from_slice(error.sqlstate.as_bytes());
+                out.extend_from_slice(error.code.sqlstate().as_bytes());
             }
             out.extend_from_slice(error.message.as_bytes());
         });
@@ -127,6 +141,66 @@ impl Pending {
     /// Bytes that may leave now.
     fn ready(&self) -> usize {
         self.terminator.map_or(self.buffer.len(), |terminator| terminator.packet)
+    }
+
+    /// Compresses what may leave, if the client asked for it.
+    fn compress_ready(&mut self) {
+        let ready = self.ready();
+        let Some(Compressed { deflater, wire }) = self.compressed.as_deref_mut() else { return };
+        deflater.deflate(&self.buffer[..ready], wire);
+        self.buffer.drain(..ready);
+        self.sent(ready);
+    }
+
+    /// Bytes that wait to be sent.
+    fn waiting_bytes(&self) -> usize {
+        self.buffer.len() + self.compressed.as_ref().map_or(0, |compressed| compressed.wire.len())
+    }
+
+    /// Takes the bytes that may leave, as they are sent.
+    fn take_ready(&mut self) -> Vec<u8> {
+        self.compress_ready();
+        if self.leaving().is_empty() {
+            return Vec::new();
+        }
+        if let Some(compressed) = &mut self.compressed {
+            return std::mem::take(&mut compressed.wire);
+        }
+        let ready = self.ready();
+        let rest = if ready == self.buffer.len() { Vec::new() } else { self.buffer.split_off(ready) };
+        self.sent(ready);
+        std::mem::replace(&mut self.buffer, rest)
+    }
+
+    /// The bytes that may leave, as they are sent; with compression after [`Pending::compress_ready`].
+    fn leaving(&self) -> &[u8] {
+        match &self.compressed {
+            Some(compressed) => &compressed.wire,
+            None => &self.buffer[..self.ready()],
+        }
+    }
+
+    /// The first `count` of [`Pending::leaving`] were sent.
+    fn remove(&mut self, count: usize) {
+        match &mut self.compressed {
+            Some(compressed) => drop(compressed.wire.drain(..count)),
+            None => {
+                self.buffer.drain(..count);
+                self.sent(count);
+            }
+        }
+    }
+
+    /// Gives a buffer back whose bytes were sent.
+    fn reuse(&mut self, mut chunk: Vec<u8>) {
+        let empty = match &mut self.compressed {
+            Some(compressed) => &mut compressed.wire,
+            None => &mut self.buffer,
+        };
+        if empty.is_empty() && chunk.capacity() <= RETAINED_BYTES {
+            chunk.clear();
+            *empty = chunk;
+        }
     }
 
     /// `count` bytes have left the buffer's beginning.
@@ -153,11 +227,28 @@ impl Out {
         write(&mut self.pending.lock())
     }
 
-    /// The answer to a packet with sequence number `request` begins.
-    pub(crate) fn answer_to(&self, request: u8) {
+    /// The answer to a packet with sequence number `request` begins; `compressed` is the number of the
+    /// compressed packet in which it came, if it was compressed.
+    pub(crate) fn answer_to(&self, request: u8, compressed: u8) {
         let mut pending = self.pending.lock();
-        pending.sequence = request.wrapping_add(1);
         pending.terminator = None;
+        pending.compress_ready();
+        pending.sequence = request.wrapping_add(1);
+        if let Some(out) = &mut pending.compressed {
+            out.deflater.set_sequence(compressed.wrapping_add(1));
+        }
+    }
+
+    /// Further packets leave compressed; those that are here do not.
+    pub(crate) fn begin_deflating(&self) {
+        let mut pending = self.pending.lock();
+        let wire = std::mem::take(&mut pending.buffer);
+        pending.compressed = Some(Box::new(Compressed { deflater: Deflater::new(), wire }));
+    }
+
+    /// The sequence number of the next compressed packet; 0 without compression.
+    pub(crate) fn compressed_sequence(&self) -> u8 {
+        self.pending.lock().compressed.as_ref().map_or(0, |compressed| compressed.deflater.sequence())
     }
 
     /// The client cannot be reached any more.
@@ -168,7 +259,7 @@ impl Out {
 
     /// Bytes that wait to be sent.
     pub(crate) fn waiting_bytes(&self) -> usize {
-        self.pending.lock().buffer.len()
+        self.pending.lock().waiting_bytes()
     }
 
     /// Sends all that may leave; on return the operating system has it. Waits as long as the client
@@ -177,15 +268,12 @@ impl Out {
     /// # Errors
     /// The client has gone, or has taken nothing for the write timeout.
     pub(crate) async fn flush(&self) -> io::Result<()> {
-        let Some(mut chunk) = self.take_ready()? else { return Ok(()) };
+        let Some(chunk) = self.take_ready()? else { return Ok(()) };
         let result = self.write_all(&chunk).await;
         let mut pending = self.pending.lock();
         pending.writing = false;
         pending.broken |= result.is_err();
-        if pending.buffer.is_empty() && chunk.capacity() <= RETAINED_BYTES {
-            chunk.clear();
-            pending.buffer = chunk;
-        }
+        pending.reuse(chunk);
         result
     }
 
@@ -194,13 +282,10 @@ impl Out {
         if pending.broken || pending.writing {
             return Err(pending.fail());
         }
-        let ready = pending.ready();
-        if ready == 0 {
+        let chunk = pending.take_ready();
+        if chunk.is_empty() {
             return Ok(None);
         }
-        let rest = if ready == pending.buffer.len() { Vec::new() } else { pending.buffer.split_off(ready) };
-        let chunk = std::mem::replace(&mut pending.buffer, rest);
-        pending.sent(ready);
         pending.writing = true;
         Ok(Some(chunk))
     }
@@ -226,21 +311,23 @@ impl Out {
         if pending.broken || pending.writing {
             return;
         }
-        let ready = pending.ready();
+        pending.compress_ready();
+        let mut broken = false;
         let mut count = 0;
-        while count < ready {
-            match self.io.try_write(&pending.buffer[count..ready]) {
+        let leaving = pending.leaving();
+        while count < leaving.len() {
+            match self.io.try_write(&leaving[count..]) {
                 Ok(0) => break,
                 Ok(written) => count += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
-                    pending.broken = true;
+                    broken = true;
                     break;
                 }
             }
         }
-        pending.buffer.drain(..count);
-        pending.sent(count);
+        pending.broken |= broken;
+        pending.remove(count);
     }
 }
 
@@ -271,6 +358,7 @@ pub(crate) fn frame(payload: &[u8], sequence: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tributary_types::ErrorCode;
 
     #[test]
     fn a_packet_of_exactly_a_chunk_is_followed_by_an_empty_one() {
@@ -288,7 +376,7 @@ mod tests {
         pending.packet(|out| out.push(1));
         pending.begin_packet();
         pending.buffer.extend_from_slice(b"half a row");
-        pending.error(&ErrorReply::new(1105, "HY000", "no"), true);
+        pending.error(&SqlError::new(ErrorCode::Unknown, "no"), true);
         assert_eq!(pending.buffer, b"\x01\0\0\0\x01\x0b\0\0\x01\xff\x51\x04#HY000no");
     }
 

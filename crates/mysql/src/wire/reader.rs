@@ -4,6 +4,7 @@
 //! Invariant: the buffer begins with the packet that was handed out last (until it is released) or
 //! with the first byte that was not handed out yet; no byte is dropped or handed out twice.
 
+use super::inflate::Incoming;
 use super::{CHUNK_MAX, HEADER_BYTES};
 use crate::error::ProtocolError;
 use bytes::{Buf, BufMut, BytesMut};
@@ -53,6 +54,9 @@ pub(crate) struct PacketReader<R> {
     handed_out: usize,
     /// The sequence number that the next packet must have.
     expected: u8,
+    /// Packets come inside compressed ones, and their sequence numbers mean nothing: clients count as
+    /// they like.
+    is_compressed: bool,
     /// `parse` can go on when the buffer holds this many bytes.
     wanted: usize,
     max_packet_bytes: usize,
@@ -67,6 +71,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
             oversized: None,
             handed_out: 0,
             expected: 0,
+            is_compressed: false,
             wanted: HEADER_BYTES,
             max_packet_bytes,
         }
@@ -123,7 +128,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         };
         let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
         let sequence = header[3];
-        if sequence != self.expected {
+        if !self.is_compressed && sequence != self.expected {
             return Err(ProtocolError::OutOfOrder { expected: self.expected, got: sequence });
         }
         let end = if at == 0 { HEADER_BYTES + length } else { at + length };
@@ -156,7 +161,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
     }
 
     /// Whether a packet has begun to arrive. Right after [`PacketReader::parse`] said that more is needed.
-    pub(crate) fn has_begun(&self) -> bool {
+    fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
@@ -227,6 +232,35 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
     async fn read_some(&mut self) -> io::Result<bool> {
         self.buffer.reserve(READ_BYTES);
         Ok(self.io.read_buf(&mut self.buffer).await? > 0)
+    }
+}
+
+impl PacketReader<Incoming> {
+    /// All bytes after the packet that was handed out last are compressed.
+    pub(crate) fn begin_inflating(&mut self) {
+        self.release();
+        self.io.begin_inflating(&self.buffer.split());
+        self.is_compressed = true;
+    }
+
+    /// The sequence number of the latest compressed packet; 0 without compression.
+    pub(crate) fn compressed_sequence(&self) -> u8 {
+        self.io.sequence()
+    }
+
+    /// As [`PacketReader::expect_sequence`], for the next compressed packet.
+    pub(crate) fn expect_compressed_sequence(&mut self, sequence: u8) {
+        self.io.expect_sequence(sequence);
+    }
+
+    /// As [`PacketReader::fill`], when no packet has begun to arrive: returns when one has.
+    pub(crate) async fn begin(&mut self) -> io::Result<bool> {
+        if self.is_compressed { self.io.begin().await } else { self.fill().await }
+    }
+
+    /// Whether a packet, or a compressed packet, has begun to arrive.
+    pub(crate) fn is_amid_packet(&self) -> bool {
+        self.has_begun() || self.io.has_begun()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A client that speaks the protocol byte by byte.
 
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -7,13 +8,24 @@ use tokio::net::TcpStream;
 use tributary_mysql::CapabilityFlags;
 
 pub const DEPRECATE_EOF: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
+pub const COMPRESS: CapabilityFlags = CapabilityFlags::CLIENT_COMPRESS;
 const CHUNK_MAX: usize = 0xff_ffff;
 
 pub struct Client {
     stream: BufReader<TcpStream>,
+    compressed: Option<Inflated>,
     pub id: u32,
     nonce: Vec<u8>,
     deprecate_eof: bool,
+}
+
+/// What came in compressed packets.
+#[derive(Default)]
+struct Inflated {
+    bytes: Vec<u8>,
+    read: usize,
+    /// The sequence number of each compressed packet.
+    sequences: Vec<u8>,
 }
 
 /// How a client logs in.
@@ -56,6 +68,24 @@ pub fn frame(payload: &[u8], mut sequence: u8) -> Vec<u8> {
     }
 }
 
+/// Packets in one compressed packet.
+pub fn deflate(packets: &[u8], sequence: u8) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(packets.len() + 100);
+    Compress::new(Compression::default(), true)
+        .compress_vec(packets, &mut payload, FlushCompress::Finish)
+        .unwrap();
+    compressed_packet(sequence, packets.len(), &payload)
+}
+
+/// A compressed packet whose header announces that length; 0: the payload is stored.
+pub fn compressed_packet(sequence: u8, inflated_length: usize, payload: &[u8]) -> Vec<u8> {
+    let mut out = (payload.len() as u32).to_le_bytes()[..3].to_vec();
+    out.push(sequence);
+    out.extend_from_slice(&(inflated_length as u32).to_le_bytes()[..3]);
+    out.extend_from_slice(payload);
+    out
+}
+
 pub fn is_err(payload: &[u8]) -> bool {
     payload.first() == Some(&0xff)
 }
@@ -77,7 +107,13 @@ impl Client {
     pub async fn raw(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream: BufReader::new(stream), id: 0, nonce: Vec::new(), deprecate_eof: false }
+        Self {
+            stream: BufReader::new(stream),
+            compressed: None,
+            id: 0,
+            nonce: Vec::new(),
+            deprecate_eof: false,
+        }
     }
 
     /// Connected, greeted, not logged in.
@@ -107,6 +143,7 @@ impl Client {
             return Err(answer);
         }
         assert!(is_ok(&answer));
+        client.compressed = login.extra.contains(COMPRESS).then(Inflated::default);
         Ok(client)
     }
 
@@ -143,7 +180,9 @@ impl Client {
         assert_eq!(name, b"mysql_native_password\0");
         self.nonce = nonce[..20].to_vec();
         let proof = scramble(&self.nonce, password);
-        self.send_raw(&frame(&proof, sequence + 1)).await;
+        let packet = frame(&proof, sequence + 1);
+        let stored = self.compressed.is_some().then(|| compressed_packet(sequence + 1, 0, &packet));
+        self.send_raw(&stored.unwrap_or(packet)).await;
         let (next, answer) = self.read().await.unwrap();
         assert_eq!(next, sequence + 2);
         answer
@@ -171,7 +210,47 @@ impl Client {
     }
 
     pub async fn send(&mut self, payload: &[u8]) {
-        self.send_raw(&frame(payload, 0)).await;
+        let packets = frame(payload, 0);
+        if self.compressed.is_none() {
+            return self.send_raw(&packets).await;
+        }
+        let pieces = packets.chunks(CHUNK_MAX).enumerate();
+        let wire: Vec<u8> = pieces.flat_map(|(sequence, piece)| deflate(piece, sequence as u8)).collect();
+        self.send_raw(&wire).await;
+    }
+
+    /// The sequence numbers of the compressed packets that came since it was asked last.
+    pub fn compressed_sequences(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.compressed.as_mut().expect("the client asked for compression").sequences)
+    }
+
+    /// False at the end of the stream.
+    async fn read_exact(&mut self, into: &mut [u8]) -> bool {
+        let Some(inflated) = &mut self.compressed else {
+            return self.stream.read_exact(into).await.is_ok();
+        };
+        while inflated.bytes.len() - inflated.read < into.len() {
+            let mut header = [0; 7];
+            if self.stream.read_exact(&mut header).await.is_err() {
+                return false;
+            }
+            let length =
+                |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], 0]) as usize;
+            let mut payload = vec![0; length(0)];
+            self.stream.read_exact(&mut payload).await.unwrap();
+            inflated.sequences.push(header[3]);
+            if length(4) == 0 {
+                inflated.bytes.extend(payload);
+                continue;
+            }
+            let mut out = Vec::with_capacity(length(4));
+            Decompress::new(true).decompress_vec(&payload, &mut out, FlushDecompress::Finish).unwrap();
+            assert_eq!(out.len(), length(4));
+            inflated.bytes.extend(out);
+        }
+        into.copy_from_slice(&inflated.bytes[inflated.read..inflated.read + into.len()]);
+        inflated.read += into.len();
+        true
     }
 
     /// The next packet, joined, with its first sequence number; `None` at the end.
@@ -180,14 +259,14 @@ impl Client {
         let mut first = None;
         loop {
             let mut header = [0; 4];
-            if self.stream.read_exact(&mut header).await.is_err() {
+            if !self.read_exact(&mut header).await {
                 assert!(joined.is_empty(), "the server closed amid a packet");
                 return None;
             }
             let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
             let at = joined.len();
             joined.resize(at + length, 0);
-            self.stream.read_exact(&mut joined[at..]).await.unwrap();
+            assert!(self.read_exact(&mut joined[at..]).await, "the server closed amid a packet");
             let first = *first.get_or_insert(header[3]);
             if length < CHUNK_MAX {
                 return Some((first, joined));

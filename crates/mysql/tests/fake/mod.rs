@@ -132,6 +132,16 @@ fn texts(text: String) -> (Vec<Column>, RecordBatch) {
     (vec![Column::new("s", DataType::String)], batch)
 }
 
+/// Text that compression makes no smaller than three quarters.
+fn noise(length: usize) -> String {
+    let mut random = 1_u32;
+    let mut next = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'0' + (random >> 26) as u8)
+    };
+    (0..length).map(|_| next()).collect()
+}
+
 async fn affect(out: &mut ResultWriter<'_>, affected_rows: u64) -> Result<(), SqlError> {
     out.ok(OkInfo { affected_rows, ..OkInfo::default() }).await
 }
@@ -178,7 +188,7 @@ impl FakeSession {
                 out.result_set(&columns, &[batch]).await
             }
             "endless" => {
-                let (columns, batch) = texts("x".repeat(1 << 20));
+                let (columns, batch) = texts(noise(1 << 20));
                 out.start(&columns).await?;
                 loop {
                     if let Err(error) = out.batch(&batch).await {

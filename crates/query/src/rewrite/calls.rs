@@ -173,7 +173,7 @@ impl Rewriter<'_> {
                 ast::text(
                     version
                         .or_else(|| (self.environment.global)("version"))
-                        .unwrap_or_else(|| "5.7.99".to_owned()),
+                        .unwrap_or_else(|| tributary_types::SERVER_VERSION.to_owned()),
                 )
             }
             _ => return self.clock(name, args),

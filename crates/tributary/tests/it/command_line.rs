@@ -111,3 +111,16 @@ fn transactions_can_be_looked_up_by_label() {
     assert_eq!(shown.rows[0][0].as_deref(), Some(insert.info_value("txnId")));
     assert_eq!(shown.rows[0][3].as_deref(), Some("VISIBLE"));
 }
+
+#[test]
+fn the_command_line_client_compresses() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let rows: Vec<String> = (0..3000).map(|id| format!("({id}, 'name {id}', 1)")).collect();
+    let script = format!("INSERT INTO dt VALUES {};\nSELECT count(*), sum(id) FROM dt;\n", rows.join(", "));
+    let shown = MariaDb::new(&server).option("--compress").option(&db.name).shows(&script);
+    assert!(shown.contains("4498500"), "{shown}");
+    let all = MariaDb::new(&server).option("--compress").option(&db.name).shows("SELECT * FROM dt;\n");
+    assert!(all.contains("name 2999"), "{all}");
+    assert_eq!(db.client.value("SELECT count(*) FROM dt"), "3000");
+}

@@ -66,3 +66,8 @@ fn errors_have_numbers_and_states() {
 fn an_address_without_options_works() {
     check("plain");
 }
+
+#[test]
+fn the_compressed_protocol_carries_batches_and_large_values() {
+    check("compressed");
+}

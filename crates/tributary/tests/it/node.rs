@@ -48,3 +48,8 @@ fn transactions_commit_and_roll_back() {
 fn errors_have_numbers_and_states() {
     check("errors");
 }
+
+#[test]
+fn the_compressed_protocol_carries_small_and_large_answers() {
+    check("compressed");
+}

@@ -58,3 +58,8 @@ fn mysqls_driver_runs_prepared_statements() {
 fn mysqls_driver_runs_plain_statements_and_resets_its_connection() {
     check("connector_checks.py", "plain");
 }
+
+#[test]
+fn mysqls_driver_speaks_the_compressed_protocol() {
+    check("connector_checks.py", "compressed");
+}

@@ -1,0 +1,82 @@
+//! What all connections share: the server's limits, its end, and the memory of large commands.
+//!
+//! Not its business: accepting and serving connections.
+
+use crate::session::ServerHooks;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+/// Limits of the MySQL front end.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// Further clients get error 1040.
+    pub max_connections: usize,
+    /// The longest packet that a client may send, in bytes (1 KiB to 1 GiB); a longer one gets error
+    /// 1153 and ends the connection.
+    pub max_allowed_packet: usize,
+    /// Statements that one connection may keep prepared; a further one gets error 1461.
+    pub max_prepared_statements: usize,
+    /// From a connection's beginning to the right password.
+    pub handshake_timeout: Duration,
+    /// A connection that sends no command for so long is closed.
+    pub idle_timeout: Duration,
+    /// A command that has begun and brings no byte for so long ends its connection.
+    pub stall_timeout: Duration,
+    /// Bytes of large commands that are read at a time, of all connections together; others wait
+    /// unread.
+    pub packet_memory_bytes: usize,
+    /// A client that takes no byte of its answer for so long is given up.
+    pub write_timeout: Duration,
+    /// How long running statements may take to finish when the server stops.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            max_allowed_packet: 64 << 20,
+            max_prepared_statements: 16_382,
+            handshake_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(8 * 3600),
+            stall_timeout: Duration::from_secs(60),
+            packet_memory_bytes: 512 << 20,
+            write_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) hooks: Arc<dyn ServerHooks>,
+    pub(crate) options: ServeOptions,
+    pub(crate) shutdown: CancellationToken,
+    packet_memory: Arc<Semaphore>,
+}
+
+/// The unit of [`ServeOptions::packet_memory_bytes`], in bytes: a semaphore counts to less than 2³².
+const PACKET_MEMORY_UNIT: usize = 1024;
+
+impl Shared {
+    pub(crate) fn new(
+        hooks: Arc<dyn ServerHooks>,
+        options: ServeOptions,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let units = (options.packet_memory_bytes / PACKET_MEMORY_UNIT).clamp(1, Semaphore::MAX_PERMITS);
+        Self { hooks, options, shutdown, packet_memory: Arc::new(Semaphore::new(units)) }
+    }
+
+    /// Waits until a command of that length may be read. A command takes all that it may need at once,
+    /// so that no two wait for each other.
+    pub(crate) async fn packet_memory(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let all = (self.options.packet_memory_bytes / PACKET_MEMORY_UNIT).max(1);
+        let units = bytes.div_ceil(PACKET_MEMORY_UNIT).min(all);
+        // It is never closed.
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        Arc::clone(&self.packet_memory).acquire_many_owned(units).await.ok()
+    }
+}

@@ -7,9 +7,24 @@ use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
 
+/// The right to change databases and tables, which one statement at a time has, from its check to its
+/// end. Waiting for it may be interrupted; the change itself may not.
+pub(crate) struct Changing<'a> {
+    _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
 impl Engine {
-    pub(crate) async fn create_database(&self, name: &str, if_not_exists: bool) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
+    /// Waits for the statements that change something now.
+    pub(crate) async fn changing(&self) -> Changing<'_> {
+        Changing { _turn: self.changing.lock().await }
+    }
+
+    pub(crate) async fn create_database(
+        &self,
+        _turn: &Changing<'_>,
+        name: &str,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
         if if_not_exists && self.names.has_database(name) {
             return Ok(());
         }
@@ -18,8 +33,12 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) async fn drop_database(self: &Arc<Self>, name: &str, if_exists: bool) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
+    pub(crate) async fn drop_database(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
         let dropped = match self.catalog.drop_database(name).await {
             Ok(dropped) => dropped,
             Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
@@ -36,8 +55,12 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) async fn create_table(&self, create: &CreateTable, name: &TableRef) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
+    pub(crate) async fn create_table(
+        &self,
+        _turn: &Changing<'_>,
+        create: &CreateTable,
+        name: &TableRef,
+    ) -> Result<(), SqlError> {
         let db_id = self.names.database_id(&name.db)?;
         if self.names.find(&name.db, &name.table).is_some() {
             if create.if_not_exists {
@@ -73,10 +96,10 @@ impl Engine {
 
     pub(crate) async fn drop_table(
         self: &Arc<Self>,
+        _turn: &Changing<'_>,
         name: &TableRef,
         if_exists: bool,
     ) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
         let def = match self.catalog.drop_table(name).await {
             Ok(def) => def,
             Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
@@ -92,8 +115,12 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) async fn alter_table(&self, name: &TableRef, ops: &[AlterOp]) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
+    pub(crate) async fn alter_table(
+        &self,
+        _turn: &Changing<'_>,
+        name: &TableRef,
+        ops: &[AlterOp],
+    ) -> Result<(), SqlError> {
         let table = self.names.table(&name.db, &name.table)?;
         let old = table.def();
         let mut new = (*old).clone();
@@ -135,7 +162,7 @@ impl Engine {
     }
 
     pub(crate) async fn collect_garbage(&self) -> Result<(), SqlError> {
-        let _changing = self.changing.lock().await;
+        let _turn = self.changing().await;
         for garbage in self.catalog.list_garbage().await? {
             if self.catalog.table_by_id(garbage.table_id).is_some() {
                 continue;

@@ -294,11 +294,11 @@ impl Engine {
     }
 
     pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {
-        self.process(id).map(|process| process.kill.cancel())
+        self.process(id).map(|process| process.kill())
     }
 
     pub(crate) fn kill_statement(&self, id: u32) -> Result<(), SqlError> {
-        self.process(id).map(|process| process.state().kill_statement.cancel())
+        self.process(id).map(|process| process.stop.set())
     }
 
     fn process(&self, id: u32) -> Result<Arc<crate::processes::Process>, SqlError> {

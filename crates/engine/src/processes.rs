@@ -1,5 +1,6 @@
 //! The connections of now, for SHOW PROCESSLIST and KILL.
 
+use crate::interrupt::Stop;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,9 @@ pub(crate) struct Process {
     pub user: String,
     pub peer: String,
     pub login_unix_ms: i64,
-    pub kill: CancellationToken,
+    /// Ends the statement that runs and leaves the connection.
+    pub stop: Stop,
+    kill: CancellationToken,
     state: Mutex<ProcessState>,
 }
 
@@ -28,8 +31,6 @@ pub(crate) struct ProcessState {
     pub statement: String,
     pub is_running: bool,
     pub since: Instant,
-    /// Cancels the statement that runs and leaves the connection.
-    pub kill_statement: CancellationToken,
 }
 
 impl Process {
@@ -39,6 +40,11 @@ impl Process {
 
     /// A statement begins.
     pub fn begin(&self, database: Option<&str>, statement: &str) {
+        self.stop.clear();
+        if self.kill.is_cancelled() {
+            // Killed between its last command and this one.
+            self.stop.set();
+        }
         let mut end = statement.len().min(STATEMENT_SHOWN_BYTES_MAX);
         while !statement.is_char_boundary(end) {
             end -= 1;
@@ -51,9 +57,12 @@ impl Process {
         state.statement.push_str(&statement[..end]);
         state.is_running = true;
         state.since = Instant::now();
-        if state.kill_statement.is_cancelled() {
-            state.kill_statement = self.kill.child_token();
-        }
+    }
+
+    /// Ends the connection, and the statement that it runs.
+    pub fn kill(&self) {
+        self.kill.cancel();
+        self.stop.set();
     }
 
     /// The statement has ended.
@@ -86,9 +95,16 @@ impl Processes {
             statement: String::new(),
             is_running: false,
             since: Instant::now(),
-            kill_statement: kill.child_token(),
         };
-        let process = Arc::new(Process { id, user, peer, login_unix_ms, kill, state: Mutex::new(state) });
+        let process = Arc::new(Process {
+            id,
+            user,
+            peer,
+            login_unix_ms,
+            stop: Stop::default(),
+            kill,
+            state: Mutex::new(state),
+        });
         self.by_id.lock().insert(id, Arc::clone(&process));
         process
     }

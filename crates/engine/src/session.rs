@@ -177,7 +177,7 @@ impl EngineSession {
             Statement::Commit => self.commit(out).await,
             Statement::Rollback => self.rollback(out).await,
             Statement::Sync => {
-                self.engine.ingest.sync().await;
+                self.interrupt().wait(self.engine.ingest.sync()).await?;
                 out.ok(OkInfo::default()).await
             }
             Statement::Empty | Statement::UnlockTables => out.ok(OkInfo::default()).await,

@@ -1,28 +1,24 @@
 //! Stream Load and HTTP Stream: a body of CSV becomes one load.
 //!
-//! The body is decoded as it arrives and never held whole: rows gather in a [`LoadSink`], which
-//! writes them to data files when they are many. Only when the body has ended, its rows were
-//! judged and its label is reserved does anything join a group or a transaction.
+//! The body is decoded as it arrives and never held whole; its rows go the way of every [`Load`].
 
 mod http_stream;
 mod reader;
 
 use crate::engine::Engine;
-use crate::sink::LoadSink;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
 use async_trait::async_trait;
 use reader::{Mapping, RowReader};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_decode::{Counts, CsvOptions, Reject};
+use tributary_decode::{CsvOptions, Reject};
 use tributary_http::{
     Backend, ErrorLogReader, HttpStreamRequest, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService,
     StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
-use tributary_ingest::{
-    Body, IngestError, LoadRows, LoadTraits, Reservation, Route, Source, Switch, TransactionKind,
-    TransactionStatus, route,
-};
+use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TxnId};
 
@@ -40,14 +36,6 @@ struct LoadRequest {
     max_filter_ratio: f64,
     timeout: Duration,
     body: Body,
-}
-
-/// The rows of a body, decoded.
-struct ReadRows {
-    rows: LoadRows,
-    counts: Counts,
-    rejects: Vec<Reject>,
-    read_time: Duration,
 }
 
 impl Engine {
@@ -103,220 +91,174 @@ impl Engine {
         self: &Arc<Self>,
         table: Arc<Table>,
         request: LoadRequest,
-        body: LoadBody,
+        mut body: LoadBody,
         plan: impl FnOnce(&Arc<Self>, &Arc<Table>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
         let started = Instant::now();
-        let def = table.def();
-        let route = self.route_load(&table, &request);
-        let is_group = matches!(route, Route::GroupAsync | Route::GroupSync(_));
-        let reservation = match self.reserve(&def, &request, is_group) {
-            Ok(reservation) => reservation,
+        let deadline = Interrupt::after(request.timeout);
+        let schema = Arc::clone(&table.def().schema);
+        let mut load = match Load::begin(
+            self,
+            Arc::clone(&table),
+            schema,
+            &request.traits(),
+            request.label.clone().into(),
+        ) {
+            Ok(load) => load,
             Err(IngestError::LabelUsed { label, txn, status }) => {
                 return LoadAnswer::label_already_exists(label.as_str(), txn, status);
             }
             Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
         };
         let begun = started.elapsed();
-        let named = |mut answer: LoadAnswer| {
-            answer.two_phase_commit = request.two_phase_commit;
-            answer.group_commit = is_group;
-            answer.fallback_reason = route.remark().map(str::to_owned);
-            if let Some(reservation) = &reservation {
-                answer.txn_id = Some(reservation.txn());
-                reservation.label().as_str().clone_into(&mut answer.label);
-            }
-            answer
-        };
-        let reader = match plan(self, &table) {
+        let heading = Heading::of(&request, &load);
+        let mut reader = match plan(self, &table) {
             Ok(reader) => reader,
-            Err(error) => return named(LoadAnswer::from_sql_error(&error)),
+            Err(error) => {
+                load.abort(error.detail_text()).await;
+                return heading.above(LoadAnswer::from_sql_error(&error));
+            }
         };
         let planned = started.elapsed();
-        let read = tokio::time::timeout(request.timeout, self.read_body(&table, &def, reader, body));
-        let read = match read.await {
-            Ok(Ok(read)) => read,
-            Ok(Err(answer)) => return named(*answer),
-            Err(_) => {
-                return named(LoadAnswer::fail(
-                    LoadCode::Timeout,
-                    format!("timeout of {} s reached while the body was read", request.timeout.as_secs()),
-                ));
+        let read_time = match read_body(&mut load, &mut reader, &mut body, deadline).await {
+            Ok(read_time) => read_time,
+            Err(failed) => {
+                load.abort(&failed.message).await;
+                return heading.above(failed);
             }
         };
-        let error_url = self.write_error_log(&read.rejects).await;
-        let mut answer = match self.judge_load(&table, &request, &read).await {
-            Some(refusal) => named(refusal),
-            None => {
-                let remaining = request.timeout.saturating_sub(started.elapsed());
-                let outline = named(LoadAnswer::success(TxnId(0), String::new()));
-                self.commit_load(&table, &request, route, reservation, read.rows, remaining, outline).await
-            }
+        let (counts, rejects) = (reader.counts(), reader.rejects());
+        let committing = Instant::now();
+        let limits = LoadLimits {
+            max_filter_ratio: request.max_filter_ratio,
+            timeout: deadline.remaining().unwrap_or(request.timeout),
+            // What is written by now is committed: the time limit ends only the wait for the group.
+            interrupt: Interrupt::NEVER,
         };
-        answer.total_rows = read.counts.total;
-        answer.loaded_rows = read.counts.loaded;
-        answer.filtered_rows = read.counts.filtered;
-        answer.unselected_rows = read.counts.unselected;
+        let Finished { error_url, outcome } =
+            load.finish(self, Tally { counts, rejects: &rejects }, limits).await;
+        let mut answer = heading.above(worded(outcome, &rejects));
+        if heading.is_group {
+            answer.times.write_data = committing.elapsed();
+        } else {
+            answer.times.commit_and_publish = committing.elapsed();
+        }
+        answer.total_rows = counts.total;
+        answer.loaded_rows = counts.loaded;
+        answer.filtered_rows = counts.filtered;
+        answer.unselected_rows = counts.unselected;
         answer.error_url = error_url;
         answer.times.begin_txn = begun;
         answer.times.stream_load_put = planned.saturating_sub(begun);
-        answer.times.read_data = read.read_time;
+        answer.times.read_data = read_time;
         answer
     }
+}
 
-    fn route_load(&self, table: &Table, request: &LoadRequest) -> Route {
-        let traits = LoadTraits {
+impl LoadRequest {
+    fn traits(&self) -> LoadTraits {
+        LoadTraits {
+            two_phase_commit: self.two_phase_commit,
+            has_label: self.label.is_some(),
+            partial_update: self.partial_update,
+            partitions: self.partitions,
+            ..LoadTraits::plain(self.source, self.group_commit, self.body)
+        }
+    }
+}
+
+/// What every answer to a load that has begun says, however the load ends.
+struct Heading {
+    two_phase_commit: bool,
+    is_group: bool,
+    fallback_reason: Option<&'static str>,
+    transaction: Option<(TxnId, Label)>,
+}
+
+impl Heading {
+    fn of(request: &LoadRequest, load: &Load) -> Self {
+        Self {
             two_phase_commit: request.two_phase_commit,
-            has_label: request.label.is_some(),
-            partial_update: request.partial_update,
-            partitions: request.partitions,
-            ..LoadTraits::plain(request.source, request.group_commit, request.body)
-        };
-        let route = route(&traits, &table.def().properties, || self.ingest.wal_available_bytes());
-        match route {
-            Route::Own(Some(reason)) => self.ingest.metrics().fell_back(reason),
-            Route::GroupSync(Some(reason)) => self.ingest.metrics().switched(reason),
-            _ => {}
+            is_group: matches!(load.route(), Route::GroupAsync | Route::GroupSync(_)),
+            fallback_reason: load.route().remark(),
+            transaction: load.transaction().map(|(txn, label)| (txn, label.clone())),
         }
-        route
     }
 
-    fn reserve(
-        &self,
-        def: &TableDef,
-        request: &LoadRequest,
-        is_group: bool,
-    ) -> Result<Option<Reservation>, IngestError> {
-        if is_group {
-            return Ok(None);
-        }
-        let is_kept = request.label.is_some() || request.two_phase_commit;
-        let label = request.label.clone().unwrap_or_else(|| Label::of_stream_load(rand::random()));
-        self.ingest.begin(def, label, is_kept, TransactionKind::StreamLoad).map(Some)
-    }
-
-    async fn read_body(
-        self: &Arc<Self>,
-        table: &Arc<Table>,
-        def: &Arc<TableDef>,
-        mut reader: RowReader,
-        mut body: LoadBody,
-    ) -> Result<ReadRows, Box<LoadAnswer>> {
-        let mut sink =
-            LoadSink::new(Arc::clone(table), Arc::clone(&def.schema), self.options.large_load_bytes);
-        let mut read_time = Duration::ZERO;
-        let outcome = loop {
-            let chunk = match body.next().await {
-                None => break Ok(()),
-                Some(Ok(chunk)) => chunk,
-                Some(Err(error)) => break Err(LoadAnswer::from_body_error(&error)),
-            };
-            let before = Instant::now();
-            let decoded = reader.push(&chunk);
-            read_time += before.elapsed();
-            match decoded {
-                Ok(blocks) if blocks.is_empty() => {}
-                Ok(blocks) => {
-                    if let Err(error) = sink.push(blocks).await {
-                        break Err(LoadAnswer::fail(LoadCode::Internal, error));
-                    }
-                }
-                Err(error) => break Err(LoadAnswer::fail(LoadCode::DataQuality, error.detail_text())),
-            }
-        };
-        let outcome = match outcome {
-            Ok(()) => match reader.finish() {
-                Ok(blocks) => {
-                    sink.push(blocks).await.map_err(|error| LoadAnswer::fail(LoadCode::Internal, error))
-                }
-                Err(error) => Err(LoadAnswer::fail(LoadCode::DataQuality, error.detail_text())),
-            },
-            failed => failed,
-        };
-        if let Err(answer) = outcome {
-            sink.abort().await;
-            return Err(Box::new(answer));
-        }
-        let rows =
-            sink.finish().await.map_err(|error| Box::new(LoadAnswer::fail(LoadCode::Internal, error)))?;
-        Ok(ReadRows { rows, counts: reader.counts(), rejects: reader.rejects(), read_time })
-    }
-
-    /// The answer of a load with too many bad rows; nothing of it is kept.
-    async fn judge_load(&self, table: &Table, request: &LoadRequest, read: &ReadRows) -> Option<LoadAnswer> {
-        if !read.counts.exceed(request.max_filter_ratio) {
-            return None;
-        }
-        self.ingest.metrics().load_failed(request.group_commit.unwrap_or_default());
-        table.discard(&read.rows.files).await;
-        let mut refusal = LoadAnswer::too_many_filtered_rows();
-        refusal.first_error_msg = read.rejects.first().map(|reject| reject.reason.clone());
-        Some(refusal)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call, each argument a step's outcome")]
-    async fn commit_load(
-        &self,
-        table: &Arc<Table>,
-        request: &LoadRequest,
-        route: Route,
-        reservation: Option<Reservation>,
-        rows: LoadRows,
-        remaining: Duration,
-        mut answer: LoadAnswer,
-    ) -> LoadAnswer {
-        let started = Instant::now();
-        let route = match route {
-            Route::GroupAsync if !rows.files.is_empty() => {
-                let switch = Switch::DataFiles;
-                self.ingest.metrics().switched(switch);
-                answer.fallback_reason = Some(switch.reason().to_owned());
-                Route::GroupSync(Some(switch))
-            }
-            route => route,
-        };
-        let is_async = route == Route::GroupAsync;
-        let outcome = match reservation {
-            Some(reservation) if request.two_phase_commit => {
-                self.ingest.prepare(table, reservation, rows).await
-            }
-            Some(reservation) => self.ingest.commit(table, reservation, rows).await,
-            None if rows.is_empty() => {
-                answer.txn_id = None;
-                return answer;
-            }
-            None => {
-                self.ingest
-                    .load_into_group(table, is_async, rows, remaining.max(Duration::from_millis(1)))
-                    .await
-            }
-        };
-        match outcome {
-            Ok(committed) => {
-                answer.txn_id = Some(committed.txn);
-                committed.label.as_str().clone_into(&mut answer.label);
-                if matches!(route, Route::GroupSync(Some(_))) {
-                    answer.answered_mode = Some(GroupCommitMode::Sync);
-                }
-            }
-            Err(error) => {
-                let code = match &error {
-                    IngestError::Timeout { .. } => LoadCode::Timeout,
-                    IngestError::ShuttingDown => LoadCode::ServiceUnavailable,
-                    _ => LoadCode::Internal,
-                };
-                let failed = LoadAnswer::fail(code, error);
-                answer.status = failed.status;
-                answer.message = failed.message;
-            }
-        }
-        if matches!(route, Route::Own(_)) {
-            answer.times.commit_and_publish = started.elapsed();
-        } else {
-            answer.times.write_data = started.elapsed();
+    /// The answer with what it does not say itself.
+    fn above(&self, mut answer: LoadAnswer) -> LoadAnswer {
+        answer.two_phase_commit = self.two_phase_commit;
+        answer.group_commit = self.is_group;
+        answer.fallback_reason = answer.fallback_reason.or_else(|| self.fallback_reason.map(str::to_owned));
+        if let Some((txn, label)) = &self.transaction {
+            answer.txn_id = Some(*txn);
+            label.as_str().clone_into(&mut answer.label);
         }
         answer
     }
+}
+
+/// Reads the body into the load; gives the time that decoding took.
+async fn read_body(
+    load: &mut Load,
+    reader: &mut RowReader,
+    body: &mut LoadBody,
+    deadline: Interrupt<'_>,
+) -> Result<Duration, LoadAnswer> {
+    let internal = |error| LoadAnswer::fail(LoadCode::Internal, error);
+    let bad_rows = |error: SqlError| LoadAnswer::fail(LoadCode::DataQuality, error.detail_text());
+    let late = |interrupted| match interrupted {
+        Interrupted::TimedOut(limit) => LoadAnswer::fail(
+            LoadCode::Timeout,
+            format!("timeout of {} s reached while the body was read", limit.as_secs()),
+        ),
+        Interrupted::Killed => LoadAnswer::fail(LoadCode::Cancelled, "the load was cancelled"),
+    };
+    let mut read_time = Duration::ZERO;
+    // Only the wait for the client is cut off: rows on their way into a file are let there first.
+    while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
+        let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
+        let before = Instant::now();
+        let decoded = reader.push(&chunk);
+        read_time += before.elapsed();
+        let blocks = decoded.map_err(bad_rows)?;
+        if !blocks.is_empty() {
+            load.push(blocks).await.map_err(internal)?;
+        }
+        deadline.check().map_err(late)?;
+    }
+    let blocks = reader.finish().map_err(bad_rows)?;
+    load.push(blocks).await.map_err(internal)?;
+    Ok(read_time)
+}
+
+/// The answer of a load whose body was read to its end.
+fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer {
+    let Outcome { committed, route } = match outcome {
+        Ok(outcome) => outcome,
+        Err(LoadError::Filtered) => {
+            let mut refusal = LoadAnswer::too_many_filtered_rows();
+            refusal.first_error_msg = rejects.first().map(|reject| reject.reason.clone());
+            return refusal;
+        }
+        Err(error) => {
+            let code = match &error {
+                LoadError::Ingest(IngestError::Timeout { .. }) => LoadCode::Timeout,
+                LoadError::Ingest(IngestError::ShuttingDown) => LoadCode::ServiceUnavailable,
+                _ => LoadCode::Internal,
+            };
+            return LoadAnswer::fail(code, error);
+        }
+    };
+    let Some(committed) = committed else {
+        return LoadAnswer { txn_id: None, ..LoadAnswer::success(TxnId(0), String::new()) };
+    };
+    let mut answer = LoadAnswer::success(committed.txn, committed.label.as_str().to_owned());
+    if let Route::GroupSync(Some(switch)) = route {
+        answer.answered_mode = Some(GroupCommitMode::Sync);
+        answer.fallback_reason = Some(switch.reason().to_owned());
+    }
+    answer
 }
 
 fn body_size(content_length: Option<u64>, chunked: bool) -> Body {

@@ -3,7 +3,9 @@
 
 use super::EngineSession;
 use super::set::password_of;
+use crate::interrupt::Interrupt;
 use crate::text_table::TextTable;
+use std::sync::Arc;
 use tributary_ingest::TransactionInfo;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_sql::{Kill, Name, Show, Statement, TransactionBy};
@@ -22,30 +24,33 @@ impl EngineSession {
             ));
         }
         let engine = &self.engine;
+        let process = Arc::clone(&self.process);
+        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
         match statement {
             Statement::CreateDatabase { name, if_not_exists } => {
-                engine.create_database(&name, if_not_exists).await?
+                engine.create_database(&turn().await?, &name, if_not_exists).await?
             }
             Statement::DropDatabase { name, if_exists, .. } => {
-                engine.drop_database(&name, if_exists).await?;
+                engine.drop_database(&turn().await?, &name, if_exists).await?;
                 if self.database.as_deref() == Some(name.as_str()) {
                     self.database = None;
                 }
             }
             Statement::CreateTable(create) => {
                 let name = create.table.resolve(self.database.as_deref())?;
-                engine.create_table(&create, &name).await?;
+                engine.create_table(&turn().await?, &create, &name).await?;
             }
             Statement::DropTable { table, if_exists, .. } => {
-                engine.drop_table(&table.resolve(self.database.as_deref())?, if_exists).await?;
+                let name = table.resolve(self.database.as_deref())?;
+                engine.drop_table(&turn().await?, &name, if_exists).await?;
             }
             Statement::TruncateTable { table, .. } => {
                 let table = self.named(&table)?;
-                engine.ingest.truncate(&table).await?;
+                self.interrupt().wait(engine.ingest.truncate(&table)).await??;
             }
             Statement::AlterTable { table, ops } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.alter_table(&name, &ops).await?;
+                engine.alter_table(&turn().await?, &name, &ops).await?;
             }
             Statement::CreateUser { user, if_not_exists, password } => {
                 let hash = password.as_ref().and_then(password_of);

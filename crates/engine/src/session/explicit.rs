@@ -5,10 +5,10 @@
 
 use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
-use crate::sink::LoadSink;
+use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
+use crate::sink::SinkError;
 use std::sync::Arc;
 use tributary_decode::{Block, Counts};
-use tributary_ingest::{Reservation, TransactionKind, TransactionStatus};
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Label, SqlError, TableSchema, TxnId};
@@ -22,10 +22,8 @@ pub(crate) struct ExplicitTransaction {
 }
 
 struct TransactionLoad {
-    table: Arc<Table>,
-    schema: Arc<TableSchema>,
-    reservation: Reservation,
-    sink: LoadSink,
+    load: Load,
+    txn: TxnId,
     counts: Counts,
 }
 
@@ -56,74 +54,84 @@ impl EngineSession {
         blocks: Vec<Block>,
         counts: Counts,
     ) -> Result<(Label, TxnId), SqlError> {
-        let limit = self.engine.options.large_load_bytes;
+        let traits = self.traits(0);
         let Some(transaction) = &mut self.transaction else {
             return Err(SqlError::detail(ErrorCode::Unknown, "there is no transaction; send BEGIN first"));
         };
-        let load = match &mut transaction.load {
-            Some(load) if load.table.id() != table.id() => {
+        let open = match &mut transaction.load {
+            Some(open) if open.load.table().id() != table.id() => {
                 return Err(SqlError::detail(
                     ErrorCode::Unknown,
                     "Only one table can be inserted in one transaction.",
                 ));
             }
-            Some(load) if load.schema.version != schema.version => {
-                return Err(crate::sink::SinkError::SchemaChanged.into());
+            Some(open) if open.load.schema().version != schema.version => {
+                return Err(SinkError::SchemaChanged.into());
             }
-            Some(load) => load,
+            Some(open) => open,
             empty => {
-                let reservation = self.engine.ingest.begin(
-                    &table.def(),
-                    transaction.label.clone(),
-                    transaction.label_is_kept,
-                    TransactionKind::Insert,
-                )?;
-                empty.insert(TransactionLoad {
-                    table: Arc::clone(table),
-                    schema: Arc::clone(&schema),
-                    reservation,
-                    sink: LoadSink::new(Arc::clone(table), schema, limit),
-                    counts: Counts::default(),
-                })
+                let label = transaction.label.clone();
+                let label =
+                    if transaction.label_is_kept { LoadLabel::Chosen(label) } else { LoadLabel::Made(label) };
+                let load = Load::begin(&self.engine, Arc::clone(table), schema, &traits, label)?;
+                // Explicit transactions share no group, so they have a transaction.
+                let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
+                empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
             }
         };
-        load.sink.push(blocks).await?;
-        load.counts = load.counts.plus(counts);
-        Ok((load.reservation.label().clone(), load.reservation.txn()))
+        if let Err(error) = open.load.push(blocks).await {
+            // Some of the rows may be in data files with those of the statements before.
+            self.discard_transaction("rows could not be written").await;
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!("{error}; the transaction was rolled back, run it again from BEGIN"),
+            ));
+        }
+        open.counts = open.counts.plus(counts);
+        Ok((transaction.label.clone(), open.txn))
     }
 
     pub(super) async fn commit(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
             return out.ok(OkInfo::default()).await;
         };
-        let Some(load) = load else {
+        let Some(TransactionLoad { load, counts, .. }) = load else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
             return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
         };
-        let rows = load.sink.finish().await?;
-        let committed = self.engine.ingest.commit(&load.table, load.reservation, rows).await?;
-        self.last_insert = Some(LastInsert {
-            txn: committed.txn,
-            label: committed.label.clone(),
-            table: load.table.def(),
-            status: TransactionStatus::Visible,
-            loaded: load.counts.loaded,
-            filtered: load.counts.filtered,
-        });
-        let info = LoadInfo {
-            label: Some(&committed.label),
-            status: "VISIBLE",
-            txn: Some(committed.txn),
-            ..LoadInfo::default()
+        let table = Arc::clone(load.table());
+        // Each statement was judged when it came.
+        let limits = LoadLimits {
+            max_filter_ratio: 1.0,
+            timeout: self.variables.hot().insert_timeout,
+            interrupt: self.interrupt(),
         };
-        out.ok(OkInfo { info: &info.text(), ..OkInfo::default() }).await
+        let Finished { outcome, .. } =
+            load.finish(&self.engine, Tally { counts, rejects: &[] }, limits).await;
+        let Outcome { committed, .. } = outcome?;
+        let Some(LoadCommitted { label, txn, status }) = committed else {
+            let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
+            return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
+        };
+        let info =
+            LoadInfo { label: Some(&label), status: status.name(), txn: Some(txn), ..LoadInfo::default() }
+                .text();
+        self.last_insert = Some(LastInsert {
+            txn,
+            label,
+            table: table.def(),
+            status,
+            loaded: counts.loaded,
+            filtered: counts.filtered,
+        });
+        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
     }
 
     pub(super) async fn rollback(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         let Some(transaction) = &self.transaction else {
             return out.ok(OkInfo::default()).await;
         };
-        let txn = transaction.load.as_ref().map(|load| load.reservation.txn());
+        let txn = transaction.load.as_ref().map(|open| open.txn);
         let info =
             LoadInfo { label: Some(&transaction.label), status: "ABORTED", txn, ..LoadInfo::default() }
                 .text();
@@ -133,9 +141,8 @@ impl EngineSession {
 
     /// Rolls the open transaction back, if there is one.
     pub(super) async fn discard_transaction(&mut self, reason: &str) {
-        if let Some(load) = self.transaction.take().and_then(|transaction| transaction.load) {
-            load.reservation.abort(reason);
-            load.sink.abort().await;
+        if let Some(open) = self.transaction.take().and_then(|transaction| transaction.load) {
+            open.load.abort(reason).await;
         }
     }
 }

@@ -6,22 +6,25 @@
 
 use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
-use crate::sink::LoadSink;
+use crate::interrupt::Interrupt;
+use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
+use crate::variables;
 use futures::StreamExt;
 use sqlparser::ast::Value as SqlValue;
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_decode::{
     Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
     decode_values, scan_insert_head,
 };
-use tributary_ingest::{
-    Body, Committed, LoadRows, LoadTraits, Route, Source, TransactionKind, TransactionStatus, route,
-};
+use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ScalarValue;
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
-use tributary_types::{DefaultValue, ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TxnId};
+use tributary_types::{
+    DefaultValue, ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TableSchema, TxnId,
+};
 
 /// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
 const WARNINGS_KEPT_MAX: usize = 64;
@@ -32,9 +35,8 @@ const ROWS_PER_QUERY: usize = 250;
 /// The plan of an INSERT … VALUES by its head, valid while the table's definition is this one.
 pub(super) struct PlannedInsert {
     head: Box<[u8]>,
-    pub table: Arc<Table>,
-    pub def: Arc<TableDef>,
-    pub target: Target,
+    table: Arc<Table>,
+    target: Target,
     /// The state of the names that the plan was made from.
     generation: u64,
 }
@@ -42,7 +44,8 @@ pub(super) struct PlannedInsert {
 /// A decoded INSERT on its way into a group or a transaction.
 pub(super) struct InsertLoad {
     pub table: Arc<Table>,
-    pub target_def: Arc<TableDef>,
+    /// The schema of the decoded blocks.
+    pub schema: Arc<TableSchema>,
     pub decoded: Decoded,
     pub traits: LoadTraits,
     pub label: Option<Label>,
@@ -71,10 +74,9 @@ impl EngineSession {
             None => {
                 let Some(head) = scan_insert_head(sql) else { return Ok(false) };
                 let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
-                let def = table.def();
-                let target = Target::new(&def, head.columns.as_deref())?;
+                let target = Target::new(&table.def(), head.columns.as_deref())?;
                 let text = sql[..head.values_offset].into();
-                self.last_plan = Some(PlannedInsert { head: text, table, def, target, generation });
+                self.last_plan = Some(PlannedInsert { head: text, table, target, generation });
                 head.values_offset
             }
         };
@@ -82,13 +84,13 @@ impl EngineSession {
         let Some(plan) = &self.last_plan else { return Ok(false) };
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
-        let (table, target_def) = (Arc::clone(&plan.table), Arc::clone(&plan.def));
+        let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
         self.keep_builder(builder);
         let ValuesOutcome::Rows(decoded) = outcome? else { return Ok(false) };
         self.warnings.clear();
         let load = InsertLoad {
             table,
-            target_def,
+            schema,
             decoded,
             traits: self.traits(sql.len()),
             label: None,
@@ -133,6 +135,15 @@ impl EngineSession {
         let def = table.def();
         let target = Target::new(&def, insert.columns.as_deref())?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
+        if let (Some(label), Some(_)) = (&label, &self.transaction) {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "Transaction insert expect label: the rows of all statements have the transaction's label; leave out \
+                     WITH LABEL {label}, or give it to BEGIN WITH LABEL"
+                ),
+            ));
+        }
         let traits =
             LoadTraits { has_label: label.is_some(), partitions: insert.partitions, ..self.traits(0) };
         match insert.source {
@@ -143,7 +154,7 @@ impl EngineSession {
                 let decoded = self.decode_rows(rows, params, &target, &options).await?;
                 let load = InsertLoad {
                     table,
-                    target_def: def,
+                    schema: Arc::clone(target.schema()),
                     decoded,
                     traits: LoadTraits { has_expression, ..traits },
                     label,
@@ -169,6 +180,8 @@ impl EngineSession {
     ) -> Result<Decoded, SqlError> {
         // One time for the whole statement.
         let view = self.view();
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let mut all = Decoded::default();
         let mut rest = rows.into_iter().peekable();
         while rest.peek().is_some() {
@@ -179,9 +192,10 @@ impl EngineSession {
                 Some(_) => params.split_off(..query.param_count()).unwrap_or_default(),
                 None => params,
             };
-            let mut result = self.engine.query.query(&view, &query, own).await?;
+            interrupt.check()?;
+            let mut result = interrupt.wait(self.engine.query.query(&view, &query, own)).await??;
             check_width(result.columns.len(), target)?;
-            while let Some(batch) = result.stream.next().await {
+            while let Some(batch) = interrupt.wait(result.stream.next()).await? {
                 let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
                 let mut builder = self.take_builder(target);
                 let decoded = decode_batch(&batch, target, options, &mut builder);
@@ -201,154 +215,151 @@ impl EngineSession {
         traits: LoadTraits,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
+        if self.transaction.is_some() {
+            return self.insert_query_in_transaction(query, params, table, &target, out).await;
+        }
+        let schema = Arc::clone(target.schema());
+        let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
+        let mut load = load.map_err(begin_failed)?;
         let options = self.insert_options();
-        let route = self.route(&table, &traits);
-        let mut result = self.engine.query.query(&self.view(), query, params).await?;
-        check_width(result.columns.len(), &target)?;
-        let mut sink = LoadSink::new(
-            Arc::clone(&table),
-            Arc::clone(target.schema()),
-            self.engine.options.large_load_bytes,
-        );
-        let mut summary = Decoded::default();
-        while let Some(batch) = result.stream.next().await {
-            let step = match batch.map_err(|error| tributary_query::stream_error(&error)) {
-                Ok(batch) => {
-                    let mut builder = self.take_builder(&target);
-                    let decoded = decode_batch(&batch, &target, &options, &mut builder);
-                    self.keep_builder(builder);
-                    decoded
-                }
-                Err(error) => Err(error),
-            };
-            let kept = match step {
-                Ok(mut decoded) => {
-                    let blocks = std::mem::take(&mut decoded.blocks);
-                    append(&mut summary, decoded);
-                    sink.push(blocks).await.map_err(SqlError::from)
-                }
-                Err(error) => Err(error),
-            };
-            if let Err(error) = kept {
-                sink.abort().await;
+        let read = self.read_query(query, params, &target, &options, Rows::Load(&mut load)).await;
+        let (counts, rejects) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.engine.ingest.metrics().load_failed(load::mode(load.route()));
+                load.abort(error.detail_text()).await;
                 return Err(error);
             }
-        }
-        if let Err(error) = self.judge(&summary, &options).await {
-            sink.abort().await;
-            return Err(error);
-        }
-        let rows = sink.finish().await?;
-        let error_url = self.log_rejects(&summary.rejects).await;
-        if self.transaction.is_some() {
-            let answer = self.gather(&table, &target, rows, summary.counts).await?;
-            return self.answer_insert(&table, summary.counts, answer, error_url, false, out).await;
-        }
-        if rows.is_empty() {
-            return out.ok(OkInfo { warnings: warning_count(summary.counts), ..OkInfo::default() }).await;
-        }
-        let answer = self.submit(&table, route, label, rows).await?;
-        self.answer_insert(&table, summary.counts, answer, error_url, false, out).await
+        };
+        self.finish_load(load, counts, &rejects, &options, false, out).await
     }
 
-    async fn gather(
+    async fn insert_query_in_transaction(
         &mut self,
-        table: &Arc<Table>,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        table: Arc<Table>,
         target: &Target,
-        rows: LoadRows,
-        counts: Counts,
-    ) -> Result<InsertAnswer, SqlError> {
-        if !rows.files.is_empty() {
-            table.discard(&rows.files).await;
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                format!(
-                    "INSERT … SELECT of more than {} bytes within BEGIN is not supported; run it outside of the transaction",
-                    self.engine.options.large_load_bytes
-                ),
-            ));
-        }
-        self.add_blocks(table, Arc::clone(target.schema()), rows.blocks, counts).await
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let options = self.insert_options();
+        let mut blocks = Vec::new();
+        let (counts, rejects) =
+            self.read_query(query, params, target, &options, Rows::Memory(&mut blocks)).await?;
+        let load = InsertLoad {
+            table,
+            schema: Arc::clone(target.schema()),
+            decoded: Decoded { blocks, counts, rejects },
+            traits: self.traits(0),
+            label: None,
+            reused_plan: false,
+        };
+        self.add_statement(load, &options, out).await
     }
 
-    async fn add_blocks(
+    /// Runs a query and gives its rows away as blocks of the target. KILL and time limits end it where it waits
+    /// for rows.
+    async fn read_query(
         &mut self,
-        table: &Arc<Table>,
-        schema: Arc<tributary_types::TableSchema>,
-        blocks: Vec<Block>,
-        counts: Counts,
-    ) -> Result<InsertAnswer, SqlError> {
-        let (label, txn) = self.add_to_transaction(table, schema, blocks, counts).await?;
-        Ok(InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None })
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        target: &Target,
+        options: &InsertOptions,
+        mut rows: Rows<'_>,
+    ) -> Result<(Counts, Vec<Reject>), SqlError> {
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let view = self.view();
+        let limit_bytes = self.engine.options.large_load_bytes;
+        let mut result = interrupt.wait(self.engine.query.query(&view, query, params)).await??;
+        check_width(result.columns.len(), target)?;
+        let mut read = Decoded::default();
+        while let Some(batch) = interrupt.wait(result.stream.next()).await? {
+            interrupt.check()?;
+            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+            let mut builder = self.take_builder(target);
+            let decoded = decode_batch(&batch, target, options, &mut builder);
+            self.keep_builder(builder);
+            let mut decoded = decoded?;
+            rows.take(std::mem::take(&mut decoded.blocks), limit_bytes).await?;
+            append(&mut read, decoded);
+        }
+        Ok((read.counts, read.rejects))
+    }
+
+    /// How long an INSERT … SELECT may read: as long as any INSERT, or less if the session has said how long a
+    /// query may take.
+    fn insert_query_timeout(&self) -> Duration {
+        let insert_timeout = self.variables.hot().insert_timeout;
+        let is_default = variables::find("query_timeout")
+            .is_ok_and(|variable| variable.default == self.variables.value("query_timeout"));
+        if is_default { insert_timeout } else { insert_timeout.min(self.query_timeout()) }
     }
 
     /// Judges a decoded INSERT, commits it as its route says and answers.
     pub(super) async fn finish_insert(
         &mut self,
-        load: InsertLoad,
+        insert: InsertLoad,
         options: &InsertOptions,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let InsertLoad { table, target_def, decoded, traits, label, reused_plan } = load;
-        self.judge(&decoded, options).await?;
-        let error_url = self.log_rejects(&decoded.rejects).await;
-        let schema = Arc::clone(&target_def.schema);
-        if traits.in_transaction {
-            let answer = self.add_blocks(&table, schema, decoded.blocks, decoded.counts).await?;
-            return self.answer_insert(&table, decoded.counts, answer, error_url, false, out).await;
+        if insert.traits.in_transaction {
+            return Box::pin(self.add_statement(insert, options, out)).await;
         }
-        let rows = LoadRows::of_blocks(schema, decoded.blocks);
-        if rows.is_empty() {
-            return out.ok(OkInfo { warnings: warning_count(decoded.counts), ..OkInfo::default() }).await;
-        }
-        let route = self.route(&table, &traits);
-        let answer = self.submit(&table, route, label, rows).await?;
-        self.answer_insert(&table, decoded.counts, answer, error_url, reused_plan, out).await
+        let InsertLoad { table, schema, decoded, traits, label, reused_plan } = insert;
+        let load = Load::begin(&self.engine, table, schema, &traits, label.into());
+        let mut load = load.map_err(begin_failed)?;
+        load.push(decoded.blocks).await?;
+        self.finish_load(load, decoded.counts, &decoded.rejects, options, reused_plan, out).await
     }
 
-    fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
-        let ingest = &self.engine.ingest;
-        let route = table.with_def(|def| route(traits, &def.properties, || ingest.wal_available_bytes()));
-        match route {
-            Route::Own(Some(reason)) => ingest.metrics().fell_back(reason),
-            Route::GroupSync(Some(reason)) => ingest.metrics().switched(reason),
-            _ => {}
-        }
-        route
-    }
-
-    async fn submit(
+    /// Adds a decoded INSERT to the open transaction and answers.
+    async fn add_statement(
         &mut self,
-        table: &Arc<Table>,
-        route: Route,
-        label: Option<Label>,
-        rows: LoadRows,
-    ) -> Result<InsertAnswer, SqlError> {
-        let ingest = &self.engine.ingest;
-        let timeout = self.variables.hot().insert_timeout;
-        let (committed, status): (Committed, _) = match route {
-            Route::GroupAsync | Route::GroupSync(_) => {
-                let is_async = route == Route::GroupAsync;
-                (ingest.load_into_group(table, is_async, rows, timeout).await?, TransactionStatus::Prepare)
-            }
-            Route::Own(_) => {
-                let label_is_kept = label.is_some();
-                let label = label.unwrap_or_else(|| Label::of_insert(rand::random()));
-                let begun = ingest.begin(&table.def(), label, label_is_kept, TransactionKind::Insert);
-                let reservation = match begun {
-                    Ok(reservation) => reservation,
-                    Err(error) => {
-                        table.discard(&rows.files).await;
-                        return Err(SqlError::detail(
-                            ErrorCode::Unknown,
-                            format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
-                        ));
-                    }
-                };
-                (ingest.commit(table, reservation, rows).await?, TransactionStatus::Visible)
-            }
+        insert: InsertLoad,
+        options: &InsertOptions,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let InsertLoad { table, schema, decoded: Decoded { blocks, counts, rejects }, .. } = insert;
+        self.keep_warnings(&rejects);
+        let error_url = self.engine.write_error_log(&rejects).await;
+        if options.refuses(counts) {
+            self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
+            return Err(refusal(options, counts, &rejects, error_url.as_deref()));
+        }
+        let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts).await?;
+        let answer = InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None };
+        self.answer_insert(&table, counts, answer, error_url, false, out).await
+    }
+
+    async fn finish_load(
+        &mut self,
+        load: Load,
+        counts: Counts,
+        rejects: &[Reject],
+        options: &InsertOptions,
+        reused_plan: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        self.keep_warnings(rejects);
+        let table = Arc::clone(load.table());
+        let limits = LoadLimits {
+            max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
+            timeout: self.variables.hot().insert_timeout,
+            interrupt: self.interrupt(),
         };
-        Ok(InsertAnswer { label: committed.label, txn: committed.txn, status, remark: route.remark() })
+        let Finished { error_url, outcome } =
+            load.finish(&self.engine, Tally { counts, rejects }, limits).await;
+        let Outcome { committed, route } = match outcome {
+            Ok(outcome) => outcome,
+            Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
+            Err(error) => return Err(error.into()),
+        };
+        let Some(LoadCommitted { label, txn, status }) = committed else {
+            return out.ok(OkInfo { warnings: warning_count(counts), ..OkInfo::default() }).await;
+        };
+        let answer = InsertAnswer { label, txn, status, remark: route.remark() };
+        self.answer_insert(&table, counts, answer, error_url, reused_plan, out).await
     }
 
     async fn answer_insert(
@@ -386,34 +397,62 @@ impl EngineSession {
         out.ok(ok).await
     }
 
-    /// Fails the statement if it has more bad rows than the session allows.
-    async fn judge(&mut self, decoded: &Decoded, options: &InsertOptions) -> Result<(), SqlError> {
-        if !options.refuses(decoded.counts) {
+    /// Keeps the reasons of rejected rows for SHOW WARNINGS.
+    fn keep_warnings(&mut self, rejects: &[Reject]) {
+        if !rejects.is_empty() {
+            self.warnings =
+                rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
+        }
+    }
+}
+
+/// Where the rows of a query go.
+enum Rows<'a> {
+    Load(&'a mut Load),
+    /// Rows of a statement within BEGIN: they stay here until it is known that all of them are good.
+    Memory(&'a mut Vec<Block>),
+}
+
+impl Rows<'_> {
+    async fn take(&mut self, more: Vec<Block>, limit_bytes: u64) -> Result<(), SqlError> {
+        let blocks = match self {
+            Self::Load(load) => return Ok(load.push(more).await?),
+            Self::Memory(blocks) => blocks,
+        };
+        blocks.extend(more);
+        if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
             return Ok(());
         }
-        let url = self.log_rejects(&decoded.rejects).await.unwrap_or_default();
-        let first = decoded.first_reason().unwrap_or_default();
-        self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
-        let text = if options.strict {
-            format!("Insert has filtered data in strict mode. first_error_msg: {first}. url: {url}")
-        } else {
+        Err(SqlError::detail(
+            ErrorCode::NotSupported,
             format!(
-                "Insert has too many filtered data {}/{} insert_max_filter_ratio is {:.6}. first_error_msg: {first}. url: {url}",
-                decoded.counts.filtered, decoded.counts.total, options.max_filter_ratio
-            )
-        };
-        Err(SqlError::detail(ErrorCode::Unknown, text))
+                "INSERT … SELECT of more than {limit_bytes} bytes within BEGIN is not supported; run it outside of the \
+                 transaction"
+            ),
+        ))
     }
+}
 
-    /// Keeps the reasons of rejected rows: as warnings of the session and in an error log, whose
-    /// URL is given.
-    async fn log_rejects(&mut self, rejects: &[Reject]) -> Option<String> {
-        if rejects.is_empty() {
-            return None;
-        }
-        self.warnings = rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
-        self.engine.write_error_log(rejects).await
-    }
+/// The error of an INSERT with more bad rows than the session allows.
+fn refusal(options: &InsertOptions, counts: Counts, rejects: &[Reject], error_url: Option<&str>) -> SqlError {
+    let first = rejects.first().map_or("", |reject| reject.reason.as_str());
+    let url = error_url.unwrap_or_default();
+    let text = if options.strict {
+        format!("Insert has filtered data in strict mode. first_error_msg: {first}. url: {url}")
+    } else {
+        format!(
+            "Insert has too many filtered data {}/{} insert_max_filter_ratio is {:.6}. first_error_msg: {first}. url: {url}",
+            counts.filtered, counts.total, options.max_filter_ratio
+        )
+    };
+    SqlError::detail(ErrorCode::Unknown, text)
+}
+
+fn begin_failed(error: IngestError) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
+    )
 }
 
 impl PlannedInsert {

@@ -13,7 +13,7 @@ use tributary_mysql::{Params, Prepared, ResultWriter};
 use tributary_query::ScalarValue;
 use tributary_sql::Statement;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, SqlError, TableDef};
+use tributary_types::{ErrorCode, SqlError};
 
 /// A statement that was prepared.
 pub(super) enum PreparedStatement {
@@ -32,7 +32,6 @@ pub(super) struct General {
 pub(super) struct PreparedInsert {
     text: String,
     table: Arc<Table>,
-    def: Arc<TableDef>,
     target: Target,
     values: PreparedValues,
     /// The state of the names that the plan was made from.
@@ -69,13 +68,11 @@ impl EngineSession {
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
         let generation = self.engine.names.generation();
         let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
-        let def = table.def();
-        let target = Target::new(&def, head.columns.as_deref())?;
+        let target = Target::new(&table.def(), head.columns.as_deref())?;
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
         Ok(values.map(|values| PreparedInsert {
             text: text.to_owned(),
             table,
-            def,
             target,
             values,
             generation,
@@ -92,7 +89,10 @@ impl EngineSession {
     ) -> Result<(), SqlError> {
         let Some(mut statement) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
         let outcome = match &mut statement {
-            PreparedStatement::Insert(insert) => self.execute_insert(insert, params, out).await,
+            PreparedStatement::Insert(insert) => {
+                self.process.begin(self.database.as_deref(), &insert.text);
+                self.execute_insert(insert, params, out).await
+            }
             PreparedStatement::General(general) => {
                 self.process.begin(self.database.as_deref(), &general.text);
                 let values = scalars(params, general.param_count)?;
@@ -141,7 +141,7 @@ impl EngineSession {
         self.warnings.clear();
         let load = InsertLoad {
             table: Arc::clone(&insert.table),
-            target_def: Arc::clone(&insert.def),
+            schema: Arc::clone(insert.target.schema()),
             decoded,
             traits: self.traits(bytes),
             label: None,

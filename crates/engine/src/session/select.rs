@@ -1,6 +1,7 @@
 //! Queries and what answers like one: results stream from the query engine to the client.
 
 use super::EngineSession;
+use crate::interrupt::Interrupt;
 use futures::StreamExt;
 use std::time::Duration;
 use tributary_mysql::{Column, ResultWriter};
@@ -15,21 +16,21 @@ impl EngineSession {
         params: &[ScalarValue],
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let stop = self.process.state().kill_statement;
-        let timeout = Duration::from_secs(self.variables.number("query_timeout").max(1));
         let view = self.view();
         let run = async {
             let result = self.engine.query.query(&view, query, params).await?;
             send(result, out).await
         };
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => Err(SqlError::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")),
-            outcome = tokio::time::timeout(timeout, run) => outcome.unwrap_or_else(|_| Err(SqlError::detail(
-                ErrorCode::ExecuteTimeout,
-                format!("query timeout: {} s have passed; SET query_timeout allows more", timeout.as_secs()),
-            ))),
-        }
+        self.interrupt().or_after(self.query_timeout()).wait(run).await?
+    }
+
+    /// What ends the statement that runs.
+    pub(super) fn interrupt(&self) -> Interrupt<'_> {
+        Interrupt::by_kill(&self.process.stop)
+    }
+
+    pub(super) fn query_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables.number("query_timeout").max(1))
     }
 
     pub(super) async fn run_explain(
@@ -51,9 +52,12 @@ impl EngineSession {
                 ));
             }
         };
-        let result =
-            self.engine.query.explain(&self.view(), &query, params, explain.analyze, explain.verbose).await?;
-        send(result, out).await
+        let view = self.view();
+        let run = async {
+            let plan = self.engine.query.explain(&view, &query, params, explain.analyze, explain.verbose);
+            send(plan.await?, out).await
+        };
+        self.interrupt().or_after(self.query_timeout()).wait(run).await?
     }
 
     pub(super) async fn run_describe(

@@ -132,18 +132,22 @@ impl EngineSession {
         query: &SelectQuery,
         params: &[ScalarValue],
     ) -> Result<Option<String>, SqlError> {
-        let mut result = self.engine.query.query(&self.view(), query, params).await?;
-        while let Some(batch) = result.stream.next().await {
-            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
-            if batch.num_rows() > 0 {
-                let first = batch.column(0);
-                let is_null = first.is_null(0);
-                let text = array_value_to_string(first, 0)
-                    .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
-                return Ok((!is_null).then_some(text));
+        let view = self.view();
+        let run = async {
+            let mut result = self.engine.query.query(&view, query, params).await?;
+            while let Some(batch) = result.stream.next().await {
+                let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                if batch.num_rows() > 0 {
+                    let first = batch.column(0);
+                    let is_null = first.is_null(0);
+                    let text = array_value_to_string(first, 0)
+                        .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
+                    return Ok((!is_null).then_some(text));
+                }
             }
-        }
-        Ok(None)
+            Ok(None)
+        };
+        self.interrupt().or_after(self.query_timeout()).wait(run).await?
     }
 }
 

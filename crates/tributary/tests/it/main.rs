@@ -19,6 +19,7 @@ mod fallback;
 mod go;
 mod http_api;
 mod http_stream;
+mod interrupt;
 mod java;
 mod lifecycle;
 mod manual_insert;

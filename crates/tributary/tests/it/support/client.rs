@@ -113,6 +113,14 @@ impl Client {
         }
     }
 
+    /// Reads the answer of a statement that fails.
+    pub fn answered_error(&mut self) -> ServerError {
+        match answered(self.0.answer()) {
+            Err(error) => error,
+            Ok(answer) => panic!("an error was expected and {answer:?} came"),
+        }
+    }
+
     /// Runs a statement of any bytes. `Ok` is whatever the server answered, an error of its too.
     pub fn try_bytes(&mut self, statement: &[u8]) -> io::Result<Result<(), ServerError>> {
         match self.0.query(statement) {

@@ -1,0 +1,169 @@
+//! What ends a statement before its end: KILL, or a time limit.
+//!
+//! Work is interrupted only where it waits and where giving up leaves nothing half done. Whoever
+//! is interrupted cleans up as after any other error.
+
+use futures::task::AtomicWaker;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::Instant;
+use tributary_types::{ErrorCode, SqlError};
+
+/// Whether the statement of one connection should stop. One task waits for it at a time. Asking and
+/// waiting take neither a lock nor memory: every INSERT does both.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    is_set: AtomicBool,
+    waiting: AtomicWaker,
+}
+
+impl Stop {
+    /// Ends the statement that runs.
+    pub fn set(&self) {
+        self.is_set.store(true, Ordering::SeqCst);
+        self.waiting.wake();
+    }
+
+    /// A new statement begins; what ended the one before does not concern it.
+    pub fn clear(&self) {
+        self.is_set.store(false, Ordering::SeqCst);
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::SeqCst)
+    }
+}
+
+/// Why a statement ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    Killed,
+    /// The limit that was reached.
+    TimedOut(Duration),
+}
+
+impl From<Interrupted> for SqlError {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::Killed => Self::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
+            Interrupted::TimedOut(limit) => Self::detail(
+                ErrorCode::ExecuteTimeout,
+                format!("query timeout: {} s have passed; SET query_timeout allows more", limit.as_secs()),
+            ),
+        }
+    }
+}
+
+/// Ends what waits when the statement is killed or its time is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupt<'a> {
+    stop: Option<&'a Stop>,
+    limit: Option<(Instant, Duration)>,
+}
+
+impl<'a> Interrupt<'a> {
+    /// By nothing.
+    pub const NEVER: Self = Self { stop: None, limit: None };
+
+    /// By KILL only.
+    pub const fn by_kill(stop: &'a Stop) -> Self {
+        Self { stop: Some(stop), limit: None }
+    }
+
+    /// By nothing but the end of `limit`, which begins now.
+    pub fn after(limit: Duration) -> Self {
+        Self { stop: None, limit: deadline(limit) }
+    }
+
+    /// Also at the end of `limit`, which begins now.
+    pub fn or_after(self, limit: Duration) -> Self {
+        Self { limit: deadline(limit), ..self }
+    }
+
+    /// What is left of the time limit; at least a millisecond, so that work that is ready is still taken.
+    pub fn remaining(self) -> Option<Duration> {
+        let (deadline, _) = self.limit?;
+        Some(deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
+    }
+
+    /// Whether the statement should have ended; for work that never waits.
+    pub fn check(self) -> Result<(), Interrupted> {
+        if self.stop.is_some_and(Stop::is_set) {
+            return Err(Interrupted::Killed);
+        }
+        match self.limit {
+            Some((deadline, limit)) if deadline <= Instant::now() => Err(Interrupted::TimedOut(limit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `work` until it is done or interrupted, in which case it is dropped where it waits. What is
+    /// ready is taken first.
+    pub async fn wait<F: Future>(self, work: F) -> Result<F::Output, Interrupted> {
+        let Some((deadline, limit)) = self.limit else { return self.until_killed(work).await };
+        tokio::select! {
+            biased;
+            outcome = self.until_killed(work) => outcome,
+            () = tokio::time::sleep_until(deadline) => Err(Interrupted::TimedOut(limit)),
+        }
+    }
+
+    async fn until_killed<F: Future>(self, work: F) -> Result<F::Output, Interrupted> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            let Some(stop) = self.stop else { return Poll::Pending };
+            stop.waiting.register(context.waker());
+            if stop.is_set() { Poll::Ready(Err(Interrupted::Killed)) } else { Poll::Pending }
+        })
+        .await
+    }
+}
+
+/// When `limit` ends; `None` when that is too far away to be a time.
+fn deadline(limit: Duration) -> Option<(Instant, Duration)> {
+    Instant::now().checked_add(limit).map(|deadline| (deadline, limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::sync::Arc;
+
+    #[tokio::test]
+    async fn work_that_waits_ends_when_it_is_killed() {
+        let stop = Arc::new(Stop::default());
+        let killer = Arc::clone(&stop);
+        let waiting = tokio::spawn(async move { Interrupt::by_kill(&stop).wait(pending::<()>()).await });
+        tokio::task::yield_now().await;
+        killer.set();
+        assert_eq!(waiting.await.expect("no panic"), Err(Interrupted::Killed));
+    }
+
+    #[tokio::test]
+    async fn work_that_is_ready_is_taken_also_from_a_killed_statement() {
+        let stop = Stop::default();
+        stop.set();
+        let interrupt = Interrupt::by_kill(&stop).or_after(Duration::ZERO);
+        assert_eq!(interrupt.wait(async { 5 }).await, Ok(5));
+        assert_eq!(interrupt.wait(pending::<()>()).await, Err(Interrupted::Killed));
+        assert_eq!(interrupt.check(), Err(Interrupted::Killed));
+        stop.clear();
+        assert_eq!(interrupt.check(), Err(Interrupted::TimedOut(Duration::ZERO)));
+    }
+
+    #[tokio::test]
+    async fn work_that_waits_ends_at_its_time_limit() {
+        let limit = Duration::from_millis(20);
+        let interrupt = Interrupt::after(limit);
+        assert!(interrupt.remaining().is_some_and(|left| left <= limit));
+        assert_eq!(interrupt.wait(pending::<()>()).await, Err(Interrupted::TimedOut(limit)));
+        assert_eq!(interrupt.remaining(), Some(Duration::from_millis(1)));
+    }
+}

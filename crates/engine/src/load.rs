@@ -1,0 +1,277 @@
+//! The one way of a load into a table, whichever front it came by: begin, push rows, finish.
+//!
+//! [`Load::begin`] decides the route and reserves the label, [`Load::push`] takes decoded rows and
+//! [`Load::finish`] judges them and commits. INSERT, explicit transactions, Stream Load and HTTP Stream
+//! all go this way; they differ in where rows come from and in how they word the outcome.
+//!
+//! Invariant: a load that is not committed leaves nothing, neither rows nor data files, and its
+//! label is free again; also when it is dropped.
+//!
+//! Not its business: bytes, statements, sessions, texts of answers.
+
+use crate::engine::Engine;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::sink::{LoadSink, SinkError};
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_decode::{Block, Counts, Reject};
+use tributary_ingest::{
+    Committed, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
+};
+use tributary_table::Table;
+use tributary_types::{GroupCommitMode, Label, SqlError, TableSchema, TxnId};
+
+/// A load's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoadLabel {
+    /// The client chose it: it stays used after the load.
+    Chosen(Label),
+    /// It was made for the client before the load began and is only a name.
+    Made(Label),
+    /// It is made if the load becomes a transaction of its own.
+    Unnamed,
+}
+
+impl From<Option<Label>> for LoadLabel {
+    fn from(chosen: Option<Label>) -> Self {
+        chosen.map_or(Self::Unnamed, Self::Chosen)
+    }
+}
+
+/// What a load may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoadLimits<'a> {
+    /// The share of rejected rows above which the load fails.
+    pub max_filter_ratio: f64,
+    /// How long it may wait for its group.
+    pub timeout: Duration,
+    pub interrupt: Interrupt<'a>,
+}
+
+/// What decoding the rows came to.
+#[derive(Debug, Default)]
+pub(crate) struct Tally<'a> {
+    pub counts: Counts,
+    pub rejects: &'a [Reject],
+}
+
+/// A load on its way.
+#[must_use = "finish or abort it; dropped, it is aborted"]
+pub(crate) struct Load {
+    route: Route,
+    /// The transaction of a load that shares no group.
+    reservation: Option<Reservation>,
+    sink: LoadSink,
+    /// Whether a load without rows is committed, too: then its label is used.
+    is_kept_empty: bool,
+    two_phase_commit: bool,
+}
+
+/// How a load ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Where the reasons of rejected rows are, if there are any.
+    pub error_url: Option<String>,
+    pub outcome: Result<Outcome, LoadError>,
+}
+
+/// A load that did not fail.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// `None`: there were no rows, so there was nothing to commit.
+    pub committed: Option<LoadCommitted>,
+    /// How it was committed in the end.
+    pub route: Route,
+}
+
+#[derive(Debug)]
+pub(crate) struct LoadCommitted {
+    pub label: Label,
+    pub txn: TxnId,
+    /// `PREPARE` for a load of a group, whose transaction others share.
+    pub status: TransactionStatus,
+}
+
+/// Why a load failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    /// Too many rows were rejected.
+    #[error("too many filtered rows")]
+    Filtered,
+    #[error("{0}")]
+    Sink(#[from] SinkError),
+    #[error("{0}")]
+    Ingest(#[from] IngestError),
+    #[error("the load was interrupted")]
+    Interrupted(Interrupted),
+}
+
+impl From<LoadError> for SqlError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Sink(error) => error.into(),
+            LoadError::Ingest(error) => error.into(),
+            LoadError::Interrupted(interrupted) => interrupted.into(),
+            LoadError::Filtered => Self::detail(tributary_types::ErrorCode::Unknown, error.to_string()),
+        }
+    }
+}
+
+impl Load {
+    /// Begins a load of blocks of `schema`: decides its route and, if it is a transaction of its own, reserves
+    /// its label.
+    ///
+    /// # Errors
+    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`].
+    pub fn begin(
+        engine: &Engine,
+        table: Arc<Table>,
+        schema: Arc<TableSchema>,
+        traits: &LoadTraits,
+        label: LoadLabel,
+    ) -> Result<Self, IngestError> {
+        let route = engine.route(&table, traits);
+        let reservation = match route {
+            Route::GroupAsync | Route::GroupSync(_) => None,
+            Route::Own(_) => {
+                let kind = match traits.source {
+                    Source::Insert => TransactionKind::Insert,
+                    Source::StreamLoad | Source::HttpStream => TransactionKind::StreamLoad,
+                };
+                let is_kept = traits.two_phase_commit || matches!(label, LoadLabel::Chosen(_));
+                let label = match label {
+                    LoadLabel::Chosen(label) | LoadLabel::Made(label) => label,
+                    LoadLabel::Unnamed => match kind {
+                        TransactionKind::StreamLoad => Label::of_stream_load(rand::random()),
+                        _ => Label::of_insert(rand::random()),
+                    },
+                };
+                Some(engine.ingest.begin(&table.def(), label, is_kept, kind)?)
+            }
+        };
+        Ok(Self {
+            route,
+            reservation,
+            sink: LoadSink::new(table, schema, engine.options.large_load_bytes),
+            is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
+            two_phase_commit: traits.two_phase_commit,
+        })
+    }
+
+    pub const fn route(&self) -> Route {
+        self.route
+    }
+
+    /// The transaction and label of a load that shares no group.
+    pub fn transaction(&self) -> Option<(TxnId, &Label)> {
+        self.reservation.as_ref().map(|reservation| (reservation.txn(), reservation.label()))
+    }
+
+    pub fn table(&self) -> &Arc<Table> {
+        self.sink.table()
+    }
+
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        self.sink.schema()
+    }
+
+    /// Takes decoded rows. Not to be cut off: a load whose rows were taken in part can only be aborted.
+    ///
+    /// # Errors
+    /// The rows can't be written; the load can't be finished any more.
+    pub async fn push(&mut self, blocks: Vec<Block>) -> Result<(), SinkError> {
+        self.sink.push(blocks).await
+    }
+
+    /// Judges the rows and commits them as the route says. What is durable and visible on return is
+    /// what [`Ingest`](tributary_ingest::Ingest) promises for the route.
+    ///
+    /// A load that is interrupted while it waits for memory was not kept; one that waits for its group or
+    /// its commit goes on without its client.
+    pub async fn finish(self, engine: &Engine, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
+        let error_url = engine.write_error_log(rows.rejects).await;
+        let outcome = if rows.counts.exceed(limits.max_filter_ratio) {
+            engine.ingest.metrics().load_failed(mode(self.route));
+            self.abort("too many rows were rejected").await;
+            Err(LoadError::Filtered)
+        } else {
+            self.commit(engine, limits).await
+        };
+        Finished { error_url, outcome }
+    }
+
+    async fn commit(self, engine: &Engine, limits: LoadLimits<'_>) -> Result<Outcome, LoadError> {
+        let Self { route, reservation, sink, is_kept_empty, two_phase_commit } = self;
+        let table = Arc::clone(sink.table());
+        let rows = sink.finish().await?;
+        if rows.is_empty() && (reservation.is_none() || !is_kept_empty) {
+            if let Some(reservation) = reservation {
+                reservation.abort("the load has no rows");
+            }
+            return Ok(Outcome { committed: None, route });
+        }
+        let routed = route.with_data_files(!rows.files.is_empty());
+        if let Route::GroupSync(Some(switch)) = routed
+            && routed != route
+        {
+            engine.ingest.metrics().switched(switch);
+        }
+        let interrupt = limits.interrupt;
+        let waited = match reservation {
+            Some(reservation) if two_phase_commit => {
+                interrupt.wait(engine.ingest.prepare(&table, reservation, rows)).await
+            }
+            Some(reservation) => interrupt.wait(engine.ingest.commit(&table, reservation, rows)).await,
+            None => {
+                let is_async = routed == Route::GroupAsync;
+                let timeout = limits.timeout.max(Duration::from_millis(1));
+                interrupt.wait(engine.ingest.load_into_group(&table, is_async, rows, timeout)).await
+            }
+        };
+        let Committed { label, txn, .. } = match waited {
+            Ok(committed) => committed?,
+            Err(interrupted) => {
+                engine.ingest.metrics().load_failed(mode(routed));
+                return Err(LoadError::Interrupted(interrupted));
+            }
+        };
+        let status = match routed {
+            Route::Own(_) if two_phase_commit => TransactionStatus::Precommitted,
+            Route::Own(_) => TransactionStatus::Visible,
+            Route::GroupAsync | Route::GroupSync(_) => TransactionStatus::Prepare,
+        };
+        Ok(Outcome { committed: Some(LoadCommitted { label, txn, status }), route: routed })
+    }
+
+    /// Gives the load up. On return its data files are deleted and its label is free; `reason` is what SHOW
+    /// TRANSACTION gives.
+    pub async fn abort(self, reason: &str) {
+        if let Some(reservation) = self.reservation {
+            reservation.abort(reason);
+        }
+        self.sink.abort().await;
+    }
+}
+
+impl Engine {
+    /// How a load is committed; counts what kept it from the mode that was asked for.
+    fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
+        let ingest = &self.ingest;
+        let route = table.with_def(|def| route(traits, &def.properties, || ingest.wal_available_bytes()));
+        match route {
+            Route::Own(Some(reason)) => ingest.metrics().fell_back(reason),
+            Route::GroupSync(Some(reason)) => ingest.metrics().switched(reason),
+            _ => {}
+        }
+        route
+    }
+}
+
+/// The mode that metrics count a load under.
+pub(crate) const fn mode(route: Route) -> GroupCommitMode {
+    match route {
+        Route::GroupAsync => GroupCommitMode::Async,
+        Route::GroupSync(_) => GroupCommitMode::Sync,
+        Route::Own(_) => GroupCommitMode::Off,
+    }
+}

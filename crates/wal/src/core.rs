@@ -11,6 +11,7 @@ use crate::disk::DirLock;
 use crate::entry::{Appended, Entry};
 use crate::error::WalError;
 use crate::frame::{FrameBuilder, Size};
+use crate::identity::LogId;
 use crate::inventory::{ClosedSegment, Inventory};
 use crate::options::WalOptions;
 use crate::segment::format::{FRAME_PAYLOAD_BYTES_MAX, SegmentHeader, split_mix};
@@ -31,6 +32,8 @@ pub struct LogCore {
     active: SegmentWriter,
     frame: FrameBuilder,
     segment_bytes: u64,
+    /// Repeated in every segment.
+    log: LogId,
     salts: u64,
     spare_asked: bool,
     /// The active segment takes more than its share, because no file could be created for the next.
@@ -40,19 +43,24 @@ pub struct LogCore {
 }
 
 impl LogCore {
-    /// Goes on behind what was recovered: begins a new segment at `end`.
+    /// Continues after what was recovered: begins a new segment at `end`.
     pub(crate) fn begin(
         inventory: Inventory,
         options: &WalOptions,
         lock: DirLock,
         end: Lsn,
         header_value: u64,
+        log: Option<LogId>,
         mut salts: u64,
     ) -> Result<Self, WalError> {
         if !inventory.has_spare() {
             inventory.prepare_spare()?;
         }
-        let header = SegmentHeader { first: end, salt: split_mix(&mut salts), value: header_value };
+        // A salt of zero is a repair's, see `LogId::of_first`.
+        let salt = split_mix(&mut salts).max(1);
+        let mut header = SegmentHeader { first: end, salt, value: header_value, log };
+        let log = log.or_else(|| LogId::of_first(&header)).expect("the salt is not zero");
+        header.log = Some(log);
         let active = inventory.begin_segment(inventory.take_spare(0)?, header, 0)?;
         let counters = Counters::default();
         counters.header_value.store(header_value, Relaxed);
@@ -65,6 +73,7 @@ impl LogCore {
             active,
             frame: FrameBuilder::default(),
             segment_bytes: options.segment_bytes,
+            log,
             salts,
             spare_asked: false,
             outgrown: false,
@@ -78,8 +87,8 @@ impl LogCore {
     /// A batch without entries writes nothing: what came before it is durable already.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`] and [`WalError::TooLarge`]: none of the entries is in the log, it can go on.
-    /// [`WalError::Failed`]: the log is of no use any more, and every later call says the same.
+    /// [`WalError::NoSpace`] and [`WalError::TooLarge`] when none of the entries is in the log, which can go on;
+    /// [`WalError::Failed`] when the log is no longer usable, and from then on for every call.
     pub fn write_batch<S: AsRef<[Entry]>>(&mut self, batch: &[S]) -> Result<Vec<Appended>, WalError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -94,13 +103,18 @@ impl LogCore {
         }
         self.make_room(size.frame_bytes())?;
         let appended = self.frame.build(batch, self.active.end(), self.active.salt());
+        let end = Lsn(self.active.end().0 + size.frame_bytes());
+        assert!(
+            appended.last().is_none_or(|last| last.end == end),
+            "the frame that was built is the one that was measured"
+        );
         let written = self.active.write(&mut self.frame.slices());
         self.frame.clear();
         self.finish_frame(written, size)?;
         Ok(appended)
     }
 
-    /// Everything below `lsn` is no longer needed: segments that end at or before it are recycled, now.
+    /// Recycles the segments that end at or before `lsn`: nothing below it is needed any longer.
     ///
     /// # Errors
     /// [`WalError::Failed`] if the directory cannot be synced.
@@ -112,7 +126,7 @@ impl LogCore {
     /// Prepares a spare segment, if there is none.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`], [`WalError::Io`]; the log can go on.
+    /// [`WalError::NoSpace`] or [`WalError::Io`]; the log can go on.
     pub fn prepare_spare(&mut self) -> Result<(), WalError> {
         if self.inventory.has_spare() { Ok(()) } else { self.inventory.prepare_spare() }
     }
@@ -142,14 +156,14 @@ impl LogCore {
         Arc::clone(&self.counters)
     }
 
-    /// Whether it is time to prepare a spare segment; says so once per segment.
+    /// Whether it is time to prepare a spare segment; `true` at most once per segment.
     pub(crate) fn asks_for_spare(&mut self) -> bool {
         let soon = !self.spare_asked && self.active.used_bytes() >= self.segment_bytes / SPARE_WANTED_AT_PART;
         self.spare_asked |= soon;
         soon && !self.inventory.has_spare()
     }
 
-    /// Sees to it that the active segment can take a frame of that length.
+    /// Makes sure that the active segment can take a frame of that length.
     fn make_room(&mut self, frame_bytes: u64) -> Result<(), WalError> {
         let fits = self.active.used_bytes() + frame_bytes <= self.segment_bytes;
         if !fits && !self.active.is_empty() {
@@ -161,7 +175,7 @@ impl LogCore {
     fn next_segment(&mut self, frame_bytes: u64) -> Result<(), WalError> {
         let spare = match self.inventory.take_spare(frame_bytes) {
             Ok(spare) => spare,
-            // For want of a file descriptor, say. The next frame tries again.
+            // For lack of a file descriptor, for example. The next frame tries again.
             Err(error @ WalError::Io { .. }) => {
                 if !std::mem::replace(&mut self.outgrown, true) {
                     tracing::warn!(%error, "no new segment of the write-ahead log; the active one grows instead");
@@ -174,6 +188,7 @@ impl LogCore {
             first: self.active.end(),
             salt: split_mix(&mut self.salts),
             value: self.counters.header_value.load(Relaxed),
+            log: Some(self.log),
         };
         let next = self
             .inventory
@@ -204,7 +219,12 @@ impl LogCore {
             return Err(self.fail_with(WalError::io("sync", self.active.path(), error)));
         }
         self.counters.frame_written(size, frame_bytes);
-        self.counters.end_lsn.store(self.active.end().0, Relaxed);
+        let before = self.counters.end_lsn.swap(self.active.end().0, Relaxed);
+        assert_eq!(
+            before + frame_bytes,
+            self.active.end().0,
+            "the end of the log moves by exactly the frame that became durable"
+        );
         self.counters.active_file_bytes.store(self.active.file_bytes(), Relaxed);
         Ok(())
     }

@@ -1,12 +1,14 @@
-//! The file system as the log needs it: a trait, so that a simulated disk can take its place.
+//! The file system as the log needs it: a trait, so that a simulated disk can replace it.
 //!
 //! Invariant: nothing is durable before the sync that belongs to it has returned `Ok`: contents with
 //! [`DiskFile::sync_data`], names (created, renamed, removed) with [`Disk::sync_dir`]. Not its
 //! business: what the files mean.
 
+#[cfg(any(test, feature = "test-util"))]
 pub(crate) mod mem;
 mod os;
 
+#[cfg(any(test, feature = "test-util"))]
 pub use mem::{DiskCounts, Fault, Faults, MemDisk, Watcher};
 pub use os::OsDisk;
 
@@ -35,7 +37,7 @@ pub trait Disk: Send + Sync + Debug + 'static {
     /// What the operating system says.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// Takes the directory for this process alone by its file `LOCK`. `None`: somebody else has it.
+    /// Locks the directory for this process by its file `LOCK`. Returns `None` if another process has it.
     ///
     /// # Errors
     /// What the operating system says.
@@ -66,8 +68,8 @@ pub trait Disk: Send + Sync + Debug + 'static {
     /// What the operating system says.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Opens a directory, so that its names can be made durable later without opening anything: a process
-    /// may have no file descriptor left just then.
+    /// Opens a directory, so that its names can be made durable later without opening anything: the process may have no
+    /// file descriptor left then.
     ///
     /// # Errors
     /// What the operating system says.

@@ -3,16 +3,16 @@
 use bytes::Bytes;
 use tributary_types::{Lsn, TableId, TxnId};
 
-/// One thing that happened. The log orders entries and keeps them; only `body.len()` matters to it.
+/// One event. The log orders and keeps entries; of the body only its length matters to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the body is. The meaning belongs to the writer.
+    /// What the body is; the meaning belongs to the writer.
     pub kind: u8,
     pub table: TableId,
     pub txn: TxnId,
     /// A number of the writer's own, such as a load's number in its transaction.
     pub tag: u32,
-    /// Written as it is, never copied on the way to the disk when it is large.
+    /// Written unchanged; a large one is not copied on its way to the disk.
     pub body: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the log.
+//! Errors of the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,7 @@ pub enum WalError {
     )]
     UnknownFormat { file: PathBuf, found: u32, supported: u32 },
 
-    /// There is no space for these entries. They are not in the log and never will be; later ones are
-    /// tried anew.
+    /// There is no space for these entries. They are not in the log and never will be; later ones may succeed.
     #[error(
         "no space for the write-ahead log in {}: {needed} bytes needed, {available} available; free disk \
          space, or let tables flush so that old segments are reused", dir.display()
@@ -45,8 +44,8 @@ pub enum WalError {
     )]
     TooLarge { bytes: u64, limit: u64 },
 
-    /// A write or an fsync failed. Nothing was acknowledged since, nothing will be: what the disk holds
-    /// is unknown until the log is opened again.
+    /// A write or an fsync failed. Nothing has been acknowledged since, nor will be: what the disk holds is unknown until
+    /// the log is opened again.
     #[error(
         "the write-ahead log has failed and takes no more: {action} {}: {source}. Nothing after LSN {durable_lsn} \
          is acknowledged. Check the disk (dmesg, SMART), then restart the server: it replays the log",

@@ -1,4 +1,4 @@
-//! Builds one frame out of the entries of many submissions.
+//! Builds one frame from the entries of many submissions.
 //!
 //! Invariant: the pieces of a built frame, one after another, are exactly the frame's bytes. Large bodies are
 //! pieces of their own and are not copied; headers and small bodies are collected in one buffer, because for
@@ -15,10 +15,10 @@ use tributary_types::Lsn;
 
 /// Bodies up to this size are copied into the frame's buffer.
 const COPIED_BODY_BYTES_MAX: usize = 4096;
-/// A buffer that a huge frame left behind is given back above this size.
+/// A buffer that a huge frame has made larger than this is freed.
 const KEPT_BUFFER_BYTES_MAX: usize = 32 << 20;
 
-/// What is to be written, in figures.
+/// The size of what is to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) entries: u64,
@@ -68,7 +68,7 @@ enum Piece {
 }
 
 impl FrameBuilder {
-    /// Builds the frame at `lsn`; says where each submission is. The whole must fit a frame.
+    /// Builds the frame at `lsn` and returns the place of each submission. Together they must fit a frame.
     pub(crate) fn build<S: AsRef<[Entry]>>(&mut self, batch: &[S], lsn: Lsn, salt: u64) -> Vec<Appended> {
         self.buffer.resize(FRAME_HEADER_BYTES, 0);
         self.pieces.push(Piece::Buffered(0..FRAME_HEADER_BYTES));
@@ -97,7 +97,7 @@ impl FrameBuilder {
         self.pieces.iter().map(|piece| IoSlice::new(self.bytes_of(piece))).collect()
     }
 
-    /// Lets go of the bodies; the buffers are kept for the next frame.
+    /// Drops the bodies and keeps the buffers for the next frame.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.buffer.clear();

@@ -1,4 +1,4 @@
-//! Which files the log has: closed segments that wait for their release, and spare files for new segments.
+//! The files beside the active segment: closed segments that wait for their release, and spare files for new ones.
 //!
 //! Shared by the writer, which takes spare files and hands over closed segments, and by the keeper, which
 //! prepares spare files ahead and recycles released segments.
@@ -41,7 +41,7 @@ pub(crate) struct Spare {
 pub(crate) struct Inventory {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// Of `dir`, open for as long as names may change in it.
+    /// The directory itself, kept open so that its names can always be synced.
     names: Box<dyn DiskDir>,
     segment_bytes: u64,
     max_spares: usize,
@@ -106,7 +106,10 @@ impl Inventory {
     /// Takes over a segment that was closed. Segments come in order.
     pub(crate) fn add_closed(&self, segment: ClosedSegment) {
         let mut files = self.files.lock();
-        debug_assert!(files.closed.back().is_none_or(|last| last.end == segment.first));
+        assert!(
+            files.closed.back().is_none_or(|last| last.end == segment.first) && segment.first < segment.end,
+            "closed segments join without a gap"
+        );
         files.closed.push_back(segment);
     }
 
@@ -125,7 +128,7 @@ impl Inventory {
     /// Prepares a spare file of zeros. Its name is not durable yet.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`]; [`WalError::Io`]. Either way the directory is as it was.
+    /// [`WalError::NoSpace`] or [`WalError::Io`]. Either way the directory is as it was.
     pub(crate) fn prepare_spare(&self) -> Result<(), WalError> {
         self.check_space(self.segment_bytes)?;
         let (file, path) = self.create_spare_file()?;
@@ -137,11 +140,11 @@ impl Inventory {
         Ok(())
     }
 
-    /// A file for a segment whose first frame has that length. Without a spare one a new file is made that
-    /// grows as it is written, rather than wait for zeros.
+    /// A file for a segment whose first frame has that length. If there is no spare file, a new one is created that grows
+    /// as it is written, rather than waiting for zeros.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`]; [`WalError::Io`] if no file can be created. Nothing has changed.
+    /// [`WalError::NoSpace`], or [`WalError::Io`] if no file can be created. Nothing has changed.
     pub(crate) fn take_spare(&self, frame_bytes: u64) -> Result<Spare, WalError> {
         if let Some(spare) = self.files.lock().spares.pop() {
             return Ok(spare);
@@ -154,8 +157,8 @@ impl Inventory {
     /// Makes a segment of the file: on return its header and name are durable.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`]: nothing has changed. [`WalError::Io`]: whether the segment's name exists
-    /// durably is unknown; the log must not go on.
+    /// [`WalError::NoSpace`] if nothing has changed; [`WalError::Io`] if it is unknown whether the segment's name is
+    /// durable: the log must stop.
     pub(crate) fn begin_segment(
         &self,
         spare: Spare,
@@ -178,7 +181,7 @@ impl Inventory {
     /// renamed or removed stays for the next call.
     ///
     /// # Errors
-    /// [`WalError::Io`] if the directory cannot be synced: what it holds is unknown, the log must not go on.
+    /// [`WalError::Io`] if the directory cannot be synced: what it holds is unknown, and the log must stop.
     pub(crate) fn recycle(&self, lsn: Lsn) -> Result<(), WalError> {
         while let Some((segment, reuse_as)) = self.next_released(lsn) {
             let path = segment.path.clone();
@@ -201,10 +204,10 @@ impl Inventory {
         Ok(())
     }
 
-    /// Whether there is room for a file to grow by that many bytes.
+    /// Checks that there is space for a file to grow by that many bytes.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`].
+    /// [`WalError::NoSpace`] if there is not.
     pub(crate) fn check_space(&self, growth_bytes: u64) -> Result<(), WalError> {
         if growth_bytes == 0 {
             return Ok(());
@@ -214,12 +217,12 @@ impl Inventory {
             Ok(available) if available < needed => {
                 Err(WalError::NoSpace { dir: self.dir.clone(), needed, available })
             }
-            // If the operating system does not know, the write will find out.
+            // If the operating system cannot say, the write will find out.
             _ => Ok(()),
         }
     }
 
-    /// [`WalError::NoSpace`] if that is what `error` says, else [`WalError::Io`].
+    /// Turns an error into [`WalError::NoSpace`] if it says so, otherwise into [`WalError::Io`].
     pub(crate) fn space_or_io(
         &self,
         action: &'static str,
@@ -248,7 +251,7 @@ impl Inventory {
         path
     }
 
-    /// Takes the oldest segment off the list if it is released; says which spare it is to become.
+    /// Takes the oldest segment off the list if it is released, with the path of the spare file that it is to become.
     fn next_released(&self, lsn: Lsn) -> Option<(ClosedSegment, Option<PathBuf>)> {
         let mut files = self.files.lock();
         let segment = files.closed.pop_front_if(|oldest| oldest.end <= lsn)?;
@@ -267,7 +270,7 @@ impl Inventory {
         }
     }
 
-    /// Files that were cut short or have grown far over the target are not worth keeping.
+    /// Whether the file has about the length of a segment: others are not worth keeping.
     fn wants_for_reuse(&self, file_bytes: u64) -> bool {
         (self.segment_bytes / 2..=self.segment_bytes.saturating_mul(2)).contains(&file_bytes)
     }
@@ -288,7 +291,7 @@ fn fill_with_zeros(file: &dyn DiskFile, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file that nothing depends on.
+/// Removes a file that nothing depends on; a failure is only logged.
 fn drop_file(disk: &dyn Disk, path: &Path) {
     if let Err(error) = disk.remove(path) {
         tracing::warn!(file = %path.display(), %error, "cannot remove an unused file of the write-ahead log");

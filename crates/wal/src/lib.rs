@@ -4,7 +4,8 @@
 //! and the simulation) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
 //! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (who
 //! writes when, acknowledgements) and [`recovery`] (reading a log back before it is written again).
-//! Beside them, for the owner of a damaged log: [`survey`] (what is there) and [`repair`].
+//! Beside them: [`identity`] (which log a directory has) and, for the owner of a damaged log, [`survey`] (what is there) and
+//! [`repair`].
 //!
 //! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
 //! was acknowledged is read back after any crash, in order, with nothing missing before it. A log
@@ -25,10 +26,10 @@
 //! All integers are little-endian. `docs/wal-format.md` says why it is so.
 //!
 //! ```text
-//! segment    0          40  44              4096
-//!            +-----------+---+---------------+---------+---------+----
-//!            | header    |crc| zeros         | frame   | frame   | …     then zeros or stale bytes
-//!            +-----------+---+---------------+---------+---------+----
+//! segment    0          40  44       60  64      4096
+//!            +-----------+---+--------+---+-------+---------+---------+----
+//!            | header    |crc| log id |crc| zeros | frame   | frame   | …     then zeros or stale bytes
+//!            +-----------+---+--------+---+-------+---------+---------+----
 //!
 //! header     0      magic "TRIBWAL\n"     8 bytes
 //!            8      format version (1)    u32
@@ -37,6 +38,8 @@
 //!            24     salt                  u64   random, new each time that a file becomes a segment
 //!            32     header value          u64   the next transaction id, see `Wal::set_header_value`
 //!            40     crc32c of bytes 0..40 u32
+//!            44     log id                16 bytes, the same in all segments; zeros in old ones
+//!            60     crc32c of the log id  u32
 //!
 //! frame      0      salt of the segment   u64
 //!            8      LSN of this byte      u64
@@ -63,6 +66,7 @@ pub mod disk;
 pub mod entry;
 pub mod error;
 mod frame;
+pub mod identity;
 mod inventory;
 pub mod log;
 pub mod options;
@@ -75,9 +79,12 @@ pub mod survey;
 mod testing;
 
 pub use self::core::LogCore;
-pub use disk::{Disk, DiskDir, DiskFile, Fault, MemDisk, OpenMode, OsDisk};
+pub use disk::{Disk, DiskDir, DiskFile, OpenMode, OsDisk};
+#[cfg(any(test, feature = "test-util"))]
+pub use disk::{Fault, MemDisk};
 pub use entry::{Appended, Entry};
 pub use error::WalError;
+pub use identity::{LogId, identify, is_in_use};
 pub use log::{Offered, Wal};
 pub use options::{FatalHook, WalOptions};
 pub use recovery::{Extent, Recovered, TornTail};

@@ -1,13 +1,13 @@
-//! The log with its threads: a writer that takes all that is pending, makes it durable at once and tells
-//! everyone who waits, and a keeper that prepares and recycles segment files beside it. A lone submission may be
-//! written by the thread that brings it ([`Offered::write_here`]).
+//! The log with its threads: a writer that takes everything pending, makes it durable with one sync and answers all
+//! submitters, and a keeper that prepares and recycles segment files meanwhile. A lone submission may be written by
+//! the submitting thread ([`Offered::write_here`]).
 //!
-//! Invariant: submissions are written and answered in the order in which they were submitted, because whoever
-//! takes them from the queue has the core; an answer `Ok` means durable. Not its business: how much may be
-//! pending ([`Wal::pending_bytes`] tells those who decide).
+//! Invariant: submissions are written and answered in the order in which they were submitted, because only the
+//! thread that holds the core takes them; an answer `Ok` means durable. Not its business: how much may be pending
+//! (callers limit it by [`Wal::pending_bytes`]).
 
 mod keeper;
-mod queue;
+mod pending;
 mod simulated;
 #[cfg(test)]
 mod tests;
@@ -20,12 +20,12 @@ use crate::error::WalError;
 use crate::frame::Size;
 use crate::inventory::Inventory;
 use crate::options::WalOptions;
-use crate::recovery::Recovered;
+use crate::recovery::{Extent, Recovered};
 use crate::segment::format::FRAME_PAYLOAD_BYTES_MAX;
 use crate::stats::{Counters, WalStats};
 use keeper::Keeper;
 use parking_lot::Mutex;
-use queue::{Queue, Stands, Submission};
+use pending::{Pending, Place, Submission};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,10 +52,10 @@ struct Threads {
 
 /// What the threads and the handles share.
 struct Shared {
-    queue: Queue,
-    /// Of whoever writes. None when the log has ended.
+    pending: Pending,
+    /// Held by the thread that is writing; `None` once the log has ended.
     core: Mutex<Option<LogCore>>,
-    /// The last frame had one submission only: there may be only one client.
+    /// Whether the last frame had only one submission, so that there may be only one client.
     is_calm: AtomicBool,
     may_write_here: bool,
     has_failed: AtomicBool,
@@ -67,19 +67,17 @@ struct Shared {
 }
 
 impl Wal {
-    /// Opens the directory (creating it if need be), locks it and reads the heads of its segments. The result
-    /// is to be read and then started.
+    /// Opens a log for reading, see [`Recovered::open`].
     ///
     /// # Errors
-    /// [`WalError::Locked`], [`WalError::Damaged`], [`WalError::UnknownFormat`], [`WalError::BadOption`],
-    /// [`WalError::Io`].
+    /// Those of [`Recovered::open`].
     pub fn recover(disk: Arc<dyn Disk>, dir: &Path, options: WalOptions) -> Result<Recovered, WalError> {
         Recovered::open(disk, dir, options)
     }
 
     pub(crate) fn spawn(core: LogCore, dir: PathBuf, options: WalOptions) -> Result<Self, WalError> {
         let shared = Arc::new(Shared {
-            queue: Queue::default(),
+            pending: Pending::default(),
             counters: core.counters(),
             inventory: core.inventory(),
             core: Mutex::new(Some(core)),
@@ -105,29 +103,29 @@ impl Wal {
         Ok(Self { inner: Arc::new(Inner { shared, threads, writer: id }) })
     }
 
-    /// Hands over entries, which are kept together and in order, and returns at once. `done` is called when
-    /// they are durable, by whoever wrote them, in the order of submissions: it must be quick, must not wait for
-    /// the log, nor shut it down. A submission without entries is answered when everything before it is durable.
+    /// Submits entries, which stay together and in order, and returns at once. `done` is called once they are durable,
+    /// on the thread that wrote them, in the order of submissions. It must be quick and must neither wait for the log nor
+    /// shut it down. A submission without entries is answered once everything before it is durable.
     ///
     /// Entries that can never be written ([`WalError::TooLarge`], [`WalError::Closed`], [`WalError::Failed`])
-    /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] comes in order, for everything
-    /// that was submitted before it is answered: nothing overtakes what found no space. Later submissions are tried
-    /// again. After an error of one submission others may succeed.
+    /// are answered on the calling thread, before this returns. [`WalError::NoSpace`] is answered in order, together with
+    /// everything that was submitted before that answer, so that nothing overtakes what found no space. Later
+    /// submissions may succeed.
     pub fn submit(&self, entries: Vec<Entry>, done: Done) {
         self.offer(entries, done).hand_over();
     }
 
-    /// Like [`Wal::submit`], for callers that hold a lock which `done` takes too: the submission has its place in
-    /// the order, and nothing is answered on the calling thread before the caller says so, with the lock free.
+    /// As [`Wal::submit`], for callers that hold a lock which `done` takes too. The submission has its place in the
+    /// order at once; nothing is answered on the calling thread before the caller, with the lock released, says so.
     pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
         let shared = &*self.inner.shared;
         let size = Size::of(&entries);
         let submission = Submission::new(entries, size, done);
         if !size.fits_a_frame() {
             let error = WalError::TooLarge { bytes: size.payload_bytes, limit: FRAME_PAYLOAD_BYTES_MAX };
-            return Offered { shared, stands: Stands::Refused(submission, error) };
+            return Offered { shared, place: Place::Refused(submission, error) };
         }
-        Offered { shared, stands: shared.queue.push(submission) }
+        Offered { shared, place: shared.pending.push(submission) }
     }
 
     /// Appends entries; they are durable on return.
@@ -137,19 +135,19 @@ impl Wal {
     /// [`WalError::Failed`]: whether they are will be known when the log is opened again.
     pub async fn append(&self, entries: Vec<Entry>) -> Result<Appended, WalError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        // A caller that went away does not wait for the answer.
+        // A caller that has gone away no longer waits for the answer.
         self.submit(entries, Box::new(move |result| drop(sender.send(result))));
-        // Only after a panic nobody is answered: whether the entries are in the log is unknown.
+        // Only a panic leaves a submission without an answer: whether its entries are in the log is unknown.
         let shared = &self.inner.shared;
         receiver
             .await
-            .unwrap_or_else(|_| Err(shared.queue.failure().unwrap_or_else(|| writer::panicked(shared))))
+            .unwrap_or_else(|_| Err(shared.pending.failure().unwrap_or_else(|| writer::panicked(shared))))
     }
 
-    /// Everything below `lsn` is no longer needed. Segments that end at or before it are recycled soon after,
-    /// by another thread. Not durable in itself: after a restart everything comes again that is in a segment
-    /// that holds anything at or above `lsn`, or that was not recycled yet. Values beyond the end count as the
-    /// end; smaller values than before change nothing.
+    /// Declares that nothing below `lsn` is needed any longer. Segments that end at or before it are recycled soon
+    /// after, by another thread. A release is not durable in itself: after a restart, segments that hold anything at or
+    /// above `lsn`, or were not recycled yet, are read back whole. A value beyond the end counts as the end; a value
+    /// smaller than before changes nothing.
     pub fn release(&self, lsn: Lsn) {
         let shared = &self.inner.shared;
         let released = shared.counters.release(lsn);
@@ -158,10 +156,10 @@ impl Wal {
         }
     }
 
-    /// Raises the value that new segments have in their headers: the next transaction id. It is always greater
-    /// than the transaction ids of all entries in older segments, without any call; this is for ids that no
-    /// entry has. After a restart [`crate::Extent::header_value`] is greater than the transaction id of
-    /// every entry that ever became durable, released or not. A value set here is durable with the next segment.
+    /// Raises the next transaction id, which the headers of new segments record. The log itself keeps it above the ids
+    /// of all entries; this is for ids that no entry has. After a restart [`crate::Extent::header_value`] is greater
+    /// than the transaction id of every entry that ever became durable, released or not. A value set here is durable
+    /// with the next segment.
     pub fn set_header_value(&self, value: u64) {
         self.inner.shared.counters.header_value.fetch_max(value, Relaxed);
     }
@@ -172,7 +170,7 @@ impl Wal {
         stats_of(&self.inner.shared.counters, &self.inner.shared.inventory)
     }
 
-    /// Bytes of frames that are not released yet, as in [`Wal::stats`], for two looks at a number.
+    /// Bytes of frames that are not released yet: [`WalStats::live_bytes`] without the other figures.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.inner.shared.counters.live_bytes()
@@ -184,16 +182,16 @@ impl Wal {
         self.inner.shared.counters.end()
     }
 
-    /// Bytes that were submitted and are not durable yet.
+    /// Bytes that are submitted and not yet durable.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
-        self.inner.shared.queue.pending_bytes()
+        self.inner.shared.pending.pending_bytes()
     }
 
-    /// Whether nothing is submitted that is not durable yet.
+    /// Whether everything that was submitted is durable.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.inner.shared.queue.is_idle()
+        self.inner.shared.pending.is_idle()
     }
 
     /// The log's directory.
@@ -202,53 +200,53 @@ impl Wal {
         &self.inner.shared.dir
     }
 
-    /// Takes no more entries, writes what is pending and answers it, and ends the threads. On return the
-    /// directory is unlocked. (When a `done` drops the last handle on the writer thread, that does not wait for
-    /// the end.)
+    /// Stops taking entries, writes and answers what is pending, and ends the threads. On return the directory is
+    /// unlocked, except on the writer thread itself (a `done` that drops the last handle), which cannot wait for its
+    /// own end.
     pub fn shutdown(&self) {
         self.inner.shutdown();
     }
 }
 
-/// Called once with the outcome of a submission.
+/// A callback that gets the outcome of a submission, once.
 pub type Done = Box<dyn FnOnce(Result<Appended, WalError>) + Send>;
 
-/// A submission that has its place in the log's order, or was refused. Dropped, it is handed over.
+/// A submission that has its place in the log's order, or was refused. Dropping it hands it over.
 #[must_use = "the submission is written or answered when this is handed over"]
 pub struct Offered<'a> {
     shared: &'a Shared,
-    stands: Stands,
+    place: Place,
 }
 
 impl Offered<'_> {
     /// Leaves the submission to the writer thread. One that can never be written is answered now.
     pub fn hand_over(mut self) {
-        self.go_on();
+        self.proceed();
     }
 
-    /// Writes the submission and makes it durable on the calling thread, with its `done`, if the log is
-    /// otherwise idle and seems to stay so; else leaves it to the writer thread. Spares a lone client two changes
-    /// of thread; who holds a lock that a `done` takes, or may not wait for the disk, must not call it.
+    /// Writes the submission, makes it durable and runs its `done` on the calling thread if the log is otherwise idle
+    /// and seems to stay so; otherwise leaves it to the writer thread. This spares a lone client two thread switches.
+    /// Callers that hold a lock which a `done` takes, or that may not wait for the disk, must not use it.
     pub fn write_here(mut self) {
-        if let Stands::Queued(number) = self.stands
-            && writer::write_alone(self.shared, number)
+        if let Place::Pending(ordinal) = self.place
+            && writer::write_alone(self.shared, ordinal)
         {
-            self.stands = Stands::HandedOver;
+            self.place = Place::HandedOver;
         }
     }
 
-    fn go_on(&mut self) {
-        match std::mem::replace(&mut self.stands, Stands::HandedOver) {
-            Stands::Queued(_) => self.shared.queue.wake_writer(),
-            Stands::Refused(submission, error) => submission.answer(Err(error)),
-            Stands::HandedOver => {}
+    fn proceed(&mut self) {
+        match std::mem::replace(&mut self.place, Place::HandedOver) {
+            Place::Pending(_) => self.shared.pending.wake_writer(),
+            Place::Refused(submission, error) => submission.answer(Err(error)),
+            Place::HandedOver => {}
         }
     }
 }
 
 impl Drop for Offered<'_> {
     fn drop(&mut self) {
-        self.go_on();
+        self.proceed();
     }
 }
 
@@ -258,9 +256,22 @@ impl fmt::Debug for Offered<'_> {
     }
 }
 
+impl Recovered {
+    /// As [`Recovered::into_core`], and runs the log's threads.
+    ///
+    /// # Errors
+    /// Those of [`Recovered::into_core`]; [`WalError::Io`] if a thread cannot be started.
+    pub fn start(self) -> Result<(Wal, Extent), WalError> {
+        let options = self.options().clone();
+        let dir = self.dir().to_owned();
+        let (core, report) = self.into_core()?;
+        Ok((Wal::spawn(core, dir, options)?, report))
+    }
+}
+
 impl Inner {
     fn shutdown(&self) {
-        self.shared.queue.close(WalError::Closed);
+        self.shared.pending.close(WalError::Closed);
         self.shared.keeper.stop();
         if std::thread::current().id() == self.writer {
             return;
@@ -283,9 +294,9 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    /// The log has failed: nothing is taken any more.
+    /// Ends the log after a failure: from now on nothing is taken.
     fn fail(&self, error: &WalError) {
-        self.queue.close(error.clone());
+        self.pending.close(error.clone());
         if !self.has_failed.swap(true, Relaxed) {
             self.options.fail(error);
         }

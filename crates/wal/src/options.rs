@@ -1,36 +1,36 @@
-//! What can be set about a log.
+//! Settings of a log.
 
 use crate::error::WalError;
 use crate::segment::format::SEGMENT_HEADER_BYTES;
 use std::fmt;
 use std::sync::Arc;
 
-/// Called once when the log has failed (see [`WalError::Failed`]), on a thread of the log or on one that brings it
-/// a submission. It must not shut the log down.
+/// A callback for the failure of a log ([`WalError::Failed`]), run once on a thread of the log or of a submitter. It must
+/// not shut the log down.
 pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
 
-/// The smallest segment: a header and as much again for frames.
+/// The smallest segment: a header and as much space for frames.
 pub const SEGMENT_BYTES_MIN: u64 = 2 * SEGMENT_HEADER_BYTES;
 
-/// Settings of a log.
+/// How a log behaves.
 #[derive(Clone)]
 pub struct WalOptions {
     /// The target size of a segment file, in bytes. A frame that is larger makes its segment grow.
     pub segment_bytes: u64,
     /// How many released segments are kept for reuse. A flush releases several at once; those that are not kept are
-    /// made anew, of zeros.
+    /// replaced by new files of zeros.
     pub max_spare_segments: usize,
     /// Pending submissions are written together in one frame up to this many bytes.
     pub frame_bytes: u64,
     /// A new segment is begun, or a segment grown, only if this many bytes stay free on the disk.
     pub reserve_bytes: u64,
-    /// What to do when the log has failed. `None`: log what failed and abort the process.
+    /// What to do when the log has failed. `None` logs the failure and aborts the process.
     pub on_fatal: Option<FatalHook>,
-    /// Whether a lone submission may be written by the thread that brings it (see [`crate::log::Offered`]). `None`:
-    /// if there is more than one processor. A thread that waits for the disk should leave the others one: with several
-    /// logs, say so.
+    /// Whether a lone submission may be written by the submitting thread (see [`crate::log::Offered`]). `None` allows it if
+    /// there is more than one processor; with several logs, set it so that threads which wait for their disks leave one
+    /// processor to the others.
     pub may_write_here: Option<bool>,
-    /// Makes the salts of segments repeatable, for simulations. `None`: the operating system's entropy.
+    /// Makes the salts of segments repeatable, for simulations. `None` takes the operating system's entropy.
     pub salt_seed: Option<u64>,
 }
 
@@ -63,6 +63,8 @@ impl fmt::Debug for WalOptions {
 }
 
 impl WalOptions {
+    /// Checks all values.
+    ///
     /// # Errors
     /// [`WalError::BadOption`] for the first value that cannot work.
     pub fn check(&self) -> Result<(), WalError> {
@@ -83,7 +85,7 @@ impl WalOptions {
         Ok(())
     }
 
-    /// Runs the hook, or logs and aborts.
+    /// Runs the hook, or logs the error and aborts.
     pub(crate) fn fail(&self, error: &WalError) {
         tracing::error!(%error, "the write-ahead log has failed");
         match &self.on_fatal {

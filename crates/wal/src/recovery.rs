@@ -1,22 +1,25 @@
 //! Reading a log back, before it is written again.
 //!
 //! Invariant: every entry that was ever acknowledged and whose segment was not recycled comes out once, in
-//! order, without a gap; or an error says where the log is damaged. The order of life is in the types:
-//! [`crate::Wal::recover`] gives a [`Recovered`], and only that, used up, gives a log that can be written.
+//! order, without a gap; or an error says where the log is damaged. The types keep the order: a [`Recovered`] is read
+//! first, and only that, consumed, becomes a log that can be written.
 //!
 //! What ends a log: in the newest segment, the first place without a valid frame. It is a torn write if no
 //! valid frame follows (the writer never begins a frame before the last is durable), else damage. In older
 //! segments the frames must lead exactly to the beginning of the next segment.
 
+#![warn(clippy::indexing_slicing)]
+
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test that panics has failed")]
 mod tests;
 
 use crate::core::LogCore;
 use crate::disk::{DirLock, Disk};
 use crate::entry::Entry;
 use crate::error::WalError;
+use crate::identity::LogId;
 use crate::inventory::{ClosedSegment, Inventory};
-use crate::log::Wal;
 use crate::options::WalOptions;
 use crate::segment::format::{
     FRAME_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
 
-/// What a log is, as far as it was read.
+/// What was found in a log, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Segment files.
@@ -38,7 +41,7 @@ pub struct Extent {
     pub entries: u64,
     /// Where the oldest segment begins.
     pub first_lsn: Lsn,
-    /// Behind the last valid frame that was read so far; the end of the log, once everything was read.
+    /// The end of the last valid frame that was read so far; the end of the log once everything was read.
     pub end_lsn: Lsn,
     /// The greatest header value found, and greater than every transaction id read so far, see
     /// [`Wal::set_header_value`]; 0 for a new log.
@@ -66,10 +69,11 @@ pub struct Recovered {
     lock: DirLock,
     segments: Vec<SegmentFile>,
     spares: Vec<(String, u64, u64)>,
-    /// Which segment is being read; past the last one when the end was reached.
+    /// The index of the segment that is being read; past the last one at the end of the log.
     at: usize,
     reader: Option<SegmentReader>,
     frame: Option<OpenFrame>,
+    log: Option<LogId>,
     salts: u64,
     report: Extent,
 }
@@ -82,13 +86,20 @@ pub(crate) struct SegmentFile {
 
 /// A frame some of whose entries were handed out.
 struct OpenFrame {
+    path: PathBuf,
     frame: Frame,
     next_offset: usize,
     entries_left: u32,
 }
 
 impl Recovered {
-    pub(crate) fn open(disk: Arc<dyn Disk>, dir: &Path, options: WalOptions) -> Result<Self, WalError> {
+    /// Opens the directory (creating it if need be), locks it and reads the headers of its segments. The result
+    /// is to be read to its end and then started.
+    ///
+    /// # Errors
+    /// [`WalError::Locked`], [`WalError::Damaged`], [`WalError::UnknownFormat`], [`WalError::BadOption`] or
+    /// [`WalError::Io`].
+    pub fn open(disk: Arc<dyn Disk>, dir: &Path, options: WalOptions) -> Result<Self, WalError> {
         options.check()?;
         disk.create_dir_all(dir).map_err(|error| WalError::io("create", dir, error))?;
         let lock = disk
@@ -111,6 +122,7 @@ impl Recovered {
             at: 0,
             reader: None,
             frame: None,
+            log: None,
             salts,
             report,
         };
@@ -118,11 +130,11 @@ impl Recovered {
         Ok(recovered)
     }
 
-    /// The next entry and its LSN; `None` at the end of the log. Reads the files piece by piece: what is in
-    /// memory at a time is one frame, or a megabyte of small ones.
+    /// The next entry and its LSN; `None` at the end of the log. Reads the files piece by piece: at most one frame, or
+    /// a megabyte of small ones, is in memory at a time.
     ///
     /// # Errors
-    /// [`WalError::Damaged`]; [`WalError::Io`] if a file cannot be read. After an error the log stays as it is.
+    /// [`WalError::Damaged`], or [`WalError::Io`] if a file cannot be read. The log is left as it is.
     #[expect(clippy::should_implement_trait, reason = "a fallible stream: the error comes first")]
     pub fn next(&mut self) -> Result<Option<(Lsn, Entry)>, WalError> {
         loop {
@@ -140,7 +152,7 @@ impl Recovered {
         self.report.header_value = self.report.header_value.max(value);
     }
 
-    /// The bytes of the segments' files, for showing progress.
+    /// The length of all segment files in bytes, for showing progress.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
@@ -152,24 +164,12 @@ impl Recovered {
         &self.report
     }
 
-    /// Opens the log for writing, behind its end, in a new segment. Entries that were not read yet are read and
-    /// passed over.
-    ///
-    /// On return the end of the log is durable and can never change, and the log's threads run.
+    /// Opens the log for writing, after its end, in a new segment. Entries that were not read yet are read and
+    /// passed over. On return the end of the log is durable and can never change. [`Recovered::start`] does the same and
+    /// runs the log's threads.
     ///
     /// # Errors
     /// Those of [`Recovered::next`]; [`WalError::NoSpace`] if there is no space for a segment; [`WalError::Io`].
-    pub fn start(self) -> Result<(Wal, Extent), WalError> {
-        let options = self.options.clone();
-        let dir = self.dir.clone();
-        let (core, report) = self.into_core()?;
-        Ok((Wal::spawn(core, dir, options)?, report))
-    }
-
-    /// Like [`Recovered::start`], without threads: for simulations.
-    ///
-    /// # Errors
-    /// Those of [`Recovered::start`].
     pub fn into_core(mut self) -> Result<(LogCore, Extent), WalError> {
         while self.next()?.is_some() {}
         let end = self.report.end_lsn;
@@ -190,19 +190,30 @@ impl Recovered {
             }
         }
         let value = self.report.header_value;
-        let core = LogCore::begin(inventory, &self.options, self.lock, end, value, self.salts)?;
+        let core = LogCore::begin(inventory, &self.options, self.lock, end, value, self.log, self.salts)?;
         Ok((core, self.report))
+    }
+
+    pub(crate) const fn options(&self) -> &WalOptions {
+        &self.options
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Reads all headers, so that a missing or foreign file is found before anything is replayed.
     fn read_headers(&mut self) -> Result<(), WalError> {
+        let mut headers = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
             let header = SegmentReader::open(&*self.disk, &segment.path, segment.first)?.header();
+            headers.push(header);
             self.report.header_value = self.report.header_value.max(header.value);
             // New salts differ from all old ones, even when the seed is the same again.
             self.salts ^= header.salt;
             self.salts = split_mix(&mut self.salts);
         }
+        self.log = LogId::of_log(&headers);
         Ok(())
     }
 
@@ -215,9 +226,8 @@ impl Recovered {
         let decoded =
             if open.entries_left == 0 { None } else { decode_entry(&open.frame.payload, open.next_offset) };
         let Some((entry, next_offset)) = decoded else {
-            let path = &self.segments[self.at].path;
             let reason = "the checksum of a frame is right but its entries do not fill it";
-            return Err(WalError::damaged(path, open.frame.offset, reason));
+            return Err(WalError::damaged(&open.path, open.frame.offset, reason));
         };
         let lsn = Lsn(open.frame.lsn.0 + (FRAME_HEADER_BYTES + open.next_offset) as u64);
         open.next_offset = next_offset;
@@ -256,13 +266,15 @@ impl Recovered {
             let reason = format!("a frame goes beyond LSN {limit}, where the next segment begins");
             return Err(WalError::damaged(reader.path(), frame.offset, reason));
         }
+        assert_eq!(frame.lsn, self.report.end_lsn, "a frame begins where everything read before it ends");
         self.report.frames += 1;
         self.report.end_lsn = frame.end();
-        self.frame = Some(OpenFrame { next_offset: 0, entries_left: frame.entries, frame });
+        let path = reader.path().to_owned();
+        self.frame = Some(OpenFrame { path, next_offset: 0, entries_left: frame.entries, frame });
         Ok(())
     }
 
-    /// There is no frame where one could be: the end of the log, or damage.
+    /// Decides what it means that there is no frame where one could be: the end of the log, or damage.
     fn end_at(
         &mut self,
         mut reader: SegmentReader,
@@ -321,7 +333,7 @@ pub(crate) fn list_files(disk: &dyn Disk, dir: &Path) -> Result<Listing, WalErro
     Ok((segments, spares))
 }
 
-/// A number that nobody can guess, from the seed of the standard library's hash maps.
+/// A number that cannot be guessed, from the seed of the standard library's hash maps.
 fn entropy() -> u64 {
     RandomState::new().build_hasher().finish()
 }

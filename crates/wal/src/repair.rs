@@ -1,12 +1,12 @@
-//! Mending a damaged log, when its owner has decided what to give up.
+//! Repairs a damaged log once its owner has decided what to give up.
 //!
-//! Two ways. **Cut**: the log ends before the damage; everything from there on is given up.
+//! There are two ways. **Cut**: the log ends before the damage, and everything from there on is given up.
 //! **Skip**: the damaged bytes are replaced by one entry of kind [`SKIPPED`], and what follows is
 //! kept. Whatever is changed or removed is copied first into a directory of its own below the log's.
 //!
 //! Invariant: at any instant a crash leaves a log that is damaged as before or mended, with the
 //! backup complete: backup durable first, then the change, then what the change made superfluous.
-//! Not its business: to decide.
+//! Not its business: which way to take.
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +15,7 @@ use crate::disk::OpenMode;
 use crate::entry::Entry;
 use crate::error::WalError;
 use crate::frame::FrameBuilder;
+use crate::identity::LogId;
 use crate::recovery::list_files;
 use crate::segment::format::{
     ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, SEGMENT_HEADER_BYTES, SegmentHeader,
@@ -25,8 +26,7 @@ use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use tributary_types::{Lsn, TableId, TxnId};
 
-/// The kind of the entry that stands for skipped bytes. Its body is zeros and means nothing; that it
-/// is there means that entries before it may be missing.
+/// The kind of the entry that stands for skipped bytes. Its body is zeros; where it stands, entries may be missing.
 pub const SKIPPED: u8 = 0;
 
 /// Files are copied and cleared in pieces of this many bytes.
@@ -43,7 +43,7 @@ pub struct Repaired {
     pub moved: Vec<PathBuf>,
 }
 
-/// Why a log can't be mended in this way.
+/// The reason why a log can't be repaired in this way.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RepairError {
     #[error(transparent)]
@@ -55,12 +55,12 @@ pub enum RepairError {
 }
 
 impl Survey<'_> {
-    /// Ends the log before `damage`. `header_value` must be greater than every transaction id that the
-    /// log ever had, so that none is given again: [`crate::Extent::header_value`]. Durable on
-    /// return; `backup` is the name of a new directory below the log's.
+    /// Ends the log before `damage`. `header_value` ([`crate::Extent::header_value`]) must be greater than every transaction
+    /// id that the log ever had, so that none is given twice. `backup` is the name of a new directory below the log's.
+    /// Durable on return.
     ///
     /// # Errors
-    /// [`RepairError::BackupExists`], [`RepairError::Wal`] when files can't be read or written.
+    /// [`RepairError::BackupExists`], or [`RepairError::Wal`] if files can't be read or written.
     pub fn cut(&self, damage: &Damage, header_value: u64, backup: &str) -> Result<Repaired, RepairError> {
         let backup = self.new_backup(backup)?;
         let (segments, _) = list_files(self.disk, &self.dir)?;
@@ -71,6 +71,11 @@ impl Survey<'_> {
         let moved: Vec<PathBuf> = later.map(|segment| segment.path.clone()).collect();
         // The segment that becomes the newest says which transaction ids were given.
         let newest = segments.iter().rev().find(|segment| !moved.contains(&segment.path));
+        let headers: Vec<_> = segments
+            .iter()
+            .filter_map(|segment| header_of(self.disk, &segment.path, segment.first))
+            .collect();
+        let log = LogId::of_log(&headers);
         let mut changed = Vec::new();
         if let Some(newest) = newest {
             self.back_up(&newest.path, &backup)?;
@@ -87,7 +92,7 @@ impl Survey<'_> {
                 }
                 self.raise_header_value(&newest.path, newest.first, header_value)?;
             }
-            None => self.begin_anew(damage.lsn, header_value)?,
+            None => self.begin_again(damage.lsn, header_value, log)?,
         }
         Ok(Repaired { backup, changed, moved })
     }
@@ -95,7 +100,7 @@ impl Survey<'_> {
     /// Replaces the damaged bytes by an entry of kind [`SKIPPED`]. Durable on return.
     ///
     /// # Errors
-    /// [`RepairError::CannotSkip`] for what is no hole between valid frames; those of [`Survey::cut`].
+    /// [`RepairError::CannotSkip`] if the damage is not a hole between valid frames; those of [`Survey::cut`].
     pub fn skip(&self, damage: &Damage, backup: &str) -> Result<Repaired, RepairError> {
         let cannot = |why| Err(RepairError::CannotSkip { damage: Box::new(damage.clone()), why });
         match damage.kind {
@@ -169,7 +174,7 @@ impl Survey<'_> {
         self.sync(&self.dir)
     }
 
-    /// Zeros from `offset` to the end of the file.
+    /// Overwrites the file with zeros from `offset` to its end.
     fn clear(&self, path: &Path, offset: u64, file_bytes: u64) -> Result<(), WalError> {
         let file = self.open_file(path)?;
         file.zero_fill(offset, file_bytes.saturating_sub(offset))
@@ -188,11 +193,11 @@ impl Survey<'_> {
             .map_err(|error| WalError::io("write the header of", path, error))
     }
 
-    /// An empty segment, so that the log goes on with new LSNs and transaction ids.
-    fn begin_anew(&self, first: Lsn, value: u64) -> Result<(), WalError> {
+    /// Writes an empty segment, so that the log continues with new LSNs and transaction ids.
+    fn begin_again(&self, first: Lsn, value: u64, log: Option<LogId>) -> Result<(), WalError> {
         let path = self.dir.join(segment_name(first));
         let prepared = self.dir.join(spare_name(u32::MAX.into()));
-        let header = SegmentHeader { first, salt: 0, value };
+        let header = SegmentHeader { first, salt: 0, value, log };
         self.disk
             .open(&prepared, OpenMode::CreateNew)
             .and_then(|file| file.write_all_at(&header.encode(), 0).and_then(|()| file.sync_data()))

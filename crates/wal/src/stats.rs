@@ -1,4 +1,4 @@
-//! Figures of a log.
+//! A log's figures.
 
 use crate::frame::Size;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,7 +17,7 @@ pub struct WalStats {
     pub live_bytes: u64,
     /// The end of the log: everything before it is durable.
     pub end_lsn: Lsn,
-    /// Everything before it was released.
+    /// Everything before it is released.
     pub released_lsn: Lsn,
     /// Syncs of frames.
     pub fsyncs: u64,

@@ -1,7 +1,7 @@
-//! Looking at a log without changing it, damage or not.
+//! Examines a log without changing it, damaged or not.
 //!
-//! Recovery stops at the first damage; a survey goes on behind it, so that whoever has to decide
-//! knows what is there and what is gone. Not its business: what an entry means, and what to do
+//! Recovery stops at the first damage; a survey continues after it, so that the owner can decide knowing what is there
+//! and what is gone. Not its business: what an entry means, and what to do about damage
 //! (that is [`crate::repair`]).
 
 #[cfg(test)]
@@ -19,12 +19,12 @@ use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use tributary_types::Lsn;
 
-/// One thing that a survey came upon, in the order of the log.
+/// One finding of a survey; findings come in the order of the log.
 #[derive(Clone, Debug)]
 pub enum Found {
     Segment(Segment),
     Frame(FrameInfo),
-    /// An entry of the frame before. Its checksum was right.
+    /// An entry of the frame before it, whose checksum was right.
     Entry {
         lsn: Lsn,
         entry: Entry,
@@ -49,23 +49,23 @@ pub struct FrameInfo {
     pub file: PathBuf,
     pub offset: u64,
     pub lsn: Lsn,
-    /// With its header.
+    /// The length, header included.
     pub bytes: u64,
     pub entries: u32,
 }
 
-/// A place where frames should be and are not.
+/// A place where frames are missing.
 #[derive(Clone, Debug)]
 pub struct Damage {
     pub file: PathBuf,
     pub offset: u64,
     /// The LSN of the first byte that is gone.
     pub lsn: Lsn,
-    /// How far it reaches, as far as can be seen: to the next valid frame or the next segment.
+    /// Its length as far as it can be made out: to the next valid frame or the next segment.
     pub bytes: u64,
     pub reason: String,
     pub kind: DamageKind,
-    /// Entries that can be made out in the damaged bytes. Their checksum is wrong: any of it may be.
+    /// Entries that can be made out in the damaged bytes. Their checksum is wrong, so anything in them may be.
     pub remains: Vec<Entry>,
 }
 
@@ -80,7 +80,7 @@ pub enum DamageKind {
     Header,
 }
 
-/// A log directory that nobody else has open.
+/// A log directory, locked against other processes.
 pub struct Survey<'a> {
     pub(crate) disk: &'a dyn Disk,
     pub(crate) dir: PathBuf,
@@ -91,7 +91,7 @@ impl<'a> Survey<'a> {
     /// Locks the directory.
     ///
     /// # Errors
-    /// [`WalError::Locked`] while a server runs, [`WalError::Io`].
+    /// [`WalError::Locked`] while a server has the log open, or [`WalError::Io`].
     pub fn open(disk: &'a dyn Disk, dir: &Path) -> Result<Self, WalError> {
         let lock = disk
             .lock_dir(dir)
@@ -106,10 +106,10 @@ impl<'a> Survey<'a> {
         &self.dir
     }
 
-    /// Shows everything to `visit`, from the oldest segment to the end.
+    /// Passes every finding to `visit`, from the oldest segment to the end.
     ///
     /// # Errors
-    /// [`WalError::Io`] and [`WalError::UnknownFormat`]; damage is no error here.
+    /// [`WalError::Io`] or [`WalError::UnknownFormat`]; damage is not an error here.
     pub fn walk(&self, visit: &mut dyn FnMut(Found)) -> Result<Extent, WalError> {
         let (segments, _) = list_files(self.disk, &self.dir)?;
         let first_lsn = segments.first().map_or(Lsn(0), |segment| segment.first);
@@ -217,7 +217,7 @@ impl Walk<'_> {
                 remains,
             }));
             match behind {
-                Some(place) => reader.go_on_at(place),
+                Some(place) => reader.continue_at(place),
                 None => return Ok(()),
             }
         }

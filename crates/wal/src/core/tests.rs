@@ -263,11 +263,12 @@ fn options_that_cannot_work_are_refused_by_name() {
     );
 }
 
-/// The golden file: one header and one frame with two entries, in hexadecimal with remarks.
-const GOLDEN: &str = include_str!("../segment/golden/segment-v1.hex");
+/// The golden files: one header and one frame with two entries, in hexadecimal with remarks. With and without log id.
+const GOLDEN: &str = include_str!("../segment/golden/segment-v1-log-id.hex");
+const GOLDEN_WITHOUT_ID: &str = include_str!("../segment/golden/segment-v1.hex");
 
-fn golden_bytes() -> Vec<u8> {
-    let digits: String = GOLDEN
+fn golden_bytes(golden: &str, header_bytes: usize) -> Vec<u8> {
+    let digits: String = golden
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default())
         .flat_map(|line| line.chars().filter(char::is_ascii_hexdigit))
@@ -275,7 +276,7 @@ fn golden_bytes() -> Vec<u8> {
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
     let mut bytes: Vec<u8> = digits.as_bytes().chunks(2).map(byte).collect();
     // The remarks leave out the zeros between the segment header and the first frame.
-    let frame = bytes.split_off(44);
+    let frame = bytes.split_off(header_bytes);
     bytes.resize(4096, 0);
     bytes.extend(frame);
     bytes
@@ -301,27 +302,32 @@ fn the_format_is_the_one_of_the_golden_file() {
     recovered.set_header_value(77);
     let mut log = recovered.into_core().unwrap().0;
     log.write_batch(&[golden_entries()]).unwrap();
-    let golden = golden_bytes();
+    let golden = golden_bytes(GOLDEN, 64);
     let written = disk.contents(&segment_path(0)).unwrap();
     let hex: Vec<String> = written[..golden.len()].iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         written[..golden.len()],
         golden,
         "written: {} … {}",
-        hex[..44].join(" "),
+        hex[..64].join(" "),
         hex[4096..].join(" ")
     );
     assert!(written[golden.len()..].iter().all(|byte| *byte == 0));
 }
 
 #[test]
-fn the_golden_file_is_read() {
-    let disk = MemDisk::new();
-    disk.put(&segment_path(0), golden_bytes());
-    let mut recovered = open(&disk).unwrap();
-    assert_eq!(recovered.report().header_value, 77);
-    let entries: Vec<Entry> = read(&mut recovered).unwrap().into_iter().map(|(_, entry)| entry).collect();
-    assert_eq!(entries, golden_entries());
+fn the_golden_files_are_read_and_the_older_one_gets_the_same_log_id() {
+    for golden in [golden_bytes(GOLDEN, 64), golden_bytes(GOLDEN_WITHOUT_ID, 44)] {
+        let disk = MemDisk::new();
+        disk.put(&segment_path(0), golden);
+        let mut recovered = open(&disk).unwrap();
+        assert_eq!(recovered.report().header_value, 77);
+        let entries: Vec<Entry> = read(&mut recovered).unwrap().into_iter().map(|(_, entry)| entry).collect();
+        assert_eq!(entries, golden_entries());
+        let log = recovered.into_core().unwrap().0;
+        let next = disk.contents(&segment_path(log.end().0)).unwrap();
+        assert_eq!(next[44..64], golden_bytes(GOLDEN, 64)[44..64], "the next segment has the log's id");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A simulated disk: it knows what is durable and what is not, loses power on command, and fails when it is
-//! told to or by chance. Tests and the simulation (`crates/sim`) run on it.
+//! A simulated disk: it knows what is durable and what is not, loses power on command, and fails on command or by chance.
+//! Tests and the simulation (`crates/sim`) run on it; only they ask for the feature `test-util` that has it.
 //!
 //! Every change of a file or a name and every sync is one numbered *operation*. A test runs its work once to
 //! count them, then again and again with the power going off (or a fault) at each number.
@@ -34,15 +34,15 @@ pub enum Fault {
 /// What goes wrong. Operations are counted from 0 over the disk's life.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// The power goes off at the first operation from that one on.
+    /// The power goes off at that operation, or at the first one after it.
     pub power_off_at: Option<u64>,
     /// These operations fail.
     pub planned: BTreeMap<u64, Fault>,
     /// The next sync of a file's contents fails.
     pub fail_next_sync: bool,
-    /// One change in so many fails with EIO; 0 for none.
+    /// One change in this many fails with EIO; 0 for none.
     pub io_error_one_in: u64,
-    /// One sync in so many fails; 0 for none.
+    /// One sync in this many fails; 0 for none.
     pub sync_error_one_in: u64,
     /// There is no space between these times (see [`MemDisk::set_time`]), not even to write in place.
     pub full: Option<(u64, u64)>,
@@ -64,7 +64,7 @@ pub struct DiskCounts {
     pub read_errors: u64,
 }
 
-/// Somebody who is told what happens on a disk: its kind, two numbers and the whole as text.
+/// A witness of what happens on a disk: the kind of each event, two numbers and the whole as text.
 pub trait Watcher: Debug + Send {
     fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>);
 }
@@ -100,7 +100,7 @@ impl MemDisk {
         Self::default()
     }
 
-    /// An empty disk whose chance `seed` decides and that tells the watcher what happens.
+    /// An empty disk whose chance is decided by `seed` and whose events go to the watcher.
     #[must_use]
     pub fn watched(seed: u64, watcher: impl Watcher + 'static) -> Self {
         let mut state = State::default();
@@ -119,7 +119,7 @@ impl MemDisk {
         self.state.lock().now_ms = now_ms;
     }
 
-    /// What goes wrong from now on, instead of what was planned before.
+    /// Replaces everything that is to go wrong from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
     }
@@ -205,10 +205,10 @@ impl MemDisk {
         state.rename(from, to)
     }
 
-    /// An operation that is atomic and durable, of something that is not a file of ours (a database).
+    /// An operation that is atomic and durable on something that is not a file of the log, such as a database.
     ///
     /// # Errors
-    /// With whether it happened: it may have if the power goes off with it.
+    /// The error, and whether the change happened all the same: it may have if the power went off with it.
     pub fn atomic_change(&self, what: &'static str) -> Result<(), (io::Error, bool)> {
         self.state.lock().atomic_change(what)
     }

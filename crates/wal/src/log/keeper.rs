@@ -6,12 +6,12 @@ use crate::error::WalError;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
-/// What the keeper is asked to do.
+/// The keeper's orders, and how it waits for them.
 #[derive(Default)]
 pub(super) struct Keeper {
     orders: Mutex<Orders>,
     asked: Condvar,
-    /// In a simulation, where no thread waits for `asked`.
+    /// Replaces `asked` in a simulation, where no thread waits.
     woken: Notify,
 }
 
@@ -41,7 +41,7 @@ impl Keeper {
         self.woken.notify_one();
     }
 
-    /// Like [`Keeper::take`], for a task.
+    /// As [`Keeper::take`], for a task.
     pub(super) async fn take_later(&self) -> Option<Orders> {
         loop {
             let orders = std::mem::take(&mut *self.orders.lock());
@@ -55,7 +55,7 @@ impl Keeper {
         }
     }
 
-    /// Waits for orders and takes them. `None`: stop.
+    /// Waits for orders and takes them; `None` once it is to stop.
     fn take(&self) -> Option<Orders> {
         let mut orders = self.orders.lock();
         while !(orders.prepare || orders.recycle || orders.stop) {
@@ -65,7 +65,7 @@ impl Keeper {
     }
 }
 
-/// Lives until it is stopped, or the log has failed.
+/// Runs until it is stopped or the log has failed.
 pub(super) fn run(shared: &Shared) {
     while let Some(orders) = shared.keeper.take() {
         if !obey(shared, orders) {
@@ -74,7 +74,7 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-/// Does what was asked. `false` if the log has failed.
+/// Carries out orders. Returns `false` if the log has failed.
 pub(super) fn obey(shared: &Shared, orders: Orders) -> bool {
     if orders.recycle
         && let Err(error) = shared.inventory.recycle(shared.counters.released())

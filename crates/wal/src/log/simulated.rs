@@ -4,11 +4,11 @@ use super::{Shared, keeper, writer};
 use std::sync::Arc;
 use tributary_types::host::Host;
 
-/// Hands both over to the simulation. They end with it, or when the log is closed.
+/// Spawns both in the simulation. They end with it, or when the log is closed.
 pub(super) fn spawn(host: &dyn Host, shared: &Arc<Shared>) {
     let of_writer = Arc::clone(shared);
     host.spawn(Box::pin(async move {
-        while of_writer.queue.wait_later().await {
+        while of_writer.pending.wait_later().await {
             writer::write_pending(&of_writer);
         }
         drop(of_writer.core.lock().take());

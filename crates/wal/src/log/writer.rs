@@ -1,7 +1,7 @@
-//! What the writer thread does, and for a lone submission the thread that brings it.
+//! The work of the writer thread and, for a lone submission, of the submitting thread.
 
 use super::Shared;
-use super::queue::Submission;
+use super::pending::Submission;
 use crate::core::LogCore;
 use crate::entry::Appended;
 use crate::error::WalError;
@@ -12,29 +12,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tributary_types::host;
 
-/// Larger submissions are left to the writer thread: their writer has worked for a while already.
+/// Larger submissions are left to the writer thread: the thread that made one has worked for a while already.
 const WRITTEN_HERE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Lives until the queue is closed and empty, or the log has failed. Dropping the core unlocks the directory.
+/// Runs until the log is closed and nothing is pending. Dropping the core unlocks the directory.
 pub(super) fn run(shared: &Shared) {
-    while shared.queue.wait() {
+    while shared.pending.wait() {
         write_pending(shared);
     }
     drop(shared.core.lock().take());
 }
 
-/// Writes all that is pending.
+/// Writes everything pending.
 pub(super) fn write_pending(shared: &Shared) {
     if let Some(core) = shared.core.lock().as_mut() {
         let mut taken = Vec::new();
-        shared.queue.take(&mut taken);
+        shared.pending.take(&mut taken);
         write_guarded(core, shared, taken);
     }
 }
 
-/// Writes the submission of that number on this thread, if nobody else writes, nothing else is pending and the
-/// last frame had one submission too. `false`: that is for the writer thread.
-pub(super) fn write_alone(shared: &Shared, number: u64) -> bool {
+/// Writes the submission with that ordinal on this thread if no other thread writes, nothing else is pending and the
+/// last frame had one submission too. Otherwise returns `false`: it is left to the writer thread.
+pub(super) fn write_alone(shared: &Shared, ordinal: u64) -> bool {
     let is_calm = || {
         if host::is_simulated() {
             host::random(|| 0) & 1 == 0
@@ -47,12 +47,12 @@ pub(super) fn write_alone(shared: &Shared, number: u64) -> bool {
     }
     let Some(mut core) = shared.core.try_lock() else { return false };
     let Some(core) = core.as_mut() else { return false };
-    let Some(submission) = shared.queue.take_lone(number, WRITTEN_HERE_BYTES_MAX) else { return false };
+    let Some(submission) = shared.pending.take_lone(ordinal, WRITTEN_HERE_BYTES_MAX) else { return false };
     write_guarded(core, shared, vec![submission]);
     true
 }
 
-/// A panic fails the log; what is pending then is answered with that, by the writer thread.
+/// Turns a panic into a failure of the log, which the writer thread answers to everything still pending.
 fn write_guarded(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     let written = catch_unwind(AssertUnwindSafe(|| write_taken(core, shared, taken)));
     if let Err(panic) = written {
@@ -64,7 +64,7 @@ fn write_guarded(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     }
 }
 
-/// Writes what was taken from the queue, in as few frames as possible.
+/// Writes submissions in as few frames as possible.
 fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     let mut rest = taken.into_iter().peekable();
     let mut frame = Vec::new();
@@ -72,21 +72,21 @@ fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
         fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
         if let Err(no_space @ WalError::NoSpace { .. }) = write(core, shared, &mut frame) {
             refuse(shared, rest.collect(), &no_space);
-            let mut pending = Vec::new();
-            shared.queue.take(&mut pending);
-            refuse(shared, pending, &no_space);
+            let mut later = Vec::new();
+            shared.pending.take(&mut later);
+            refuse(shared, later, &no_space);
             return;
         }
     }
 }
 
-/// Nothing that was submitted before a refusal was answered overtakes what was refused.
+/// Refuses submissions together with one that found no space, so that none of them overtakes it.
 fn refuse(shared: &Shared, mut submissions: Vec<Submission>, reason: &WalError) {
-    shared.queue.settled(&submissions);
+    shared.pending.decided(&submissions);
     answer(&mut submissions, Err(reason.clone()));
 }
 
-/// Moves as many submissions into `frame` as go into one frame; at least one.
+/// Moves as many submissions into `frame` as fit one frame, at least one.
 fn fill(
     frame: &mut Vec<Submission>,
     rest: &mut std::iter::Peekable<std::vec::IntoIter<Submission>>,
@@ -99,9 +99,9 @@ fn fill(
     }
 }
 
-/// Makes a frame durable and tells everyone who waits for it.
+/// Makes a frame durable and answers its submissions.
 fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Result<(), WalError> {
-    let result = match shared.queue.failure() {
+    let result = match shared.pending.failure() {
         Some(failure) => Err(failure),
         None => core.write_batch(frame).inspect_err(|error| {
             if error.is_fatal() {
@@ -109,7 +109,7 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Re
             }
         }),
     };
-    shared.queue.settled(frame);
+    shared.pending.decided(frame);
     shared.is_calm.store(frame.len() == 1, Relaxed);
     let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
     answer(frame, result);
@@ -122,6 +122,7 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Re
 fn answer(frame: &mut Vec<Submission>, result: Result<Vec<Appended>, WalError>) {
     match result {
         Ok(places) => {
+            assert_eq!(frame.len(), places.len(), "each submission of a frame has its place");
             for (submission, place) in frame.drain(..).zip(places) {
                 submission.answer(Ok(place));
             }
@@ -134,7 +135,7 @@ fn answer(frame: &mut Vec<Submission>, result: Result<Vec<Appended>, WalError>) 
     }
 }
 
-/// Who was told what is unknown then, so the log has failed.
+/// The failure after a panic: which submissions were answered is unknown.
 pub(super) fn panicked(shared: &Shared) -> WalError {
     WalError::Failed {
         action: "run a callback for",

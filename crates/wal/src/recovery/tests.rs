@@ -117,7 +117,7 @@ fn a_broken_segment_header_is_damage_even_in_the_newest_segment() {
 fn a_segment_whose_lsns_would_overflow_is_damage() {
     for first in [1 << 62, u64::MAX - 100, u64::MAX] {
         let disk = MemDisk::new();
-        let header = SegmentHeader { first: Lsn(first), salt: 7, value: 0 };
+        let header = SegmentHeader { first: Lsn(first), salt: 7, value: 0, log: None };
         let frame = FrameHeader {
             salt: 7,
             lsn: Lsn(first),

@@ -1,6 +1,7 @@
 //! The bytes of a segment, as drawn in the crate's documentation.
 
 use crate::entry::Entry;
+use crate::identity::{LOG_ID_BYTES, LogId};
 use bytes::Bytes;
 use tributary_types::{Lsn, TableId, TxnId};
 
@@ -18,6 +19,8 @@ pub(crate) const FIRST_LSN_END: Lsn = Lsn(1 << 62);
 
 const MAGIC: [u8; 8] = *b"TRIBWAL\n";
 const SEGMENT_CRC_AT: usize = 40;
+const LOG_ID_AT: usize = 44;
+const LOG_ID_CRC_AT: usize = LOG_ID_AT + LOG_ID_BYTES;
 const FRAME_CRC_AT: usize = 28;
 
 /// The file name of the segment that begins at `first`.
@@ -51,17 +54,20 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The head of a segment.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
-    /// Random for each use of a file, so that bytes of its former life are never taken for frames, and
-    /// nobody can write a load whose bytes look like a frame.
+    /// Random for each use of a file, so that bytes left from an earlier use are never taken for frames and no
+    /// client can send rows whose bytes look like a frame.
     pub(crate) salt: u64,
     pub(crate) value: u64,
+    /// The log that the segment belongs to; `None` in segments of servers that knew no ids. It has a checksum of its
+    /// own, and what is damaged in it is not damage of the log.
+    pub(crate) log: Option<LogId>,
 }
 
-/// Why bytes are no header.
+/// Why bytes are not a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeaderProblem {
     Broken(&'static str),
@@ -79,6 +85,10 @@ impl SegmentHeader {
         bytes[32..40].copy_from_slice(&self.value.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..SEGMENT_CRC_AT]);
         bytes[40..44].copy_from_slice(&crc.to_le_bytes());
+        if let Some(LogId(id)) = self.log {
+            bytes[LOG_ID_AT..LOG_ID_CRC_AT].copy_from_slice(&id);
+            bytes[LOG_ID_CRC_AT..LOG_ID_CRC_AT + 4].copy_from_slice(&crc32c::crc32c(&id).to_le_bytes());
+        }
         bytes
     }
 
@@ -105,11 +115,15 @@ impl SegmentHeader {
                 "the segment header's first LSN is beyond what a log can reach",
             ));
         }
-        Ok(Self { first, salt: u64_at(bytes, 24), value: u64_at(bytes, 32) })
+        let id = &bytes[LOG_ID_AT..LOG_ID_CRC_AT];
+        // The checksum of zeros is not zero, so an old header has no id.
+        let has_id = u32_at(bytes, LOG_ID_CRC_AT) == crc32c::crc32c(id);
+        let log = has_id.then(|| LogId(id.try_into().expect("the range has the length of an id")));
+        Ok(Self { first, salt: u64_at(bytes, 24), value: u64_at(bytes, 32), log })
     }
 }
 
-/// The head of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) salt: u64,
@@ -150,7 +164,7 @@ impl FrameHeader {
     }
 }
 
-/// Appends the head of an entry with a body of `body_bytes`.
+/// Appends the header of an entry with a body of `body_bytes`.
 pub(crate) fn encode_entry_header(entry: &Entry, body_bytes: u32, out: &mut Vec<u8>) {
     let mut bytes = [0; ENTRY_HEADER_BYTES];
     bytes[0] = entry.kind;
@@ -216,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_header_whose_lsn_no_log_can_reach_is_broken() {
-        let header = |first| SegmentHeader { first: Lsn(first), salt: 2, value: 3 };
+        let header = |first| SegmentHeader { first: Lsn(first), salt: 2, value: 3, log: None };
         let last = header(FIRST_LSN_END.0 - 1);
         assert_eq!(SegmentHeader::decode(&last.encode()), Ok(last));
         for first in [FIRST_LSN_END.0, u64::MAX] {
@@ -227,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_header_of_another_format_is_told_from_a_broken_one() {
-        let mut bytes = SegmentHeader { first: Lsn(1), salt: 2, value: 3 }.encode();
+        let mut bytes = SegmentHeader { first: Lsn(1), salt: 2, value: 3, log: None }.encode();
         bytes[8] = 9;
         assert!(matches!(SegmentHeader::decode(&bytes), Err(HeaderProblem::Broken(_))));
         let crc = crc32c::crc32c(&bytes[..SEGMENT_CRC_AT]);

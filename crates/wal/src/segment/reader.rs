@@ -1,4 +1,9 @@
 //! Reads the frames of one segment file.
+//!
+//! Invariant: a frame is returned only if both its checksums are right and it belongs to its place. No length that is read
+//! from the file is trusted before its checksum is. Not its business: whether a missing frame is damage.
+
+#![warn(clippy::indexing_slicing)]
 
 use super::format::{
     FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, FrameHeader, HeaderProblem, SEGMENT_HEADER_BYTES,
@@ -28,11 +33,11 @@ impl Frame {
     }
 }
 
-/// Why there is no frame at an offset.
+/// The reason why there is no frame at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoFrame {
     pub(crate) reason: &'static str,
-    /// How many bytes a frame that was begun here has, as far as can be seen.
+    /// The length of a frame that was begun here, as far as it can be made out.
     pub(crate) torn_bytes: u64,
 }
 
@@ -59,7 +64,7 @@ impl SegmentReader {
         let mut reader = Self {
             file,
             path: path.to_owned(),
-            header: SegmentHeader { first: named, salt: 0, value: 0 },
+            header: SegmentHeader { first: named, salt: 0, value: 0, log: None },
             file_bytes,
             next: named,
             last: None,
@@ -98,16 +103,16 @@ impl SegmentReader {
         Lsn(self.header.first.0 + (offset - SEGMENT_HEADER_BYTES))
     }
 
-    /// Goes on at another file offset, behind damage. Only for those who look: a log that has been read like
-    /// this must not be written.
-    pub(crate) fn go_on_at(&mut self, offset: u64) {
+    /// Continues at another file offset, after damage. Only for surveys: a log that has been read like this must not be
+    /// written.
+    pub(crate) fn continue_at(&mut self, offset: u64) {
         self.next = self.lsn_at(offset);
     }
 
     /// The next frame, or why there is none.
     ///
     /// # Errors
-    /// Only when the file cannot be read.
+    /// [`WalError::Io`] if the file cannot be read.
     pub(crate) fn next_frame(&mut self) -> Result<Result<Frame, NoFrame>, WalError> {
         let frame = self.frame_at(self.offset())?;
         if let Ok(frame) = &frame {
@@ -117,10 +122,10 @@ impl SegmentReader {
         Ok(frame)
     }
 
-    /// The offset of a valid frame behind `offset`, if there is one. Its LSN must belong to its place.
+    /// The offset of the next valid frame after `offset`, if there is one.
     ///
     /// # Errors
-    /// Only when the file cannot be read.
+    /// [`WalError::Io`] if the file cannot be read.
     pub(crate) fn frame_behind(&mut self, offset: u64) -> Result<Option<u64>, WalError> {
         let salt = self.header.salt.to_le_bytes();
         let finder = memchr::memmem::Finder::new(&salt);
@@ -129,7 +134,7 @@ impl SegmentReader {
             let window = self.bytes_at(from, WINDOW_BYTES.min(self.file_bytes - from))?;
             // Not `find_iter`: a salt that repeats itself may begin inside of what looks like another.
             let mut behind = 0;
-            while let Some(found) = finder.find(&window[behind..]) {
+            while let Some(found) = window.get(behind..).and_then(|rest| finder.find(rest)) {
                 let place = from + (behind + found) as u64;
                 if self.frame_at(place)?.is_ok() {
                     return Ok(Some(place));
@@ -142,12 +147,12 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Makes what was read durable: it may have been read from the memory of the operating system only, left
-    /// there by a process that died before, or because, its fsync failed. All frames but the last were synced
-    /// before the next was written; the last is written anew.
+    /// Makes what was read durable. It may have come from the page cache only, left there by a process that died before,
+    /// or because, its fsync failed. All frames but the last were synced before the next was written; the last is written
+    /// again.
     ///
     /// # Errors
-    /// When the file cannot be read, written or synced.
+    /// [`WalError::Io`] if the file cannot be read, written or synced.
     pub(crate) fn settle(&mut self) -> Result<(), WalError> {
         if let Some((offset, len)) = self.last {
             let frame = self.bytes_at(offset, len)?;
@@ -165,7 +170,7 @@ impl SegmentReader {
             return none("the file ends", 0);
         }
         let head = self.bytes_at(offset, FRAME_HEADER_BYTES as u64)?;
-        if head[..8] != self.header.salt.to_le_bytes() {
+        if !head.starts_with(&self.header.salt.to_le_bytes()) {
             return none("no frame of this segment begins here", 0);
         }
         let Some(header) = FrameHeader::decode(&head) else {
@@ -185,7 +190,7 @@ impl SegmentReader {
         Ok(Ok(Frame { offset, lsn: header.lsn, entries: header.entries, payload }))
     }
 
-    /// `len` bytes at `offset`, fewer only where the file ends.
+    /// The `len` bytes at `offset`, fewer only where the file ends.
     fn bytes_at(&mut self, offset: u64, len: u64) -> Result<Bytes, WalError> {
         let end = (offset + len).min(self.file_bytes);
         let inside = offset >= self.window_at && end <= self.window_at + self.window.len() as u64;

@@ -56,13 +56,13 @@ impl SegmentWriter {
         self.end == self.header.first
     }
 
-    /// How much longer the file gets by a frame of that length.
+    /// By how much a frame of that length makes the file longer.
     pub(crate) fn growth_bytes(&self, frame_bytes: u64) -> u64 {
         (self.used_bytes() + frame_bytes).saturating_sub(self.file_bytes)
     }
 
-    /// Writes a frame after the last one. It does not count, and the next is written in its place, until
-    /// [`SegmentWriter::sync`] has returned `Ok`.
+    /// Writes a frame after the last one. Until [`SegmentWriter::sync`] has returned `Ok` it does not count, and the next
+    /// frame is written in its place.
     pub(crate) fn write(&self, frame: &mut [IoSlice<'_>]) -> io::Result<()> {
         self.file.write_vectored_all_at(frame, self.used_bytes())
     }

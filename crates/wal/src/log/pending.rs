@@ -1,7 +1,7 @@
-//! What was submitted and is not answered yet.
+//! Submissions that are not answered yet.
 //!
-//! Invariant: the order of submissions is the order of this queue; a closed queue takes nothing, and keeps the
-//! first reason, except that a failure replaces a mere shutdown.
+//! Invariant: submissions leave in the order in which they came; once closed, nothing is taken. The first reason for
+//! closing stays, except that a failure replaces a mere shutdown.
 
 use super::Done;
 use crate::entry::{Appended, Entry};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tokio::sync::Notify;
 use tributary_types::host;
 
-/// Entries that are kept together, and who is told about them.
+/// Entries that stay together, and the callback that gets their outcome.
 pub(super) struct Submission {
     entries: Vec<Entry>,
     size: Size,
@@ -30,7 +30,7 @@ impl Submission {
 
     pub(super) fn answer(mut self, result: Result<Appended, WalError>) {
         if let Some(done) = self.done.take() {
-            // The bodies go first: whoever is told may look at the memory in use.
+            // The bodies go first: the callback may look at the memory in use.
             self.entries = Vec::new();
             done(result);
         }
@@ -43,20 +43,22 @@ impl AsRef<[Entry]> for Submission {
     }
 }
 
-/// How it stands with a submission.
-pub(super) enum Stands {
-    /// It is the so manieth that ever was pending.
-    Queued(u64),
+/// Where a submission is.
+pub(super) enum Place {
+    /// It is pending; the number is its ordinal among all submissions, counted from 1.
+    Pending(u64),
+    /// It was not taken.
     Refused(Submission, WalError),
+    /// It is the writer's, or answered.
     HandedOver,
 }
 
-/// The queue between those who submit and the writer.
+/// The submissions between the threads that submit and the one that writes.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct Pending {
     state: Mutex<State>,
     filled: Condvar,
-    /// In a simulation, where no thread waits for `filled`.
+    /// Replaces `filled` in a simulation, where no thread waits.
     woken: Notify,
     bytes: AtomicU64,
     submissions: AtomicU64,
@@ -65,25 +67,25 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     pending: Vec<Submission>,
-    /// How many submissions were ever taken.
+    /// How many submissions were taken so far.
     taken: u64,
     closed: Option<WalError>,
 }
 
-impl Queue {
-    /// Adds a submission; the writer is not told yet. A closed queue gives it back, with the reason.
-    pub(super) fn push(&self, submission: Submission) -> Stands {
+impl Pending {
+    /// Adds a submission without waking the writer. Once closed, gives it back with the reason.
+    pub(super) fn push(&self, submission: Submission) -> Place {
         let mut state = self.state.lock();
         if let Some(reason) = &state.closed {
-            return Stands::Refused(submission, reason.clone());
+            return Place::Refused(submission, reason.clone());
         }
         self.bytes.fetch_add(submission.bytes(), SeqCst);
         self.submissions.fetch_add(1, SeqCst);
         state.pending.push(submission);
-        Stands::Queued(state.taken + state.pending.len() as u64)
+        Place::Pending(state.taken + state.pending.len() as u64)
     }
 
-    /// Tells the writer that something is pending.
+    /// Wakes the writer because something is pending.
     pub(super) fn wake_writer(&self) {
         self.filled.notify_one();
         if host::is_simulated() {
@@ -91,7 +93,7 @@ impl Queue {
         }
     }
 
-    /// Waits until something is pending. `false`: the queue is closed and stays empty.
+    /// Waits until something is pending. Returns `false` once this is closed and stays empty.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while state.pending.is_empty() && state.closed.is_none() {
@@ -100,7 +102,7 @@ impl Queue {
         !state.pending.is_empty()
     }
 
-    /// Like [`Queue::wait`], for a task.
+    /// As [`Pending::wait`], for a task.
     pub(super) async fn wait_later(&self) -> bool {
         loop {
             {
@@ -113,32 +115,36 @@ impl Queue {
         }
     }
 
-    /// Moves all that is pending into `into`, which must be empty. Only for who has the core.
+    /// Moves everything pending into `into`, which must be empty. Only the holder of the core may call this.
     pub(super) fn take(&self, into: &mut Vec<Submission>) {
+        assert!(into.is_empty(), "submissions that were taken before are written first");
         let mut state = self.state.lock();
         std::mem::swap(&mut state.pending, into);
         state.taken += into.len() as u64;
     }
 
-    /// Takes the submission of that number if it alone is pending and has at most so many bytes. Only for who has
-    /// the core.
-    pub(super) fn take_lone(&self, number: u64, bytes_max: u64) -> Option<Submission> {
+    /// Takes the submission with that ordinal if nothing else is pending and it has at most `bytes_max` bytes. Only
+    /// the holder of the core may call this.
+    pub(super) fn take_lone(&self, ordinal: u64, bytes_max: u64) -> Option<Submission> {
         let mut state = self.state.lock();
         let is_lone = matches!(&state.pending[..], [one] if one.bytes() <= bytes_max);
-        if !is_lone || state.taken + 1 != number {
+        if !is_lone || state.taken + 1 != ordinal {
             return None;
         }
-        state.taken = number;
+        state.taken = ordinal;
         state.pending.pop()
     }
 
-    /// These are durable, or never will be.
-    pub(super) fn settled(&self, submissions: &[Submission]) {
-        self.bytes.fetch_sub(submissions.iter().map(Submission::bytes).sum(), SeqCst);
-        self.submissions.fetch_sub(submissions.len() as u64, SeqCst);
+    /// Stops counting submissions that are durable, or never will be.
+    pub(super) fn decided(&self, submissions: &[Submission]) {
+        let bytes: u64 = submissions.iter().map(Submission::bytes).sum();
+        let count = submissions.len() as u64;
+        let pending_bytes = self.bytes.fetch_sub(bytes, SeqCst);
+        let pending = self.submissions.fetch_sub(count, SeqCst);
+        assert!(pending_bytes >= bytes && pending >= count, "only what is pending is decided, and only once");
     }
 
-    /// Takes no more. What is pending stays for the writer.
+    /// Stops taking submissions. What is pending stays for the writer.
     pub(super) fn close(&self, reason: WalError) {
         let mut state = self.state.lock();
         match &state.closed {
@@ -151,7 +157,7 @@ impl Queue {
         self.woken.notify_one();
     }
 
-    /// Why the log has failed, if it has.
+    /// The reason for which the log has failed, if it has.
     pub(super) fn failure(&self) -> Option<WalError> {
         self.state.lock().closed.clone().filter(WalError::is_fatal)
     }

@@ -70,20 +70,17 @@ fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     let mut frame = Vec::new();
     while rest.peek().is_some() {
         fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
-        if let Err(no_space @ WalError::NoSpace { .. }) = write(core, shared, &mut frame) {
-            refuse(shared, rest.collect(), &no_space);
+        if let Err(no_space) = write(core, shared, &mut frame) {
+            // All are taken before any is answered: what is submitted after an answer is not refused with it.
             let mut later = Vec::new();
             shared.pending.take(&mut later);
-            refuse(shared, later, &no_space);
+            frame.extend(rest);
+            frame.extend(later);
+            shared.pending.decided(&frame);
+            answer(&mut frame, Err(no_space));
             return;
         }
     }
-}
-
-/// Refuses submissions together with one that found no space, so that none of them overtakes it.
-fn refuse(shared: &Shared, mut submissions: Vec<Submission>, reason: &WalError) {
-    shared.pending.decided(&submissions);
-    answer(&mut submissions, Err(reason.clone()));
 }
 
 /// Moves as many submissions into `frame` as fit one frame, at least one.
@@ -100,6 +97,9 @@ fn fill(
 }
 
 /// Makes a frame durable and answers its submissions.
+///
+/// # Errors
+/// [`WalError::NoSpace`], with nothing answered. Every other error is answered.
 fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Result<(), WalError> {
     let result = match shared.pending.failure() {
         Some(failure) => Err(failure),
@@ -109,14 +109,16 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Re
             }
         }),
     };
-    shared.pending.decided(frame);
     shared.is_calm.store(frame.len() == 1, Relaxed);
-    let outcome = result.as_ref().map(|_| ()).map_err(Clone::clone);
+    if let Err(no_space @ WalError::NoSpace { .. }) = result {
+        return Err(no_space);
+    }
+    shared.pending.decided(frame);
     answer(frame, result);
     if core.asks_for_spare() {
         shared.keeper.prepare();
     }
-    outcome
+    Ok(())
 }
 
 fn answer(frame: &mut Vec<Submission>, result: Result<Vec<Appended>, WalError>) {

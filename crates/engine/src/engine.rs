@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
 use tributary_decode::LoadClock;
 use tributary_http::ErrorLog;
-use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport, SystemClock};
+use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_mysql::PasswordHash;
 use tributary_query::{QueryEngine, SessionView};
 use tributary_table::{Table, TableError, TableStore};
@@ -116,7 +116,6 @@ impl Engine {
         let (ingest, report) = Ingest::open(
             IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
             Arc::new(OsDisk),
-            Arc::new(SystemClock),
             metrics,
             Arc::new(CatalogLabels(Arc::clone(&catalog))),
             &CatalogSchemas(Arc::clone(&catalog)),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{Block, Counts, Reject};
 use tributary_ingest::{
-    Committed, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
+    Answered, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
 };
 use tributary_table::Table;
 use tributary_types::{GroupCommitMode, Label, SqlError, TableSchema, TxnId};
@@ -228,7 +228,7 @@ impl Load {
                 interrupt.wait(engine.ingest.load_into_group(&table, is_async, rows, timeout)).await
             }
         };
-        let Committed { label, txn, .. } = match waited {
+        let Answered { label, txn, .. } = match waited {
             Ok(committed) => committed?,
             Err(interrupted) => {
                 engine.ingest.metrics().load_failed(mode(routed));

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 use tributary_decode::{BlockBuilder, InsertOptions, Target, ValuesOutcome, decode_values};
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{
-    Ingest, IngestMetrics, IngestOptions, LabelStore, LoadRows, SchemaHistory, SystemClock, TransactionInfo,
+    Ingest, IngestMetrics, IngestOptions, LabelStore, LoadRows, SchemaHistory, TransactionInfo,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema};
@@ -68,7 +68,6 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
     let (ingest, _) = Ingest::open(
         options,
         Arc::new(MemDisk::new()),
-        Arc::new(SystemClock),
         Arc::new(IngestMetrics::new(&prometheus::Registry::new()).expect("new names")),
         Arc::new(NoLabels),
         &NoHistory,

@@ -1,8 +1,9 @@
 //! What can go wrong with a load after its rows were decoded.
 
 use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
+use tributary_wal::WalError;
 
-/// Errors of this room.
+/// Errors of this crate.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum IngestError {
     #[error("table {0} was dropped while the load was under way; nothing of the load was kept")]
@@ -67,5 +68,16 @@ impl From<IngestError> for SqlError {
             _ => ErrorCode::Unknown,
         };
         Self::detail(code, error.to_string())
+    }
+}
+
+pub(crate) fn wal_error(error: WalError) -> IngestError {
+    match error {
+        WalError::NoSpace { dir, needed, available } => {
+            IngestError::NoSpace { dir: dir.display().to_string(), needed, available }
+        }
+        WalError::TooLarge { bytes, limit } => IngestError::TooLarge { bytes, limit },
+        WalError::Closed => IngestError::ShuttingDown,
+        other => IngestError::WalFailed(other.to_string()),
     }
 }

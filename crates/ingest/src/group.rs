@@ -5,6 +5,7 @@ use crate::error::IngestError;
 use crate::gather::Gathering;
 use crate::load::LoadRows;
 use crate::member::Member;
+use crate::memory::MemoryBudget;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -152,12 +153,17 @@ impl Group {
         };
         let gathering = Gathering::take(&self.appends, &mut self.members, may_go)?;
         self.gathered_loads += gathering.loads();
+        assert!(gathering.spared_bytes() <= self.memory_bytes, "a group spares no more memory than it has");
         self.memory_bytes -= gathering.spared_bytes();
         Some(gathering)
     }
 
-    pub fn is_full(&self) -> bool {
-        self.bytes >= self.close_at_bytes || self.held_bytes >= HELD_BYTES_MAX
+    /// Why the group must close, if it has all that it may take.
+    pub fn full(&self, memory: &MemoryBudget) -> Option<CloseReason> {
+        if self.bytes >= self.close_at_bytes || self.held_bytes >= HELD_BYTES_MAX {
+            return Some(CloseReason::Bytes);
+        }
+        memory.is_large(self.memory_bytes).then_some(CloseReason::Memory)
     }
 
     /// Whether clients were told that rows of it are kept.
@@ -173,8 +179,11 @@ impl Group {
         let (kept, gone): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.members).into_iter().partition(|member| !failed.contains(&member.load));
         self.members = kept;
-        self.rows -= gone.iter().map(|member| member.rows.rows).sum::<u64>();
-        self.bytes -= gone.iter().map(|member| member.rows.bytes).sum::<u64>();
+        let sum = |of: fn(&LoadRows) -> u64| gone.iter().map(|member| of(&member.rows)).sum::<u64>();
+        let (rows, bytes) = (sum(|rows| rows.rows), sum(|rows| rows.bytes));
+        assert!(rows <= self.rows && bytes <= self.bytes, "no more leaves a group than has joined it");
+        self.rows -= rows;
+        self.bytes -= bytes;
     }
 }
 

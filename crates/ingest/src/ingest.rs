@@ -1,81 +1,32 @@
 //! The public face: loads in, answers out.
 
-use crate::clock::Clock;
 use crate::error::IngestError;
 use crate::group::CloseReason;
-use crate::load::{Committed, LoadRows};
+use crate::load::{Answered, LoadRows};
 use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
-use crate::queue::{Core, OwnTransaction, TableQueue, wal_error};
-use crate::record::{self, AbortBody, PrepareBody, kind};
-use crate::recovery::{self, RecoveryReport};
+use crate::options::{IngestOptions, LabelStore, SchemaHistory};
+use crate::prepared::PreparedLoads;
+use crate::queue::{CommitTurn, Core, OwnTransaction, TableQueue};
+use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::route::switch_of_rows;
 use crate::tasks::{self, Tasks};
 use crate::timer::Timer;
-use crate::transactions::{
-    NewTransaction, Reservation, TransactionInfo, TransactionKind, TransactionStatus, Transactions,
-    TwoPhaseTarget,
-};
-use crate::wal_space::{WalLimit, WalSpace};
-use async_trait::async_trait;
+use crate::transactions::{NewTransaction, Reservation, TransactionKind, Transactions};
+use crate::wal_space::WalSpace;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::{DataFile, Table};
 use tributary_types::{
-    DbId, GroupCommitMode, Label, SchemaVersion, TableDef, TableId, TableSchema, TxnId, Version, host,
+    GroupCommitMode, Label, TableDef, TableId, TxnId, Version, host,
     planted::{self, Bug},
 };
-use tributary_wal::{Disk, WalOptions};
-
-/// Where kept labels survive the log. Implemented by the catalog.
-#[async_trait]
-pub trait LabelStore: Send + Sync + Debug + 'static {
-    /// Stores finished transactions. Durable on return.
-    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String>;
-    /// All stored transactions whose labels are still kept.
-    async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
-    /// Forgets those that finished before `before_ms`.
-    async fn purge(&self, before_ms: i64) -> Result<(), String>;
-}
-
-/// The schemas that a table ever had, for rows that the log keeps from before a schema change.
-pub trait SchemaHistory: Send + Sync {
-    fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>>;
-}
-
-/// Settings of this room.
-#[derive(Clone, Debug)]
-pub struct IngestOptions {
-    /// Directories of the write-ahead logs, at least one.
-    pub wal_dirs: Vec<PathBuf>,
-    /// Directories of logs that may still hold rows but take those of no other tables.
-    pub retired_wal_dirs: Vec<PathBuf>,
-    pub wal_limit: WalLimit,
-    pub wal: WalOptions,
-    /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
-    pub memory_limit_bytes: u64,
-    /// How long a label stays used after its transaction's end.
-    pub label_keep: Duration,
-    /// A prepared two-phase load is aborted after this time.
-    pub precommit_timeout: Duration,
-}
-
-/// A two-phase load that waits for its commit or abort.
-#[derive(Clone, Debug)]
-pub(crate) struct Prepared {
-    pub queue: Arc<TableQueue>,
-    pub own: OwnTransaction,
-    pub rows: LoadRows,
-}
-
-/// Those whose commit or abort is not under way. Locked before a queue and before the transactions.
-pub(crate) type PreparedLoads = HashMap<TxnId, Prepared>;
+use tributary_wal::Disk;
 
 /// How often a shutdown flushes to make room for groups that wait for space, with a second between.
 const SHUTDOWN_ROUNDS_MAX: usize = 30;
@@ -96,7 +47,7 @@ pub struct Ingest {
     /// The logs, by their place in `spaces`, of tables that have rows there and nowhere else yet: all of
     /// such a table's rows go to one log, or that log would be released without regard to it.
     homes: HashMap<TableId, usize>,
-    is_stopping: AtomicBool,
+    pub(crate) is_stopping: AtomicBool,
 }
 
 impl Ingest {
@@ -109,7 +60,6 @@ impl Ingest {
     pub async fn open(
         mut options: IngestOptions,
         disk: Arc<dyn Disk>,
-        clock: Arc<dyn Clock>,
         metrics: Arc<IngestMetrics>,
         labels: Arc<dyn LabelStore>,
         history: &dyn SchemaHistory,
@@ -125,7 +75,6 @@ impl Ingest {
             } else {
                 logs.next_txn
             })),
-            clock,
             metrics,
             memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
             timer: OnceLock::new(),
@@ -135,19 +84,22 @@ impl Ingest {
             core.transactions.restore(info, true);
         }
         let spaces = logs.spaces(&options, &disk);
+        let homes = logs.contents.homes();
+        let queue = |table| new_queue(&core, &spaces, &homes, options.wal_dirs.len(), table);
+        let queues = tables.into_iter().map(queue).collect();
+        let Recovered { queues, prepared, report } = recovery::replay(&core, logs.contents, queues).await?;
         let ingest = Arc::new(Self {
             core,
             spaces,
-            queues: RwLock::default(),
-            prepared: Arc::default(),
+            queues: RwLock::new(queues),
+            prepared: Arc::new(Mutex::new(prepared)),
             to_compact: Mutex::default(),
             flushed: Notify::new(),
             labels,
             options,
-            homes: logs.contents.homes(),
+            homes,
             is_stopping: AtomicBool::new(false),
         });
-        let report = recovery::replay(&ingest, logs.contents, tables).await?;
         ingest.start_timer();
         Ok((ingest, report))
     }
@@ -164,15 +116,8 @@ impl Ingest {
 
     /// Takes a newly created table. Loads may come from now on.
     pub fn attach(&self, table: Arc<Table>) {
-        let queue = self.new_queue(table);
+        let queue = new_queue(&self.core, &self.spaces, &self.homes, self.options.wal_dirs.len(), table);
         self.queues.write().insert(queue.table.id(), queue);
-    }
-
-    pub(crate) fn new_queue(&self, table: Arc<Table>) -> Arc<TableQueue> {
-        let by_id = table.id().0 as usize % self.options.wal_dirs.len();
-        let home = self.homes.get(&table.id()).copied().unwrap_or(by_id);
-        let space = Arc::clone(&self.spaces[home]);
-        Arc::new(TableQueue::new(Arc::clone(&self.core), table, space))
     }
 
     /// Forgets a dropped table: loads that wait are told, its rows in the log count for nothing.
@@ -207,7 +152,7 @@ impl Ingest {
     }
 
     /// The table's queue, once there is memory for the rows.
-    async fn admit(&self, table: &Table, rows: &LoadRows) -> Result<Arc<TableQueue>, IngestError> {
+    pub(crate) async fn admit(&self, table: &Table, rows: &LoadRows) -> Result<Arc<TableQueue>, IngestError> {
         let queue = self.live_queue(table)?;
         self.core.memory.admit(rows.memory_bytes()).await?;
         Ok(queue)
@@ -226,9 +171,9 @@ impl Ingest {
         is_async: bool,
         rows: LoadRows,
         timeout: Duration,
-    ) -> Result<Committed, IngestError> {
+    ) -> Result<Answered, IngestError> {
         let mode = if is_async { GroupCommitMode::Async } else { GroupCommitMode::Sync };
-        let started = self.core.clock.now();
+        let started = host::now();
         let row_count = rows.rows;
         let files = rows.files.clone();
         let outcome = self
@@ -237,7 +182,7 @@ impl Ingest {
         discard_after(&outcome, table, &files).await;
         match &outcome {
             Ok(_) => {
-                let took = self.core.clock.now().saturating_duration_since(started);
+                let took = host::now().saturating_duration_since(started);
                 self.core.metrics.load_acknowledged(mode, row_count, took);
             }
             Err(_) => self.core.metrics.load_failed(mode),
@@ -251,27 +196,23 @@ impl Ingest {
         is_async: bool,
         rows: LoadRows,
         timeout: Duration,
-    ) -> Result<Committed, IngestError> {
+    ) -> Result<Answered, IngestError> {
         let queue = self.admit(table, &rows).await?;
         if is_async {
             let joined = queue.join_async(rows)?;
-            if joined.must_commit {
-                queue.spawn_committer();
-            }
+            joined.turn.into_iter().for_each(CommitTurn::spawn);
             if !planted::is(Bug::AsyncAnsweredBeforeLog) {
                 received(joined.answer.await)?;
             }
-            return Ok(Committed { label: joined.label, txn: joined.txn, version: None });
+            return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
         }
         let joined = queue.join_sync(rows)?;
-        if joined.must_commit {
-            queue.commit_closed_here();
-        }
+        joined.turn.into_iter().for_each(CommitTurn::here);
         let version = match tasks::timeout(timeout, joined.answer).await {
             Some(answer) => received(answer)?,
             None => return Err(IngestError::Timeout { seconds: timeout.as_secs(), label: joined.label }),
         };
-        Ok(Committed { label: joined.label, txn: joined.txn, version: Some(version) })
+        Ok(Answered { label: joined.label, txn: joined.txn, version: Some(version) })
     }
 
     /// Begins a transaction of one load. A label that a client chose stays used after the
@@ -296,7 +237,7 @@ impl Ingest {
             label,
             label_is_kept,
             kind,
-            now_ms: self.core.clock.unix_ms(),
+            now_ms: host::unix_ms(),
         })
     }
 
@@ -310,8 +251,8 @@ impl Ingest {
         table: &Table,
         reservation: Reservation,
         rows: LoadRows,
-    ) -> Result<Committed, IngestError> {
-        let started = self.core.clock.now();
+    ) -> Result<Answered, IngestError> {
+        let started = host::now();
         let row_count = rows.rows;
         let outcome = match self.admit(table, &rows).await {
             Ok(queue) => self.commit_reserved(queue, reservation, rows).await,
@@ -322,7 +263,7 @@ impl Ingest {
         };
         match &outcome {
             Ok(_) => {
-                let took = self.core.clock.now().saturating_duration_since(started);
+                let took = host::now().saturating_duration_since(started);
                 self.core.metrics.load_acknowledged(GroupCommitMode::Off, row_count, took);
             }
             Err(_) => self.core.metrics.load_failed(GroupCommitMode::Off),
@@ -335,7 +276,7 @@ impl Ingest {
         queue: Arc<TableQueue>,
         reservation: Reservation,
         rows: LoadRows,
-    ) -> Result<Committed, IngestError> {
+    ) -> Result<Answered, IngestError> {
         let own = self.own(&reservation);
         let (txn, label) = reservation.hand_over();
         // The commit goes on if the client leaves: it must not be cut off half-way.
@@ -344,156 +285,23 @@ impl Ingest {
             let files = rows.files.clone();
             let outcome = queue.commit_own(own, rows, false).await;
             if let Err(error) = &outcome {
-                core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string());
+                core.transactions.aborted(txn, host::unix_ms(), error.to_string());
             }
             discard_after(&outcome, &queue.table, &files).await;
             outcome
         });
         let version = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
-        Ok(Committed { label, txn, version: Some(version) })
+        Ok(Answered { label, txn, version: Some(version) })
     }
 
-    fn own(&self, reservation: &Reservation) -> OwnTransaction {
+    pub(crate) fn own(&self, reservation: &Reservation) -> OwnTransaction {
         let info = self.core.transactions.by_id(reservation.txn());
         OwnTransaction {
             txn: reservation.txn(),
             label: reservation.label().clone(),
             label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
-            prepared_at_ms: info.map_or_else(|| self.core.clock.unix_ms(), |info| info.prepared_at_ms),
+            prepared_at_ms: info.map_or_else(|| host::unix_ms(), |info| info.prepared_at_ms),
         }
-    }
-
-    /// Makes a two-phase load durable and leaves it PRECOMMITTED, invisible.
-    ///
-    /// # Errors
-    /// As of [`Ingest::commit`].
-    pub async fn prepare(
-        &self,
-        table: &Table,
-        reservation: Reservation,
-        rows: LoadRows,
-    ) -> Result<Committed, IngestError> {
-        let queue = match self.admit(table, &rows).await {
-            Ok(queue) => queue,
-            Err(error) => {
-                table.discard(&rows.files).await;
-                return Err(error);
-            }
-        };
-        let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
-        let (txn, label) = reservation.hand_over();
-        // Cut off half-way it would be durable, and its label free.
-        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
-        let prepare = self.core.tasks.run(async move {
-            let files = rows.files.clone();
-            let outcome = core.prepare(&all, queue.clone(), own, rows).await;
-            discard_after(&outcome, &queue.table, &files).await;
-            outcome
-        });
-        prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)))?;
-        Ok(Committed { label, txn, version: None })
-    }
-
-    /// Commits a prepared load. Durable and visible on return. It goes on if the client leaves.
-    ///
-    /// # Errors
-    /// [`IngestError::TransactionNotFound`], [`IngestError::TransactionState`] with Doris's texts;
-    /// [`IngestError::TableDropped`]; after any other error the load is still prepared.
-    pub async fn commit_prepared(&self, db: DbId, target: &TwoPhaseTarget) -> Result<TxnId, IngestError> {
-        let (txn, prepared) = self.take_prepared(db, target, "not pre-committed.")?;
-        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
-        let commit = self.core.tasks.run(async move {
-            let Prepared { queue, own, rows } = prepared.clone();
-            let memory = rows.memory_bytes();
-            match queue.commit_own(own, rows, true).await {
-                Ok(_) => {
-                    core.memory.leave_group(memory);
-                    Ok(txn)
-                }
-                Err(error) => Err(core.put_back(&all, txn, prepared, error)),
-            }
-        });
-        commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))
-    }
-
-    /// Aborts a prepared load; its label is free afterwards. It goes on if the client leaves.
-    ///
-    /// # Errors
-    /// Like [`Ingest::commit_prepared`].
-    pub async fn abort_prepared(
-        &self,
-        db: DbId,
-        target: &TwoPhaseTarget,
-        reason: &str,
-    ) -> Result<TxnId, IngestError> {
-        let (txn, prepared) = self.take_prepared(db, target, "could not abort.")?;
-        let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
-        let reason = reason.to_owned();
-        let abort = self.core.tasks.run(async move {
-            let Prepared { queue, own, rows } = &prepared;
-            let body = AbortBody { db, label: own.label.clone(), reason: reason.clone() };
-            let entry = record::json(kind::ABORT, queue.table.id(), txn, &body);
-            if !planted::is(Bug::AbortNotLogged)
-                && let Err(error) = queue.space.wal.append(vec![entry]).await
-            {
-                return Err(core.put_back(&all, txn, prepared, wal_error(error)));
-            }
-            queue.let_go(txn);
-            core.end_prepared(txn, rows, reason);
-            queue.table.discard(&rows.files).await;
-            Ok(txn)
-        });
-        abort.await.unwrap_or_else(|panic| Err(panicked("an abort", &panic)))
-    }
-
-    /// Takes a load that waits for its commit or abort. Nobody else finds it until it is put back.
-    fn take_prepared(
-        &self,
-        db: DbId,
-        target: &TwoPhaseTarget,
-        not: &str,
-    ) -> Result<(TxnId, Prepared), IngestError> {
-        if self.is_stopping.load(Ordering::Acquire) {
-            return Err(IngestError::ShuttingDown);
-        }
-        let txn = self.find_prepared(db, target, not)?;
-        let prepared = self.prepared.lock().remove(&txn).ok_or_else(|| self.state_error(txn, not))?;
-        Ok((txn, prepared))
-    }
-
-    fn find_prepared(&self, db: DbId, target: &TwoPhaseTarget, not: &str) -> Result<TxnId, IngestError> {
-        let info = match (target.txn, &target.label) {
-            (Some(txn), _) => self.core.transactions.by_id(txn).filter(|info| info.db == db),
-            (None, Some(label)) => self.core.transactions.by_label(db, label.as_str()),
-            (None, None) => None,
-        };
-        let named = target.txn.map(|txn| txn.to_string()).or(target.label.as_ref().map(ToString::to_string));
-        let Some(info) = info else {
-            return Err(IngestError::TransactionNotFound(named.unwrap_or_default()));
-        };
-        if target.label.as_ref().is_some_and(|label| *label != info.label) {
-            return Err(IngestError::TransactionNotFound(named.unwrap_or_default()));
-        }
-        if info.status == TransactionStatus::Precommitted {
-            Ok(info.txn)
-        } else {
-            Err(self.state_error(info.txn, not))
-        }
-    }
-
-    fn state_error(&self, txn: TxnId, not: &str) -> IngestError {
-        let Some(info) = self.core.transactions.by_id(txn) else {
-            return IngestError::TransactionNotFound(txn.to_string());
-        };
-        let (status, reason) = match info.status {
-            TransactionStatus::Aborted => ("aborted", format!(". abort reason: {}", info.reason)),
-            TransactionStatus::Visible => ("visible", format!(", {not}")),
-            TransactionStatus::Prepare => ("prepare", format!(", {not}")),
-            TransactionStatus::Precommitted => {
-                ("precommitted", ", its commit or abort is under way.".to_owned())
-            }
-        };
-        IngestError::TransactionState { txn, status, reason }
     }
 
     /// Waits until everything that was acknowledged before this call is visible, closing the
@@ -521,8 +329,8 @@ impl Ingest {
         let truncate = self.core.tasks.run(async move {
             let outcome = queue.truncate(txn).await;
             match &outcome {
-                Ok(_) => core.transactions.visible(txn, core.clock.unix_ms(), 0, 0, 0),
-                Err(error) => core.transactions.aborted(txn, core.clock.unix_ms(), error.to_string()),
+                Ok(_) => core.transactions.visible(txn, host::unix_ms(), 0, 0, 0),
+                Err(error) => core.transactions.aborted(txn, host::unix_ms(), error.to_string()),
             }
             outcome
         });
@@ -532,7 +340,7 @@ impl Ingest {
     /// The most bytes that one WAL directory can still take.
     #[must_use]
     pub fn wal_available_bytes(&self) -> u64 {
-        let now = self.core.clock.now();
+        let now = host::now();
         self.spaces.iter().map(|space| space.available(now)).max().unwrap_or(0)
     }
 
@@ -600,71 +408,27 @@ impl Ingest {
     }
 }
 
-impl Core {
-    /// Makes a load durable and keeps it for its commit or abort. Its transaction is told what became of it.
-    async fn prepare(
-        &self,
-        all: &Mutex<PreparedLoads>,
-        queue: Arc<TableQueue>,
-        own: OwnTransaction,
-        rows: LoadRows,
-    ) -> Result<(), IngestError> {
-        let txn = own.txn;
-        let body = PrepareBody {
-            db: queue.table.def().db_id,
-            label: own.label.clone(),
-            rows: rows.rows,
-            bytes: rows.bytes,
-            prepared_at_ms: own.prepared_at_ms,
-            files: rows.files.clone(),
-        };
-        self.memory.enter_group(rows.memory_bytes());
-        let outcome = queue.prepare(txn, body, &rows.blocks).await;
-        // Whoever drops the table marks the queue first, and then looks for what is prepared.
-        let mut all = all.lock();
-        let outcome = outcome.and_then(|()| queue.refuse_if_dropped());
-        match &outcome {
-            Ok(()) => {
-                self.transactions.precommitted(txn, self.clock.unix_ms(), rows.rows, rows.bytes);
-                all.insert(txn, Prepared { queue, own, rows });
-            }
-            Err(error) => self.end_prepared(txn, &rows, error.to_string()),
-        }
-        outcome
-    }
-
-    /// A commit or abort came to nothing: the load waits again, unless its table is gone.
-    fn put_back(
-        &self,
-        all: &Mutex<PreparedLoads>,
-        txn: TxnId,
-        prepared: Prepared,
-        error: IngestError,
-    ) -> IngestError {
-        let mut all = all.lock();
-        if let Err(dropped) = prepared.queue.refuse_if_dropped() {
-            self.end_prepared(txn, &prepared.rows, "the table was dropped".into());
-            return dropped;
-        }
-        all.insert(txn, prepared);
-        error
-    }
-
-    /// A prepared load will never be visible.
-    fn end_prepared(&self, txn: TxnId, rows: &LoadRows, reason: String) {
-        self.memory.leave_group(rows.memory_bytes());
-        self.transactions.aborted(txn, self.clock.unix_ms(), reason);
-    }
+/// A table's queue, on the log that has rows of it, or on one of the first `in_use` logs.
+fn new_queue(
+    core: &Arc<Core>,
+    spaces: &[Arc<WalSpace>],
+    homes: &HashMap<TableId, usize>,
+    in_use: usize,
+    table: Arc<Table>,
+) -> Arc<TableQueue> {
+    let by_id = table.id().0 as usize % in_use;
+    let home = homes.get(&table.id()).copied().unwrap_or(by_id);
+    Arc::new(TableQueue::new(Arc::clone(core), table, Arc::clone(&spaces[home])))
 }
 
 /// Deletes the data files of a load of which nothing was kept.
-async fn discard_after<T>(outcome: &Result<T, IngestError>, table: &Table, files: &[DataFile]) {
+pub(crate) async fn discard_after<T>(outcome: &Result<T, IngestError>, table: &Table, files: &[DataFile]) {
     if outcome.as_ref().is_err_and(IngestError::says_nothing_was_kept) {
         table.discard(files).await;
     }
 }
 
-fn panicked(what: &str, panic: &str) -> IngestError {
+pub(crate) fn panicked(what: &str, panic: &str) -> IngestError {
     tracing::error!(panic, "{what} panicked");
     IngestError::Bug(format!("{what} panicked: {panic}"))
 }

@@ -6,14 +6,14 @@
 //! answered with success on a guess: an `async` answer follows the log's fsync of the load's rows,
 //! every other answer follows the fsync of the commit record and the publication.
 //!
-//! This room knows nothing of protocols, SQL or Parquet. It reaches the log through
+//! This crate knows nothing of protocols, SQL or Parquet. It reaches the log through
 //! `tributary-wal` and visible data through `tributary-table`.
 //!
 //! | file | what happens there |
 //! | --- | --- |
 //! | `route` | the one rule that says which loads may share a group |
-//! | `ingest` | the public face |
-//! | `queue` | one table's open group, closed groups and commits |
+//! | `ingest`, `two_phase` | the public face; what it is given is in `options` |
+//! | `queue` | one table's open group, closed groups and commits, as a state machine |
 //! | `group`, `member`, `appends` | one group, as data: its loads, and what its commit waits for |
 //! | `gather` | small loads that become columns while their group is open |
 //! | `build`, `columns` | what a commit publishes, as columns, in the order of the log |
@@ -25,7 +25,6 @@
 
 mod appends;
 mod build;
-pub mod clock;
 mod columns;
 pub mod error;
 mod gather;
@@ -37,6 +36,8 @@ pub mod maintenance;
 mod member;
 pub mod memory;
 pub mod metrics;
+pub mod options;
+mod prepared;
 mod queue;
 pub mod record;
 mod recovery;
@@ -44,13 +45,14 @@ pub mod route;
 mod tasks;
 mod timer;
 pub mod transactions;
+mod two_phase;
 pub mod wal_space;
 
-pub use clock::{Clock, SystemClock};
 pub use error::IngestError;
-pub use ingest::{Ingest, IngestOptions, LabelStore, SchemaHistory};
-pub use load::{Committed, LoadRows};
+pub use ingest::Ingest;
+pub use load::{Answered, LoadRows};
 pub use metrics::IngestMetrics;
+pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use recovery::RecoveryReport;
 pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use transactions::{Reservation, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget};

@@ -1,4 +1,4 @@
-//! A load as it enters this room, and what it is told.
+//! A load as it enters this crate, and what it is told.
 
 use std::sync::Arc;
 use tributary_decode::Block;
@@ -53,7 +53,7 @@ impl LoadRows {
 
 /// What a load is told when it is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Committed {
+pub struct Answered {
     pub label: Label,
     pub txn: TxnId,
     /// The table's version that shows the rows; `None` in async mode, where the group is open.

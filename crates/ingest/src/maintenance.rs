@@ -11,8 +11,8 @@ use crate::wal_space::WalSpace;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_table::Table;
-use tributary_types::Lsn;
 use tributary_types::planted::{self, Bug};
+use tributary_types::{Lsn, host};
 
 /// How often tables are looked at for flushes that are due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -38,7 +38,7 @@ impl Ingest {
     }
 
     async fn keep_flushing(&self) {
-        let mut purged_at = self.core.clock.now();
+        let mut purged_at = host::now();
         let mut swept_at = purged_at;
         loop {
             tokio::select! {
@@ -48,12 +48,12 @@ impl Ingest {
             }
             self.flush_due().await;
             tasks::sleep(PRESSED_PAUSE).await;
-            if self.core.clock.now().saturating_duration_since(purged_at) >= PURGE_INTERVAL {
-                purged_at = self.core.clock.now();
+            if host::now().saturating_duration_since(purged_at) >= PURGE_INTERVAL {
+                purged_at = host::now();
                 self.purge().await;
             }
-            if self.core.clock.now().saturating_duration_since(swept_at) >= SWEEP_INTERVAL {
-                swept_at = self.core.clock.now();
+            if host::now().saturating_duration_since(swept_at) >= SWEEP_INTERVAL {
+                swept_at = host::now();
                 self.sweep().await;
             }
         }
@@ -99,7 +99,7 @@ impl Ingest {
         let largest = tables.iter().max_by_key(|table| table.memtable_bytes()).map(|table| table.id());
         for table in &tables {
             let is_largest = Some(table.id()) == largest && table.memtable_bytes() > 0;
-            if table.flush_due(self.core.clock.now()) || (is_pressed && is_largest) {
+            if table.flush_due(host::now()) || (is_pressed && is_largest) {
                 self.flush(table).await;
             }
         }
@@ -108,7 +108,7 @@ impl Ingest {
     }
 
     fn wal_is_pressed(&self) -> bool {
-        let now = self.core.clock.now();
+        let now = host::now();
         self.spaces.iter().any(|space| {
             let live = space.wal.live_bytes();
             live * 100 > (live + space.available(now)) * WAL_PRESSURE_PERCENT
@@ -120,7 +120,7 @@ impl Ingest {
     }
 
     async fn flush(&self, table: &Table) {
-        let started = self.core.clock.now();
+        let started = host::now();
         let memory = Arc::clone(&self.core.memory);
         match table.flush_with(Arc::new(move |bytes| memory.encoded(bytes))).await {
             Ok(Some(report)) => {
@@ -128,9 +128,7 @@ impl Ingest {
                 metrics.flushes.inc();
                 metrics.flushed_rows.inc_by(report.rows);
                 metrics.flushed_bytes.inc_by(report.bytes);
-                metrics
-                    .flush_seconds
-                    .observe(self.core.clock.now().saturating_duration_since(started).as_secs_f64());
+                metrics.flush_seconds.observe(host::now().saturating_duration_since(started).as_secs_f64());
                 tracing::info!(table = %table.def().table_ref(), rows = report.rows, bytes = report.bytes, files = report.files, "flushed");
                 self.to_compact.lock().insert(table.id());
                 self.flushed.notify_one();
@@ -210,7 +208,7 @@ impl Ingest {
     }
 
     async fn purge(&self) {
-        let now_ms = self.core.clock.unix_ms();
+        let now_ms = host::unix_ms();
         let before_ms = now_ms - self.options.label_keep.as_millis() as i64;
         self.core.transactions.purge(before_ms);
         if let Err(error) = self.labels.purge(before_ms).await {

@@ -115,8 +115,11 @@ impl MemoryBudget {
         self.in_groups.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// # Panics
+    /// If more leaves than is there: without it, loads would wait for ever for memory that nobody has.
     pub(crate) fn leave_group(&self, bytes: u64) {
-        self.in_groups.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.in_groups.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "{bytes} bytes leave the groups' memory, which are {before}");
         self.freed.notify_waiters();
     }
 
@@ -164,6 +167,14 @@ mod tests {
         budget.enter_group(100);
         let error = budget.admit(1).await.unwrap_err();
         assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
+    }
+
+    #[test]
+    #[should_panic(expected = "2 bytes leave the groups' memory, which are 1")]
+    fn more_than_is_there_cannot_leave() {
+        let budget = MemoryBudget::new(100);
+        budget.enter_group(1);
+        budget.leave_group(2);
     }
 
     #[tokio::test]

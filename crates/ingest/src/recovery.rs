@@ -7,10 +7,12 @@
 
 use crate::columns::columns;
 use crate::error::IngestError;
+use crate::error::wal_error;
 use crate::group::Group;
-use crate::ingest::{Ingest, IngestOptions, Prepared, SchemaHistory};
 use crate::load::LoadRows;
-use crate::queue::{OwnTransaction, TableQueue, recovered_appends, recovered_member, wal_error};
+use crate::options::{IngestOptions, SchemaHistory};
+use crate::prepared::{Prepared, PreparedLoads};
+use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovered_member};
 use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind};
 use crate::transactions::{TransactionInfo, TransactionKind, TransactionStatus};
 use crate::wal_space::WalSpace;
@@ -307,37 +309,43 @@ fn parse<T: DeserializeOwned>(lsn: Lsn, entry: &Entry) -> Result<T, IngestError>
     })
 }
 
-/// Applies what the logs say.
+/// What the logs make of tables and transactions.
+pub(crate) struct Recovered {
+    pub queues: HashMap<TableId, Arc<TableQueue>>,
+    pub prepared: PreparedLoads,
+    pub report: RecoveryReport,
+}
+
+/// Applies what the logs say to tables that have just been opened.
 pub(crate) async fn replay(
-    ingest: &Arc<Ingest>,
+    core: &Core,
     mut contents: Contents,
-    tables: Vec<Arc<Table>>,
-) -> Result<RecoveryReport, IngestError> {
+    queues: Vec<Arc<TableQueue>>,
+) -> Result<Recovered, IngestError> {
     let mut report = std::mem::take(&mut contents.report);
-    for table in tables {
-        let queue = ingest.new_queue(table);
+    for queue in &queues {
         let changes = contents.changes.remove(&queue.table.id()).unwrap_or_default();
-        apply(ingest, &queue, changes, &mut report)?;
-        ingest.queues.write().insert(queue.table.id(), queue);
+        apply(queue, changes, &mut report)?;
     }
     for info in contents.finished {
-        ingest.core.transactions.restore(info, false);
+        core.transactions.restore(info, false);
     }
+    let queues = queues.into_iter().map(|queue| (queue.table.id(), queue)).collect();
+    let mut recovered = Recovered { queues, prepared: PreparedLoads::new(), report };
     for (txn, pending) in contents.unfinished {
         let had_commit = contents.given_up.had_commit(txn, &pending);
-        finish(ingest, txn, pending, had_commit, &mut report).await?;
+        recovered.finish(core, txn, pending, had_commit).await?;
     }
-    Ok(report)
+    Ok(recovered)
 }
 
 fn apply(
-    ingest: &Ingest,
     queue: &TableQueue,
     changes: BTreeMap<Version, Change>,
     report: &mut RecoveryReport,
 ) -> Result<(), IngestError> {
     let schema = Arc::clone(&queue.table.def().schema);
-    let now_micros = ingest.core.clock.unix_ms() * 1000;
+    let now_micros = host::unix_ms() * 1000;
     let mut last = queue.table.persisted_version();
     for (version, change) in changes {
         last = version;
@@ -385,50 +393,55 @@ fn unpublished(queue: &TableQueue, error: &TableError) -> IngestError {
     IngestError::Table { table: queue.table.def().table_ref(), reason: error.to_string() }
 }
 
-async fn finish(
-    ingest: &Arc<Ingest>,
-    txn: TxnId,
-    pending: Pending,
-    had_commit: bool,
-    report: &mut RecoveryReport,
-) -> Result<(), IngestError> {
-    let Some(queue) = ingest.queue(pending.table) else { return Ok(()) };
-    if let Some(body) = pending.prepare {
-        report.prepared += 1;
-        restore_prepared(ingest, &queue, txn, pending.low, body, pending.loads);
-        return Ok(());
+impl Recovered {
+    /// Ends, or keeps for its commit, a transaction that has none in the log.
+    async fn finish(
+        &mut self,
+        core: &Core,
+        txn: TxnId,
+        pending: Pending,
+        had_commit: bool,
+    ) -> Result<(), IngestError> {
+        let Some(queue) = self.queues.get(&pending.table) else { return Ok(()) };
+        let report = &mut self.report;
+        if let Some(body) = pending.prepare {
+            report.prepared += 1;
+            let prepared = restore_prepared(core, queue, txn, pending.low, body, pending.loads);
+            self.prepared.insert(txn, prepared);
+            return Ok(());
+        }
+        let (acknowledged, held): (Vec<LoadData>, Vec<LoadData>) =
+            pending.loads.into_iter().partition(|data| data.is_async && !planted::is(Bug::OpenGroupsDropped));
+        if acknowledged.is_empty() {
+            report.discarded += 1;
+            return Ok(());
+        }
+        if had_commit {
+            tracing::warn!(%txn, table = %queue.table.def().table_ref(), "a repair gave up the commit of a group whose rows are in data files; they are not committed again");
+            report.discarded += 1;
+            return Ok(());
+        }
+        report.groups_finished += 1;
+        let mut unanswered: Vec<u32> = held.into_iter().map(|data| data.load).collect();
+        unanswered.dedup();
+        let group = recovered_group(core, queue, txn, pending.low, acknowledged, unanswered);
+        report.rows_replayed += group.rows;
+        queue.commit_recovered(group).await;
+        tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
+        queue.settle(crate::group::CloseReason::Recovery).await;
+        if queue.is_stranded(txn) {
+            return Err(IngestError::Recovery(format!(
+                "acknowledged rows of transaction {txn} of table {} in the write-ahead log can't be committed; \
+                 the server's log says why",
+                queue.table.def().table_ref()
+            )));
+        }
+        Ok(())
     }
-    let (acknowledged, held): (Vec<LoadData>, Vec<LoadData>) =
-        pending.loads.into_iter().partition(|data| data.is_async && !planted::is(Bug::OpenGroupsDropped));
-    if acknowledged.is_empty() {
-        report.discarded += 1;
-        return Ok(());
-    }
-    if had_commit {
-        tracing::warn!(%txn, table = %queue.table.def().table_ref(), "a repair gave up the commit of a group whose rows are in data files; they are not committed again");
-        report.discarded += 1;
-        return Ok(());
-    }
-    report.groups_finished += 1;
-    let mut unanswered: Vec<u32> = held.into_iter().map(|data| data.load).collect();
-    unanswered.dedup();
-    let group = recovered_group(ingest, &queue, txn, pending.low, acknowledged, unanswered);
-    report.rows_replayed += group.rows;
-    queue.commit_recovered(group).await;
-    tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
-    queue.settle(crate::group::CloseReason::Recovery).await;
-    if queue.is_stranded(txn) {
-        return Err(IngestError::Recovery(format!(
-            "acknowledged rows of transaction {txn} of table {} in the write-ahead log can't be committed; \
-             the server's log says why",
-            queue.table.def().table_ref()
-        )));
-    }
-    Ok(())
 }
 
 fn recovered_group(
-    ingest: &Ingest,
+    core: &Core,
     queue: &TableQueue,
     txn: TxnId,
     low: Lsn,
@@ -437,8 +450,8 @@ fn recovered_group(
 ) -> Group {
     let def = queue.table.def();
     let label = Label::of_group(host::random(rand::random));
-    let now_ms = ingest.core.clock.unix_ms();
-    ingest.core.transactions.restore(
+    let now_ms = host::unix_ms();
+    core.transactions.restore(
         TransactionInfo {
             txn,
             db: def.db_id,
@@ -470,13 +483,13 @@ fn recovered_group(
 }
 
 fn restore_prepared(
-    ingest: &Ingest,
+    core: &Core,
     queue: &Arc<TableQueue>,
     txn: TxnId,
     low: Lsn,
     body: PrepareBody,
     loads: Vec<LoadData>,
-) {
+) -> Prepared {
     let def = queue.table.def();
     let schema = loads.first().map_or_else(|| Arc::clone(&def.schema), |data| Arc::clone(&data.schema));
     let rows = LoadRows {
@@ -486,7 +499,7 @@ fn restore_prepared(
         rows: body.rows,
         bytes: body.bytes,
     };
-    ingest.core.transactions.restore(
+    core.transactions.restore(
         TransactionInfo {
             txn,
             db: body.db,
@@ -508,8 +521,8 @@ fn restore_prepared(
     );
     queue.table.hold(&rows.files);
     queue.hold_prepared(txn, low);
-    ingest.core.memory.enter_group(rows.memory_bytes());
+    core.memory.enter_group(rows.memory_bytes());
     let own =
         OwnTransaction { txn, label: body.label, label_is_kept: true, prepared_at_ms: body.prepared_at_ms };
-    ingest.prepared.lock().insert(txn, Prepared { queue: Arc::clone(queue), own, rows });
+    Prepared { queue: Arc::clone(queue), own, rows }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
+use tributary_types::{DbId, Label, TableId, TableRef, TxnId, host};
 
 /// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
 const FINISHED_REMEMBERED_MAX: usize = 10_000;
@@ -369,14 +369,14 @@ impl Reservation {
     /// Ends the transaction with the reason that SHOW TRANSACTION will give.
     pub fn abort(mut self, reason: impl Into<String>) {
         self.open = false;
-        self.transactions.aborted(self.txn, crate::clock::Clock::unix_ms(&crate::SystemClock), reason.into());
+        self.transactions.aborted(self.txn, host::unix_ms(), reason.into());
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         if self.open {
-            let now_ms = crate::clock::Clock::unix_ms(&crate::SystemClock);
+            let now_ms = host::unix_ms();
             self.transactions.aborted(self.txn, now_ms, "the load ended before it was committed".to_owned());
         }
     }

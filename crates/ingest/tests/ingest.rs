@@ -19,7 +19,7 @@ use tributary_decode::{
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{
     Ingest, IngestError, IngestMetrics, IngestOptions, LabelStore, LoadRows, RecoveryReport, SchemaHistory,
-    SystemClock, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
+    TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{
@@ -138,7 +138,6 @@ impl Machine {
                 precommit_timeout: LONG,
             },
             Arc::new(self.gated.clone()),
-            Arc::new(SystemClock),
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),
             Arc::clone(&self.labels) as Arc<dyn LabelStore>,
             &NoHistory,
@@ -177,7 +176,7 @@ impl Running {
         }
     }
 
-    async fn group(&self, is_async: bool, values: &str) -> Result<tributary_ingest::Committed, IngestError> {
+    async fn group(&self, is_async: bool, values: &str) -> Result<tributary_ingest::Answered, IngestError> {
         self.ingest.load_into_group(&self.table, is_async, self.rows(values), LONG).await
     }
 
@@ -204,7 +203,7 @@ impl Running {
     }
 
     /// A load on a task of its own, as a client's is.
-    fn load(&self, is_async: bool, rows: LoadRows) -> Task<tributary_ingest::Committed> {
+    fn load(&self, is_async: bool, rows: LoadRows) -> Task<tributary_ingest::Answered> {
         let (ingest, table) = (Arc::clone(&self.ingest), Arc::clone(&self.table));
         tokio::spawn(async move { ingest.load_into_group(&table, is_async, rows, LONG).await })
     }

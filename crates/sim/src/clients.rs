@@ -12,7 +12,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_ingest::{Committed, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
+use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Table, TableError};
 use tributary_types::{ColumnDef, DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
 
@@ -122,13 +122,7 @@ async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
 }
 
 /// Tells the model what the client was told.
-fn answered(
-    world: &World,
-    id: LoadId,
-    kind: Kind,
-    rows: u64,
-    answer: Option<Result<Committed, IngestError>>,
-) {
+fn answered(world: &World, id: LoadId, kind: Kind, rows: u64, answer: Option<Result<Answered, IngestError>>) {
     if !world.is_alive() {
         return;
     }

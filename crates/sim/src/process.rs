@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
-use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport, SystemClock};
+use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
 use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{
     ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
@@ -86,7 +86,6 @@ impl Process {
         let (ingest, report) = Ingest::open(
             options,
             Arc::new(hardware.lying.clone()),
-            Arc::new(SystemClock),
             Arc::new(metrics),
             Arc::new(hardware.catalog.clone()) as Arc<dyn LabelStore>,
             &hardware.catalog,

@@ -1,0 +1,44 @@
+//! What the crate is given by whoever opens it: settings, and what the catalog keeps.
+
+use crate::transactions::TransactionInfo;
+use crate::wal_space::WalLimit;
+use async_trait::async_trait;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_types::{SchemaVersion, TableId, TableSchema};
+use tributary_wal::WalOptions;
+
+/// Where kept labels survive the log. Implemented by the catalog.
+#[async_trait]
+pub trait LabelStore: Send + Sync + Debug + 'static {
+    /// Stores finished transactions. Durable on return.
+    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String>;
+    /// All stored transactions whose labels are still kept.
+    async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
+    /// Forgets those that finished before `before_ms`.
+    async fn purge(&self, before_ms: i64) -> Result<(), String>;
+}
+
+/// The schemas that a table ever had, for rows that the log keeps from before a schema change.
+pub trait SchemaHistory: Send + Sync {
+    fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>>;
+}
+
+/// Settings of this crate.
+#[derive(Clone, Debug)]
+pub struct IngestOptions {
+    /// Directories of the write-ahead logs, at least one.
+    pub wal_dirs: Vec<PathBuf>,
+    /// Directories of logs that may still hold rows but take those of no other tables.
+    pub retired_wal_dirs: Vec<PathBuf>,
+    pub wal_limit: WalLimit,
+    pub wal: WalOptions,
+    /// Bytes of rows in memory (groups and memtables) at which loads wait for flushes.
+    pub memory_limit_bytes: u64,
+    /// How long a label stays used after its transaction's end.
+    pub label_keep: Duration,
+    /// A prepared two-phase load is aborted after this time.
+    pub precommit_timeout: Duration,
+}

@@ -1,0 +1,264 @@
+//! Closed groups are committed: built, submitted, published, answered.
+//!
+//! Invariant: versions are given out and commits submitted under one lock, and the log answers in the order of submission, so
+//! publications happen in the order of versions. A version whose commit found no space is never used again. Async
+//! rows are never dropped once the log has them. Not its business: when a group closes, and whose turn it is.
+
+use super::TableQueue;
+use super::entries::data_entries;
+use super::flight::InFlight;
+use super::state::{Closed, State};
+use crate::build::Parts;
+use crate::columns::Built;
+use crate::error::{IngestError, wal_error};
+use crate::group::{CloseReason, Group};
+use crate::member::Member;
+use crate::record::{self, CommitBody, kind};
+use crate::tasks;
+use parking_lot::MutexGuard;
+use std::sync::Arc;
+use tributary_table::{Publication, TableError};
+use tributary_types::planted::{self, Bug};
+use tributary_types::{Lsn, TableSchema, Version, host};
+use tributary_wal::log::Done;
+use tributary_wal::{Appended, Entry, WalError};
+
+/// Groups above this size are turned into columns on a thread of their own.
+const INLINE_BUILD_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// The loads of a larger group are freed by a task of their own.
+const DROPPED_HERE_MAX: usize = 1024;
+
+impl Group {
+    /// Whether the commit takes neither waiting nor long work.
+    pub(super) fn commits_quickly(&self) -> bool {
+        self.bytes <= INLINE_BUILD_BYTES_MAX && self.appends.is_settled()
+    }
+}
+
+impl TableQueue {
+    /// Commits a group whose appends are settled, on the caller's thread.
+    pub(super) fn commit_here(self: &Arc<Self>, mut closed: Closed) {
+        let failed = closed.group.appends.failed();
+        closed.group.exclude(&failed);
+        let built = Parts::of_group(&closed.group).and_then(|parts| self.build_now(&parts));
+        self.submit_or_fail(closed, failed, built);
+    }
+
+    pub(super) async fn commit_group(self: &Arc<Self>, mut closed: Closed) {
+        let failed = closed.group.appends.settled().await;
+        closed.group.exclude(&failed);
+        let built = match Parts::of_group(&closed.group) {
+            Ok(parts) => self.build(parts, closed.group.bytes).await,
+            Err(error) => Err(error),
+        };
+        self.submit_or_fail(closed, failed, built);
+    }
+
+    fn submit_or_fail(self: &Arc<Self>, closed: Closed, failed: Vec<u32>, built: Result<Built, IngestError>) {
+        match built {
+            Ok(built) => self.submit_group(closed, failed, built),
+            Err(error) => self.fail_group(closed.group, &error),
+        }
+    }
+
+    /// Turns blocks into columns of the table's present schema.
+    pub(super) async fn build(self: &Arc<Self>, parts: Parts, bytes: u64) -> Result<Built, IngestError> {
+        if bytes <= INLINE_BUILD_BYTES_MAX || host::is_simulated() {
+            return self.build_now(&parts);
+        }
+        let queue = Arc::clone(self);
+        tokio::task::spawn_blocking(move || queue.build_now(&parts))
+            .await
+            .unwrap_or_else(|gone| Err(IngestError::Bug(format!("building columns: {gone}"))))
+    }
+
+    fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
+        self.build_guarded(|schema, now_micros| parts.build(schema, now_micros))
+    }
+
+    pub(super) fn build_guarded<T>(
+        &self,
+        build: impl FnOnce(Arc<TableSchema>, i64) -> Result<T, IngestError>,
+    ) -> Result<T, IngestError> {
+        let schema = Arc::clone(&self.table.def().schema);
+        let now_micros = host::unix_ms() * 1000;
+        // A committer that is gone would leave its table without one.
+        tasks::guarded(|| build(schema, now_micros)).unwrap_or_else(|panic| {
+            Err(IngestError::Bug(format!(
+                "building columns of table {}: {panic}",
+                self.table.def().table_ref()
+            )))
+        })
+    }
+
+    /// Submits what was decided under `state`, so that versions are in the log in their order. What is answered
+    /// on this thread is answered when the lock is free: answers take it. A lone load, which nobody else waits
+    /// with, may be written here.
+    pub(super) fn submit(
+        &self,
+        state: MutexGuard<'_, State>,
+        entries: Vec<Entry>,
+        is_lone: bool,
+        done: Done,
+    ) {
+        let offered = self.space.wal.offer(entries, done);
+        drop(state);
+        if is_lone {
+            offered.write_here();
+        }
+    }
+
+    fn submit_group(self: &Arc<Self>, closed: Closed, excluded: Vec<u32>, built: Built) {
+        let Closed { group, reason } = closed;
+        let files: Vec<_> =
+            group.members.iter().flat_map(|member| member.rows.files.iter().cloned()).collect();
+        let table = self.table.id();
+        let mut entries: Vec<Entry> = group
+            .members
+            .iter()
+            .filter(|member| !member.is_logged)
+            .flat_map(|member| {
+                data_entries(kind::DATA_HELD, table, group.txn, member.load, &member.rows.blocks)
+            })
+            .collect();
+        let body = |version: Version| CommitBody {
+            version,
+            db: self.table.def().db_id,
+            label: group.label.clone(),
+            label_is_kept: false,
+            is_group: true,
+            loads: group.loads() as u32,
+            rows: group.rows,
+            bytes: group.bytes,
+            prepared_at_ms: group.prepared_at_ms,
+            committed_at_ms: host::unix_ms(),
+            files: files.clone(),
+            excluded: excluded.clone(),
+        };
+        let mut state = self.state.lock();
+        if let Err(dropped) = state.refuse_if_dropped(&self.table) {
+            drop(state);
+            self.fail_group(group, &dropped);
+            return;
+        }
+        if state.is_short_of_space() {
+            // Another group has found none meanwhile, and goes first.
+            state.put_back(Closed { group, reason });
+            return;
+        }
+        let flight = InFlight::begin(self, &mut state, group.txn);
+        let version = flight.version();
+        entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
+        let is_lone = group.loads() == 1 && !group.waiters.is_empty();
+        let publication =
+            Publication { version, schema: built.schema, batches: built.batches, files, lsn: group.low };
+        if planted::is(Bug::PublishedBeforeCommit) {
+            self.space.wal.submit(entries, Box::new(|_| {}));
+            drop(state);
+            flight.group_is_durable(None, group, &excluded, reason, publication);
+            return;
+        }
+        let done = move |result: Result<Appended, WalError>| match result {
+            Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
+            Err(error) => flight.group_is_refused(Closed { group, reason }, error),
+        };
+        self.submit(state, entries, is_lone, Box::new(done));
+    }
+
+    /// Makes durable rows visible.
+    pub(super) fn publish(&self, publication: Publication) {
+        if let Err(error) = self.table.publish(publication) {
+            die(&error);
+        }
+    }
+
+    /// Those who wait are told. Rows that were acknowledged stay in the log: the next start commits them.
+    pub(super) fn fail_group(&self, group: Group, error: &IngestError) {
+        let is_stranded = {
+            let mut state = self.state.lock();
+            let is_stranded = group.is_acknowledged() && state.holds.strand(group.txn);
+            if !is_stranded {
+                state.holds.let_go(group.txn);
+            }
+            is_stranded
+        };
+        let table = self.table.def().table_ref();
+        if is_stranded {
+            // Not aborted: who reads that would send the rows again.
+            tracing::error!(%table, label = %group.label, txn = %group.txn, %error, "group failed; its acknowledged rows are in the write-ahead log, the next start of the server commits them");
+        } else {
+            tracing::error!(%table, label = %group.label, %error, "group failed");
+            self.core.transactions.aborted(group.txn, host::unix_ms(), error.to_string());
+        }
+        self.core.memory.leave_group(group.memory_bytes);
+        self.core.metrics.groups_failed.inc();
+        self.published.notify_waiters();
+        for (load, waiter) in group.waiters {
+            drop(waiter.send(Err(group.appends.reason(load).unwrap_or_else(|| error.clone()))));
+        }
+    }
+}
+
+impl InFlight {
+    fn group_is_durable(
+        self,
+        first: Option<Lsn>,
+        group: Group,
+        excluded: &[u32],
+        reason: CloseReason,
+        publication: Publication,
+    ) {
+        let version = publication.version;
+        let queue = Arc::clone(self.queue());
+        let core = &queue.core;
+        queue.publish(publication);
+        core.memory.leave_group(group.memory_bytes);
+        core.memory.published(group.bytes);
+        if queue.table.flush_due(host::now()) {
+            core.memory.want_flush();
+        }
+        let loads = group.loads() as u32;
+        core.transactions.visible(group.txn, host::unix_ms(), loads, group.rows, group.bytes);
+        core.metrics.group_committed(reason, loads, group.rows);
+        self.published(first);
+        let members = answer_waiters(group, excluded, version);
+        if members.len() > DROPPED_HERE_MAX {
+            // Not on the log's thread, which others wait for.
+            core.tasks.spawn(async move { drop(members) });
+        }
+    }
+
+    /// Nothing was written. A full disk is waited out, because async rows are in the log already.
+    fn group_is_refused(self, closed: Closed, error: WalError) {
+        let queue = Arc::clone(self.queue());
+        if !matches!(error, WalError::NoSpace { .. }) {
+            drop(self);
+            queue.fail_group(closed.group, &wal_error(error));
+            return;
+        }
+        tracing::warn!(table = %queue.table.def().table_ref(), label = %closed.group.label, %error, "commit waits for space");
+        if let Err((group, dropped)) = self.found_no_space(closed) {
+            queue.fail_group(group, &dropped);
+        }
+    }
+}
+
+/// Ends the process: rows are durable and can't be shown, so no answer would be true. The next
+/// start replays them.
+pub(super) fn die(error: &TableError) -> ! {
+    assert!(!host::is_simulated(), "committed rows can't be published: {error}");
+    tracing::error!(%error, "committed rows can't be published; restart the server to replay them");
+    eprintln!("tributary: committed rows can't be published: {error}; restart the server to replay them");
+    std::process::abort()
+}
+
+/// Tells the waiting loads, those in `excluded` why the log does not have their rows. Returns what is left of the
+/// group.
+fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
+    for (load, waiter) in group.waiters {
+        let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };
+        // A client that went away needs no answer.
+        drop(waiter.send(refused.map_or(Ok(version), Err)));
+    }
+    group.members
+}

@@ -1,0 +1,99 @@
+//! A commit between its submission and the log's answer.
+//!
+//! Invariant: each commit that was given a version is counted until it was answered, however its callback ends; the place
+//! that it holds in the log passes to the memtable when it is published. Not its business: what was committed.
+
+use super::TableQueue;
+use super::holds::Why;
+use super::state::{Closed, State};
+use super::turn::CommitTurn;
+use crate::error::IngestError;
+use crate::group::Group;
+use std::sync::Arc;
+use tributary_types::{Lsn, TxnId, Version};
+
+/// A commit that the log has not answered. Dropped, it was refused, and what it holds of the log stays held.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct InFlight {
+    queue: Arc<TableQueue>,
+    txn: TxnId,
+    version: Version,
+    has_ended: bool,
+}
+
+impl InFlight {
+    /// Gives the commit its version.
+    pub fn begin(queue: &Arc<TableQueue>, state: &mut State, txn: TxnId) -> Self {
+        let version = state.begin_commit();
+        Self { queue: Arc::clone(queue), txn, version, has_ended: false }
+    }
+
+    pub fn queue(&self) -> &Arc<TableQueue> {
+        &self.queue
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The commit is durable from `first` on and visible: the memtable holds the log now.
+    pub fn published(mut self, first: Option<Lsn>) {
+        let txn = self.txn;
+        self.end(first, |state| state.holds.let_go(txn));
+    }
+
+    /// The log has refused the commit, and nobody needs what it held.
+    pub fn let_go(mut self) {
+        let txn = self.txn;
+        self.end(None, |state| state.holds.let_go(txn));
+    }
+
+    /// The log has refused the commit of a prepared load, which waits for another.
+    pub fn stays_prepared(mut self, low: Lsn) {
+        let txn = self.txn;
+        self.end(None, |state| {
+            if !state.is_dropped() {
+                state.holds.hold(txn, low, Why::Prepared);
+            }
+        });
+    }
+
+    /// The log has no space for the group, which tries again later.
+    ///
+    /// # Errors
+    /// The table was dropped.
+    pub fn found_no_space(mut self, closed: Closed) -> Result<(), (Group, IngestError)> {
+        self.has_ended = true;
+        let mut state = self.queue.state.lock();
+        state.ended(None);
+        if let Err(dropped) = state.refuse_if_dropped(&self.queue.table) {
+            return Err((closed.group, dropped));
+        }
+        let turn = state.found_no_space(&self.queue, closed);
+        drop(state);
+        turn.into_iter().for_each(CommitTurn::spawn);
+        Ok(())
+    }
+
+    fn end(&mut self, first: Option<Lsn>, change: impl FnOnce(&mut State)) {
+        self.has_ended = true;
+        let turn = {
+            let mut state = self.queue.state.lock();
+            state.ended(first);
+            change(&mut state);
+            // A group that waited for a free log may go.
+            state.close_if_free(&self.queue)
+        };
+        self.queue.published.notify_waiters();
+        turn.into_iter().for_each(CommitTurn::spawn);
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.end(None, |_| {});
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a table's unpublished transactions need of the log.
+//!
+//! Invariant: the log is not released beyond the lowest place that is held. A transaction's place is held from before
+//! its first entry until the memtable holds it, or nobody needs it. Not its business: memtables, and who releases.
+
+use std::collections::BTreeMap;
+use tributary_types::planted::{self, Bug};
+use tributary_types::{Lsn, TxnId};
+
+/// One transaction's hold on the log.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    low: Lsn,
+    why: Why,
+}
+
+/// What a hold waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// A commit that will come.
+    Running,
+    /// The commit or abort of a two-phase load, which may wait for hours.
+    Prepared,
+    /// The next start: a group with acknowledged rows could not be committed.
+    Stranded,
+}
+
+/// All holds of a table.
+#[derive(Debug, Default)]
+pub(super) struct Holds(BTreeMap<TxnId, Hold>);
+
+impl Holds {
+    /// No entry of the transaction lies below `low`.
+    pub fn hold(&mut self, txn: TxnId, low: Lsn, why: Why) {
+        self.0.insert(txn, Hold { low, why });
+    }
+
+    /// Holds the transaction's place, or one at `end` if it has none, for something else than before. Gives the place.
+    pub fn hold_on(&mut self, txn: TxnId, end: Lsn, why: Why) -> Lsn {
+        let hold = self.0.entry(txn).or_insert(Hold { low: end, why });
+        hold.why = why;
+        hold.low
+    }
+
+    /// The transaction is to be committed by the next start. False if nothing of it is held.
+    pub fn strand(&mut self, txn: TxnId) -> bool {
+        let hold = self.0.get_mut(&txn);
+        hold.map(|hold| hold.why = Why::Stranded).is_some()
+    }
+
+    pub fn let_go(&mut self, txn: TxnId) {
+        self.0.remove(&txn);
+    }
+
+    pub fn let_all_go(&mut self) {
+        self.0.clear();
+    }
+
+    pub fn is(&self, txn: TxnId, why: Why) -> bool {
+        self.0.get(&txn).is_some_and(|hold| hold.why == why)
+    }
+
+    /// The transactions whose commits will come.
+    pub fn running(&self) -> Vec<TxnId> {
+        self.0.iter().filter(|(_, hold)| hold.why == Why::Running).map(|(&txn, _)| txn).collect()
+    }
+
+    pub fn lowest(&self) -> Option<Lsn> {
+        let ignored = |hold: &&Hold| hold.why == Why::Prepared && planted::is(Bug::ReleaseIgnoresPrepared);
+        self.0.values().filter(|hold| !ignored(hold)).map(|hold| hold.low).min()
+    }
+}

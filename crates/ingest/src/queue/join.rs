@@ -1,0 +1,180 @@
+//! Loads join a table's open group, which closes at its time, by its size, or because the log is free.
+//!
+//! Invariant: loads are numbered and handed to the log under the queue's lock, so a group's numbers, the order in which
+//! its loads joined, and the order of their entries in the log are one. Not its business: what is committed, and how.
+
+use super::TableQueue;
+use super::entries::data_entries;
+use super::holds::Why;
+use super::turn::CommitTurn;
+use crate::error::{IngestError, wal_error};
+use crate::gather::Gathering;
+use crate::group::{CloseReason, Group};
+use crate::load::LoadRows;
+use crate::record::kind;
+use crate::timer::Deadline;
+use crate::transactions::{NewTransaction, TransactionKind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tributary_types::{Label, TxnId, Version, host};
+use tributary_wal::{Appended, WalError};
+
+/// A sync load of at least this size is written to the log when it arrives; smaller ones are
+/// written together with their group's commit, in one fsync.
+const HELD_LOAD_BYTES_MAX: u64 = 256 * 1024;
+
+/// A load that has joined a group.
+#[derive(Debug)]
+pub(crate) struct Joined<T> {
+    pub label: Label,
+    pub txn: TxnId,
+    pub answer: oneshot::Receiver<Result<T, IngestError>>,
+    /// The load has closed its group, and nobody else commits.
+    pub turn: Option<CommitTurn>,
+}
+
+impl TableQueue {
+    /// Joins the open group; the answer comes when the group is visible.
+    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Version>, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        let is_logged = rows.bytes >= host::limit(HELD_LOAD_BYTES_MAX, 160);
+        self.join(rows, is_logged, false, |group, load| {
+            group.waiters.push((load, sender));
+            let appends = Arc::clone(&group.appends);
+            Box::new(move |result| appends.done(load, result.map(|_| ()).map_err(wal_error)))
+        })
+        .map(|(label, txn, turn)| Joined { label, txn, answer, turn })
+    }
+
+    /// Joins the open group; the answer comes when the log has the rows.
+    pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        self.join(rows, true, true, |group, load| {
+            let appends = Arc::clone(&group.appends);
+            Box::new(move |result| {
+                let outcome = result.map(|_| ()).map_err(wal_error);
+                appends.done(load, outcome.clone());
+                // A client that went away needs no answer; its rows are in the log all the same.
+                drop(sender.send(outcome));
+            })
+        })
+        .map(|(label, txn, turn)| Joined { label, txn, answer, turn })
+    }
+
+    fn join<F>(
+        self: &Arc<Self>,
+        rows: LoadRows,
+        is_logged: bool,
+        is_async: bool,
+        answer: F,
+    ) -> Result<(Label, TxnId, Option<CommitTurn>), IngestError>
+    where
+        F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
+    {
+        let kind = if is_async { kind::DATA_ASYNC } else { kind::DATA_HELD };
+        let memory = rows.memory_bytes();
+        // Made before the lock is taken; transaction and number follow.
+        let mut entries = if is_logged {
+            data_entries(kind, self.table.id(), TxnId(0), 0, &rows.blocks)
+        } else {
+            Vec::new()
+        };
+        let mut state = self.state.lock();
+        state.refuse_if_dropped(&self.table)?;
+        self.core.memory.enter_group(memory);
+        let mut first_deadline = None;
+        if state.open.is_none() {
+            let group = self.open_group(state.last_deadline);
+            first_deadline = group.deadline;
+            state.holds.hold(group.txn, group.low, Why::Running);
+            state.open = Some(group);
+        }
+        let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };
+        let load = group.add(rows, is_logged, is_async);
+        let done = answer(group, load);
+        let offered = is_logged.then(|| {
+            group.appends.submitted();
+            for entry in &mut entries {
+                (entry.txn, entry.tag) = (group.txn, load);
+            }
+            self.space.wal.offer(entries, done)
+        });
+        let (label, txn) = (group.label.clone(), group.txn);
+        let gathering = group.gather();
+        if let Some(gathering) = &gathering {
+            self.core.memory.leave_group(gathering.spared_bytes());
+        }
+        let turn = match group.full(&self.core.memory) {
+            Some(reason) => state.close(self, reason),
+            None => state.close_if_free(self),
+        };
+        if state.open.is_none() {
+            first_deadline = None;
+        }
+        drop(state);
+        if let Some(deadline) = first_deadline {
+            self.schedule(deadline, txn);
+        }
+        if let Some(offered) = offered {
+            offered.write_here();
+        }
+        if let Some(gathering) = gathering {
+            self.gather(gathering);
+        }
+        Ok((label, txn, turn))
+    }
+
+    /// A new group. Those of a busy table follow one another at the interval: a load that comes after one was
+    /// closed waits for the rest of it, not for a whole one.
+    fn open_group(&self, last_deadline: Option<Instant>) -> Group {
+        let def = self.table.def();
+        let label = Label::of_group(host::random(rand::random));
+        let now_ms = host::unix_ms();
+        let interval = Duration::from_millis(def.properties.group_commit_interval_ms);
+        let txn = self.core.transactions.begin_group(NewTransaction {
+            db: def.db_id,
+            table: def.id,
+            table_ref: def.table_ref(),
+            label: label.clone(),
+            label_is_kept: false,
+            kind: TransactionKind::Group,
+            now_ms,
+        });
+        let deadline = (!interval.is_zero()).then(|| {
+            let now = host::now();
+            let next = last_deadline.map(|last| last + interval).filter(|next| *next > now);
+            next.unwrap_or(now + interval)
+        });
+        let close_at_bytes = def.properties.group_commit_data_bytes;
+        Group { deadline, close_at_bytes, ..Group::new(txn, label, now_ms, self.space.wal.end_lsn()) }
+    }
+
+    fn schedule(&self, at: std::time::Instant, txn: TxnId) {
+        if let Some(timer) = self.core.timer.get() {
+            timer.schedule(Deadline { at, table: self.table.id(), txn });
+        }
+    }
+
+    /// Closes the open group if it is still `txn`'s.
+    pub fn close_at_deadline(self: &Arc<Self>, txn: TxnId) {
+        let mut state = self.state.lock();
+        if state.open.as_ref().is_some_and(|group| group.txn == txn) {
+            let turn = state.close(self, CloseReason::Interval);
+            drop(state);
+            turn.into_iter().for_each(CommitTurn::spawn);
+        }
+    }
+
+    /// Closes the open group whatever it waits for.
+    pub fn close_now(self: &Arc<Self>, reason: CloseReason) {
+        let turn = self.state.lock().close(self, reason);
+        turn.into_iter().for_each(CommitTurn::spawn);
+    }
+
+    /// Turns small loads into columns while their group is open, on the thread of the load that made them enough.
+    fn gather(&self, gathering: Gathering) {
+        let runs = self.build_guarded(|schema, now_micros| gathering.build(&schema, now_micros));
+        gathering.done(runs);
+    }
+}

@@ -1,0 +1,175 @@
+//! Transactions that are no group's: loads of their own, prepared loads, truncations.
+//!
+//! Invariant: as for groups, versions are given out and commits submitted under one lock. Not its business: labels, and who
+//! remembers prepared loads.
+
+use super::TableQueue;
+use super::commit::die;
+use super::entries::data_entries;
+use super::flight::InFlight;
+use super::holds::Why;
+use crate::build::Parts;
+use crate::columns::Built;
+use crate::error::{IngestError, wal_error};
+use crate::load::LoadRows;
+use crate::record::{self, CommitBody, PrepareBody, TruncateBody, kind};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tributary_decode::Block;
+use tributary_table::Publication;
+use tributary_types::{Label, TxnId, Version, host};
+use tributary_wal::{Appended, WalError};
+
+/// What a transaction of its own is called.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTransaction {
+    pub txn: TxnId,
+    pub label: Label,
+    pub label_is_kept: bool,
+    pub prepared_at_ms: i64,
+}
+
+impl TableQueue {
+    /// Commits a transaction of its own. Durable and visible on return.
+    pub async fn commit_own(
+        self: &Arc<Self>,
+        own: OwnTransaction,
+        rows: LoadRows,
+        blocks_are_logged: bool,
+    ) -> Result<Version, IngestError> {
+        let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
+        let (sender, answer) = oneshot::channel();
+        self.submit_own(own, rows, blocks_are_logged, built, sender)?;
+        answer
+            .await
+            .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
+    }
+
+    fn submit_own(
+        self: &Arc<Self>,
+        own: OwnTransaction,
+        rows: LoadRows,
+        blocks_are_logged: bool,
+        built: Built,
+        sender: oneshot::Sender<Result<Version, IngestError>>,
+    ) -> Result<(), IngestError> {
+        let table = self.table.id();
+        let mut state = self.state.lock();
+        state.refuse_if_dropped(&self.table)?;
+        let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
+        let flight = InFlight::begin(self, &mut state, own.txn);
+        let version = flight.version();
+        let mut entries = if blocks_are_logged {
+            Vec::new()
+        } else {
+            data_entries(kind::DATA_HELD, table, own.txn, 0, &rows.blocks)
+        };
+        entries.push(record::json(kind::COMMIT, table, own.txn, &self.own_commit_body(&own, &rows, version)));
+        let memory = rows.memory_bytes();
+        self.core.memory.enter_group(memory);
+        let publication = Publication {
+            version,
+            schema: built.schema,
+            batches: built.batches,
+            files: rows.files,
+            lsn: low,
+        };
+        let done = move |result: Result<Appended, WalError>| {
+            let queue = Arc::clone(flight.queue());
+            queue.core.memory.leave_group(memory);
+            let outcome = match result {
+                Ok(place) => {
+                    queue.publish(publication);
+                    queue.core.memory.published(memory);
+                    queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows.rows, rows.bytes);
+                    flight.published(Some(place.first));
+                    Ok(version)
+                }
+                Err(error) => {
+                    if blocks_are_logged {
+                        flight.stays_prepared(low);
+                    } else {
+                        flight.let_go();
+                    }
+                    Err(wal_error(error))
+                }
+            };
+            drop(sender.send(outcome));
+        };
+        self.submit(state, entries, false, Box::new(done));
+        Ok(())
+    }
+
+    fn own_commit_body(&self, own: &OwnTransaction, rows: &LoadRows, version: Version) -> CommitBody {
+        CommitBody {
+            version,
+            db: self.table.def().db_id,
+            label: own.label.clone(),
+            label_is_kept: own.label_is_kept,
+            is_group: false,
+            loads: 1,
+            rows: rows.rows,
+            bytes: rows.bytes,
+            prepared_at_ms: own.prepared_at_ms,
+            committed_at_ms: host::unix_ms(),
+            files: rows.files.clone(),
+            excluded: Vec::new(),
+        }
+    }
+
+    /// Makes a two-phase load durable. It stays invisible until it is committed.
+    pub async fn prepare(
+        self: &Arc<Self>,
+        txn: TxnId,
+        body: PrepareBody,
+        blocks: &[Block],
+    ) -> Result<(), IngestError> {
+        let table = self.table.id();
+        let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, blocks);
+        entries.push(record::json(kind::PREPARE, table, txn, &body));
+        {
+            let mut state = self.state.lock();
+            state.refuse_if_dropped(&self.table)?;
+            state.holds.hold(txn, self.space.wal.end_lsn(), Why::Prepared);
+        }
+        let result = self.space.wal.append(entries).await;
+        if result.is_err() {
+            self.let_go(txn);
+        }
+        result.map(|_| ()).map_err(wal_error)
+    }
+
+    /// Empties the table. Durable and visible on return.
+    pub async fn truncate(self: &Arc<Self>, txn: TxnId) -> Result<Version, IngestError> {
+        let (sender, answer) = oneshot::channel();
+        {
+            let mut state = self.state.lock();
+            state.refuse_if_dropped(&self.table)?;
+            let low = self.space.wal.end_lsn();
+            state.holds.hold(txn, low, Why::Running);
+            let flight = InFlight::begin(self, &mut state, txn);
+            let version = flight.version();
+            let entry = record::json(kind::TRUNCATE, self.table.id(), txn, &TruncateBody { version });
+            let done = move |result: Result<Appended, WalError>| {
+                let outcome = match result {
+                    Ok(place) => {
+                        if let Err(error) = flight.queue().table.publish_truncate(version, low) {
+                            die(&error);
+                        }
+                        flight.published(Some(place.first));
+                        Ok(version)
+                    }
+                    Err(error) => {
+                        flight.let_go();
+                        Err(wal_error(error))
+                    }
+                };
+                drop(sender.send(outcome));
+            };
+            self.submit(state, vec![entry], false, Box::new(done));
+        }
+        answer
+            .await
+            .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
+    }
+}

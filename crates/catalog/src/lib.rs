@@ -30,5 +30,5 @@ pub use error::CatalogError;
 pub use location::CatalogLocation;
 pub use names::is_reserved_database;
 pub use store::{Garbage, NodeIdentity};
-pub use transactions::{TxnKind, TxnRecord, TxnStatus};
+pub use transactions::TxnRecord;
 pub use users::{PasswordHash, User};

@@ -1,40 +1,6 @@
 //! Finished transactions as they are kept: for labels that stay used, and for SHOW.
 
-use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
-
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($variant),*
-        }
-
-        impl $name {
-            /// The name that is stored and shown.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text),* }
-            }
-
-            /// Reads the name.
-            #[must_use]
-            pub fn parse(text: &str) -> Option<Self> {
-                match text { $($text => Some(Self::$variant),)* _ => None }
-            }
-        }
-    };
-}
-
-named! {
-    /// Where a transaction got.
-    TxnStatus { Prepare = "PREPARE", Precommitted = "PRECOMMITTED", Committed = "COMMITTED", Visible = "VISIBLE", Aborted = "ABORTED" }
-}
-
-named! {
-    /// What kind of load a transaction was.
-    TxnKind { Group = "GROUP", Insert = "INSERT", StreamLoad = "STREAM_LOAD" }
-}
+use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId};
 
 /// A transaction as it is kept. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +13,8 @@ pub struct TxnRecord {
     pub label: Label,
     /// A client chose the label: it stays used until the record is purged, unless it was aborted.
     pub label_is_kept: bool,
-    pub kind: TxnKind,
-    pub status: TxnStatus,
+    pub kind: TransactionKind,
+    pub status: TransactionStatus,
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
-use tributary_catalog::{Catalog, TxnKind, TxnRecord, TxnStatus};
-use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo, TransactionKind, TransactionStatus};
+use tributary_catalog::{Catalog, TxnRecord};
+use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
 use tributary_types::{SchemaVersion, TableId, TableSchema};
 
 /// At most so many kept labels of one server; the oldest are forgotten first.
@@ -53,17 +53,8 @@ fn record(info: &TransactionInfo) -> TxnRecord {
         table: info.table_ref.clone(),
         label: info.label.clone(),
         label_is_kept: info.label_is_kept,
-        kind: match info.kind {
-            TransactionKind::Group => TxnKind::Group,
-            TransactionKind::Insert => TxnKind::Insert,
-            TransactionKind::StreamLoad => TxnKind::StreamLoad,
-        },
-        status: match info.status {
-            TransactionStatus::Prepare => TxnStatus::Prepare,
-            TransactionStatus::Precommitted => TxnStatus::Precommitted,
-            TransactionStatus::Visible => TxnStatus::Visible,
-            TransactionStatus::Aborted => TxnStatus::Aborted,
-        },
+        kind: info.kind,
+        status: info.status,
         loads: info.loads,
         rows: info.rows,
         bytes: info.bytes,
@@ -82,17 +73,8 @@ fn info(record: TxnRecord) -> TransactionInfo {
         table_ref: record.table,
         label: record.label,
         label_is_kept: record.label_is_kept,
-        kind: match record.kind {
-            TxnKind::Group => TransactionKind::Group,
-            TxnKind::Insert => TransactionKind::Insert,
-            TxnKind::StreamLoad => TransactionKind::StreamLoad,
-        },
-        status: match record.status {
-            TxnStatus::Prepare => TransactionStatus::Prepare,
-            TxnStatus::Precommitted => TransactionStatus::Precommitted,
-            TxnStatus::Committed | TxnStatus::Visible => TransactionStatus::Visible,
-            TxnStatus::Aborted => TransactionStatus::Aborted,
-        },
+        kind: record.kind,
+        status: record.status,
         prepared_at_ms: record.prepared_at_ms,
         precommitted_at_ms: record.precommitted_at_ms,
         finished_at_ms: record.finished_at_ms,

@@ -12,7 +12,7 @@ use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::route::switch_of_rows;
 use crate::tasks::{self, Tasks};
 use crate::timer::Timer;
-use crate::transactions::{NewTransaction, Reservation, TransactionKind, Transactions};
+use crate::transactions::{NewTransaction, Reservation, Transactions};
 use crate::wal_space::WalSpace;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::{DataFile, Table};
 use tributary_types::{
-    GroupCommitMode, Label, TableDef, TableId, TxnId, Version, host,
+    GroupCommitMode, Label, TableDef, TableId, TransactionKind, TxnId, Version, host,
     planted::{self, Bug},
 };
 use tributary_wal::Disk;
@@ -300,6 +300,7 @@ impl Ingest {
             txn: reservation.txn(),
             label: reservation.label().clone(),
             label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
+            kind: reservation.kind(),
             prepared_at_ms: info.map_or_else(|| host::unix_ms(), |info| info.prepared_at_ms),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here changes anything.
 
-use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind, read};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_decode::Block;
@@ -67,9 +67,6 @@ fn kind_name(number: u8) -> &'static str {
 }
 
 fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
-    fn json<T: serde::de::DeserializeOwned>(entry: &Entry) -> Result<T, String> {
-        serde_json::from_slice(&entry.body).map_err(|error| error.to_string())
-    }
     match entry.kind {
         kind::DATA_ASYNC | kind::DATA_HELD => {
             facts.load = Some(entry.tag);
@@ -77,7 +74,7 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
             facts.rows = Some(block.row_count() as u64);
         }
         kind::COMMIT => {
-            let body: CommitBody = json(entry)?;
+            let body: CommitBody = read(entry)?;
             facts.rows = Some(body.rows);
             facts.version = Some(body.version.0);
             facts.label = Some(body.label.to_string());
@@ -85,13 +82,13 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
             facts.files = Some(body.files.len());
         }
         kind::PREPARE => {
-            let body: PrepareBody = json(entry)?;
+            let body: PrepareBody = read(entry)?;
             facts.rows = Some(body.rows);
             facts.label = Some(body.label.to_string());
             facts.files = Some(body.files.len());
         }
-        kind::ABORT => facts.label = Some(json::<AbortBody>(entry)?.label.to_string()),
-        kind::TRUNCATE => facts.version = Some(json::<TruncateBody>(entry)?.version.0),
+        kind::ABORT => facts.label = Some(read::<AbortBody>(entry)?.label.to_string()),
+        kind::TRUNCATE => facts.version = Some(read::<TruncateBody>(entry)?.version.0),
         _ => {}
     }
     Ok(())
@@ -158,10 +155,13 @@ impl Losses {
 mod tests {
     use super::*;
     use crate::record;
+    use crate::record::Format;
     use tributary_types::{DbId, Label, TxnId, Version};
 
     fn commit() -> Entry {
         let body = CommitBody {
+            format: Format::default(),
+            kind: None,
             version: Version(5),
             db: DbId(1),
             label: Label::new("mine").expect("a label"),

@@ -6,13 +6,12 @@
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
 use crate::tasks;
-use crate::transactions::TransactionStatus;
 use crate::wal_space::WalSpace;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_table::Table;
 use tributary_types::planted::{self, Bug};
-use tributary_types::{Lsn, host};
+use tributary_types::{Lsn, TransactionStatus, host};
 
 /// How often tables are looked at for flushes that are due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);

@@ -12,13 +12,16 @@
 //!
 //! The tag of a data entry is the load's number in its transaction.
 //!
-//! Bodies in JSON are few (one per transaction) and may gain fields; a reader ignores fields that
-//! it does not know and fills those that are missing.
+//! Bodies in JSON are few (one per transaction) and may gain fields. A field that is added has a default, which is what
+//! bodies from before it mean; a reader ignores fields that it does not know. A change that an older reader must not
+//! pass over raises the [`Format`]. Fields that were always there have no default: a body without them is damaged, and
+//! one that meant version 0 would be passed over as if it were in data files.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tributary_decode::Block;
 use tributary_table::DataFile;
-use tributary_types::{DbId, Label, TableId, TxnId, Version};
+use tributary_types::{DbId, Label, TableId, TransactionKind, TxnId, Version};
 use tributary_wal::Entry;
 
 /// The kinds of entries.
@@ -32,9 +35,49 @@ pub mod kind {
     pub const TRUNCATE: u8 = 6;
 }
 
+/// The format of a body. Bodies from before it was written are of format 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Format(u32);
+
+impl Format {
+    /// What this server writes, and the newest that it reads.
+    pub const NEWEST: Self = Self(1);
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self::NEWEST
+    }
+}
+
+const fn format_1() -> Format {
+    Format(1)
+}
+
+/// A body in JSON.
+pub trait Body: Serialize + DeserializeOwned {
+    /// The format that it was written in.
+    fn format(&self) -> Format;
+}
+
+macro_rules! bodies {
+    ($($body:ident),*) => {
+        $(impl Body for $body {
+            fn format(&self) -> Format {
+                self.format
+            }
+        })*
+    };
+}
+
+bodies!(CommitBody, PrepareBody, AbortBody, TruncateBody);
+
 /// A committed transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommitBody {
+    #[serde(default = "format_1")]
+    pub format: Format,
     pub version: Version,
     pub db: DbId,
     pub label: Label,
@@ -43,12 +86,15 @@ pub struct CommitBody {
     pub label_is_kept: bool,
     #[serde(default)]
     pub is_group: bool,
+    /// Since format 1 was numbered; before, [`CommitBody::kind`] says what it was most likely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TransactionKind>,
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
     pub prepared_at_ms: i64,
     pub committed_at_ms: i64,
-    /// Data files that hold rows of the transaction; they were durable before this record.
+    /// Data files that hold rows of the transaction; they were durable before this entry.
     #[serde(default)]
     pub files: Vec<DataFile>,
     /// Loads whose data entries do not count: their clients were told that they failed.
@@ -56,9 +102,20 @@ pub struct CommitBody {
     pub excluded: Vec<u32>,
 }
 
+impl CommitBody {
+    /// What kind of load it was.
+    #[must_use]
+    pub fn kind(&self) -> TransactionKind {
+        let guessed = if self.is_group { TransactionKind::Group } else { TransactionKind::StreamLoad };
+        self.kind.unwrap_or(guessed)
+    }
+}
+
 /// A two-phase load that is durable and waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrepareBody {
+    #[serde(default = "format_1")]
+    pub format: Format,
     pub db: DbId,
     pub label: Label,
     pub rows: u64,
@@ -71,6 +128,8 @@ pub struct PrepareBody {
 /// A transaction that will never be visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AbortBody {
+    #[serde(default = "format_1")]
+    pub format: Format,
     pub db: DbId,
     pub label: Label,
     pub reason: String,
@@ -79,6 +138,8 @@ pub struct AbortBody {
 /// A table that was emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TruncateBody {
+    #[serde(default = "format_1")]
+    pub format: Format,
     pub version: Version,
 }
 
@@ -94,3 +155,31 @@ pub fn json<T: Serialize>(kind: u8, table: TableId, txn: TxnId, body: &T) -> Ent
     let body = serde_json::to_vec(body).expect("bodies are plain structs of numbers and strings");
     Entry { kind, table, txn, tag: 0, body: body.into() }
 }
+
+/// Reads a body in JSON.
+///
+/// # Errors
+/// Why it can't be read: it is damaged, or of a newer format.
+pub fn read<T: Body>(entry: &Entry) -> Result<T, String> {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(default = "format_1")]
+        format: Format,
+    }
+    let body = serde_json::from_slice::<T>(&entry.body);
+    // A newer body may lack what this one must have.
+    let format = match &body {
+        Ok(body) => Some(body.format()),
+        Err(_) => serde_json::from_slice::<Head>(&entry.body).ok().map(|head| head.format),
+    };
+    if let Some(Format(newer)) = format.filter(|format| *format > Format::NEWEST) {
+        let Format(newest) = Format::NEWEST;
+        return Err(format!(
+            "it is of format {newer} and this server reads up to {newest}; it was written by a newer server: start that one"
+        ));
+    }
+    body.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -13,16 +13,15 @@ use crate::load::LoadRows;
 use crate::options::{IngestOptions, SchemaHistory};
 use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovered_member};
-use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind};
-use crate::transactions::{TransactionInfo, TransactionKind, TransactionStatus};
+use crate::record::{self, AbortBody, Body, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::transactions::{NewTransaction, TransactionInfo};
 use crate::wal_space::WalSpace;
-use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
 use tributary_types::planted::{self, Bug};
-use tributary_types::{Label, Lsn, TableId, TableRef, TableSchema, TxnId, Version, host};
+use tributary_types::{Label, Lsn, TableId, TableRef, TableSchema, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Disk, Entry, Wal};
 
 /// What recovery found and did.
@@ -125,7 +124,7 @@ struct LoadData {
 struct Pending {
     table: TableId,
     low: Lsn,
-    /// Of its entries.
+    /// LSN of its last entry.
     last: Lsn,
     log: usize,
     loads: Vec<LoadData>,
@@ -233,23 +232,18 @@ impl Reader<'_> {
         let pending = self.contents.unfinished.remove(&entry.txn);
         let table = self.tables.get(&entry.table);
         // The label of a load stays used when its table is dropped.
-        self.contents.finished.push(TransactionInfo {
-            txn: entry.txn,
+        let begun = NewTransaction {
             db: body.db,
             table: entry.table,
             table_ref: table.map_or_else(|| dropped(entry.table), |table| table.def().table_ref()),
             label: body.label.clone(),
             label_is_kept: body.label_is_kept && !planted::is(Bug::LabelsFreedByRecovery),
-            kind: if body.is_group { TransactionKind::Group } else { TransactionKind::StreamLoad },
-            status: TransactionStatus::Visible,
-            prepared_at_ms: body.prepared_at_ms,
-            precommitted_at_ms: None,
-            finished_at_ms: Some(body.committed_at_ms),
-            reason: String::new(),
-            loads: body.loads,
-            rows: body.rows,
-            bytes: body.bytes,
-        });
+            kind: body.kind(),
+            now_ms: body.prepared_at_ms,
+        };
+        let mut info = TransactionInfo::begun(entry.txn, begun);
+        info.commit(body.committed_at_ms, body.loads, body.rows, body.bytes);
+        self.contents.finished.push(info);
         let Some(table) = table else { return Ok(()) };
         if body.version <= table.persisted_version() && !planted::is(Bug::ReplayIgnoresAppTxn) {
             self.contents.report.commits_skipped += 1;
@@ -300,8 +294,8 @@ fn dropped(table: TableId) -> TableRef {
     TableRef { db: String::new(), table: format!("(dropped table {table})") }
 }
 
-fn parse<T: DeserializeOwned>(lsn: Lsn, entry: &Entry) -> Result<T, IngestError> {
-    serde_json::from_slice(&entry.body).map_err(|error| {
+fn parse<T: Body>(lsn: Lsn, entry: &Entry) -> Result<T, IngestError> {
+    record::read(entry).map_err(|error| {
         IngestError::Recovery(format!(
             "an entry of kind {} at LSN {lsn} of the write-ahead log can't be read: {error}",
             entry.kind
@@ -451,26 +445,16 @@ fn recovered_group(
     let def = queue.table.def();
     let label = Label::of_group(host::random(rand::random));
     let now_ms = host::unix_ms();
-    core.transactions.restore(
-        TransactionInfo {
-            txn,
-            db: def.db_id,
-            table: def.id,
-            table_ref: def.table_ref(),
-            label: label.clone(),
-            label_is_kept: false,
-            kind: TransactionKind::Group,
-            status: TransactionStatus::Prepare,
-            prepared_at_ms: now_ms,
-            precommitted_at_ms: None,
-            finished_at_ms: None,
-            reason: String::new(),
-            loads: 0,
-            rows: 0,
-            bytes: 0,
-        },
-        false,
-    );
+    let begun = NewTransaction {
+        db: def.db_id,
+        table: def.id,
+        table_ref: def.table_ref(),
+        label: label.clone(),
+        label_is_kept: false,
+        kind: TransactionKind::Group,
+        now_ms,
+    };
+    core.transactions.restore(TransactionInfo::begun(txn, begun), false);
     let mut group = Group { appends: recovered_appends(unanswered), ..Group::new(txn, label, now_ms, low) };
     for data in loads {
         let rows = LoadRows::of_blocks(data.schema, vec![data.block]);
@@ -499,30 +483,27 @@ fn restore_prepared(
         rows: body.rows,
         bytes: body.bytes,
     };
-    core.transactions.restore(
-        TransactionInfo {
-            txn,
-            db: body.db,
-            table: def.id,
-            table_ref: def.table_ref(),
-            label: body.label.clone(),
-            label_is_kept: true,
-            kind: TransactionKind::StreamLoad,
-            status: TransactionStatus::Precommitted,
-            prepared_at_ms: body.prepared_at_ms,
-            precommitted_at_ms: Some(body.prepared_at_ms),
-            finished_at_ms: None,
-            reason: String::new(),
-            loads: 1,
-            rows: body.rows,
-            bytes: body.bytes,
-        },
-        false,
-    );
+    let begun = NewTransaction {
+        db: body.db,
+        table: def.id,
+        table_ref: def.table_ref(),
+        label: body.label.clone(),
+        label_is_kept: true,
+        kind: TransactionKind::StreamLoad,
+        now_ms: body.prepared_at_ms,
+    };
+    let mut info = TransactionInfo::begun(txn, begun);
+    info.precommit(body.prepared_at_ms, body.rows, body.bytes);
+    core.transactions.restore(info, false);
     queue.table.hold(&rows.files);
     queue.hold_prepared(txn, low);
     core.memory.enter_group(rows.memory_bytes());
-    let own =
-        OwnTransaction { txn, label: body.label, label_is_kept: true, prepared_at_ms: body.prepared_at_ms };
+    let own = OwnTransaction {
+        txn,
+        label: body.label,
+        label_is_kept: true,
+        kind: TransactionKind::StreamLoad,
+        prepared_at_ms: body.prepared_at_ms,
+    };
     Prepared { queue: Arc::clone(queue), own, rows }
 }

@@ -10,64 +10,10 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tributary_types::{DbId, Label, TableId, TableRef, TxnId, host};
+use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host};
 
 /// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
 const FINISHED_REMEMBERED_MAX: usize = 10_000;
-
-/// What kind of load a transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionKind {
-    Group,
-    Insert,
-    StreamLoad,
-}
-
-impl TransactionKind {
-    /// The name in `LoadJobSourceType`.
-    #[must_use]
-    pub const fn source_type(self) -> &'static str {
-        match self {
-            Self::Group | Self::Insert => "INSERT_STREAMING",
-            Self::StreamLoad => "BACKEND_STREAMING",
-        }
-    }
-}
-
-/// Where a transaction is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionStatus {
-    Prepare,
-    Precommitted,
-    Visible,
-    Aborted,
-}
-
-impl TransactionStatus {
-    /// The name in SHOW TRANSACTION and in error texts.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prepare => "PREPARE",
-            Self::Precommitted => "PRECOMMITTED",
-            Self::Visible => "VISIBLE",
-            Self::Aborted => "ABORTED",
-        }
-    }
-
-    /// Reads [`TransactionStatus::name`].
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Prepare, Self::Precommitted, Self::Visible, Self::Aborted]
-            .into_iter()
-            .find(|status| status.name().eq_ignore_ascii_case(text))
-    }
-
-    #[must_use]
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Visible | Self::Aborted)
-    }
-}
 
 /// One transaction, as people see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +35,50 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
+}
+
+impl TransactionInfo {
+    /// A transaction in PREPARE.
+    pub(crate) fn begun(txn: TxnId, new: NewTransaction) -> Self {
+        Self {
+            txn,
+            db: new.db,
+            table: new.table,
+            table_ref: new.table_ref,
+            label: new.label,
+            label_is_kept: new.label_is_kept,
+            kind: new.kind,
+            status: TransactionStatus::Prepare,
+            prepared_at_ms: new.now_ms,
+            precommitted_at_ms: None,
+            finished_at_ms: None,
+            reason: String::new(),
+            loads: 0,
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A two-phase load is durable and waits.
+    pub(crate) fn precommit(&mut self, now_ms: i64, rows: u64, bytes: u64) {
+        self.status = TransactionStatus::Precommitted;
+        self.precommitted_at_ms = Some(now_ms);
+        (self.loads, self.rows, self.bytes) = (1, rows, bytes);
+    }
+
+    /// Its rows are visible.
+    pub(crate) fn commit(&mut self, now_ms: i64, loads: u32, rows: u64, bytes: u64) {
+        self.status = TransactionStatus::Visible;
+        self.finished_at_ms = Some(now_ms);
+        (self.loads, self.rows, self.bytes) = (loads, rows, bytes);
+    }
+
+    /// Nothing of it will ever be visible.
+    pub(crate) fn abort(&mut self, now_ms: i64, reason: String) {
+        self.status = TransactionStatus::Aborted;
+        self.finished_at_ms = Some(now_ms);
+        self.reason = reason;
+    }
 }
 
 /// A transaction of a two-phase load, by id, by label, or by both (which must agree).
@@ -135,8 +125,9 @@ impl Transactions {
     /// # Errors
     /// [`IngestError::LabelUsed`] if the label belongs to a transaction that is not aborted.
     pub fn begin(self: &Arc<Self>, new: NewTransaction) -> Result<Reservation, IngestError> {
-        let info = self.start(new)?;
-        Ok(Reservation { txn: info.0, label: info.1, transactions: Arc::clone(self), open: true })
+        let kind = new.kind;
+        let (txn, label) = self.start(new)?;
+        Ok(Reservation { txn, label, kind, transactions: Arc::clone(self), open: true })
     }
 
     /// Like [`Transactions::begin`], for a group, which nobody can leave half done.
@@ -166,61 +157,28 @@ impl Transactions {
         if !new.label_is_kept {
             book.remember_label((new.db, new.label.clone()), txn);
         }
-        book.by_id.insert(
-            txn,
-            TransactionInfo {
-                txn,
-                db: new.db,
-                table: new.table,
-                table_ref: new.table_ref,
-                label: new.label,
-                label_is_kept: new.label_is_kept,
-                kind: new.kind,
-                status: TransactionStatus::Prepare,
-                prepared_at_ms: new.now_ms,
-                precommitted_at_ms: None,
-                finished_at_ms: None,
-                reason: String::new(),
-                loads: 0,
-                rows: 0,
-                bytes: 0,
-            },
-        );
+        book.by_id.insert(txn, TransactionInfo::begun(txn, new));
         txn
     }
 
     pub(crate) fn precommitted(&self, txn: TxnId, now_ms: i64, rows: u64, bytes: u64) {
         if let Some(info) = self.book.lock().by_id.get_mut(&txn) {
-            info.status = TransactionStatus::Precommitted;
-            info.precommitted_at_ms = Some(now_ms);
-            (info.loads, info.rows, info.bytes) = (1, rows, bytes);
+            info.precommit(now_ms, rows, bytes);
         }
     }
 
     pub(crate) fn visible(&self, txn: TxnId, now_ms: i64, loads: u32, rows: u64, bytes: u64) {
-        self.finish(txn, TransactionStatus::Visible, now_ms, String::new(), Some((loads, rows, bytes)));
+        self.finish(txn, |info| info.commit(now_ms, loads, rows, bytes));
     }
 
     pub(crate) fn aborted(&self, txn: TxnId, now_ms: i64, reason: String) {
-        self.finish(txn, TransactionStatus::Aborted, now_ms, reason, None);
+        self.finish(txn, |info| info.abort(now_ms, reason));
     }
 
-    fn finish(
-        &self,
-        txn: TxnId,
-        status: TransactionStatus,
-        now_ms: i64,
-        reason: String,
-        sizes: Option<(u32, u64, u64)>,
-    ) {
+    fn finish(&self, txn: TxnId, end: impl FnOnce(&mut TransactionInfo)) {
         let mut book = self.book.lock();
         let Some(info) = book.by_id.get_mut(&txn) else { return };
-        info.status = status;
-        info.finished_at_ms = Some(now_ms);
-        info.reason = reason;
-        if let Some(sizes) = sizes {
-            (info.loads, info.rows, info.bytes) = sizes;
-        }
+        end(info);
         let info = info.clone();
         book.remember(info);
     }
@@ -345,6 +303,7 @@ pub struct NewTransaction {
 pub struct Reservation {
     txn: TxnId,
     label: Label,
+    kind: TransactionKind,
     transactions: Arc<Transactions>,
     open: bool,
 }
@@ -358,6 +317,11 @@ impl Reservation {
     #[must_use]
     pub const fn label(&self) -> &Label {
         &self.label
+    }
+
+    #[must_use]
+    pub const fn kind(&self) -> TransactionKind {
+        self.kind
     }
 
     /// Gives the transaction to whoever finishes it now.

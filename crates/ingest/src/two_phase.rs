@@ -8,14 +8,14 @@ use crate::ingest::{Ingest, discard_after, panicked};
 use crate::load::{Answered, LoadRows};
 use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue};
-use crate::record::{self, AbortBody, PrepareBody, kind};
-use crate::transactions::{Reservation, TransactionStatus, TwoPhaseTarget};
+use crate::record::{self, AbortBody, Format, PrepareBody, kind};
+use crate::transactions::{Reservation, TwoPhaseTarget};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_table::Table;
 use tributary_types::planted::{self, Bug};
-use tributary_types::{DbId, TxnId, host};
+use tributary_types::{DbId, TransactionStatus, TxnId, host};
 
 impl Ingest {
     /// Makes a two-phase load durable and leaves it PRECOMMITTED, invisible.
@@ -86,7 +86,8 @@ impl Ingest {
         let reason = reason.to_owned();
         let abort = self.core.tasks.run(async move {
             let Prepared { queue, own, rows } = &prepared;
-            let body = AbortBody { db, label: own.label.clone(), reason: reason.clone() };
+            let body =
+                AbortBody { format: Format::default(), db, label: own.label.clone(), reason: reason.clone() };
             let entry = record::json(kind::ABORT, queue.table.id(), txn, &body);
             if !planted::is(Bug::AbortNotLogged)
                 && let Err(error) = queue.space.wal.append(vec![entry]).await
@@ -163,6 +164,7 @@ impl Core {
     ) -> Result<(), IngestError> {
         let txn = own.txn;
         let body = PrepareBody {
+            format: Format::default(),
             db: queue.table.def().db_id,
             label: own.label.clone(),
             rows: rows.rows,

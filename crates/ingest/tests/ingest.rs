@@ -518,6 +518,19 @@ async fn a_clients_label_stays_used_over_a_crash_and_is_free_after_a_failure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_insert_with_a_label_is_an_insert_after_a_crash_too() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let label = Label::new("daily").unwrap();
+    let begun = running.ingest.begin(&running.table.def(), label, true, TransactionKind::Insert).unwrap();
+    running.ingest.commit(&running.table, begun, running.rows("VALUES (1, 'a')")).await.unwrap();
+    machine.power_off(running, 1);
+    let running = machine.start().await;
+    let info = running.ingest.transactions().by_label(DbId(1), "daily").unwrap();
+    assert_eq!((info.kind, info.status), (TransactionKind::Insert, TransactionStatus::Visible));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_prepared_load_is_invisible_survives_a_crash_and_can_be_committed_once() {
     let machine = Machine::new(properties(0));
     let running = machine.start().await;

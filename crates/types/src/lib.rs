@@ -13,6 +13,7 @@ pub mod label;
 pub mod mode;
 pub mod planted;
 pub mod table;
+pub mod transaction;
 
 pub use data_type::DataType;
 pub use error::{ErrorCode, SqlError};
@@ -23,6 +24,7 @@ pub use table::{
     ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
     KeyModel, Partitioning, TableDef, TableProperties, TableRef, TableSchema,
 };
+pub use transaction::{TransactionKind, TransactionStatus};
 
 /// The version of MySQL that clients are told; Doris's. Drivers choose their statements by it.
 pub const SERVER_VERSION: &str = "5.7.99";

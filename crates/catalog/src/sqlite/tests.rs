@@ -1,13 +1,13 @@
 use super::{SqliteStore, migrations};
 use crate::store::contract::{Place, store_contract};
 use crate::store::{Revision, Store};
-use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
+use crate::transactions::TxnRecord;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use sqlx::{query_scalar, raw_sql};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
+use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId};
 
 /// A file in a directory of its own.
 struct File(TempDir);
@@ -87,8 +87,8 @@ fn record(txn: u64, reason: String) -> TxnRecord {
         table: TableRef { db: "d".to_owned(), table: "t".to_owned() },
         label: Label::new(&format!("label-{txn}")).unwrap(),
         label_is_kept: true,
-        kind: TxnKind::StreamLoad,
-        status: TxnStatus::Visible,
+        kind: TransactionKind::StreamLoad,
+        status: TransactionStatus::Visible,
         loads: 1,
         rows: 10,
         bytes: 100,

@@ -2,10 +2,10 @@
 
 use super::change::Change;
 use super::{Sql, signed, unsigned};
-use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
+use crate::transactions::TxnRecord;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_scalar};
-use tributary_types::{DbId, Label, TableId, TableRef, TxnId};
+use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId};
 
 pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) -> Sql<()> {
     let mut transaction = Change::begin(pool).await?;
@@ -121,8 +121,8 @@ fn read(row: SqliteRow) -> Sql<TxnRecord> {
         table: TableRef { db: row.try_get("database_name")?, table: row.try_get("table_name")? },
         label: Label::from_storage(row.try_get("label")?),
         label_is_kept: row.try_get("label_is_kept")?,
-        kind: TxnKind::parse(&kind).ok_or_else(|| unknown("kind", &kind))?,
-        status: TxnStatus::parse(&status).ok_or_else(|| unknown("status", &status))?,
+        kind: TransactionKind::parse(&kind).ok_or_else(|| unknown("kind", &kind))?,
+        status: status_of(&status).ok_or_else(|| unknown("status", &status))?,
         loads: row.try_get("loads")?,
         rows: unsigned(&row, "row_count")?,
         bytes: unsigned(&row, "bytes")?,
@@ -131,6 +131,11 @@ fn read(row: SqliteRow) -> Sql<TxnRecord> {
         finished_at_ms: row.try_get("finished_at_ms")?,
         reason: row.try_get("reason")?,
     })
+}
+
+/// COMMITTED, which earlier catalogs could tell from VISIBLE, is as good.
+fn status_of(name: &str) -> Option<TransactionStatus> {
+    if name == "COMMITTED" { Some(TransactionStatus::Visible) } else { TransactionStatus::parse(name) }
 }
 
 fn unknown(what: &str, value: &str) -> sqlx::Error {

@@ -2,11 +2,12 @@
 
 use super::{Applied, Garbage, Operation, Revision, Store};
 use crate::state::State;
-use crate::transactions::{TxnKind, TxnRecord, TxnStatus};
+use crate::transactions::TxnRecord;
 use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
-    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
+    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema,
+    TransactionKind, TransactionStatus, TxnId,
 };
 
 /// A place of its own for each test, where a store is opened on the same data again and again.
@@ -202,7 +203,7 @@ pub(crate) async fn a_value_is_initialized_once_and_replaced(place: impl Place) 
     assert_eq!(place.open().await.meta_get("k").await.unwrap().as_deref(), Some("third"));
 }
 
-fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> TxnRecord {
+fn record(txn: u64, label: &str, status: TransactionStatus, finished: Option<i64>) -> TxnRecord {
     TxnRecord {
         txn_id: TxnId(txn),
         db_id: DbId(1),
@@ -210,7 +211,7 @@ fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> Tx
         table: TableRef { db: "d".to_owned(), table: "t".to_owned() },
         label: Label::new(label).unwrap(),
         label_is_kept: true,
-        kind: TxnKind::StreamLoad,
+        kind: TransactionKind::StreamLoad,
         status,
         loads: 1,
         rows: 10,
@@ -224,9 +225,9 @@ fn record(txn: u64, label: &str, status: TxnStatus, finished: Option<i64>) -> Tx
 
 pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(place: impl Place) {
     let store = place.open().await;
-    let here = record(1, "here", TxnStatus::Visible, Some(5));
-    let there = record(1, "there", TxnStatus::Visible, Some(6));
-    let aborted = record(2, "there", TxnStatus::Aborted, Some(7));
+    let here = record(1, "here", TransactionStatus::Visible, Some(5));
+    let there = record(1, "there", TransactionStatus::Visible, Some(6));
+    let aborted = record(2, "there", TransactionStatus::Aborted, Some(7));
     store.put_transactions("a", std::slice::from_ref(&here)).await.unwrap();
     store.put_transactions("b", &[there.clone(), aborted.clone()]).await.unwrap();
     assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap().as_ref(), Some(&here));
@@ -247,9 +248,10 @@ pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(
 
 pub(crate) async fn a_purge_is_one_nodes(place: impl Place) {
     let store = place.open().await;
-    let finished = |txn: u64| record(txn, &format!("l{txn}"), TxnStatus::Visible, Some(txn as i64 * 10));
+    let finished =
+        |txn: u64| record(txn, &format!("l{txn}"), TransactionStatus::Visible, Some(txn as i64 * 10));
     let mut records: Vec<TxnRecord> = (1..=6).map(finished).collect();
-    records.push(record(7, "open", TxnStatus::Precommitted, None));
+    records.push(record(7, "open", TransactionStatus::Precommitted, None));
     store.put_transactions("a", &records).await.unwrap();
     store.put_transactions("b", &records[..1]).await.unwrap();
     assert_eq!(store.purge_transactions("nobody", i64::MAX, 0).await.unwrap(), 0);

@@ -13,13 +13,13 @@ use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
 use crate::group::{CloseReason, Group};
 use crate::member::Member;
-use crate::record::{self, CommitBody, kind};
+use crate::record::{self, CommitBody, Format, kind};
 use crate::tasks;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
 use tributary_types::planted::{self, Bug};
-use tributary_types::{Lsn, TableSchema, Version, host};
+use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
 
@@ -122,11 +122,13 @@ impl TableQueue {
             })
             .collect();
         let body = |version: Version| CommitBody {
+            format: Format::default(),
             version,
             db: self.table.def().db_id,
             label: group.label.clone(),
             label_is_kept: false,
             is_group: true,
+            kind: Some(TransactionKind::Group),
             loads: group.loads() as u32,
             rows: group.rows,
             bytes: group.bytes,

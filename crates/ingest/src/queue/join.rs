@@ -13,11 +13,11 @@ use crate::group::{CloseReason, Group};
 use crate::load::LoadRows;
 use crate::record::kind;
 use crate::timer::Deadline;
-use crate::transactions::{NewTransaction, TransactionKind};
+use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tributary_types::{Label, TxnId, Version, host};
+use tributary_types::{Label, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// A sync load of at least this size is written to the log when it arrives; smaller ones are

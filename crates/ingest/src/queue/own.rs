@@ -12,12 +12,12 @@ use crate::build::Parts;
 use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
 use crate::load::LoadRows;
-use crate::record::{self, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::record::{self, CommitBody, Format, PrepareBody, TruncateBody, kind};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tributary_decode::Block;
 use tributary_table::Publication;
-use tributary_types::{Label, TxnId, Version, host};
+use tributary_types::{Label, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// What a transaction of its own is called.
@@ -26,6 +26,7 @@ pub(crate) struct OwnTransaction {
     pub txn: TxnId,
     pub label: Label,
     pub label_is_kept: bool,
+    pub kind: TransactionKind,
     pub prepared_at_ms: i64,
 }
 
@@ -102,11 +103,13 @@ impl TableQueue {
 
     fn own_commit_body(&self, own: &OwnTransaction, rows: &LoadRows, version: Version) -> CommitBody {
         CommitBody {
+            format: Format::default(),
             version,
             db: self.table.def().db_id,
             label: own.label.clone(),
             label_is_kept: own.label_is_kept,
             is_group: false,
+            kind: Some(own.kind),
             loads: 1,
             rows: rows.rows,
             bytes: rows.bytes,
@@ -149,7 +152,12 @@ impl TableQueue {
             state.holds.hold(txn, low, Why::Running);
             let flight = InFlight::begin(self, &mut state, txn);
             let version = flight.version();
-            let entry = record::json(kind::TRUNCATE, self.table.id(), txn, &TruncateBody { version });
+            let entry = record::json(
+                kind::TRUNCATE,
+                self.table.id(),
+                txn,
+                &TruncateBody { format: Format::default(), version },
+            );
             let done = move |result: Result<Appended, WalError>| {
                 let outcome = match result {
                     Ok(place) => {

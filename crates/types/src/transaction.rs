@@ -1,0 +1,87 @@
+//! What kinds of transactions there are, and where they are in their lives.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of load a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransactionKind {
+    Group,
+    Insert,
+    StreamLoad,
+}
+
+impl TransactionKind {
+    /// The name that is stored.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Group => "GROUP",
+            Self::Insert => "INSERT",
+            Self::StreamLoad => "STREAM_LOAD",
+        }
+    }
+
+    /// Reads [`TransactionKind::name`].
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Group, Self::Insert, Self::StreamLoad].into_iter().find(|kind| kind.name() == text)
+    }
+
+    /// The name in `LoadJobSourceType`.
+    #[must_use]
+    pub const fn source_type(self) -> &'static str {
+        match self {
+            Self::Group | Self::Insert => "INSERT_STREAMING",
+            Self::StreamLoad => "BACKEND_STREAMING",
+        }
+    }
+}
+
+/// Where a transaction is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    Prepare,
+    Precommitted,
+    Visible,
+    Aborted,
+}
+
+impl TransactionStatus {
+    /// The name in SHOW TRANSACTION and in error texts.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prepare => "PREPARE",
+            Self::Precommitted => "PRECOMMITTED",
+            Self::Visible => "VISIBLE",
+            Self::Aborted => "ABORTED",
+        }
+    }
+
+    /// Reads [`TransactionStatus::name`].
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Prepare, Self::Precommitted, Self::Visible, Self::Aborted]
+            .into_iter()
+            .find(|status| status.name().eq_ignore_ascii_case(text))
+    }
+
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Visible | Self::Aborted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_as_they_are_named() {
+        for kind in [TransactionKind::Group, TransactionKind::Insert, TransactionKind::StreamLoad] {
+            assert_eq!(TransactionKind::parse(kind.name()), Some(kind));
+        }
+        assert_eq!(TransactionKind::parse("insert"), None);
+    }
+}

@@ -178,7 +178,7 @@ pub fn placeholders(query: &sp::Query) -> Vec<Location> {
 pub struct Insert {
     pub table: Name,
     pub label: Option<String>,
-    /// `PARTITION (…)` was written.
+    /// Partitions were named. `PARTITION (*)` names none: it means whichever the rows are in.
     pub partitions: bool,
     pub overwrite: bool,
     pub columns: Option<Vec<String>>,

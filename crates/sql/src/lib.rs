@@ -26,7 +26,7 @@ pub mod table;
 
 pub use ast::*;
 pub use chains::STACK_BYTES;
-pub use parse::{parse, parse_expression, parse_query};
+pub use parse::{HttpStream, parse, parse_expression, parse_http_stream, parse_query};
 pub use split::split;
 pub use syntax::STATEMENT_BYTES_MAX;
 pub use table::{apply_alter, show_create_database, show_create_table};

@@ -1,6 +1,7 @@
 //! One statement's text → [`Statement`]: looks at the first words and hands over.
 
 mod ddl;
+mod http_stream;
 mod insert;
 mod query;
 mod set;
@@ -12,6 +13,8 @@ mod user;
 
 #[cfg(test)]
 mod tests;
+
+pub use http_stream::{HttpStream, parse_http_stream};
 
 use crate::ast::{Expr, SelectQuery, Statement};
 use crate::cursor::{Cursor, Parsed};

@@ -32,7 +32,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Ok(Statement::Insert(Box::new(Insert { table, label, partitions, overwrite, columns, source })))
 }
 
-/// `[TEMPORARY] PARTITION[S] (p, …)`, `PARTITION p`, `PARTITION (*)`
+/// Whether partitions are named: `[TEMPORARY] PARTITION[S] (p, …)` or `PARTITION p`, and not `PARTITION (*)`.
 fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
     let temporary = cursor.eat("TEMPORARY");
     if cursor.eat_any(&["PARTITION", "PARTITIONS"]).is_none() {
@@ -41,14 +41,14 @@ fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
     if *cursor.peek() != Token::LParen {
         return cursor.identifier_or_string("a partition name").map(|_| true);
     }
-    cursor.parenthesized(|cursor| {
+    let are_named = cursor.parenthesized(|cursor| {
         if cursor.eat_token(&Token::Mul) {
-            Ok(String::new())
+            Ok(false)
         } else {
-            cursor.identifier_or_string("a partition name")
+            cursor.identifier_or_string("a partition name").map(|_| true)
         }
     })?;
-    Ok(true)
+    Ok(are_named.contains(&true))
 }
 
 /// `WITH LABEL l`, but not a CTE that is called `label`.

@@ -144,7 +144,7 @@ fn an_insert_says_whether_it_names_partitions_or_overwrites() {
     assert!(insert_of("insert into t partition (p1, p2) values (1)").partitions);
     assert!(insert_of("insert into t temporary partition (p1) (a) values (1)").partitions);
     let overwrite = insert_of("insert overwrite table internal.d.t partition(*) select 1");
-    assert!(overwrite.overwrite && overwrite.partitions);
+    assert!(overwrite.overwrite && !overwrite.partitions, "a star names none");
     assert_eq!(overwrite.table, name(Some("d"), "t"));
 }
 

@@ -1,0 +1,133 @@
+//! The statement of an HTTP Stream: `INSERT INTO t [(columns)] SELECT … FROM http_stream(properties) [WHERE …]`.
+//!
+//! The function's properties are texts; what they mean is not known here.
+
+use crate::ast::{Expr, Insert, InsertSource, Statement};
+use crate::parse::parse;
+use sqlparser::ast::{
+    FunctionArg, FunctionArgExpr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor,
+    Value as SqlValue,
+};
+use std::collections::BTreeMap;
+use tributary_types::{ErrorCode, SqlError};
+
+/// The statement of an HTTP Stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpStream {
+    pub insert: Insert,
+    /// The properties of `http_stream(…)`, by their names in lower case.
+    pub properties: BTreeMap<String, String>,
+    /// The select list; `None`: `SELECT *`.
+    pub items: Option<Vec<Expr>>,
+    pub where_expr: Option<Expr>,
+}
+
+/// Parses the statement of an HTTP Stream.
+///
+/// # Errors
+/// As [`parse`]; [`ErrorCode::Unknown`] for any statement of another shape, [`ErrorCode::NotSupported`] for a
+/// query with more than a select list, one `http_stream(…)` and WHERE, and for what is no property.
+pub fn parse_http_stream(sql: &str) -> Result<HttpStream, SqlError> {
+    let shape = || {
+        SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "parse db and tb with wrong sql:{sql}; the statement must be INSERT INTO db.table [(columns)] SELECT … \
+                 FROM http_stream(…) [WHERE …]"
+            ),
+        )
+    };
+    let Statement::Insert(insert) = parse(sql)? else { return Err(shape()) };
+    let InsertSource::Query(query) = &insert.source else { return Err(shape()) };
+    let select = select_of(&query.ast).ok_or_else(|| {
+        refused(
+            "only SELECT … FROM http_stream(…) WHERE … is supported here, without GROUP BY, ORDER BY, LIMIT or joins",
+        )
+    })?;
+    let properties = properties(select).ok_or_else(shape)??;
+    let items = match select.projection.as_slice() {
+        [SelectItem::Wildcard(_)] => None,
+        items => Some(items.iter().map(item).collect::<Result<Vec<_>, _>>()?),
+    };
+    let where_expr = select.selection.clone();
+    Ok(HttpStream { properties, items, where_expr, insert: *insert })
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::NotSupported, text)
+}
+
+fn item(item: &SelectItem) -> Result<Expr, SqlError> {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Ok(expr.clone()),
+        other => Err(refused(format!("`{other}` is not supported in the select list of an HTTP Stream"))),
+    }
+}
+
+/// The query's SELECT if it has nothing but a list, one table and a filter.
+fn select_of(query: &Query) -> Option<&Select> {
+    let SetExpr::Select(select) = &*query.body else { return None };
+    let no_groups = match &select.group_by {
+        GroupByExpr::Expressions(exprs, modifiers) => exprs.is_empty() && modifiers.is_empty(),
+        GroupByExpr::All(_) => false,
+    };
+    let is_plain = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && select.distinct.is_none()
+        && select.having.is_none()
+        && no_groups;
+    is_plain.then_some(select)
+}
+
+/// The properties of `FROM http_stream(…)`; `None` if the FROM is anything else.
+fn properties(select: &Select) -> Option<Result<BTreeMap<String, String>, SqlError>> {
+    let [from] = select.from.as_slice() else { return None };
+    if !from.joins.is_empty() {
+        return None;
+    }
+    let args = match &from.relation {
+        TableFactor::Table { name, args: Some(args), .. } if is_http_stream(&name.to_string()) => &args.args,
+        TableFactor::Function { name, args, .. } if is_http_stream(&name.to_string()) => args,
+        _ => return None,
+    };
+    Some(args.iter().map(property).collect())
+}
+
+fn is_http_stream(name: &str) -> bool {
+    name.trim_matches('`').eq_ignore_ascii_case("http_stream")
+}
+
+/// `"key" = "value"`.
+fn property(arg: &FunctionArg) -> Result<(String, String), SqlError> {
+    let wrong = || refused(format!("`{arg}` is not a property of http_stream; write \"key\" = \"value\""));
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp { left, right, .. })) => {
+            Ok((text(left).ok_or_else(wrong)?.to_ascii_lowercase(), text(right).ok_or_else(wrong)?))
+        }
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+            Ok((name.value.to_ascii_lowercase(), text(value).ok_or_else(wrong)?))
+        }
+        FunctionArg::ExprNamed { name, arg: FunctionArgExpr::Expr(value), .. } => {
+            Ok((text(name).ok_or_else(wrong)?.to_ascii_lowercase(), text(value).ok_or_else(wrong)?))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn text(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            SqlValue::SingleQuotedString(text) | SqlValue::DoubleQuotedString(text) => Some(text.clone()),
+            SqlValue::Number(number, _) => Some(number.to_string()),
+            SqlValue::Boolean(flag) => Some(flag.to_string()),
+            _ => None,
+        },
+        Expr::Identifier(ident) => Some(ident.value.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,19 +5,19 @@ mod data;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
-use tributary_decode::{CsvDecoder, CsvOptions, CsvStrings, Target};
+use tributary_decode::{CsvDecoder, CsvFormat, CsvStrings, FieldDecoder, FieldNames, LoadRules, Target};
 use tributary_types::TableDef;
 
 const ROWS: u64 = 50_000;
 /// What the HTTP server hands over at once, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-fn options() -> CsvOptions {
-    CsvOptions { column_separator: b"|".to_vec(), ..CsvOptions::default() }
+fn format() -> CsvFormat {
+    CsvFormat { column_separator: b"|".to_vec(), ..CsvFormat::default() }
 }
 
 fn decode(csv: &[u8], target: &Target) {
-    let mut decoder = CsvDecoder::new(target.clone(), options()).expect("legal options");
+    let mut decoder = CsvDecoder::new(target.clone(), format(), LoadRules::default()).expect("legal options");
     for chunk in csv.chunks(CHUNK_BYTES) {
         decoder.push(chunk).expect("short lines");
         black_box(decoder.take_blocks());
@@ -48,7 +48,7 @@ fn csv(criterion: &mut Criterion) {
     group.bench_function("typed", |bencher| bencher.iter(|| decode(&text, &typed)));
     group.bench_function("strings", |bencher| {
         bencher.iter(|| {
-            let mut strings = CsvStrings::inferred(options()).expect("legal options");
+            let mut strings = CsvStrings::new(FieldNames::Numbered, format()).expect("a legal format");
             for chunk in text.chunks(CHUNK_BYTES) {
                 strings.push(chunk).expect("short lines");
                 black_box(strings.take_batches());

@@ -47,9 +47,11 @@ impl BlockBuilder {
         Self { schema: Arc::clone(schema), columns, rows: 0 }
     }
 
-    /// In the place of a builder that was taken away. Costs nothing and takes no rows.
-    pub(crate) fn without_columns(schema: &Arc<TableSchema>) -> Self {
-        Self { schema: Arc::clone(schema), columns: Vec::new(), rows: 0 }
+    /// Takes the builder with its buffers and its rows. What is left in its place takes no rows.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let empty = Self { schema: Arc::clone(&self.schema), columns: Vec::new(), rows: 0 };
+        std::mem::replace(self, empty)
     }
 
     /// The schema that blocks are built for.
@@ -71,12 +73,6 @@ impl BlockBuilder {
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.rows
-    }
-
-    /// Roughly the bytes that the block of the rows so far will have.
-    #[must_use]
-    pub fn approx_bytes(&self) -> usize {
-        self.columns.iter().map(|column| column.data.len() + column.ends.len() * 2).sum()
     }
 
     /// The memory that the builder holds, with rows in it or without, in bytes.
@@ -437,6 +433,9 @@ impl ColumnBuffer {
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
 }
+
+#[cfg(test)]
+mod golden;
 
 #[cfg(test)]
 mod tests {

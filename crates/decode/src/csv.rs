@@ -7,26 +7,43 @@
 //! [`CsvStrings`] through the query engine.
 
 mod enclosed;
+mod row;
 mod split;
 mod strings;
 
 pub use strings::CsvStrings;
 
 use crate::block::Block;
+use crate::body::BodyDecoder;
 use crate::builder::BlockBuilder;
 use crate::cell::Cell;
-use crate::loader::{Decoded, LoadClock, Loader, Progress};
+use crate::loader::{Decoded, LoadRules, Loader, Progress};
 use crate::reject::{Counts, Reject, shown};
-use crate::target::{Strictness, Target, Wording};
-use split::{Row, RowSink, Splitter};
+use crate::target::{Target, Wording};
+use row::{Row, RowSink};
+use split::Splitter;
+use std::borrow::Cow;
 use tributary_types::{ErrorCode, SqlError};
 
 /// The longest line, in bytes.
 pub const LINE_BYTES_MAX: usize = 128 * 1024 * 1024;
 
+/// Which header lines a CSV body begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvHeader {
+    /// `csv`
+    #[default]
+    None,
+    /// `csv_with_names`: a line with the names of the fields.
+    Names,
+    /// `csv_with_names_and_types`: a second line, of types, which is passed over.
+    NamesAndTypes,
+}
+
 /// How a CSV body is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvOptions {
+pub struct CsvFormat {
+    pub header: CsvHeader,
     /// One byte or more.
     pub column_separator: Vec<u8>,
     /// One byte or more. With `\n` a `\r` before it is dropped.
@@ -37,18 +54,16 @@ pub struct CsvOptions {
     pub escape: Option<u8>,
     /// Drop the outermost `"` of each field that is not enclosed: of an enclosed one they are gone.
     pub trim_double_quotes: bool,
-    /// Lines at the beginning that are not rows.
-    pub skip_lines: usize,
+    /// Lines at the beginning that are passed over where there is no [`CsvFormat::header`].
+    pub skip_lines: u64,
     /// An empty field is NULL, not an empty text.
     pub empty_field_as_null: bool,
-    /// `strict_mode`: see [`Strictness::strict`].
-    pub strict: bool,
-    pub clock: LoadClock,
 }
 
-impl Default for CsvOptions {
+impl Default for CsvFormat {
     fn default() -> Self {
         Self {
+            header: CsvHeader::None,
             column_separator: b"\t".to_vec(),
             line_delimiter: b"\n".to_vec(),
             enclose: None,
@@ -56,13 +71,21 @@ impl Default for CsvOptions {
             trim_double_quotes: false,
             skip_lines: 0,
             empty_field_as_null: false,
-            strict: false,
-            clock: LoadClock::default(),
         }
     }
 }
 
-impl CsvOptions {
+impl CsvFormat {
+    /// Lines at the beginning that are not rows. `skip_lines` has no effect with a header, as in Doris.
+    #[must_use]
+    pub const fn lines_to_skip(&self) -> u64 {
+        match self.header {
+            CsvHeader::None => self.skip_lines,
+            CsvHeader::Names => 1,
+            CsvHeader::NamesAndTypes => 2,
+        }
+    }
+
     fn check(&self) -> Result<(), SqlError> {
         for (name, value) in
             [("column_separator", &self.column_separator), ("line_delimiter", &self.line_delimiter)]
@@ -121,15 +144,16 @@ fn bad_encoding() -> Reject {
 }
 
 /// A row with more or fewer fields than columns.
-fn wrong_count(options: &CsvOptions, expected: usize, row: &Row<'_>) -> Reject {
-    Reject { reason: options.column_count_reason(expected, row), source_line: shown(row.line()) }
+fn wrong_count(format: &CsvFormat, expected: usize, row: &Row<'_>) -> Reject {
+    Reject { reason: format.column_count_reason(expected, row), source_line: shown(row.line()) }
 }
 
 /// Decodes a CSV body straight into blocks.
 #[derive(Debug)]
 pub struct CsvDecoder {
     target: Target,
-    options: CsvOptions,
+    format: CsvFormat,
+    rules: LoadRules,
     splitter: Splitter,
     builder: BlockBuilder,
     progress: Progress,
@@ -140,9 +164,9 @@ impl CsvDecoder {
     ///
     /// # Errors
     /// If a separator is empty.
-    pub fn new(target: Target, options: CsvOptions) -> Result<Self, SqlError> {
+    pub fn new(target: Target, format: CsvFormat, rules: LoadRules) -> Result<Self, SqlError> {
         let builder = BlockBuilder::new(target.schema());
-        Self::with_builder(target, options, builder)
+        Self::with_builder(target, format, rules, builder)
     }
 
     /// Like [`CsvDecoder::new`], with the buffers of an earlier load, of whatever table.
@@ -151,13 +175,14 @@ impl CsvDecoder {
     /// See [`CsvDecoder::new`].
     pub fn with_builder(
         target: Target,
-        options: CsvOptions,
+        format: CsvFormat,
+        rules: LoadRules,
         mut builder: BlockBuilder,
     ) -> Result<Self, SqlError> {
-        options.check()?;
+        format.check()?;
         builder.reset(target.schema());
-        let splitter = Splitter::new(&options);
-        Ok(Self { target, options, splitter, builder, progress: Progress::default() })
+        let splitter = Splitter::new(&format, format.lines_to_skip());
+        Ok(Self { target, format, rules, splitter, builder, progress: Progress::default() })
     }
 
     /// Decodes the lines that `chunk` completes.
@@ -194,8 +219,7 @@ impl CsvDecoder {
     /// Takes the buffers for a later load; rows that are in no finished block go with them. The decoder
     /// can decode no more.
     pub fn take_builder(&mut self) -> BlockBuilder {
-        let none = BlockBuilder::without_columns(self.target.schema());
-        std::mem::replace(&mut self.builder, none)
+        self.builder.take()
     }
 
     /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
@@ -211,21 +235,43 @@ impl CsvDecoder {
     }
 
     fn parts(&mut self) -> (&mut Splitter, BlockSink<'_>) {
-        let rules = Strictness {
-            strict: self.options.strict,
-            wording: Wording::File,
-            utc_offset_seconds: self.options.clock.utc_offset_seconds,
-        };
-        let now_micros = self.options.clock.now_micros;
+        let rules = self.rules.worded(Wording::File);
+        let now_micros = self.rules.clock.now_micros;
         let loader = Loader::new(&self.target, &mut self.builder, rules, now_micros, &mut self.progress);
-        (&mut self.splitter, BlockSink { loader, options: &self.options })
+        (&mut self.splitter, BlockSink { loader, format: &self.format })
+    }
+}
+
+impl BodyDecoder for CsvDecoder {
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        self.push(chunk)
+    }
+
+    fn finish(&mut self) -> Result<(), SqlError> {
+        self.finish()
+    }
+
+    fn take_blocks(&mut self) -> Vec<Block> {
+        self.take_blocks()
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts()
+    }
+
+    fn rejects(&self) -> Cow<'_, [Reject]> {
+        Cow::Borrowed(self.rejects())
+    }
+
+    fn take_builder(&mut self) -> BlockBuilder {
+        self.take_builder()
     }
 }
 
 /// Rows into a loader.
 struct BlockSink<'a> {
     loader: Loader<'a>,
-    options: &'a CsvOptions,
+    format: &'a CsvFormat,
 }
 
 impl RowSink for BlockSink<'_> {
@@ -233,16 +279,16 @@ impl RowSink for BlockSink<'_> {
     fn row(&mut self, row: Row<'_>) {
         let expected = self.loader.target.field_count();
         if row.len() != expected {
-            return self.loader.reject_row(|| wrong_count(self.options, expected, &row));
+            return self.loader.reject_row(|| wrong_count(self.format, expected, &row));
         }
         for index in 0..expected {
             let (field, is_enclosed) = row.field(index);
-            match self.options.value(field, is_enclosed) {
+            match self.format.value(field, is_enclosed) {
                 Some(text) => self.loader.put_text(index, text),
                 None => self.loader.put(index, Cell::Null),
             }
         }
-        self.loader.end_row(row.line().len(), || row.dump(self.options));
+        self.loader.end_row(row.line().len(), || row.dump(self.format));
     }
 
     fn bad_encoding(&mut self) {

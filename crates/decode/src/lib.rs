@@ -3,6 +3,7 @@
 //! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV or as
 //! Arrow batches. Each has a module that walks its input once and puts cells into a
 //! [`BlockBuilder`]; [`Target`] says which column a cell belongs to and what fills the others.
+//! The body of a file is read by the [`BodyDecoder`] of its [`LoadFormat`].
 //! The result is a list of [`Block`]s: contiguous bytes that the write-ahead log stores as they
 //! are and that become Arrow batches when their group closes.
 //!
@@ -15,12 +16,15 @@ mod adapt;
 mod any;
 mod batch_block;
 mod block;
+mod body;
 mod builder;
 mod cell;
 mod columns;
-pub mod convert;
-pub mod csv;
+mod convert;
+mod csv;
 mod error;
+mod format;
+mod literal;
 mod loader;
 mod params;
 mod reject;
@@ -33,12 +37,14 @@ pub use adapt::adapt;
 pub use any::decode_batch;
 pub use batch_block::batch_to_block;
 pub use block::Block;
+pub use body::{BodyDecoder, FieldDecoder, FieldNames};
 pub use builder::BlockBuilder;
 pub use columns::{blocks_to_batches, column_overhead_bytes};
-pub use convert::check_literal;
-pub use csv::{CsvDecoder, CsvOptions, CsvStrings};
+pub use csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 pub use error::BlockError;
-pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock};
+pub use format::{BodyFormat, Compression, FormatError, LoadFormat};
+pub use literal::check_literal;
+pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock, LoadRules};
 pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
 pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};
 pub use target::{Strictness, Target, Wording};

@@ -27,6 +27,20 @@ pub struct LoadClock {
     pub utc_offset_seconds: i32,
 }
 
+/// How a load from a file treats values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadRules {
+    /// `strict_mode`: see [`Strictness::strict`].
+    pub strict: bool,
+    pub clock: LoadClock,
+}
+
+impl LoadRules {
+    pub(crate) fn worded(&self, wording: Wording) -> Strictness {
+        Strictness { strict: self.strict, wording, utc_offset_seconds: self.clock.utc_offset_seconds }
+    }
+}
+
 /// How an INSERT treats bad rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InsertOptions {
@@ -46,11 +60,7 @@ impl Default for InsertOptions {
 
 impl InsertOptions {
     pub(crate) fn rules(&self) -> Strictness {
-        Strictness {
-            strict: self.strict,
-            wording: Wording::Insert,
-            utc_offset_seconds: self.clock.utc_offset_seconds,
-        }
+        LoadRules { strict: self.strict, clock: self.clock }.worded(Wording::Insert)
     }
 
     /// Whether a load with these counts must fail: any rejected row if strict, else too many.

@@ -9,7 +9,8 @@
 use crate::builder::ColumnBuffer;
 use crate::cell::{self, Cell, Fault, cut, push_cell};
 use crate::convert::number::LARGEINT_LIMIT;
-use crate::convert::{stored_literal, temporal};
+use crate::convert::temporal;
+use crate::literal::stored_literal;
 use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{ColumnDef, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema};

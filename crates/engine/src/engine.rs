@@ -7,7 +7,6 @@ use crate::names::Names;
 use crate::namespace::EngineNamespace;
 use crate::options::{EngineOptions, Ports};
 use crate::processes::Processes;
-use crate::time_zone;
 use crate::variables::Variables;
 use crate::wal_dirs::{self, WalDirs};
 use futures::{StreamExt, TryStreamExt};
@@ -17,11 +16,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
-use tributary_decode::LoadClock;
 use tributary_http::ErrorLog;
 use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_mysql::PasswordHash;
-use tributary_query::{QueryEngine, SessionView};
+use tributary_query::QueryEngine;
 use tributary_table::{Table, TableError, TableStore};
 use tributary_types::{ErrorCode, SqlError};
 use tributary_wal::OsDisk;
@@ -265,31 +263,9 @@ impl Engine {
         }
     }
 
-    /// A session without a connection, for expressions in HTTP headers.
-    pub(crate) fn view(&self) -> SessionView {
-        SessionView::new("root@%", unix_ms() * 1000)
-    }
-
-    /// The clock of a load in a time zone; without one in that of the server.
-    pub(crate) fn load_clock(&self, zone: Option<&str>) -> Result<LoadClock, SqlError> {
-        let zone = match zone {
-            None => self.globals.read().hot().zone,
-            Some(name) if time_zone::is_known(name) => time_zone::Zone::named(name),
-            Some(name) => {
-                return Err(SqlError::detail(
-                    ErrorCode::Unknown,
-                    format!(
-                        "Unknown or incorrect time zone: '{name}'; use an offset like +08:00 or a name like Asia/Shanghai"
-                    ),
-                ));
-            }
-        };
-        let unix_micros = unix_ms() * 1000;
-        let utc_offset_seconds = zone.offset_seconds(unix_micros);
-        Ok(LoadClock {
-            now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
-            utc_offset_seconds,
-        })
+    /// The server's time zone.
+    pub(crate) fn time_zone(&self) -> String {
+        self.globals.read().value("time_zone").to_owned()
     }
 
     pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {

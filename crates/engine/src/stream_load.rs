@@ -2,8 +2,10 @@
 //!
 //! The body is decoded as it arrives and never held whole; its rows go the way of every [`Load`].
 
+mod computed;
 mod http_stream;
 mod reader;
+mod time;
 
 use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -13,10 +15,11 @@ use reader::{Mapping, RowReader};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tributary_decode::{CsvOptions, Reject};
+use time::LoadTime;
+use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
     Backend, ErrorLogReader, HttpStreamRequest, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService,
-    StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget, WalCount,
+    StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
@@ -32,7 +35,6 @@ struct LoadRequest {
     group_commit: Option<GroupCommitMode>,
     two_phase_commit: bool,
     partial_update: bool,
-    partitions: bool,
     max_filter_ratio: f64,
     timeout: Duration,
     body: Body,
@@ -40,13 +42,8 @@ struct LoadRequest {
 
 impl Engine {
     async fn load_stream(self: &Arc<Self>, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
-        if let Some(header) = request.unique_table_header {
-            return LoadAnswer::fail(
-                LoadCode::NotImplemented,
-                format!(
-                    "header {header} needs a UNIQUE KEY table; tables have DUPLICATE KEY only so far, leave it out"
-                ),
-            );
+        if let Some(refusal) = refused_header(&request.table_headers) {
+            return refusal;
         }
         let table = match self.table(None, Some(&request.db), &request.table) {
             Ok(table) => table,
@@ -58,30 +55,20 @@ impl Engine {
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
             partial_update: request.partial_columns,
-            partitions: request.partitions,
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
         };
         let plan = |engine: &Arc<Self>, table: &Arc<Table>| {
-            let options = CsvOptions {
-                column_separator: request.csv.column_separator.clone(),
-                line_delimiter: request.csv.line_delimiter.clone(),
-                enclose: request.csv.enclose,
-                escape: request.csv.escape,
-                trim_double_quotes: request.csv.trim_double_quotes,
-                skip_lines: usize::try_from(request.csv.lines_to_skip()).unwrap_or(usize::MAX),
-                empty_field_as_null: request.csv.empty_field_as_null,
-                strict: request.strict_mode,
-                clock: engine.load_clock(request.timezone.as_deref())?,
-            };
+            let time = LoadTime::of(engine, request.timezone.as_deref())?;
             let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: request.where_expr.as_deref(),
                 source_where: None,
+                unnamed_fields: FieldNames::Numbered,
             };
-            RowReader::new(engine, &table.def(), &mapping, options)
+            RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
     }
@@ -161,7 +148,6 @@ impl LoadRequest {
             two_phase_commit: self.two_phase_commit,
             has_label: self.label.is_some(),
             partial_update: self.partial_update,
-            partitions: self.partitions,
             ..LoadTraits::plain(self.source, self.group_commit, self.body)
         }
     }
@@ -259,6 +245,17 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
         answer.fallback_reason = Some(switch.reason().to_owned());
     }
     answer
+}
+
+/// The refusal of a load that asks for what no table here can do: it would load other rows than it says.
+fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
+    let (header, needs) = match (headers.unique, headers.partitioned) {
+        (Some(header), _) => (header, "a UNIQUE KEY table; tables have DUPLICATE KEY only so far"),
+        (None, Some(header)) => (header, "a partitioned table; tables have no partitions so far"),
+        (None, None) => return None,
+    };
+    let text = format!("header {header} needs {needs}, leave it out");
+    Some(LoadAnswer::fail(LoadCode::NotImplemented, text))
 }
 
 fn body_size(content_length: Option<u64>, chunked: bool) -> Body {

@@ -16,7 +16,9 @@ mod simple;
 
 use crate::rows;
 use crate::tables;
-use tributary_decode::{CsvDecoder, CsvOptions, CsvStrings, Decoded, Target};
+use tributary_decode::{
+    CsvDecoder, CsvFormat, CsvHeader, CsvStrings, Decoded, FieldDecoder, FieldNames, LoadRules, Target,
+};
 use tributary_types::TableDef;
 
 const SEPARATORS: [&[u8]; 12] =
@@ -27,7 +29,7 @@ const DELIMITERS: [&[u8]; 10] =
 /// Three bytes choose options and chunks, the others are the body.
 pub fn csv(data: &[u8]) {
     let Some((&[choice, marks, cuts], body)) = data.split_first_chunk::<3>() else { return };
-    let options = options(choice, marks);
+    let options = Options::of(choice, marks);
     for table in [tables::of_strings(1 + usize::from(choice % 3)), tables::pick(choice)] {
         let whole = load(&table, &options, body, usize::MAX);
         rows::check_decoded(&table, &whole);
@@ -51,24 +53,43 @@ pub fn csv(data: &[u8]) {
     }
 }
 
-fn options(choice: u8, marks: u8) -> CsvOptions {
+struct Options {
+    format: CsvFormat,
+    rules: LoadRules,
+}
+
+impl Options {
+    fn of(choice: u8, marks: u8) -> Self {
+        let rules = LoadRules { strict: choice & 8 != 0, ..LoadRules::default() };
+        Self { format: format(choice, marks), rules }
+    }
+
+    /// Commas and quotes.
+    fn plain() -> Self {
+        let format =
+            CsvFormat { column_separator: b",".to_vec(), enclose: Some(b'"'), ..CsvFormat::default() };
+        Self { format, rules: LoadRules::default() }
+    }
+}
+
+fn format(choice: u8, marks: u8) -> CsvFormat {
     let enclose = [None, Some(b'"'), Some(b'\''), Some(b'"')][usize::from(marks >> 6)];
-    CsvOptions {
+    CsvFormat {
+        header: CsvHeader::None,
         column_separator: SEPARATORS[usize::from(marks & 0x3f) % SEPARATORS.len()].to_vec(),
         line_delimiter: DELIMITERS[usize::from(choice >> 4) % DELIMITERS.len()].to_vec(),
         enclose,
         escape: (marks & 0x20 != 0).then_some(b'\\'),
         trim_double_quotes: choice & 1 != 0,
-        skip_lines: usize::from(choice & 2 != 0),
+        skip_lines: u64::from(choice & 2 != 0),
         empty_field_as_null: choice & 4 != 0,
-        strict: choice & 8 != 0,
-        ..CsvOptions::default()
     }
 }
 
-fn load(table: &std::sync::Arc<TableDef>, options: &CsvOptions, body: &[u8], step: usize) -> Decoded {
+fn load(table: &std::sync::Arc<TableDef>, options: &Options, body: &[u8], step: usize) -> Decoded {
     let target = Target::new(table, None).expect("all columns");
-    let mut decoder = CsvDecoder::new(target, options.clone()).expect("separators are not empty");
+    let mut decoder =
+        CsvDecoder::new(target, options.format.clone(), options.rules).expect("separators are not empty");
     for chunk in body.chunks(step) {
         decoder.push(chunk).expect("lines are short");
     }
@@ -77,12 +98,13 @@ fn load(table: &std::sync::Arc<TableDef>, options: &CsvOptions, body: &[u8], ste
 }
 
 /// Columns of text for the query engine hold what columns of STRING hold.
-fn compare_texts(options: &CsvOptions, body: &[u8], columns: usize, step: usize) {
+fn compare_texts(options: &Options, body: &[u8], columns: usize, step: usize) {
     let table = tables::of_strings(columns);
     let blocks = load(&table, options, body, usize::MAX);
     let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
-    let mut strings = CsvStrings::with_names(&names, options.clone()).expect("separators are not empty");
-    let mut inferred = CsvStrings::inferred(options.clone()).expect("separators are not empty");
+    let mut strings =
+        CsvStrings::new(FieldNames::Given(&names), options.format.clone()).expect("a legal format");
+    let mut inferred = CsvStrings::new(FieldNames::Numbered, options.format.clone()).expect("a legal format");
     for chunk in body.chunks(step) {
         strings.push(chunk).expect("lines are short");
         inferred.push(chunk).expect("lines are short");
@@ -117,9 +139,7 @@ fn compare_crate(body: &str, columns: usize, line_end: &[u8]) {
 /// Our rows of a body are another reader's records of the table's width, the others are rejected.
 fn compare(body: &str, columns: usize, records: impl Iterator<Item = Vec<String>>, whose: &str) {
     let table = tables::of_strings(columns);
-    let options =
-        CsvOptions { column_separator: b",".to_vec(), enclose: Some(b'"'), ..CsvOptions::default() };
-    let ours = load(&table, &options, body.as_bytes(), usize::MAX);
+    let ours = load(&table, &Options::plain(), body.as_bytes(), usize::MAX);
     let mut expected = Vec::new();
     let mut others = 0;
     for record in records {

@@ -3,10 +3,9 @@
 //! Nothing may panic; what is accepted must be what [`StreamLoadRequest`] promises; what is refused must say
 //! why. The list of `columns` must read the same when it is written again.
 
+use tributary_decode::{BodyFormat, LoadFormat};
 use tributary_http::fuzzing::{self, header};
-use tributary_http::{
-    ColumnMapping, CsvLayout, StreamLoadRequest, TIMEOUT_SECONDS_MAX, TwoPhaseTarget, separator,
-};
+use tributary_http::{ColumnMapping, StreamLoadRequest, TIMEOUT_SECONDS_MAX, TwoPhaseTarget};
 use tributary_types::Label;
 
 /// The limit of a body, in bytes.
@@ -52,8 +51,10 @@ fn check_route(line: &[u8]) {
         let _ = fuzzing::has_route(&method, path);
     }
     // The same rules are for separators in the properties of `http_stream(…)`.
-    if let Ok(bytes) = separator(text) {
-        assert!(!bytes.is_empty());
+    if let Ok(LoadFormat { body: BodyFormat::Csv(format), .. }) =
+        LoadFormat::from_properties([("column_separator", text)])
+    {
+        assert!(!format.column_separator.is_empty());
     }
 }
 
@@ -65,8 +66,8 @@ fn check_times(timeout_seconds: u64, label: Option<&Label>) {
 }
 
 fn check(request: &StreamLoadRequest, map: &header::HeaderMap) {
-    let CsvLayout { column_separator, line_delimiter, .. } = &request.csv;
-    assert!(!column_separator.is_empty() && !line_delimiter.is_empty());
+    let BodyFormat::Csv(format) = &request.format;
+    assert!(!format.column_separator.is_empty() && !format.line_delimiter.is_empty());
     assert!((0.0..=1.0).contains(&request.max_filter_ratio));
     check_times(request.timeout.as_secs(), request.label.as_ref());
     assert_eq!(request.chunked, request.content_length.is_none());

@@ -6,9 +6,8 @@
 //!
 //! A body that is dropped before its end goes back to the server, which discards the rest.
 
-use crate::answer::LoadCode;
+use crate::code::LoadCode;
 use crate::gzip::{Gunzip, Step};
-use crate::request::Compression;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
+use tributary_decode::Compression;
 
 /// Why a body did not arrive whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

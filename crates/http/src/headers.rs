@@ -5,15 +5,16 @@
 //! An empty header is an absent one. Booleans are `true` in any case, anything else is false,
 //! unless said otherwise.
 
-use crate::answer::LoadCode;
+use crate::code::LoadCode;
+use crate::columns;
 use crate::request::{
-    Compression, CsvHeader, CsvLayout, HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
-    TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
+    HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TableHeaders,
+    TwoPhaseOp, TwoPhaseTarget,
 };
-use crate::{columns, separator};
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
+use tributary_decode::{Compression, FormatError, LoadFormat};
 use tributary_types::{GroupCommitMode, Label, SqlError, TxnId};
 
 /// A header that cannot be obeyed, as `[CODE]text`.
@@ -38,6 +39,17 @@ impl From<SqlError> for HeaderError {
     fn from(error: SqlError) -> Self {
         let text = format!("TStatus: errCode = 2, detailMessage = {}", error.detail_text());
         Self::new(LoadCode::Analysis, text)
+    }
+}
+
+impl From<FormatError> for HeaderError {
+    fn from(error: FormatError) -> Self {
+        let code = match error {
+            FormatError::Unknown(_) => LoadCode::DataFileType,
+            FormatError::NotSupported(_) => LoadCode::NotImplemented,
+            FormatError::Invalid(_) => LoadCode::InvalidArgument,
+        };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -79,7 +91,8 @@ impl<'a> Headers<'a> {
 pub(crate) struct Early {
     pub(crate) label: Option<Label>,
     group_commit: Option<GroupCommitMode>,
-    csv_header: CsvHeader,
+    /// A refusal that Doris words after the label is kept until then.
+    format: Result<LoadFormat, HeaderError>,
     compression: Compression,
     content_length: Option<u64>,
     timeout: Duration,
@@ -91,27 +104,32 @@ impl Early {
     /// The first header in Doris's order (mode, format, size, timeout, label) that is illegal.
     pub(crate) fn of_stream_load(headers: Headers<'_>, max_bytes: u64) -> Result<Self, HeaderError> {
         let group_commit = group_commit(headers)?;
-        let csv_header = csv_header(headers)?;
-        Self::parse(headers, group_commit, csv_header, max_bytes)
+        let format = match load_format(headers, &LoadFormat::PROPERTIES)? {
+            Err(error @ (FormatError::Unknown(_) | FormatError::NotSupported(_))) => return Err(error.into()),
+            format => format.map_err(HeaderError::from),
+        };
+        Self::parse(headers, group_commit, format, max_bytes)
     }
 
     /// # Errors
-    /// As [`Early::of_stream_load`]. The format is the statement's to say.
+    /// As [`Early::of_stream_load`]. The format is the statement's to say, but for `compress_type`.
     pub(crate) fn of_http_stream(headers: Headers<'_>, max_bytes: u64) -> Result<Self, HeaderError> {
         let group_commit = group_commit(headers)?;
-        Self::parse(headers, group_commit, CsvHeader::None, max_bytes)
+        let format = load_format(headers, &["compress_type"])??;
+        Self::parse(headers, group_commit, Ok(format), max_bytes)
     }
 
     fn parse(
         headers: Headers<'_>,
         group_commit: Option<GroupCommitMode>,
-        csv_header: CsvHeader,
+        format: Result<LoadFormat, HeaderError>,
         max_bytes: u64,
     ) -> Result<Self, HeaderError> {
+        let compress_type = format.as_ref().map_or(Compression::None, |format| format.compression);
         Ok(Self {
             group_commit,
-            csv_header,
-            compression: compression(headers)?,
+            format,
+            compression: compression(headers, compress_type)?,
             content_length: content_length(headers, max_bytes)?,
             timeout: timeout(headers)?,
             comment: headers.owned("comment")?.unwrap_or_default(),
@@ -130,19 +148,19 @@ pub(crate) fn stream_load(
     (db, table): (String, String),
     user: String,
 ) -> Result<StreamLoadRequest, HeaderError> {
-    let csv = csv_layout(headers, early.csv_header)?;
+    let format = early.format?.body;
     let columns = headers.text("columns")?.map(columns::parse).transpose()?;
-    let partitions = partitions(headers)?;
+    let partitioned = partitions_header(headers)?;
     let strict_mode = strict_mode(headers)?;
-    check_memory_limit(headers)?;
+    check_numbers(headers)?;
     let merge_type = merge_type(headers)?;
-    let unique_table_header = unique_table_header(headers, merge_type)?;
+    let table_headers = TableHeaders { unique: unique_table_header(headers, merge_type)?, partitioned };
     Ok(StreamLoadRequest {
         db,
         table,
         user,
         label: early.label,
-        csv,
+        format,
         compression: early.compression,
         columns,
         where_expr: headers.owned("where")?,
@@ -153,9 +171,8 @@ pub(crate) fn stream_load(
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
         partial_columns: headers.flag("partial_columns")?,
-        partitions,
         merge_type,
-        unique_table_header,
+        table_headers,
         comment: early.comment,
         content_length: early.content_length,
         chunked: early.content_length.is_none(),
@@ -177,11 +194,15 @@ pub(crate) fn http_stream(
              http_stream(\"format\" = \"csv\")",
         )
     })?;
+    check_left_to_statement(headers, &sql)?;
+    check_numbers(headers)?;
+    let partitioned = partitions_header(headers)?;
+    let merge_type = merge_type(headers)?;
     Ok(HttpStreamRequest {
         sql,
         user,
         label: early.label,
-        partitions: partitions(headers)?,
+        table_headers: TableHeaders { unique: unique_table_header(headers, merge_type)?, partitioned },
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
         timeout: early.timeout,
@@ -244,55 +265,52 @@ fn group_commit(headers: Headers<'_>) -> Result<Option<GroupCommitMode>, HeaderE
         .ok_or_else(|| HeaderError::invalid("group_commit can only be [async_mode, sync_mode, off_mode]"))
 }
 
-fn csv_header(headers: Headers<'_>) -> Result<CsvHeader, HeaderError> {
-    let Some(text) = headers.text("format")? else { return Ok(CsvHeader::None) };
-    match text.to_ascii_lowercase().as_str() {
-        "csv" => Ok(CsvHeader::None),
-        "csv_with_names" => Ok(CsvHeader::Names),
-        "csv_with_names_and_types" => Ok(CsvHeader::NamesAndTypes),
-        "json" | "parquet" | "orc" | "arrow" | "hive_text" => Err(HeaderError::new(
-            LoadCode::NotImplemented,
-            format!(
-                "format={text} is not supported yet; send the data as csv, csv_with_names or csv_with_names_and_types"
-            ),
-        )),
-        _ => Err(HeaderError::new(LoadCode::DataFileType, format!("unknown data format, format={text}"))),
+/// The format that those of the headers tell that are in `names`.
+fn load_format(
+    headers: Headers<'_>,
+    names: &[&'static str],
+) -> Result<Result<LoadFormat, FormatError>, HeaderError> {
+    let mut properties = Vec::new();
+    for name in names {
+        properties.extend(headers.text(name)?.map(|text| (*name, text)));
     }
+    Ok(LoadFormat::from_properties(properties))
 }
 
-fn compression(headers: Headers<'_>) -> Result<Compression, HeaderError> {
-    let compress_type = match headers.text("compress_type")? {
-        None => Compression::None,
-        Some(text) => compress_type(text)?,
-    };
-    let encoding = match headers.text(CONTENT_ENCODING.as_str())? {
-        None => Compression::None,
-        Some(text) if text.eq_ignore_ascii_case("identity") => Compression::None,
+/// Refuses headers that an HTTP Stream leaves to its statement when that does not speak of them: rows would be
+/// others than the client meant.
+fn check_left_to_statement(headers: Headers<'_>, sql: &str) -> Result<(), HeaderError> {
+    let sql = sql.to_ascii_lowercase();
+    for name in LoadFormat::PROPERTIES.iter().filter(|name| **name != "compress_type") {
+        let Some(text) = headers.text(name)? else { continue };
+        let is_default = *name == "format" && text.eq_ignore_ascii_case("csv");
+        if !is_default && !sql.contains(name) {
+            return Err(HeaderError::invalid(format!(
+                "header {name} has no effect on an HTTP Stream; give it in the statement: http_stream(\"{name}\" = \"…\")"
+            )));
+        }
+    }
+    for (name, clause) in [("columns", "the column list and the select list"), ("where", "WHERE")] {
+        if headers.text(name)?.is_some() {
+            return Err(HeaderError::invalid(format!(
+                "header {name} has no effect on an HTTP Stream; write {clause} in the statement"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How the body is packed: as `Content-Encoding` says, else as `compress_type` does.
+fn compression(headers: Headers<'_>, compress_type: Compression) -> Result<Compression, HeaderError> {
+    match headers.text(CONTENT_ENCODING.as_str())? {
+        None => Ok(compress_type),
+        Some(text) if text.eq_ignore_ascii_case("identity") => Ok(compress_type),
         Some(text) if text.eq_ignore_ascii_case("gzip") || text.eq_ignore_ascii_case("x-gzip") => {
-            Compression::Gzip
+            Ok(Compression::Gzip)
         }
-        Some(text) => {
-            return Err(HeaderError::new(
-                LoadCode::NotImplemented,
-                format!("Content-Encoding: {text} is not supported; use gzip or send the body uncompressed"),
-            ));
-        }
-    };
-    Ok(if encoding == Compression::None { compress_type } else { encoding })
-}
-
-fn compress_type(text: &str) -> Result<Compression, HeaderError> {
-    match text.to_ascii_lowercase().as_str() {
-        "gz" => Ok(Compression::Gzip),
-        "lzo" | "bz2" | "lz4" | "lz4_block" | "lzop" | "snappy_block" | "deflate" | "zstd" => {
-            Err(HeaderError::new(
-                LoadCode::NotImplemented,
-                format!("compress_type={text} is not supported yet; use gz or send the body uncompressed"),
-            ))
-        }
-        _ => Err(HeaderError::new(
-            LoadCode::DataFileType,
-            format!("unknown data format, format=csv, compress_type={text}"),
+        Some(text) => Err(HeaderError::new(
+            LoadCode::NotImplemented,
+            format!("Content-Encoding: {text} is not supported; use gzip or send the body uncompressed"),
         )),
     }
 }
@@ -344,45 +362,15 @@ fn timeout(headers: Headers<'_>) -> Result<Duration, HeaderError> {
     }
 }
 
-fn csv_layout(headers: Headers<'_>, header: CsvHeader) -> Result<CsvLayout, HeaderError> {
-    let defaults = CsvLayout::default();
-    let bytes = |name: &str, default: Vec<u8>| match headers.text(name)? {
-        None => Ok(default),
-        Some(text) => separator::decode(text),
-    };
-    Ok(CsvLayout {
-        header,
-        column_separator: bytes("column_separator", defaults.column_separator)?,
-        line_delimiter: bytes("line_delimiter", defaults.line_delimiter)?,
-        enclose: single_byte(headers, "enclose")?,
-        escape: single_byte(headers, "escape")?,
-        trim_double_quotes: headers.flag("trim_double_quotes")?,
-        skip_lines: skip_lines(headers)?,
-        empty_field_as_null: headers.flag("empty_field_as_null")?,
-    })
-}
-
-fn single_byte(headers: Headers<'_>, name: &str) -> Result<Option<u8>, HeaderError> {
-    match headers.text(name)? {
-        None => Ok(None),
-        Some(text) => match text.as_bytes() {
-            [byte] => Ok(Some(*byte)),
-            _ => Err(HeaderError::invalid(format!("{name} must be single-char, actually is {text}"))),
-        },
-    }
-}
-
-fn skip_lines(headers: Headers<'_>) -> Result<u64, HeaderError> {
-    let Some(text) = headers.text("skip_lines")? else { return Ok(0) };
-    text.parse().map_err(|_| HeaderError::invalid(format!("Invalid 'skip_lines': {text}")))
-}
-
-fn partitions(headers: Headers<'_>) -> Result<bool, HeaderError> {
+/// The header that names partitions.
+fn partitions_header(headers: Headers<'_>) -> Result<Option<&'static str>, HeaderError> {
     match (headers.text("partitions")?, headers.text("temporary_partitions")?) {
         (Some(_), Some(_)) => {
             Err(HeaderError::invalid("Can not specify both partitions and temporary partitions"))
         }
-        (partitions, temporary) => Ok(partitions.or(temporary).is_some()),
+        (Some(_), None) => Ok(Some("partitions")),
+        (None, Some(_)) => Ok(Some("temporary_partitions")),
+        (None, None) => Ok(None),
     }
 }
 
@@ -412,14 +400,23 @@ fn timezone(headers: Headers<'_>) -> Result<Option<String>, HeaderError> {
     }
 }
 
-fn check_memory_limit(headers: Headers<'_>) -> Result<(), HeaderError> {
-    let Some(text) = headers.text("exec_mem_limit")? else { return Ok(()) };
-    match text.parse::<i64>() {
-        Ok(_) => Ok(()),
-        Err(what) => {
-            Err(HeaderError::invalid(format!("Invalid mem limit format, exec_mem_limit={text}: {what}")))
+/// Checks the numbers that Doris reads and that mean nothing here.
+fn check_numbers(headers: Headers<'_>) -> Result<(), HeaderError> {
+    if let Some(text) = headers.text("exec_mem_limit")? {
+        text.parse::<i64>().map_err(|what| {
+            HeaderError::invalid(format!("Invalid mem limit format, exec_mem_limit={text}: {what}"))
+        })?;
+    }
+    for name in ["send_batch_parallelism", "load_stream_per_node"] {
+        if let Some(text) = headers.text(name)? {
+            text.parse::<i32>().map_err(|what| {
+                HeaderError::invalid(format!(
+                    "invalid HTTP header {name}={text}: {what}; give a whole number"
+                ))
+            })?;
         }
     }
+    Ok(())
 }
 
 fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {

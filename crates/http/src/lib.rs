@@ -19,6 +19,7 @@
 mod answer;
 mod auth;
 mod body;
+mod code;
 mod columns;
 mod error_log;
 #[doc(hidden)]
@@ -30,20 +31,20 @@ mod options;
 mod reply;
 mod request;
 mod route;
-mod separator;
 mod server;
 mod service;
 
-pub use answer::{ExistingJob, LoadAnswer, LoadCode, LoadStatus, LoadTimes};
+pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
+pub use code::LoadCode;
 pub use error_log::{
     ERROR_LOG_KEEP, ERROR_LOG_ROWS_MAX, ERROR_LOG_SOURCE_BYTES_MAX, ErrorLog, ErrorLogWriter, error_url,
 };
 pub use options::HttpOptions;
 pub use request::{
-    ColumnMapping, Compression, CsvHeader, CsvLayout, HttpStreamRequest, MergeType, StreamLoadRequest,
-    TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
+    ColumnMapping, HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX,
+    TableHeaders, TwoPhaseOp, TwoPhaseTarget,
 };
-pub use separator::separator;
 pub use server::serve;
 pub use service::{Backend, ErrorLogReader, LabelInfo, LoadService, WalCount};
+pub use tributary_decode::Compression;

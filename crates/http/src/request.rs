@@ -3,77 +3,13 @@
 //! Not here: whether the table exists, whether an expression is legal, which mode is used.
 
 use std::time::Duration;
+use tributary_decode::{BodyFormat, Compression};
 use tributary_types::{GroupCommitMode, Label, TxnId};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
 /// The longest `timeout`, in seconds (three days).
 pub const TIMEOUT_SECONDS_MAX: u64 = 259_200;
-
-/// How the body is compressed on the wire. [`crate::LoadBody`] undoes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    #[default]
-    None,
-    Gzip,
-}
-
-/// Which header lines a CSV body begins with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CsvHeader {
-    /// `csv`
-    #[default]
-    None,
-    /// `csv_with_names`: one line, not used for mapping.
-    Names,
-    /// `csv_with_names_and_types`: two lines, not used for mapping.
-    NamesAndTypes,
-}
-
-/// How a CSV body is cut into fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvLayout {
-    pub header: CsvHeader,
-    /// Never empty.
-    pub column_separator: Vec<u8>,
-    /// Never empty.
-    pub line_delimiter: Vec<u8>,
-    pub enclose: Option<u8>,
-    /// Only meaningful with `enclose`.
-    pub escape: Option<u8>,
-    pub trim_double_quotes: bool,
-    /// The header `skip_lines`; see [`CsvLayout::lines_to_skip`].
-    pub skip_lines: u64,
-    pub empty_field_as_null: bool,
-}
-
-impl Default for CsvLayout {
-    fn default() -> Self {
-        Self {
-            header: CsvHeader::None,
-            column_separator: b"\t".to_vec(),
-            line_delimiter: b"\n".to_vec(),
-            enclose: None,
-            escape: None,
-            trim_double_quotes: false,
-            skip_lines: 0,
-            empty_field_as_null: false,
-        }
-    }
-}
-
-impl CsvLayout {
-    /// Lines at the beginning of the body that are not rows. `skip_lines` has no effect with
-    /// names, as in Doris.
-    #[must_use]
-    pub const fn lines_to_skip(&self) -> u64 {
-        match self.header {
-            CsvHeader::None => self.skip_lines,
-            CsvHeader::Names => 1,
-            CsvHeader::NamesAndTypes => 2,
-        }
-    }
-}
 
 /// One entry of the header `columns`: a field of the body, or `name = expr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +28,16 @@ pub enum MergeType {
     Merge,
 }
 
+/// Headers that were given and mean something only on tables of a kind. A service that has no such tables must
+/// refuse the load and name the header, never load as if it were not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableHeaders {
+    /// The first that needs a Unique table: `merge_type`, `partial_columns`, `function_column.sequence_col`, …
+    pub unique: Option<&'static str>,
+    /// `partitions` or `temporary_partitions`.
+    pub partitioned: Option<&'static str>,
+}
+
 /// A Stream Load: `PUT /api/{db}/{table}/_stream_load`.
 #[derive(Clone, Debug)]
 pub struct StreamLoadRequest {
@@ -100,7 +46,9 @@ pub struct StreamLoadRequest {
     /// The authenticated user.
     pub user: String,
     pub label: Option<Label>,
-    pub csv: CsvLayout,
+    pub format: BodyFormat,
+    /// How the body is packed on the wire, by `Content-Encoding` or `compress_type`.
+    /// [`crate::LoadBody`] undoes it.
     pub compression: Compression,
     /// `None`: the table's columns in order.
     pub columns: Option<Vec<ColumnMapping>>,
@@ -116,13 +64,8 @@ pub struct StreamLoadRequest {
     /// `None`: no header, the table's property decides.
     pub group_commit: Option<GroupCommitMode>,
     pub partial_columns: bool,
-    /// `partitions` or `temporary_partitions` was given.
-    pub partitions: bool,
     pub merge_type: MergeType,
-    /// The name of the first header that means something only on a Unique table (`merge_type`,
-    /// `partial_columns`, `function_column.sequence_col`, …). A service that has no such table
-    /// must refuse the load and name it, never append instead.
-    pub unique_table_header: Option<&'static str>,
+    pub table_headers: TableHeaders,
     /// Echoed in the answer.
     pub comment: String,
     /// `None` with chunked transfer encoding.
@@ -146,8 +89,7 @@ pub struct HttpStreamRequest {
     pub two_phase_commit: bool,
     pub group_commit: Option<GroupCommitMode>,
     pub partial_columns: bool,
-    /// `partitions` or `temporary_partitions` was given.
-    pub partitions: bool,
+    pub table_headers: TableHeaders,
     /// From `Content-Encoding` or `compress_type`. The statement's own `compress_type` is the
     /// service's to apply: [`crate::LoadBody::decompress`].
     pub compression: Compression,

@@ -1,6 +1,8 @@
 //! From method and path to what is asked for.
 
 use hyper::Method;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 
 /// What a request asks for. Names are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +90,7 @@ fn database(segment: &str) -> Result<String, NoRoute> {
 }
 
 fn decoded(segment: &str) -> Result<String, NoRoute> {
-    percent_decoded(segment, false).ok_or(NoRoute::GarbledPath)
+    percent_decoded(segment).ok_or(NoRoute::GarbledPath)
 }
 
 /// The value of a parameter of a query string; `None` if it is absent, empty or garbled.
@@ -97,32 +99,13 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
         .split('&')
         .filter_map(|pair| pair.split_once('='))
         .find(|(key, _)| *key == name)
-        .and_then(|(_, value)| percent_decoded(value, true))
+        .and_then(|(_, value)| percent_decoded(&value.replace('+', " ")))
         .filter(|value| !value.is_empty())
 }
 
-/// Undoes `%xx` (and `+` in query strings). `None` if that is not UTF-8. A `%` without two hex
-/// digits stands for itself.
-fn percent_decoded(text: &str, plus_is_blank: bool) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let escaped = match (byte, after) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
-            _ => None,
-        };
-        bytes.push(match escaped {
-            Some(decoded) => decoded,
-            None if byte == b'+' && plus_is_blank => b' ',
-            None => byte,
-        });
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
+/// Undoes `%xx`. `None` if that is not UTF-8. A `%` without two hex digits stands for itself.
+fn percent_decoded(text: &str) -> Option<String> {
+    percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
 }
 
 #[cfg(test)]

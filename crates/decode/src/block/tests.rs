@@ -1,13 +1,14 @@
 use super::*;
 use crate::builder::BlockBuilder;
 use crate::testing::{all_types_table, rows, sample};
-use crate::{CsvDecoder, CsvOptions, Target};
+use crate::{CsvDecoder, CsvFormat, LoadRules, Target};
 
 /// A block of `count` rows of all types; every seventh value is NULL.
 fn block_of(count: u64) -> (std::sync::Arc<tributary_types::TableDef>, Block, Vec<Vec<String>>) {
     let table = all_types_table();
-    let options = CsvOptions { strict: true, ..CsvOptions::default() };
-    let mut decoder = CsvDecoder::new(Target::new(&table, None).unwrap(), options).unwrap();
+    let rules = LoadRules { strict: true, ..LoadRules::default() };
+    let target = Target::new(&table, None).unwrap();
+    let mut decoder = CsvDecoder::new(target, CsvFormat::default(), rules).unwrap();
     let mut texts = Vec::new();
     for row in 0..count {
         let value = |(index, column): (usize, &tributary_types::ColumnDef)| match (row + index as u64) % 7 {

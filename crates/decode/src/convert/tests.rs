@@ -1,6 +1,8 @@
 use super::*;
+use crate::cell::{Cell, push_cell};
 use crate::testing::{column, rows, schema};
 use crate::{Block, BlockBuilder};
+use tributary_types::DataType;
 
 /// The value that `text` becomes, as Arrow prints it; `None` if it is no value.
 fn converted(data_type: DataType, text: &str) -> Option<String> {
@@ -301,14 +303,6 @@ fn json_must_be_one_whole_document() {
     );
     refuse(DataType::Json, &["", "{", "{a:1}", "[1,]", "1 2", "nul"]);
     refuse(DataType::Json, &[&"[".repeat(10_000)]);
-}
-
-#[test]
-fn a_default_literal_is_checked_with_words_that_name_value_and_type() {
-    assert_eq!(check_literal("12", DataType::Int), Ok(()));
-    assert_eq!(check_literal("x", DataType::Int), Err("'x' is not a value of type int".to_owned()));
-    let too_long = check_literal("abc", DataType::Varchar { bytes: 2 });
-    assert_eq!(too_long, Err("'abc' has 3 bytes, varchar(2) holds at most 2".to_owned()));
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! A line that is not complete is scanned again when twice as much of it is there, so a long line
 //! costs no more than a constant number of scans.
 
-use super::CsvOptions;
-use super::split::{Field, LineRules, Row, RowSink};
+use super::CsvFormat;
+use super::row::{Field, LineRules, Row, RowSink};
 use memchr::{memchr, memchr2};
 
 /// Splits lines with enclosed fields.
@@ -43,13 +43,13 @@ struct Line {
 }
 
 impl EnclosedSplitter {
-    pub(super) fn new(options: &CsvOptions, enclose: u8) -> Self {
+    pub(super) fn new(format: &CsvFormat, enclose: u8, rules: LineRules) -> Self {
         Self {
-            delimiter: options.line_delimiter.clone(),
-            separator: options.column_separator.clone(),
+            delimiter: format.line_delimiter.clone(),
+            separator: format.column_separator.clone(),
             enclose,
-            escape: options.escape.filter(|&escape| escape != enclose),
-            rules: LineRules::new(options),
+            escape: format.escape.filter(|&escape| escape != enclose),
+            rules,
             fields: Vec::new(),
             scratch: Vec::new(),
             retry_bytes: 0,

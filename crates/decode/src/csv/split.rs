@@ -5,76 +5,10 @@
 //! carried to the next chunk. With `enclose` see [`super::enclosed`].
 
 use super::enclosed::EnclosedSplitter;
-use super::{CsvOptions, LINE_BYTES_MAX};
-use crate::reject::shown;
+use super::row::{Field, LineRules, Row, RowSink};
+use super::{CsvFormat, LINE_BYTES_MAX};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Takes rows as they are found.
-pub(super) trait RowSink {
-    fn row(&mut self, row: Row<'_>);
-    /// A line that is not UTF-8.
-    fn bad_encoding(&mut self);
-}
-
-/// Where a field is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
-    pub(super) start: u32,
-    pub(super) end: u32,
-    /// In the scratch, with escapes resolved, rather than in the line.
-    pub(super) is_unescaped: bool,
-    pub(super) is_enclosed: bool,
-}
-
-/// A line and its fields.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
-    line: &'a [u8],
-    scratch: &'a [u8],
-    fields: &'a [Field],
-}
-
-impl<'a> Row<'a> {
-    pub(super) fn new(line: &'a [u8], scratch: &'a [u8], fields: &'a [Field]) -> Self {
-        Self { line, scratch, fields }
-    }
-
-    /// The line without its delimiter.
-    pub(super) fn line(&self) -> &'a [u8] {
-        self.line
-    }
-
-    /// The number of fields.
-    pub(super) fn len(&self) -> usize {
-        self.fields.len()
-    }
-
-    /// A field's text and whether it was enclosed.
-    #[inline]
-    pub(super) fn field(&self, index: usize) -> (&'a [u8], bool) {
-        let field = self.fields[index];
-        let from = if field.is_unescaped { self.scratch } else { self.line };
-        (&from[field.start as usize..field.end as usize], field.is_enclosed)
-    }
-
-    /// Whether every field is UTF-8.
-    fn are_fields_text(&self) -> bool {
-        (0..self.len()).all(|index| std::str::from_utf8(self.field(index).0).is_ok())
-    }
-
-    /// The values with a blank between them: what a reason shows of a row.
-    pub(super) fn dump(&self, options: &CsvOptions) -> String {
-        let value = |index| {
-            let (field, is_enclosed) = self.field(index);
-            options.value(field, is_enclosed).unwrap_or(b"NULL")
-        };
-        let values: Vec<&[u8]> = (0..self.len()).map(value).collect();
-        shown(&values.join(&b' '))
-    }
-}
 
 /// Splits a body that comes in chunks.
 #[derive(Debug)]
@@ -90,10 +24,12 @@ enum Lines {
 }
 
 impl Splitter {
-    pub(super) fn new(options: &CsvOptions) -> Self {
-        let lines = match options.enclose {
-            None => Lines::Plain(PlainSplitter::new(options)),
-            Some(enclose) => Lines::Enclosed(EnclosedSplitter::new(options, enclose)),
+    /// A splitter that passes over the first `skip_lines` lines.
+    pub(super) fn new(format: &CsvFormat, skip_lines: u64) -> Self {
+        let rules = LineRules::new(format, skip_lines);
+        let lines = match format.enclose {
+            None => Lines::Plain(PlainSplitter::new(format, rules)),
+            Some(enclose) => Lines::Enclosed(EnclosedSplitter::new(format, enclose, rules)),
         };
         Self { carry: Vec::new(), lines }
     }
@@ -159,45 +95,6 @@ impl Lines {
     }
 }
 
-/// What happens to lines before they are rows.
-#[derive(Debug)]
-pub(super) struct LineRules {
-    skip_lines: usize,
-    is_first: bool,
-    /// Separator or delimiter is not UTF-8: it may cut a character in two, and a line with it is not
-    /// UTF-8 as a whole. Others cut UTF-8 into pieces of UTF-8.
-    cuts_characters: bool,
-}
-
-impl LineRules {
-    pub(super) fn new(options: &CsvOptions) -> Self {
-        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
-        let cuts_characters = !is_text(&options.column_separator) || !is_text(&options.line_delimiter);
-        Self { skip_lines: options.skip_lines, is_first: true, cuts_characters }
-    }
-
-    /// Whether the texts of a row are UTF-8.
-    #[inline]
-    pub(super) fn is_text(&self, row: &Row<'_>) -> bool {
-        if self.cuts_characters { row.are_fields_text() } else { std::str::from_utf8(row.line()).is_ok() }
-    }
-
-    /// The bytes of a byte order mark at the beginning of the first line.
-    #[inline]
-    pub(super) fn mark_bytes(&self, line: &[u8]) -> usize {
-        if self.is_first && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
-    }
-
-    /// Counts a line; whether it is to be skipped.
-    #[inline]
-    pub(super) fn skips(&mut self) -> bool {
-        self.is_first = false;
-        let skips = self.skip_lines > 0;
-        self.skip_lines -= usize::from(skips);
-        skips
-    }
-}
-
 /// A separator of one byte or of several.
 #[derive(Debug)]
 enum Separator {
@@ -247,12 +144,12 @@ struct PlainSplitter {
 }
 
 impl PlainSplitter {
-    fn new(options: &CsvOptions) -> Self {
+    fn new(format: &CsvFormat, rules: LineRules) -> Self {
         Self {
-            delimiter: Separator::new(&options.line_delimiter),
-            separator: Separator::new(&options.column_separator),
-            drops_carriage_return: options.line_delimiter == b"\n",
-            rules: LineRules::new(options),
+            delimiter: Separator::new(&format.line_delimiter),
+            separator: Separator::new(&format.column_separator),
+            drops_carriage_return: format.line_delimiter == b"\n",
+            rules,
             fields: Vec::new(),
         }
     }
@@ -266,7 +163,7 @@ impl PlainSplitter {
             Separator::Byte(byte) => memrchr(byte, buffer).map_or(0, |at| at + 1),
             Separator::Bytes(_) => buffer.len(),
         };
-        let is_text = !self.rules.cuts_characters && std::str::from_utf8(&buffer[..complete]).is_ok();
+        let is_text = !self.rules.cuts_characters() && std::str::from_utf8(&buffer[..complete]).is_ok();
         let mut start = 0;
         while let Some(length) = self.delimiter.find(&buffer[start..]) {
             self.line(&buffer[start..start + length], is_text, sink);

@@ -1,7 +1,9 @@
 //! CSV as columns of text, for loads whose values are computed by the query engine.
 
-use super::split::{Row, RowSink, Splitter};
-use super::{CsvOptions, bad_encoding, wrong_count};
+use super::row::{Row, RowSink};
+use super::split::Splitter;
+use super::{CsvFormat, CsvHeader, bad_encoding, wrong_count};
+use crate::body::{FieldDecoder, FieldNames};
 use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded};
 use crate::reject::{Counts, Reject};
 use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
@@ -12,7 +14,7 @@ use tributary_types::{ErrorCode, SqlError};
 /// Splits a CSV body into batches of nullable text columns.
 #[derive(Debug)]
 pub struct CsvStrings {
-    options: CsvOptions,
+    format: CsvFormat,
     splitter: Splitter,
     text: TextColumns,
 }
@@ -24,6 +26,7 @@ struct TextColumns {
     schema: Option<SchemaRef>,
     /// A row must have exactly as many fields as there are columns.
     is_exact: bool,
+    header: Header,
     columns: Vec<StringBuilder>,
     rows: usize,
     bytes: usize,
@@ -31,80 +34,78 @@ struct TextColumns {
     decoded: Decoded,
 }
 
+/// What the next line is, when the body names its fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Header {
+    Names {
+        and_types: bool,
+    },
+    Types,
+    /// The names were not UTF-8.
+    Garbled,
+    /// Over: a row.
+    #[default]
+    Over,
+}
+
 impl CsvStrings {
-    /// Columns with these names; rows with more or fewer fields are rejected (Stream Load).
+    /// A decoder of fields with these names.
     ///
     /// # Errors
     /// If a separator is empty.
-    pub fn with_names(names: &[String], options: CsvOptions) -> Result<Self, SqlError> {
-        let mut strings = Self::inferred(options)?;
-        strings.text.is_exact = true;
-        strings.text.set_columns(names.iter().map(String::as_str));
-        Ok(strings)
+    pub fn new(names: FieldNames<'_>, format: CsvFormat) -> Result<Self, SqlError> {
+        format.check()?;
+        let mut text = TextColumns::default();
+        let mut skip_lines = format.lines_to_skip();
+        match (names, format.header) {
+            (FieldNames::Given(names), _) => {
+                text.is_exact = true;
+                text.set_columns(names.iter().map(String::as_str));
+            }
+            (FieldNames::OfBody, header @ (CsvHeader::Names | CsvHeader::NamesAndTypes)) => {
+                skip_lines = 0;
+                text.header = Header::Names { and_types: header == CsvHeader::NamesAndTypes };
+            }
+            (FieldNames::OfBody | FieldNames::Numbered, _) => {}
+        }
+        let splitter = Splitter::new(&format, skip_lines);
+        Ok(Self { format, splitter, text })
     }
+}
 
-    /// Columns `c1`, `c2`, … as many as the first line has; later lines may have fewer (NULL) or
-    /// more (ignored), as in a table function (HTTP Stream).
-    ///
-    /// # Errors
-    /// If a separator is empty.
-    pub fn inferred(options: CsvOptions) -> Result<Self, SqlError> {
-        options.check()?;
-        let splitter = Splitter::new(&options);
-        Ok(Self { options, splitter, text: TextColumns::default() })
-    }
-
-    /// Splits the lines that `chunk` completes.
-    ///
-    /// # Errors
-    /// If a line is too long; the load must be given up then.
-    pub fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
-        let mut sink = TextSink { text: &mut self.text, options: &self.options };
+impl FieldDecoder for CsvStrings {
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
+        let mut sink = TextSink { text: &mut self.text, format: &self.format };
         self.splitter.push(chunk, &mut sink)
     }
 
-    /// Splits the last line and completes the last batch.
-    ///
-    /// # Errors
-    /// As [`CsvStrings::push`].
-    pub fn finish(&mut self) -> Result<(), SqlError> {
-        let mut sink = TextSink { text: &mut self.text, options: &self.options };
+    fn finish(&mut self) -> Result<(), SqlError> {
+        let mut sink = TextSink { text: &mut self.text, format: &self.format };
         self.splitter.finish(&mut sink)?;
+        if self.text.header == Header::Garbled {
+            let text = "the line with the names of the fields is not UTF-8, please check the data encoding";
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        }
         self.text.end_batch();
         Ok(())
     }
 
-    /// The columns; `None` if they are inferred and no line was complete yet.
-    #[must_use]
-    pub fn schema(&self) -> Option<SchemaRef> {
-        self.text.schema.clone()
-    }
-
-    /// The columns, which the first line must have told by now.
-    ///
-    /// # Errors
-    /// Doris's text for a body without a line.
-    pub fn known_schema(&self) -> Result<SchemaRef, SqlError> {
-        self.schema().ok_or_else(|| {
+    fn schema(&self) -> Result<SchemaRef, SqlError> {
+        self.text.schema.clone().ok_or_else(|| {
             let text = "The first line is empty, can not parse column numbers";
             SqlError::detail(ErrorCode::Unknown, text)
         })
     }
 
-    /// The batches that are complete.
-    pub fn take_batches(&mut self) -> Vec<RecordBatch> {
+    fn take_batches(&mut self) -> Vec<RecordBatch> {
         std::mem::take(&mut self.text.batches)
     }
 
-    /// The rows so far; `loaded` are those in batches.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
+    fn counts(&self) -> Counts {
         self.text.decoded.counts
     }
 
-    /// The first rejected rows.
-    #[must_use]
-    pub fn rejects(&self) -> &[Reject] {
+    fn rejects(&self) -> &[Reject] {
         &self.text.decoded.rejects
     }
 }
@@ -121,11 +122,30 @@ impl TextColumns {
         self.set_columns(names.iter().map(String::as_str));
     }
 
-    fn append(&mut self, row: &Row<'_>, options: &CsvOptions) {
+    /// Takes a line of the header; whether it was one.
+    fn take_header(&mut self, row: &Row<'_>, format: &CsvFormat) -> bool {
+        let was = self.header;
+        self.header = match was {
+            Header::Names { and_types } => {
+                let name = |index| {
+                    let (field, is_enclosed) = row.field(index);
+                    let text = format.value(field, is_enclosed).unwrap_or_default();
+                    std::str::from_utf8(text).unwrap_or_default().trim()
+                };
+                self.set_columns((0..row.len()).map(name));
+                if and_types { Header::Types } else { Header::Over }
+            }
+            Header::Types | Header::Over => Header::Over,
+            Header::Garbled => Header::Garbled,
+        };
+        was != Header::Over
+    }
+
+    fn append(&mut self, row: &Row<'_>, format: &CsvFormat) {
         for (index, column) in self.columns.iter_mut().enumerate() {
             let value = (index < row.len())
                 .then(|| row.field(index))
-                .and_then(|(field, is_enclosed)| options.value(field, is_enclosed));
+                .and_then(|(field, is_enclosed)| format.value(field, is_enclosed));
             let text = value.map(|bytes| std::str::from_utf8(bytes).unwrap_or_default());
             column.append_option(text);
         }
@@ -148,24 +168,34 @@ impl TextColumns {
 
 struct TextSink<'a> {
     text: &'a mut TextColumns,
-    options: &'a CsvOptions,
+    format: &'a CsvFormat,
 }
 
 impl RowSink for TextSink<'_> {
     fn row(&mut self, row: Row<'_>) {
+        if self.text.header != Header::Over && self.text.take_header(&row, self.format) {
+            return;
+        }
         self.text.decoded.counts.total += 1;
         if self.text.schema.is_none() {
             self.text.infer_columns(row.len());
         }
         let expected = self.text.columns.len();
         if self.text.is_exact && row.len() != expected {
-            return self.text.decoded.count_reject(|| wrong_count(self.options, expected, &row));
+            return self.text.decoded.count_reject(|| wrong_count(self.format, expected, &row));
         }
-        self.text.append(&row, self.options);
+        self.text.append(&row, self.format);
     }
 
     fn bad_encoding(&mut self) {
-        self.text.decoded.counts.total += 1;
-        self.text.decoded.count_reject(bad_encoding);
+        match self.text.header {
+            Header::Names { .. } => self.text.header = Header::Garbled,
+            Header::Types => self.text.header = Header::Over,
+            Header::Garbled => {}
+            Header::Over => {
+                self.text.decoded.counts.total += 1;
+                self.text.decoded.count_reject(bad_encoding);
+            }
+        }
     }
 }

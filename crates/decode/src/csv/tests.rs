@@ -1,4 +1,5 @@
 use super::*;
+use crate::body::{FieldDecoder, FieldNames};
 use crate::testing::{column, lines, table};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -6,12 +7,12 @@ use rand::{Rng, SeedableRng};
 use std::sync::Arc;
 use tributary_types::{DataType, TableDef};
 
-fn commas() -> CsvOptions {
-    CsvOptions { column_separator: b",".to_vec(), ..CsvOptions::default() }
+fn commas() -> CsvFormat {
+    CsvFormat { column_separator: b",".to_vec(), ..CsvFormat::default() }
 }
 
-fn quoted() -> CsvOptions {
-    CsvOptions { enclose: Some(b'"'), ..commas() }
+fn quoted() -> CsvFormat {
+    CsvFormat { enclose: Some(b'"'), ..commas() }
 }
 
 fn texts(count: u32) -> Arc<TableDef> {
@@ -25,10 +26,12 @@ fn people() -> Arc<TableDef> {
 /// The load with the body given in these chunks.
 fn load_chunks<'a>(
     table: &Arc<TableDef>,
-    options: &CsvOptions,
+    format: &CsvFormat,
+    strict: bool,
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Decoded {
-    let mut decoder = CsvDecoder::new(Target::new(table, None).unwrap(), options.clone()).unwrap();
+    let rules = LoadRules { strict, ..LoadRules::default() };
+    let mut decoder = CsvDecoder::new(Target::new(table, None).unwrap(), format.clone(), rules).unwrap();
     for chunk in chunks {
         decoder.push(chunk).unwrap();
     }
@@ -37,29 +40,34 @@ fn load_chunks<'a>(
 }
 
 /// The load with the body given in chunks of `chunk_bytes`.
-fn load_in(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8], chunk_bytes: usize) -> Decoded {
-    load_chunks(table, options, body.chunks(chunk_bytes.max(1)))
+fn load_in(table: &Arc<TableDef>, format: &CsvFormat, body: &[u8], chunk_bytes: usize) -> Decoded {
+    load_chunks(table, format, false, body.chunks(chunk_bytes.max(1)))
 }
 
 /// The load, which must not depend on where the body is cut.
-fn load(table: &Arc<TableDef>, options: &CsvOptions, body: &[u8]) -> Decoded {
-    let whole = load_in(table, options, body, body.len());
+fn load(table: &Arc<TableDef>, format: &CsvFormat, body: &[u8]) -> Decoded {
+    load_strict_or_not(table, format, false, body)
+}
+
+fn load_strict_or_not(table: &Arc<TableDef>, format: &CsvFormat, strict: bool, body: &[u8]) -> Decoded {
+    let whole = load_chunks(table, format, strict, [body]);
     let same = |cut: &Decoded, place: &str| {
         assert_eq!(lines(table, cut), lines(table, &whole), "{place}");
         assert_eq!(cut.counts, whole.counts, "{place}");
         assert_eq!(cut.rejects, whole.rejects, "{place}");
     };
     for chunk_bytes in [1, 2, 3, 7, 64] {
-        same(&load_in(table, options, body, chunk_bytes), &format!("chunks of {chunk_bytes}"));
+        let cut = load_chunks(table, format, strict, body.chunks(chunk_bytes));
+        same(&cut, &format!("chunks of {chunk_bytes}"));
     }
     for at in 1..body.len().min(200) {
         let (left, right) = body.split_at(at);
-        same(&load_chunks(table, options, [left, right]), &format!("cut at {at}"));
+        same(&load_chunks(table, format, strict, [left, right]), &format!("cut at {at}"));
     }
     whole
 }
 
-fn loaded(table: &Arc<TableDef>, options: &CsvOptions, body: &str) -> Vec<String> {
+fn loaded(table: &Arc<TableDef>, options: &CsvFormat, body: &str) -> Vec<String> {
     let decoded = load(table, options, body.as_bytes());
     assert_eq!(decoded.rejects, [], "{body}");
     lines(table, &decoded)
@@ -89,40 +97,40 @@ fn null_is_the_bare_backslash_n_only() {
     let decoded = load(&people(), &commas(), b"2,NULL\n");
     let batch = crate::blocks_to_batches(&people().schema, &decoded.blocks).unwrap().remove(0);
     assert_eq!(batch.column(1).null_count(), 0);
-    let empty = CsvOptions { empty_field_as_null: true, ..commas() };
+    let empty = CsvFormat { empty_field_as_null: true, ..commas() };
     assert_eq!(loaded(&people(), &empty, "1,\n"), ["1|NULL"]);
-    let trimmed = CsvOptions { trim_double_quotes: true, ..commas() };
+    let trimmed = CsvFormat { trim_double_quotes: true, ..commas() };
     assert_eq!(loaded(&people(), &trimmed, "\"1\",\"\\N\"\n2,\"\n3,\"x\n"), ["1|\\N", "2|\"", "3|\"x"]);
     assert_eq!(loaded(&people(), &quoted(), "1,\"\\N\"\n"), ["1|\\N"]);
 }
 
 #[test]
 fn separators_and_delimiters_may_be_long_and_invisible() {
-    let options = CsvOptions {
+    let options = CsvFormat {
         column_separator: b"||".to_vec(),
         line_delimiter: b"\x01\x02\n".to_vec(),
-        ..CsvOptions::default()
+        ..CsvFormat::default()
     };
     let body = "1||a|b\x01\x02\n2||x\x01\n\x01\x02\n3||z";
     assert_eq!(loaded(&people(), &options, body), ["1|a|b", "2|x\u{1}\n", "3|z"]);
-    let with_enclose = CsvOptions { enclose: Some(b'\''), ..options };
+    let with_enclose = CsvFormat { enclose: Some(b'\''), ..options };
     assert_eq!(loaded(&people(), &with_enclose, body), ["1|a|b", "2|x\u{1}\n", "3|z"]);
-    let overlapping = CsvOptions { line_delimiter: b"aa".to_vec(), ..commas() };
+    let overlapping = CsvFormat { line_delimiter: b"aa".to_vec(), ..commas() };
     assert_eq!(loaded(&people(), &overlapping, "1,xaaaa2,yaa3,b"), ["1|x", "2|y", "3|b"]);
 }
 
 #[test]
 fn the_first_lines_can_be_skipped() {
-    let skipping = CsvOptions { skip_lines: 2, ..commas() };
+    let skipping = CsvFormat { skip_lines: 2, ..commas() };
     assert_eq!(loaded(&people(), &skipping, "id,name\nint,text\n1,a\n"), ["1|a"]);
-    let enclosed = CsvOptions { skip_lines: 1, ..quoted() };
+    let enclosed = CsvFormat { skip_lines: 1, ..quoted() };
     assert_eq!(loaded(&people(), &enclosed, "\"a\nb\",x\n1,a\n"), ["1|a"]);
 }
 
 #[test]
 fn enclosed_fields_hold_separators_delimiters_and_escapes() {
     let table = texts(3);
-    let options = CsvOptions { enclose: Some(b'\''), escape: Some(b'\\'), ..commas() };
+    let options = CsvFormat { enclose: Some(b'\''), escape: Some(b'\\'), ..commas() };
     assert_eq!(loaded(&table, &options, "a,'b,\\'c',d\n"), ["a|b,'c|d"]);
     assert_eq!(loaded(&table, &options, "'x\ny','','\\\\'\r\n"), ["x\ny||\\"]);
     assert_eq!(loaded(&table, &options, "'it''s',a'b,'c'd\n"), ["it's|a'b|'c'd"]);
@@ -150,15 +158,15 @@ fn a_mark_with_text_behind_it_closes_nothing_and_is_data() {
         let decoded = load(&table, &quoted(), body.as_bytes());
         assert_eq!(lines(&table, &decoded).first().map(String::as_str), Some(expected), "{body:?}");
     }
-    let escaped = CsvOptions { escape: Some(b'\\'), ..quoted() };
+    let escaped = CsvFormat { escape: Some(b'\\'), ..quoted() };
     assert_eq!(loaded(&table, &escaped, "\"a\\\"b\"c\",\"\\\"d\",\"e\\\\\"\n"), ["a\"b\"c|\"d|e\\"]);
-    let wide = CsvOptions { column_separator: b"||".to_vec(), ..quoted() };
+    let wide = CsvFormat { column_separator: b"||".to_vec(), ..quoted() };
     assert_eq!(loaded(&table, &wide, "\"a\"|b\"||\"c\"||\"d\"|\n"), ["a\"|b|c|\"d\"|"]);
 }
 
 #[test]
 fn an_enclosed_field_loses_one_pair_of_marks_and_no_second() {
-    let options = CsvOptions { trim_double_quotes: true, escape: Some(b'\\'), ..quoted() };
+    let options = CsvFormat { trim_double_quotes: true, escape: Some(b'\\'), ..quoted() };
     let body = "\"\\\"abc\\\"def\\\"\",\"\"\"x\"\"\"\n";
     assert_eq!(loaded(&texts(2), &options, body), ["\"abc\"def\"|\"x\""]);
 }
@@ -185,7 +193,7 @@ fn strict_filters_what_lenient_makes_null_or_cuts() {
     let lenient = load(&table, &commas(), body);
     assert_eq!(lines(&table, &lenient), ["NULL|a", "1|abé", "2|b"]);
     assert_eq!(lenient.counts.filtered, 0);
-    let strict = load(&table, &CsvOptions { strict: true, ..commas() }, body);
+    let strict = load_strict_or_not(&table, &commas(), true, body);
     assert_eq!(lines(&table, &strict), ["2|b"]);
     assert_eq!(
         strict.rejects[0].to_string(),
@@ -201,7 +209,7 @@ fn strict_filters_what_lenient_makes_null_or_cuts() {
 #[test]
 fn a_null_in_a_not_null_column_is_filtered_in_both_modes() {
     for strict in [false, true] {
-        let decoded = load(&people(), &CsvOptions { strict, ..commas() }, b"\\N,a\n");
+        let decoded = load_strict_or_not(&people(), &commas(), strict, b"\\N,a\n");
         assert_eq!(
             decoded.rejects[0].to_string(),
             "Reason: column(id) values is null while columns is not nullable. src line [NULL a]; "
@@ -209,7 +217,7 @@ fn a_null_in_a_not_null_column_is_filtered_in_both_modes() {
     }
     let lenient = load(&people(), &commas(), b"x,a\n");
     assert_eq!(lenient.first_reason(), Some("column(id) values is null while columns is not nullable"));
-    let strict = load(&people(), &CsvOptions { strict: true, ..commas() }, b"x,a\n");
+    let strict = load_strict_or_not(&people(), &commas(), true, b"x,a\n");
     let reason = "column(id) value is incorrect while strict mode is true, src value is x";
     assert_eq!(strict.first_reason(), Some(reason));
 }
@@ -228,20 +236,20 @@ fn a_line_that_is_not_utf8_is_filtered_alone() {
 #[test]
 fn a_carriage_return_of_a_field_or_separator_stays() {
     assert_eq!(loaded(&people(), &quoted(), "1,a\n2,\"x\r"), ["1|a", "2|x\r"]);
-    let options = CsvOptions { column_separator: b"\r".to_vec(), ..quoted() };
+    let options = CsvFormat { column_separator: b"\r".to_vec(), ..quoted() };
     assert_eq!(loaded(&people(), &options, "1\r\n2\rb\n"), ["1|", "2|b"]);
 }
 
 #[test]
 fn a_separator_that_is_not_utf8_cuts_no_character_into_a_loaded_row() {
-    let latin = CsvOptions { column_separator: b"\xa9".to_vec(), ..CsvOptions::default() };
-    for options in [latin.clone(), CsvOptions { enclose: Some(b'"'), ..latin }] {
+    let latin = CsvFormat { column_separator: b"\xa9".to_vec(), ..CsvFormat::default() };
+    for options in [latin.clone(), CsvFormat { enclose: Some(b'"'), ..latin }] {
         let decoded = load(&people(), &options, b"1\xa9a\n2\xc3\xa9b\n\xc3\xa9\n3\xa9c\n");
         assert_eq!(lines(&people(), &decoded), ["1|a", "3|c"]);
         assert_eq!(decoded.counts.filtered, 2);
     }
-    let latin = CsvOptions { line_delimiter: b"\xa9".to_vec(), ..commas() };
-    for options in [latin.clone(), CsvOptions { enclose: Some(b'"'), ..latin }] {
+    let latin = CsvFormat { line_delimiter: b"\xa9".to_vec(), ..commas() };
+    for options in [latin.clone(), CsvFormat { enclose: Some(b'"'), ..latin }] {
         let decoded = load(&people(), &options, b"1,a\xa92,\xc3\xa93,c");
         assert_eq!(lines(&people(), &decoded), ["1|a", "3|c"]);
     }
@@ -249,9 +257,9 @@ fn a_separator_that_is_not_utf8_cuts_no_character_into_a_loaded_row() {
 
 #[test]
 fn a_separator_that_begins_with_the_delimiter_is_found_across_chunks() {
-    let options = CsvOptions { column_separator: b"\n,".to_vec(), ..quoted() };
+    let options = CsvFormat { column_separator: b"\n,".to_vec(), ..quoted() };
     assert_eq!(loaded(&people(), &options, "1\n,a\n2\n,\"b\"\n"), ["1|a", "2|b"]);
-    let options = CsvOptions { column_separator: b"|".to_vec(), line_delimiter: b"|||".to_vec(), ..quoted() };
+    let options = CsvFormat { column_separator: b"|".to_vec(), line_delimiter: b"|||".to_vec(), ..quoted() };
     assert_eq!(loaded(&people(), &options, "1|a|||2|\"b\"|||3|c"), ["1|a", "2|b", "3|c"]);
 }
 
@@ -259,7 +267,7 @@ fn a_separator_that_begins_with_the_delimiter_is_found_across_chunks() {
 fn fields_can_be_mapped_by_name_and_dropped() {
     let names: Vec<String> = ["name", "junk", "ID"].map(str::to_owned).to_vec();
     let target = Target::with_ignored_fields(&people(), &names).unwrap();
-    let mut decoder = CsvDecoder::new(target, commas()).unwrap();
+    let mut decoder = CsvDecoder::new(target, commas(), LoadRules::default()).unwrap();
     decoder.push(b"a,zzz,1\nb,,2").unwrap();
     decoder.finish().unwrap();
     assert_eq!(lines(&people(), &decoder.into_decoded()), ["1|a", "2|b"]);
@@ -267,7 +275,8 @@ fn fields_can_be_mapped_by_name_and_dropped() {
 
 #[test]
 fn blocks_can_be_taken_while_the_body_still_comes() {
-    let mut decoder = CsvDecoder::new(Target::new(&people(), None).unwrap(), commas()).unwrap();
+    let mut decoder =
+        CsvDecoder::new(Target::new(&people(), None).unwrap(), commas(), LoadRules::default()).unwrap();
     let mut rows = 0;
     let mut largest = 0;
     for number in 0..30_000 {
@@ -293,8 +302,9 @@ fn wide_rows_end_a_block_by_their_bytes() {
 
 #[test]
 fn an_empty_separator_is_refused() {
-    let options = CsvOptions { column_separator: Vec::new(), ..CsvOptions::default() };
-    let error = CsvDecoder::new(Target::new(&people(), None).unwrap(), options).unwrap_err();
+    let options = CsvFormat { column_separator: Vec::new(), ..CsvFormat::default() };
+    let error =
+        CsvDecoder::new(Target::new(&people(), None).unwrap(), options, LoadRules::default()).unwrap_err();
     assert!(error.message.contains("column_separator is empty"), "{error}");
 }
 
@@ -327,26 +337,57 @@ fn the_decoder_and_the_csv_crate_read_the_same_from_generated_bodies() {
     }
 }
 
+/// The fields of a body as texts, with their names first.
+fn strings(names: FieldNames<'_>, format: &CsvFormat, body: &[u8]) -> (Vec<Vec<String>>, CsvStrings) {
+    let read = |chunks: Vec<&[u8]>| {
+        let mut strings = CsvStrings::new(names, format.clone()).unwrap();
+        chunks.into_iter().for_each(|chunk| strings.push(chunk).unwrap());
+        strings.finish().unwrap();
+        let schema = strings.schema().unwrap();
+        let mut rows = vec![schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>()];
+        rows.extend(strings.take_batches().iter().flat_map(crate::testing::batch_rows));
+        (rows, strings)
+    };
+    let whole = read(vec![body]);
+    for at in 1..body.len() {
+        let (left, right) = body.split_at(at);
+        assert_eq!(read(vec![left, right]).0, whole.0, "cut at {at}");
+    }
+    whole
+}
+
 #[test]
 fn texts_for_the_query_engine_have_the_names_given_or_numbers() {
     let names = ["k1".to_owned(), "tmp".to_owned()];
-    let mut strings = CsvStrings::with_names(&names, commas()).unwrap();
-    strings.push(b"1,a\n2,\\N\n3\n").unwrap();
-    strings.finish().unwrap();
-    let batches = strings.take_batches();
-    assert_eq!(crate::testing::batch_rows(&batches[0]), [["1", "a"], ["2", "NULL"]]);
-    assert_eq!(strings.counts(), Counts { total: 3, loaded: 2, filtered: 1, unselected: 0 });
-    assert!(strings.rejects()[0].reason.contains("less than"));
+    let (rows, given) = strings(FieldNames::Given(&names), &commas(), b"1,a\n2,\\N\n3\n");
+    assert_eq!(rows, [["k1", "tmp"], ["1", "a"], ["2", "NULL"]]);
+    assert_eq!(given.counts(), Counts { total: 3, loaded: 2, filtered: 1, unselected: 0 });
+    assert!(given.rejects()[0].reason.contains("less than"));
 
-    let mut strings = CsvStrings::inferred(commas()).unwrap();
-    assert!(strings.schema().is_none());
-    assert!(strings.known_schema().unwrap_err().message.contains("The first line is empty"));
-    strings.push(b"1,a\n2\n3,b,c").unwrap();
-    strings.finish().unwrap();
-    let names: Vec<String> =
-        strings.known_schema().unwrap().fields().iter().map(|f| f.name().clone()).collect();
-    assert_eq!(names, ["c1", "c2"]);
-    let batches = strings.take_batches();
-    assert_eq!(crate::testing::batch_rows(&batches[0]), [["1", "a"], ["2", "NULL"], ["3", "b"]]);
-    assert_eq!(strings.counts().loaded, 3);
+    let nothing = CsvStrings::new(FieldNames::Numbered, commas()).unwrap();
+    assert!(nothing.schema().unwrap_err().message.contains("The first line is empty"));
+    for names in [FieldNames::Numbered, FieldNames::OfBody] {
+        let (rows, numbered) = strings(names, &commas(), b"1,a\n2\n3,b,c");
+        assert_eq!(rows, [["c1", "c2"], ["1", "a"], ["2", "NULL"], ["3", "b"]]);
+        assert_eq!(numbered.counts().loaded, 3);
+    }
+}
+
+#[test]
+fn texts_for_the_query_engine_have_the_names_that_the_body_gives_them() {
+    let expected = [["id", "the name"], ["1", "a"], ["2", "b"]];
+    let named = |header| CsvFormat { header, skip_lines: 7, ..quoted() };
+    let names = named(CsvHeader::Names);
+    let body = b"\xef\xbb\xbfid,\"the name \"\r\n1,a\n\n2,b";
+    let (rows, read) = strings(FieldNames::OfBody, &names, body);
+    assert_eq!(rows, expected);
+    assert_eq!(read.counts(), Counts { total: 2, loaded: 2, filtered: 0, unselected: 0 });
+    let types = named(CsvHeader::NamesAndTypes);
+    let (rows, _) = strings(FieldNames::OfBody, &types, b"id,the name\nint,\xff\n1,a\n2,b\n");
+    assert_eq!(rows, expected);
+    let (rows, _) = strings(FieldNames::Numbered, &types, b"id,name\nint,string\n1,a\n");
+    assert_eq!(rows, [["c1", "c2"], ["1", "a"]]);
+    let mut garbled = CsvStrings::new(FieldNames::OfBody, names).unwrap();
+    garbled.push(b"id,\xff\n1,a\n").unwrap();
+    assert!(garbled.finish().unwrap_err().message.contains("names of the fields is not UTF-8"));
 }

@@ -130,6 +130,12 @@ impl EngineSession {
                 "INSERT OVERWRITE is not supported yet; use TRUNCATE TABLE and INSERT INTO",
             ));
         }
+        if insert.partitions {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
+            ));
+        }
         let table =
             self.engine.table(self.database.as_deref(), insert.table.db.as_deref(), &insert.table.table)?;
         let def = table.def();
@@ -144,8 +150,7 @@ impl EngineSession {
                 ),
             ));
         }
-        let traits =
-            LoadTraits { has_label: label.is_some(), partitions: insert.partitions, ..self.traits(0) };
+        let traits = LoadTraits { has_label: label.is_some(), ..self.traits(0) };
         match insert.source {
             InsertSource::Values(rows) => {
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));

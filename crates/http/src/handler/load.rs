@@ -4,15 +4,17 @@
 //! which this room adds what only it knows: bytes received, time, comment and label of the head.
 
 use super::{Handled, Handler};
-use crate::answer::{LoadAnswer, LoadCode};
+use crate::answer::LoadAnswer;
 use crate::body::{LoadBody, Wire};
+use crate::code::LoadCode;
 use crate::headers::{self, Early, HeaderError, Headers};
 use crate::reply;
-use crate::request::{Compression, HttpStreamRequest, StreamLoadRequest};
+use crate::request::{HttpStreamRequest, StreamLoadRequest};
 use hyper::http::request::Parts;
 use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
+use tributary_decode::Compression;
 use tributary_types::Label;
 
 /// How long the server waits for a body that a service still holds after its answer.

@@ -7,9 +7,10 @@ mod inspect;
 mod load;
 mod two_phase;
 
-use crate::answer::{LoadAnswer, LoadCode};
+use crate::answer::LoadAnswer;
 use crate::auth;
 use crate::body::Wire;
+use crate::code::LoadCode;
 use crate::options::HttpOptions;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};

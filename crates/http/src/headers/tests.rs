@@ -1,6 +1,7 @@
 use super::*;
 use crate::request::ColumnMapping;
 use hyper::header::{HeaderName, HeaderValue};
+use tributary_decode::{BodyFormat, CsvFormat, CsvHeader};
 
 const MAX_BYTES: u64 = 10_240 * 1024 * 1024;
 
@@ -27,19 +28,15 @@ fn parse(pairs: &[(&str, &str)]) -> Result<StreamLoadRequest, String> {
 fn without_headers_the_defaults_are_doris_s() {
     let request = parse(&[]).unwrap();
     assert_eq!((request.db.as_str(), request.table.as_str(), request.user.as_str()), ("d", "t", "root"));
-    assert_eq!(request.csv, CsvLayout::default());
-    assert_eq!(request.csv.column_separator, b"\t");
-    assert_eq!(request.csv.line_delimiter, b"\n");
+    assert_eq!(request.format, LoadFormat::default().body);
     assert_eq!(request.compression, Compression::None);
     assert_eq!((request.label, request.columns, request.where_expr), (None, None, None));
     assert_eq!(request.max_filter_ratio, 0.0);
     assert_eq!(request.timeout, Duration::from_secs(600));
     assert_eq!(request.group_commit, None);
     assert_eq!(request.merge_type, MergeType::Append);
-    assert_eq!(request.unique_table_header, None);
-    assert!(
-        !request.strict_mode && !request.two_phase_commit && !request.partial_columns && !request.partitions
-    );
+    assert_eq!(request.table_headers, TableHeaders::default());
+    assert!(!request.strict_mode && !request.two_phase_commit && !request.partial_columns);
     assert_eq!((request.content_length, request.chunked), (Some(10), false));
 }
 
@@ -48,7 +45,7 @@ fn an_empty_header_is_an_absent_one() {
     let names = ["label", "format", "column_separator", "columns", "strict_mode", "timeout", "group_commit"];
     for name in names {
         let request = parse(&[(name, "")]).unwrap();
-        assert_eq!(request.csv, CsvLayout::default(), "{name}");
+        assert_eq!(request.format, LoadFormat::default().body, "{name}");
     }
 }
 
@@ -60,10 +57,6 @@ fn every_header_reaches_its_field() {
         ("column_separator", "\\x01"),
         ("line_delimiter", "\\r\\n"),
         ("enclose", "\""),
-        ("escape", "\\"),
-        ("trim_double_quotes", "True"),
-        ("skip_lines", "3"),
-        ("empty_field_as_null", "true"),
         ("compress_type", "GZ"),
         ("columns", "a, b = a + 1"),
         ("where", "a > 列"),
@@ -74,22 +67,19 @@ fn every_header_reaches_its_field() {
         ("two_phase_commit", "true"),
         ("group_commit", "ASYNC_MODE"),
         ("temporary_partitions", "p1"),
+        ("send_batch_parallelism", "4"),
         ("comment", "nightly"),
     ])
     .unwrap();
     assert_eq!(request.label.unwrap().as_str(), "my_label");
-    assert_eq!(request.csv.lines_to_skip(), 1, "names win over skip_lines");
-    let csv = CsvLayout {
+    let csv = CsvFormat {
         header: CsvHeader::Names,
         column_separator: vec![1],
         line_delimiter: b"\r\n".to_vec(),
         enclose: Some(b'"'),
-        escape: Some(b'\\'),
-        trim_double_quotes: true,
-        skip_lines: 3,
-        empty_field_as_null: true,
+        ..CsvFormat::default()
     };
-    assert_eq!(request.csv, csv);
+    assert_eq!(request.format, BodyFormat::Csv(csv));
     assert_eq!(request.compression, Compression::Gzip);
     assert_eq!(
         request.columns.unwrap(),
@@ -100,7 +90,9 @@ fn every_header_reaches_its_field() {
     );
     assert_eq!(request.where_expr.as_deref(), Some("a > 列"));
     assert_eq!(request.max_filter_ratio, 0.2);
-    assert!(request.strict_mode && request.two_phase_commit && request.partitions);
+    assert!(request.strict_mode && request.two_phase_commit);
+    let partitioned = TableHeaders { unique: None, partitioned: Some("temporary_partitions") };
+    assert_eq!(request.table_headers, partitioned);
     assert_eq!(request.timeout.as_secs(), 259_200);
     assert_eq!(request.timezone.as_deref(), Some("+08:00"));
     assert_eq!(request.group_commit, Some(GroupCommitMode::Async));
@@ -115,7 +107,7 @@ fn two_phase_commit_is_exactly_true() {
 }
 
 #[test]
-fn what_only_a_unique_table_can_do_is_named() {
+fn what_only_tables_of_a_kind_can_do_is_named() {
     for (name, value) in [
         ("merge_type", "delete"),
         ("partial_columns", "true"),
@@ -124,10 +116,17 @@ fn what_only_a_unique_table_can_do_is_named() {
         ("function_column.sequence_col", "k"),
         ("negative", "true"),
     ] {
-        assert_eq!(parse(&[(name, value)]).unwrap().unique_table_header, Some(name));
+        assert_eq!(parse(&[(name, value)]).unwrap().table_headers.unique, Some(name));
+        let stream = parse_http_stream(&[("sql", "insert into t …"), (name, value)]).unwrap();
+        assert_eq!(stream.table_headers.unique, Some(name));
+    }
+    for name in ["partitions", "temporary_partitions"] {
+        assert_eq!(parse(&[(name, "p1")]).unwrap().table_headers.partitioned, Some(name));
+        let stream = parse_http_stream(&[("sql", "insert into t …"), (name, "p1")]).unwrap();
+        assert_eq!(stream.table_headers.partitioned, Some(name));
     }
     let merge = parse(&[("merge_type", "MERGE"), ("delete", "k = 1")]).unwrap();
-    assert_eq!((merge.merge_type, merge.unique_table_header), (MergeType::Merge, Some("merge_type")));
+    assert_eq!((merge.merge_type, merge.table_headers.unique), (MergeType::Merge, Some("merge_type")));
 }
 
 #[test]
@@ -206,6 +205,16 @@ fn each_bad_header_has_its_text() {
             &[("exec_mem_limit", "2G")],
             "[INVALID_ARGUMENT]Invalid mem limit format, exec_mem_limit=2G: invalid digit found in string",
         ),
+        (
+            &[("send_batch_parallelism", "many")],
+            "[INVALID_ARGUMENT]invalid HTTP header send_batch_parallelism=many: invalid digit found in string; give a \
+             whole number",
+        ),
+        (
+            &[("load_stream_per_node", "1.5")],
+            "[INVALID_ARGUMENT]invalid HTTP header load_stream_per_node=1.5: invalid digit found in string; give a \
+             whole number",
+        ),
         (&[("skip_lines", "-1")], "[INVALID_ARGUMENT]Invalid 'skip_lines': -1"),
         (
             &[("max_filter_ratio", "1.5")],
@@ -260,15 +269,37 @@ fn a_chunked_body_has_no_length() {
     assert_eq!((request.content_length, request.chunked), (None, true));
 }
 
+fn parse_http_stream(pairs: &[(&str, &str)]) -> Result<HttpStreamRequest, String> {
+    let headers = map(pairs);
+    let headers = Headers(&headers);
+    Early::of_http_stream(headers, MAX_BYTES)
+        .and_then(|early| http_stream(headers, early, "root".into()))
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_http_stream_refuses_headers_that_only_a_stream_load_reads() {
+    let sql = ("sql", "insert into db.dt select * from http_stream('format' = 'CSV')");
+    for (name, value) in
+        [("column_separator", ","), ("skip_lines", "1"), ("columns", "a, b"), ("where", "a = 1")]
+    {
+        let error = parse_http_stream(&[sql, (name, value)]).unwrap_err();
+        let start = format!("[INVALID_ARGUMENT]header {name} has no effect on an HTTP Stream; ");
+        assert!(error.starts_with(&start), "{error}");
+    }
+    let numbers = parse_http_stream(&[sql, ("send_batch_parallelism", "x")]).unwrap_err();
+    assert!(
+        numbers.starts_with("[INVALID_ARGUMENT]invalid HTTP header send_batch_parallelism=x"),
+        "{numbers}"
+    );
+    let packed = parse_http_stream(&[sql, ("compress_type", "gz")]).unwrap();
+    assert_eq!(packed.compression, Compression::Gzip);
+    assert!(parse_http_stream(&[sql, ("compress_type", "lz4")]).unwrap_err().contains("compress_type=lz4"));
+}
+
 #[test]
 fn an_http_stream_needs_its_statement() {
-    let parse = |pairs: &[(&str, &str)]| {
-        let headers = map(pairs);
-        let headers = Headers(&headers);
-        Early::of_http_stream(headers, MAX_BYTES)
-            .and_then(|early| http_stream(headers, early, "root".into()))
-            .map_err(|error| error.to_string())
-    };
+    let parse = parse_http_stream;
     let sql = "insert into db.dt select * from http_stream('column_separator'=',', 'format' = 'CSV')";
     let request = parse(&[("sql", sql), ("group_commit", "sync_mode"), ("format", "json")]).unwrap();
     assert_eq!((request.sql.as_str(), request.group_commit), (sql, Some(GroupCommitMode::Sync)));

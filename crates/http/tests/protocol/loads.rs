@@ -2,7 +2,8 @@
 
 use crate::client::{Client, ROOT};
 use crate::fake::{GROUP_LABEL, start};
-use tributary_http::{CsvHeader, TwoPhaseOp};
+use tributary_decode::{BodyFormat, CsvFormat, CsvHeader};
+use tributary_http::TwoPhaseOp;
 use tributary_types::{GroupCommitMode, TxnId};
 
 #[tokio::test]
@@ -22,8 +23,9 @@ async fn a_stream_load_reaches_the_service_and_answers_on_both_ports() {
         let load = running.fake.loads.lock().unwrap().pop().unwrap();
         assert_eq!((load.db.as_str(), load.table.as_str(), load.user.as_str()), ("db", "dt", "root"));
         assert_eq!(load.group_commit, Some(GroupCommitMode::Async));
-        assert_eq!(load.csv.column_separator, b",");
-        assert_eq!(load.csv.header, CsvHeader::Names);
+        let format =
+            CsvFormat { header: CsvHeader::Names, column_separator: b",".to_vec(), ..CsvFormat::default() };
+        assert_eq!(load.format, BodyFormat::Csv(format));
         assert_eq!((load.content_length, load.chunked), (Some(23), false));
     }
 }

@@ -173,6 +173,10 @@ fn bad_header_values_are_told_as_doris_tells_them() {
         ("enclose:ab", "[INVALID_ARGUMENT]enclose must be single-char, actually is ab"),
         ("escape:ab", "[INVALID_ARGUMENT]escape must be single-char, actually is ab"),
         ("skip_lines:-1", "[INVALID_ARGUMENT]Invalid 'skip_lines': -1"),
+        (
+            "send_batch_parallelism:x",
+            "[INVALID_ARGUMENT]invalid HTTP header send_batch_parallelism=x: invalid digit found in string; give a whole number",
+        ),
         ("merge_type:REPLACE", "[INVALID_ARGUMENT]Invalid merge type REPLACE"),
         (
             "label:my label",
@@ -195,6 +199,8 @@ fn what_is_not_built_is_refused_by_name() {
         ("compress_type:lz4", "compress_type=lz4"),
         ("merge_type:DELETE", "merge_type"),
         ("partial_columns:true", "partial_columns"),
+        ("partitions:p1", "partitions"),
+        ("temporary_partitions:p1", "temporary_partitions"),
     ] {
         let reply = csv(&server, &db).header(header).body("1,a,1\n").load();
         let message = reply.failure();

@@ -82,3 +82,64 @@ fn an_unknown_table_is_named() {
         )
     );
 }
+
+#[test]
+fn the_first_line_names_the_fields_of_csv_with_names() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    for (format, header) in [
+        ("csv_with_names", "Points,Key,the name\n"),
+        ("csv_with_names_and_types", "Points,Key,the name\nint,int,string\n"),
+    ] {
+        db.client.ok("TRUNCATE TABLE dt");
+        let sql = format!(
+            "insert into {}.dt (id, name, score) select `key`, upper(`the name`), points * 2 from http_stream('format' = '{format}', 'column_separator' = ',') where points > 10",
+            db.name
+        );
+        let body = format!("{header}60,6,Amy\n8,7,Ross\n");
+        let reply = http_stream(&server, &sql).body(&body).load().success();
+        assert_eq!(reply.rows(), [2, 1, 0, 1], "{}", reply.text);
+        assert_eq!(rows(&mut db), ["6|AMY|120"]);
+    }
+    let star = |clause: &str| {
+        format!(
+            "insert into {}.dt select * from http_stream('format' = 'csv_with_names', 'column_separator' = ',') {clause}",
+            db.name
+        )
+    };
+    http_stream(&server, &star("")).body("a,b,c\n1,x,1\n").load().success();
+    let filtered = http_stream(&server, &star("where c > 1")).body("a,b,c\n2,y,1\n3,z,2\n").load().success();
+    assert_eq!(filtered.rows(), [2, 1, 0, 1], "{}", filtered.text);
+    let narrow = http_stream(&server, &star("where b > 1")).body("a,b\n4,5\n").load();
+    assert!(
+        narrow.failure().contains("Column count doesn't match value count: 3 columns, 2 values"),
+        "{}",
+        narrow.text
+    );
+    let unknown = http_stream(&server, &star("where c1 > 1")).body("a,b,c\n4,5,6\n").load();
+    assert!(unknown.failure().contains("c1"), "{}", unknown.text);
+    assert_eq!(rows(&mut db), ["1|x|1", "3|z|2", "6|AMY|120"]);
+}
+
+#[test]
+fn what_an_http_stream_does_not_read_is_refused() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let sql = format!("insert into {}.dt select * from http_stream('format' = 'csv')", db.name);
+    for (header, start) in [
+        ("column_separator:,", "[INVALID_ARGUMENT]header column_separator has no effect on an HTTP Stream"),
+        ("where: id > 1", "[INVALID_ARGUMENT]header where has no effect on an HTTP Stream"),
+        ("partitions: p1", "[NOT_IMPLEMENTED_ERROR]header partitions needs a partitioned table"),
+        ("merge_type: DELETE", "[NOT_IMPLEMENTED_ERROR]header merge_type needs a UNIQUE KEY table"),
+    ] {
+        let reply = http_stream(&server, &sql).header(header).body("1\ta\t1\n").load();
+        assert!(reply.failure().starts_with(start), "{}", reply.text);
+    }
+    let named =
+        format!("insert into {}.dt partition (p1) select * from http_stream('format' = 'csv')", db.name);
+    let reply = http_stream(&server, &named).body("1\ta\t1\n").load();
+    assert!(reply.failure().contains("PARTITION needs a partitioned table"), "{}", reply.text);
+    let insert = db.client.error("INSERT INTO dt PARTITION (p1) VALUES (1, 'a', 1)");
+    assert!(insert.message.contains("PARTITION needs a partitioned table"), "{insert}");
+    assert_eq!(rows(&mut db), [""; 0]);
+}

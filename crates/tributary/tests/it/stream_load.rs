@@ -261,3 +261,66 @@ fn a_bad_load_fails_alone_in_its_group() {
     assert_eq!(first.label(), last.label());
     assert_eq!(rows(&mut db), ["1|a|1", "4|d|4"]);
 }
+
+#[test]
+fn a_load_has_one_time_zone() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE zones (id INT, stamp DATETIME, epoch BIGINT, here DATETIME, text DATETIME, \
+         kept DATETIME DEFAULT CURRENT_TIMESTAMP) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let is_one_zone =
+        "SELECT stamp, epoch, text, here = kept, timestampdiff(hour, utc_timestamp(), here) FROM zones";
+    for (zone, expected) in [
+        ("+08:00", "1970-01-01 08:00:00|0|1970-01-01 08:00:00|1|"),
+        ("Asia/Shanghai", "1970-01-01 08:00:00|0|1970-01-01 08:00:00|1|"),
+        ("CST", "1970-01-01 08:00:00|0|1970-01-01 08:00:00|1|"),
+        ("GMT", "1970-01-01 00:00:00|-28800|1970-01-01 00:00:00|1|"),
+    ] {
+        let check = |db: &mut Database| {
+            let rows = db.client.rows(is_one_zone);
+            assert!(rows.len() == 1 && rows[0].starts_with(expected), "{zone}: {rows:?}");
+            db.client.ok("TRUNCATE TABLE zones");
+        };
+        Curl::stream_load(&server, &db.name, "zones")
+            .header("column_separator:,")
+            .header(&format!("timezone:{zone}"))
+            .header("columns: id, seconds, text, stamp = from_unixtime(seconds), epoch = unix_timestamp('1970-01-01 08:00:00') + 0 * seconds, here = now()")
+            .header("where: stamp = from_unixtime(0)")
+            .body("1,0,1970-01-01 00:00:00Z\n2,1,1970-01-01 00:00:00Z\n")
+            .load()
+            .success();
+        check(&mut db);
+        let sql = format!(
+            "insert into {}.zones (id, stamp, epoch, here, text) select c1, from_unixtime(c2), unix_timestamp('1970-01-01 08:00:00'), now(), c3 from http_stream('column_separator' = ',', 'format' = 'csv') where from_unixtime(c2) = from_unixtime(0)",
+            db.name
+        );
+        Curl::put(&format!("http://127.0.0.1:{}/api/_http_stream", server.http_port()))
+            .header(&format!("sql:{sql}"))
+            .header(&format!("timezone:{zone}"))
+            .body("1,0,1970-01-01 00:00:00Z\n2,1,1970-01-01 00:00:00Z\n")
+            .load()
+            .success();
+        check(&mut db);
+    }
+}
+
+#[test]
+fn values_that_doris_takes_are_taken() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE odd (id INT, at DATETIME, f FLOAT, d DOUBLE, big LARGEINT, s STRING) \
+         DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let reply = Curl::stream_load(&server, &db.name, "odd")
+        .header("column_separator:,")
+        .header("enclose:\"")
+        .header("max_filter_ratio:0.5")
+        .body("1,2022-12-01:09:30:31,1e39,-1e400,1,\"aaa\"bbb\"ccc\"\n2,,,,170141183460469231731687303715884105727,x\n")
+        .load()
+        .success();
+    assert_eq!(reply.rows(), [2, 1, 1, 0], "{}", reply.text);
+    let reason = reply.get("ErrorURL");
+    let (_, text) = Curl::anonymous(&reason).status_and_text();
+    assert!(text.starts_with("Reason: column_name[big], a largeint of this table keeps 38 digits"), "{text}");
+    let rows = db.client.rows("SELECT id, at, s, f > 1e30, d < -1e300 FROM odd");
+    assert_eq!(rows, ["1|2022-12-01 09:30:31|aaa\"bbb\"ccc|1|1"]);
+}

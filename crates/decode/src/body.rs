@@ -1,0 +1,83 @@
+//! Decoders of bodies, whatever the format.
+
+use crate::block::Block;
+use crate::builder::BlockBuilder;
+use crate::reject::{Counts, Reject};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use std::borrow::Cow;
+use tributary_types::SqlError;
+
+/// Turns the bytes of one body into blocks of one table's rows.
+///
+/// The blocks, counts and reasons do not depend on where the body is cut into chunks. After an error the
+/// load must be given up.
+pub trait BodyDecoder: Send {
+    /// Decodes the rows that `chunk` completes.
+    ///
+    /// # Errors
+    /// If the body can't be read any further: a line that is too long, an expression that fails.
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
+
+    /// Decodes what is left at the body's end, and completes the last block.
+    ///
+    /// # Errors
+    /// As [`BodyDecoder::push`].
+    fn finish(&mut self) -> Result<(), SqlError>;
+
+    /// The blocks that are complete.
+    fn take_blocks(&mut self) -> Vec<Block>;
+
+    /// The rows so far.
+    fn counts(&self) -> Counts;
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    fn rejects(&self) -> Cow<'_, [Reject]>;
+
+    /// Takes the buffers for a later load. The decoder can decode no more.
+    fn take_builder(&mut self) -> BlockBuilder;
+}
+
+/// Turns the bytes of one body into columns of nullable text, one for each field: the source of values that
+/// are computed. Promises what [`BodyDecoder`] does.
+pub trait FieldDecoder: Send {
+    /// Reads the rows that `chunk` completes.
+    ///
+    /// # Errors
+    /// As [`BodyDecoder::push`].
+    fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
+
+    /// Reads what is left at the body's end, and completes the last batch.
+    ///
+    /// # Errors
+    /// As [`BodyDecoder::push`].
+    fn finish(&mut self) -> Result<(), SqlError>;
+
+    /// The fields, which the body must have told by now: they are known when there is a batch.
+    ///
+    /// # Errors
+    /// Doris's text for a body without a line.
+    fn schema(&self) -> Result<SchemaRef, SqlError>;
+
+    /// The batches that are complete.
+    fn take_batches(&mut self) -> Vec<RecordBatch>;
+
+    /// The rows so far; `loaded` are those in batches.
+    fn counts(&self) -> Counts;
+
+    /// The first rejected rows, at most [`crate::REJECTS_KEPT_MAX`].
+    fn rejects(&self) -> &[Reject];
+}
+
+/// How the fields of a body are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldNames<'a> {
+    /// By these names; a row with more or fewer fields is rejected (Stream Load).
+    Given(&'a [String]),
+    /// `c1`, `c2`, … as many as the first row has; later rows may have fewer (NULL) or more (ignored), as in a
+    /// table function.
+    Numbered,
+    /// By the names that the body has for them, and [`FieldNames::Numbered`] if it has none. Rows may have
+    /// fewer or more fields, as there.
+    OfBody,
+}

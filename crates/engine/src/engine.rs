@@ -255,17 +255,22 @@ impl Engine {
         self.globals.read().clone()
     }
 
+    /// Shows a setting of the server as a variable of sessions that begin later.
+    pub fn announce(&self, variable: &'static str, value: u64) {
+        self.set_global(variable, Some(&value.to_string())).expect("a setting is legal as its variable");
+    }
+
     pub(crate) fn set_global(&self, name: &str, value: Option<&str>) -> Result<(), SqlError> {
         let mut globals = self.globals.write();
         match value {
-            Some(value) => globals.set(name, value),
+            Some(value) => globals.set_global(name, value),
             None => globals.reset(name),
         }
     }
 
     /// The server's time zone.
     pub(crate) fn time_zone(&self) -> String {
-        self.globals.read().value("time_zone").to_owned()
+        self.globals.read().values().time_zone.name.clone()
     }
 
     pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {

@@ -51,7 +51,10 @@ impl From<Interrupted> for SqlError {
             Interrupted::Killed => Self::new(ErrorCode::QueryInterrupted, "Query execution was interrupted"),
             Interrupted::TimedOut(limit) => Self::detail(
                 ErrorCode::ExecuteTimeout,
-                format!("query timeout: {} s have passed; SET query_timeout allows more", limit.as_secs()),
+                format!(
+                    "query timeout: {} s have passed; SET query_timeout allows more",
+                    limit.as_secs_f64()
+                ),
             ),
         }
     }

@@ -21,11 +21,12 @@ mod namespace;
 mod options;
 mod processes;
 mod session;
+pub mod similar;
 mod sink;
 mod stream_load;
 mod text_table;
 mod time_zone;
-pub mod variables;
+mod variables;
 mod wal_dirs;
 
 pub use engine::{Engine, StartError};
@@ -37,3 +38,4 @@ pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;
 pub use tributary_table::StoreOptions;
 pub use tributary_wal::WalOptions;
+pub use variables::MAX_PREPARED_STATEMENTS;

@@ -88,6 +88,7 @@ impl Namespace for EngineNamespace {
     }
 
     fn global_variables(&self) -> Vec<(String, String)> {
-        self.globals.read().all().map(|(name, value)| (name.to_owned(), value)).collect()
+        let shown = self.globals.read().shown();
+        shown.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }

@@ -46,7 +46,8 @@ pub struct EngineSession {
     pub(crate) id: u32,
     pub(crate) database: Option<String>,
     pub(crate) variables: Variables,
-    pub(crate) user_variables: BTreeMap<String, String>,
+    /// Shared with the statements that read them, until the next is set.
+    pub(crate) user_variables: Arc<BTreeMap<String, String>>,
     transaction: Option<ExplicitTransaction>,
     statements: HashMap<u32, PreparedStatement>,
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
@@ -78,7 +79,7 @@ impl EngineSession {
             host,
             id: info.id,
             database: None,
-            user_variables: BTreeMap::new(),
+            user_variables: Arc::default(),
             transaction: None,
             statements: HashMap::new(),
             last_plan: None,
@@ -108,30 +109,32 @@ impl EngineSession {
 
     /// The session as the query engine sees it.
     pub(crate) fn view(&self) -> SessionView {
-        let mut variables: BTreeMap<String, String> =
-            self.variables.all().map(|(name, value)| (name.to_owned(), value)).collect();
-        if let Some(mode) = self.variables.group_commit() {
-            variables.insert("group_commit".to_owned(), mode.as_str().to_owned());
-        }
         SessionView {
             database: self.database.clone(),
             user: format!("{}@{}", self.user, self.host),
             connection_id: self.id,
-            variables: Arc::new(variables),
-            user_variables: Arc::new(self.user_variables.clone()),
-            time_zone: self.variables.value("time_zone").to_owned(),
+            variables: self.variables.shown(),
+            user_variables: Arc::clone(&self.user_variables),
+            time_zone: self.variables.values().time_zone.name.clone(),
             last_insert_id: 0,
-            now_unix_micros: self.engine.unix_ms() * 1000,
+            now_unix_micros: self.unix_micros(),
         }
     }
 
+    /// The time that the session's clock functions show.
+    fn unix_micros(&self) -> i64 {
+        let set = self.variables.values().timestamp.value;
+        if set > 0.0 { (set * 1_000_000.0) as i64 } else { self.engine.unix_ms() * 1000 }
+    }
+
     pub(crate) fn insert_options(&self) -> InsertOptions {
-        let unix_micros = self.engine.unix_ms() * 1000;
-        let hot = self.variables.hot();
-        let utc_offset_seconds = hot.zone.offset_seconds(unix_micros);
+        let unix_micros = self.unix_micros();
+        let values = self.variables.values();
+        let strict = values.enable_insert_strict;
+        let utc_offset_seconds = values.time_zone.zone.offset_seconds(unix_micros);
         InsertOptions {
-            strict: hot.insert_is_strict,
-            max_filter_ratio: hot.insert_max_filter_ratio,
+            strict,
+            max_filter_ratio: if strict { 0.0 } else { values.insert_max_filter_ratio.value },
             clock: LoadClock {
                 now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
                 utc_offset_seconds,
@@ -222,7 +225,7 @@ impl Session for EngineSession {
     async fn reset(&mut self) -> Result<(), SqlError> {
         self.discard_transaction("the connection was reset").await;
         self.variables = self.engine.global_variables();
-        self.user_variables.clear();
+        self.user_variables = Arc::default();
         self.statements.clear();
         self.last_plan = None;
         self.last_insert = None;
@@ -258,9 +261,9 @@ impl Session for EngineSession {
 
     fn status(&self) -> SessionStatus {
         SessionStatus {
-            autocommit: self.variables.hot().autocommit,
+            autocommit: self.variables.values().autocommit,
             in_transaction: self.transaction.is_some(),
-            no_backslash_escapes: self.variables.hot().no_backslash_escapes,
+            no_backslash_escapes: false,
         }
     }
 

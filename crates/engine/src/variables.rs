@@ -1,408 +1,696 @@
-//! System variables of a session: what clients set at connect and what changes how we answer.
+//! System variables of a session: each is declared once, and its field, its default, what it accepts,
+//! who may set it and its row of the reference come from that declaration.
 //!
-//! A variable that is not in [`VARIABLES`] is refused by name (1193), so a misspelt `group_comit`
-//! is not taken silently. Variables of MySQL and Doris that clients send and that mean nothing
-//! here are in the list, kept and shown.
+//! A variable that is not declared is refused by name (1193), so a misspelt `group_comit` is not taken
+//! silently. A variable of MySQL or Doris that would change answers is either obeyed or accepts only the
+//! value that answers have anyway; one that promises speed is kept and shown.
+//!
+//! Not its business: how a kind of value is read and shown ([`kind`]).
 
-use crate::time_zone::Zone;
+mod kind;
+
+use crate::similar;
+pub(crate) use kind::{Decimal, NamedZone};
+use kind::{
+    Kind, Wrong, any_whole, charset, decimal, flag, group_commit, ratio, row_limit, sql_mode, switch, text,
+    whole, zone,
+};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 use tributary_types::{ErrorCode, GroupCommitMode, SERVER_VERSION, SqlError};
-
-/// What a variable accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VariableKind {
-    /// Shown as `ON`/`OFF` (MySQL's) .
-    Switch,
-    /// Shown as `true`/`false` (Doris's).
-    Flag,
-    Integer,
-    Decimal,
-    Text,
-    GroupCommit,
-}
-
-/// A system variable.
-#[derive(Clone, Copy, Debug)]
-pub struct Variable {
-    pub name: &'static str,
-    pub default: &'static str,
-    pub kind: VariableKind,
-    pub is_read_only: bool,
-}
-
-use VariableKind::{Decimal, Flag, GroupCommit, Integer, Switch, Text};
-
-const fn var(name: &'static str, default: &'static str, kind: VariableKind) -> Variable {
-    Variable { name, default, kind, is_read_only: false }
-}
-
-const fn fixed(name: &'static str, default: &'static str, kind: VariableKind) -> Variable {
-    Variable { name, default, kind, is_read_only: true }
-}
 
 /// What `@@version_comment` says.
 pub const VERSION_COMMENT: &str = concat!("Tributary ", env!("CARGO_PKG_VERSION"));
 
-/// All system variables, by name.
-pub const VARIABLES: &[Variable] = &[
-    var("auto_increment_increment", "1", Integer),
-    var("auto_increment_offset", "1", Integer),
-    var("autocommit", "ON", Switch),
-    var("character_set_client", "utf8mb4", Text),
-    var("character_set_connection", "utf8mb4", Text),
-    var("character_set_database", "utf8mb4", Text),
-    var("character_set_results", "utf8mb4", Text),
-    var("character_set_server", "utf8mb4", Text),
-    fixed("character_set_system", "utf8mb4", Text),
-    var("collation_connection", "utf8mb4_general_ci", Text),
-    var("collation_database", "utf8mb4_general_ci", Text),
-    var("collation_server", "utf8mb4_general_ci", Text),
-    fixed("default_password_lifetime", "0", Integer),
-    var("default_rowset_type", "beta", Text),
-    var("default_storage_engine", "olap", Text),
-    var("delete_without_partition", "true", Flag),
-    var("div_precision_increment", "4", Integer),
-    var("enable_fallback_to_original_planner", "true", Flag),
-    var("enable_group_commit_full_prepare", "true", Flag),
-    var("enable_insert_strict", "true", Flag),
-    var("enable_memtable_on_sink_node", "true", Flag),
-    var("enable_nereids_dml", "true", Flag),
-    var("enable_nereids_planner", "true", Flag),
-    var("enable_pipeline_engine", "true", Flag),
-    var("enable_pipeline_x_engine", "true", Flag),
-    var("enable_prepared_stmt_audit_log", "false", Flag),
-    var("enable_profile", "false", Flag),
-    var("enable_server_side_prepared_statement", "true", Flag),
-    var("enable_sql_cache", "false", Flag),
-    var("enable_strict_cast", "false", Flag),
-    var("enable_unicode_name_support", "false", Flag),
-    var("enable_unique_key_partial_update", "false", Flag),
-    var("exec_mem_limit", "2147483648", Integer),
-    var("foreign_key_checks", "ON", Switch),
-    var("group_commit", "off_mode", GroupCommit),
-    var("group_concat_max_len", "1048576", Integer),
-    fixed("have_query_cache", "NO", Text),
-    fixed("have_ssl", "DISABLED", Text),
-    fixed("hostname", "tributary", Text),
-    var("init_connect", "", Text),
-    var("innodb_lock_wait_timeout", "50", Integer),
-    var("insert_max_filter_ratio", "1.0", Decimal),
-    var("insert_timeout", "14400", Integer),
-    var("insert_visible_timeout_ms", "60000", Integer),
-    var("interactive_timeout", "28800", Integer),
-    fixed("language", "/share/english/", Text),
-    var("lc_time_names", "en_US", Text),
-    fixed("license", "Apache License, Version 2.0", Text),
-    fixed("lower_case_table_names", "0", Integer),
-    var("max_allowed_packet", "67108864", Integer),
-    var("max_execution_time", "0", Integer),
-    var("max_join_size", "18446744073709551615", Text),
-    var("net_buffer_length", "16384", Integer),
-    var("net_read_timeout", "600", Integer),
-    var("net_write_timeout", "600", Integer),
-    var("optimizer_switch", "", Text),
-    var("parallel_fragment_exec_instance_num", "1", Integer),
-    var("parallel_pipeline_task_num", "0", Integer),
-    fixed("password_history", "0", Integer),
-    fixed("performance_schema", "OFF", Switch),
-    fixed("port", "9030", Integer),
-    var("profiling", "OFF", Switch),
-    fixed("protocol_version", "10", Integer),
-    var("query_cache_size", "1048576", Integer),
-    var("query_cache_type", "0", Integer),
-    var("query_timeout", "900", Integer),
-    fixed("read_only", "OFF", Switch),
-    var("resource_group", "", Text),
-    var("runtime_filter_mode", "GLOBAL", Text),
-    fixed("server_id", "1", Integer),
-    var("session_track_gtids", "OFF", Text),
-    var("session_track_schema", "OFF", Switch),
-    var("session_track_state_change", "OFF", Switch),
-    var("show_full_dbname_in_info_schema_db", "false", Flag),
-    var("show_hidden_columns", "false", Flag),
-    var("sql_auto_is_null", "OFF", Switch),
-    var("sql_big_selects", "ON", Switch),
-    var("sql_log_bin", "ON", Switch),
-    var(
-        "sql_mode",
-        "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
-        Text,
-    ),
-    var("sql_notes", "ON", Switch),
-    var("sql_quote_show_create", "ON", Switch),
-    var("sql_safe_updates", "OFF", Switch),
-    var("sql_select_limit", "18446744073709551615", Text),
-    var("sql_warnings", "OFF", Switch),
-    fixed("super_read_only", "OFF", Switch),
-    fixed("system_time_zone", "UTC", Text),
-    var("time_zone", "UTC", Text),
-    var("timestamp", "0", Decimal),
-    var("transaction_isolation", "READ-COMMITTED", Text),
-    var("transaction_read_only", "OFF", Switch),
-    var("tx_isolation", "READ-COMMITTED", Text),
-    var("tx_read_only", "OFF", Switch),
-    var("unique_checks", "ON", Switch),
-    fixed("validate_password_policy", "0", Integer),
-    fixed("version", SERVER_VERSION, Text),
-    fixed("version_comment", VERSION_COMMENT, Text),
-    fixed("version_compile_machine", std::env::consts::ARCH, Text),
-    fixed("version_compile_os", std::env::consts::OS, Text),
-    var("wait_timeout", "28800", Integer),
-    var("workload_group", "normal", Text),
-];
+/// The largest `max_prepared_stmt_count`.
+pub const MAX_PREPARED_STATEMENTS: i64 = 1 << 20;
 
-/// The variable called `name` in any case.
+/// The default of `query_timeout`, in seconds.
+pub(crate) const QUERY_TIMEOUT_DEFAULT_SECONDS: i64 = 900;
+
+/// What a variable does, and who may set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// Changes answers, as its meaning says.
+    Obeyed,
+    /// As [`Effect::Obeyed`], for all sessions: only SET GLOBAL sets it.
+    Global,
+    /// Kept and shown; answers are the same.
+    Kept,
+    /// Accepts its default only: other values would change answers in a way that is not implemented.
+    Fixed,
+    ReadOnly,
+}
+
+/// A system variable, without its value.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    /// One sentence, with a leading space.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reference, which a test makes"))]
+    meaning: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the reference, which a test makes"))]
+    accepts: (&'static str, Option<(i64, i64)>),
+    effect: Effect,
+    show: fn(&Values) -> String,
+    set: fn(&mut Values, &str) -> Result<(), Wrong>,
+    reset: fn(&mut Values, &Values),
+}
+
+/// Declares variables: `/// Meaning.`, then `name: type = default, what it accepts, effect;`.
+macro_rules! variables {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $type:ty = $default:expr, $kind:expr, $effect:ident;)+) => {
+        /// The value of each variable.
+        #[derive(Clone, Debug)]
+        pub(crate) struct Values {
+            $($(#[doc = $meaning])+ pub(crate) $name: $type,)+
+        }
+
+        impl Default for Values {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        const VARIABLES: &[Variable] = &[$({
+            const KIND: Kind<$type> = $kind;
+            Variable {
+                name: stringify!($name),
+                meaning: concat!($($meaning),+),
+                accepts: (KIND.accepts, KIND.bounds),
+                effect: Effect::$effect,
+                show: |values| KIND.text(&values.$name),
+                set: |values, text| {
+                    values.$name = KIND.value(text)?;
+                    Ok(())
+                },
+                reset: |values, defaults| values.$name.clone_from(&defaults.$name),
+            }
+        }),+];
+    };
+}
+
+variables! {
+    /// Doris's; answers are the same.
+    agg_phase: i64 = 0, any_whole(), Kept;
+    /// Partition columns may be NULL.
+    allow_partition_column_nullable: bool = true, flag(), Fixed;
+    /// Doris's; answers are the same.
+    auto_broadcast_join_threshold: String = "0.8".into(), text(), Kept;
+    /// Nothing is numbered automatically.
+    auto_increment_increment: i64 = 1, any_whole(), Kept;
+    /// Nothing is numbered automatically.
+    auto_increment_offset: i64 = 1, any_whole(), Kept;
+    /// Without BEGIN each statement is its own transaction, as in Doris, whatever is set.
+    autocommit: bool = true, switch(), Kept;
+    /// Doris's; answers are the same.
+    batch_size: i64 = 4064, any_whole(), Kept;
+    /// Queries have no temporary tables.
+    big_tables: bool = false, switch(), Kept;
+    /// Doris's; answers are the same.
+    broadcast_row_count_limit: i64 = 30_000_000, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    broker_load_batch_size: i64 = 16_352, any_whole(), Kept;
+    /// Text is UTF-8. Character sets of which it is no superset are refused.
+    character_set_client: String = "utf8mb4".into(), charset(), Obeyed;
+    /// Text is UTF-8. Character sets of which it is no superset are refused.
+    character_set_connection: String = "utf8mb4".into(), charset(), Obeyed;
+    /// Text is UTF-8.
+    character_set_database: String = "utf8mb4".into(), charset(), Kept;
+    /// Text is UTF-8. Character sets of which it is no superset are refused.
+    character_set_results: String = "utf8mb4".into(), charset(), Obeyed;
+    /// Text is UTF-8.
+    character_set_server: String = "utf8mb4".into(), charset(), Kept;
+    /// Character set of names.
+    character_set_system: String = "utf8mb4".into(), text(), ReadOnly;
+    /// A decimal that overflows is no number.
+    check_overflow_for_decimal: bool = true, flag(), Fixed;
+    /// Doris's; answers are the same.
+    codegen_level: i64 = 0, any_whole(), Kept;
+    /// Texts are compared by their bytes.
+    collation_connection: String = "utf8mb4_general_ci".into(), text(), Kept;
+    /// Texts are compared by their bytes.
+    collation_database: String = "utf8mb4_general_ci".into(), text(), Kept;
+    /// Texts are compared by their bytes.
+    collation_server: String = "utf8mb4_general_ci".into(), text(), Kept;
+    /// COMMIT ends its transaction.
+    completion_type: String = "NO_CHAIN".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    create_table_partition_max_num: i64 = 10_000, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    debug_skip_fold_constant: bool = false, flag(), Kept;
+    /// Scale of a decimal whose digits overflow.
+    decimal_overflow_scale: i64 = 6, any_whole(), Fixed;
+    /// ORDER BY alone limits nothing.
+    default_order_by_limit: i64 = -1, any_whole(), Fixed;
+    /// Passwords do not expire.
+    default_password_lifetime: i64 = 0, any_whole(), ReadOnly;
+    /// Doris's; answers are the same.
+    default_rowset_type: String = "beta".into(), text(), Kept;
+    /// There is one storage engine.
+    default_storage_engine: String = "olap".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    delete_without_partition: bool = true, flag(), Kept;
+    /// DESC shows VARIANT columns as one.
+    describe_extend_variant_column: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    disable_colocate_plan: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    disable_file_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    disable_join_reorder: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    disable_nereids_expression_rules: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    disable_nereids_rules: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    disable_streaming_preaggregations: bool = false, flag(), Kept;
+    /// Digits that a division adds to a decimal.
+    div_precision_increment: i64 = 4, any_whole(), Fixed;
+    /// Queries return their rows.
+    dry_run_query: bool = false, flag(), Fixed;
+    /// There are no AGG_STATE columns.
+    enable_agg_state: bool = false, flag(), Fixed;
+    /// Set operations bind as in MySQL.
+    enable_ansi_query_organization_behavior: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_auto_analyze: bool = true, flag(), Kept;
+    /// INSERT OVERWRITE makes no partitions.
+    enable_auto_create_when_overwrite: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_bucket_shuffle_join: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_bushy_tree: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_common_expr_pushdown: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_compress_materialize: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_cooldown_replica_affinity: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_cost_based_join_reorder: bool = true, flag(), Kept;
+    /// Decimals have 38 digits.
+    enable_decimal256: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_distinct_streaming_aggregation: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_dphyp_optimizer: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_exchange_node_parallel_merge: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_fallback_to_original_planner: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_file_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_fold_constant_by_be: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_force_spill: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_function_pushdown: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_group_commit_full_prepare: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_infer_predicate: bool = true, flag(), Kept;
+    /// An old name of Doris's; set `group_commit`.
+    enable_insert_group_commit: bool = false, flag(), Fixed;
+    /// On: an INSERT with a bad row fails.
+    enable_insert_strict: bool = true, flag(), Obeyed;
+    /// Doris's; answers are the same.
+    enable_inverted_index_query: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_left_zig_zag: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_local_exchange: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_local_shuffle: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_materialized_view_rewrite: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_memtable_on_sink_node: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_distribute_planner: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_dml: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_planner: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_rules: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_timeout: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_nereids_trace: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_odbc_transcation: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_orc_lazy_materialization: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_page_cache: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_parallel_result_sink: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_parallel_scan: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_parquet_lazy_materialization: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_partition_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_partition_topn: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_pipeline_engine: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_pipeline_x_engine: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_prepared_stmt_audit_log: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_profile: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_projection: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_push_down_no_group_agg: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_pushdown_minmax_on_unique: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_query_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_rewrite_element_at_to_slot: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_runtime_filter_prune: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_server_side_prepared_statement: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_share_hash_table_for_broadcast_join: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_shared_scan: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_short_circuit_query_access_column_store: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_single_distinct_column_opt: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_single_replica_insert: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_snapshot_point_query: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_spill: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_spilling: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_sql_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_stats: bool = true, flag(), Kept;
+    /// A cast that fails gives NULL.
+    enable_strict_cast: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_strict_consistency_dml: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_sync_mv_cost_based_rewrite: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_two_phase_read_opt: bool = true, flag(), Kept;
+    /// Names are ASCII.
+    enable_unicode_name_support: bool = false, flag(), Fixed;
+    /// On: an INSERT is a partial update, which needs a UNIQUE key.
+    enable_unique_key_partial_update: bool = false, flag(), Obeyed;
+    /// Doris's; answers are the same.
+    enable_vectorized_engine: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    exec_mem_limit: i64 = 2_147_483_648, any_whole(), Kept;
+    /// There are no foreign keys.
+    foreign_key_checks: bool = true, switch(), Kept;
+    /// Doris's; answers are the same.
+    forward_to_master: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    fragment_transmission_compression_codec: String = "lz4".into(), text(), Kept;
+    /// Columns come before aliases in GROUP BY and HAVING.
+    group_by_and_having_use_alias_first: bool = false, flag(), Fixed;
+    /// Mode of the Group Commit of INSERTs.
+    group_commit: Option<GroupCommitMode> = None, group_commit(), Obeyed;
+    /// Texts of GROUP_CONCAT are never cut, so none is shorter than asked for.
+    group_concat_max_len: i64 = 1_048_576, whole(1024, i64::MAX), Kept;
+    /// The protocol's compression is offered.
+    have_compress: String = "YES".into(), text(), ReadOnly;
+    /// TLS is not offered.
+    have_openssl: String = "DISABLED".into(), text(), ReadOnly;
+    /// There is no query cache.
+    have_query_cache: String = "NO".into(), text(), ReadOnly;
+    /// TLS is not offered.
+    have_ssl: String = "DISABLED".into(), text(), ReadOnly;
+    /// The server's name.
+    hostname: String = "tributary".into(), text(), ReadOnly;
+    /// No statement runs at connecting.
+    init_connect: String = "".into(), text(), Kept;
+    /// Statements wait for no locks.
+    innodb_lock_wait_timeout: i64 = 50, any_whole(), Kept;
+    /// Share of bad rows that an INSERT may leave out when `enable_insert_strict` is off.
+    insert_max_filter_ratio: Decimal = "1.0".into(), ratio(), Obeyed;
+    /// Seconds after which an INSERT fails.
+    insert_timeout: i64 = 14_400, whole(1, 2147483647), Obeyed;
+    /// Doris's; answers are the same.
+    insert_visible_timeout_ms: i64 = 60_000, any_whole(), Kept;
+    /// An idle connection is closed after 8 hours.
+    interactive_timeout: i64 = 28_800, any_whole(), Kept;
+    /// A carriage return before the end of a CSV line belongs to the line end.
+    keep_carriage_return: bool = false, flag(), Fixed;
+    /// Language of error messages.
+    language: String = "/share/english/".into(), text(), ReadOnly;
+    /// Language of the names of months and days.
+    lc_time_names: String = "en_US".into(), text(), Fixed;
+    /// The server's license.
+    license: String = "Apache License, Version 2.0".into(), text(), ReadOnly;
+    /// Doris's; answers are the same.
+    load_mem_limit: i64 = 0, any_whole(), Kept;
+    /// LOAD DATA LOCAL is not offered.
+    local_infile: bool = false, switch(), ReadOnly;
+    /// Statements wait for no locks.
+    lock_wait_timeout: i64 = 31_536_000, any_whole(), Kept;
+    /// There is no binary log.
+    log_bin: bool = false, switch(), ReadOnly;
+    /// Names are compared with case.
+    lower_case_table_names: i64 = 0, any_whole(), ReadOnly;
+    /// Largest packet that a client may send, from the setting of the same name.
+    max_allowed_packet: i64 = 67_108_864, any_whole(), Kept;
+    /// The setting `qe_max_connection` counts.
+    max_connections: i64 = 4096, any_whole(), Kept;
+    /// Milliseconds after which a SELECT fails. 0: `query_timeout` alone counts.
+    max_execution_time: i64 = 0, whole(0, i64::MAX), Obeyed;
+    /// Doris's; answers are the same.
+    max_instance_num: i64 = 64, any_whole(), Kept;
+    /// With `sql_big_selects` on it limits nothing.
+    max_join_size: String = "18446744073709551615".into(), text(), Kept;
+    /// Statements that one connection may keep prepared; a further one gets error 1461.
+    max_prepared_stmt_count: i64 = 16_382, whole(0, MAX_PREPARED_STATEMENTS), Global;
+    /// Doris's; answers are the same.
+    max_pushdown_conditions_per_column: i64 = 1024, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    max_scan_key_num: i64 = 48, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    max_table_count_use_cascades_join_reorder: i64 = 10, any_whole(), Kept;
+    /// The setting `qe_max_connection` counts.
+    max_user_connections: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    nereids_cbo_penalty_factor: String = "0.7".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    nereids_timeout_second: i64 = 30, any_whole(), Kept;
+    /// Buffers grow as they need to.
+    net_buffer_length: i64 = 16_384, any_whole(), Kept;
+    /// A command that stops half way ends its connection after a minute.
+    net_read_timeout: i64 = 600, any_whole(), Kept;
+    /// A client that takes no byte of its answer for a minute is disconnected.
+    net_write_timeout: i64 = 600, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    num_scanner_threads: i64 = 0, any_whole(), Kept;
+    /// Answers are the same.
+    optimizer_switch: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    parallel_exchange_instance_num: i64 = 100, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    parallel_fragment_exec_instance_num: i64 = 1, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    parallel_pipeline_task_num: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    parallel_scan_max_scanners_count: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    parallel_scan_min_rows_per_scanner: i64 = 2_097_152, any_whole(), Kept;
+    /// What a partial update does with new keys.
+    partial_update_new_key_behavior: String = "APPEND".into(), text(), Fixed;
+    /// Doris's; answers are the same.
+    partitioned_hash_agg_rows_threshold: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    partitioned_hash_join_rows_threshold: i64 = 0, any_whole(), Kept;
+    /// Passwords may be used again.
+    password_history: i64 = 0, any_whole(), ReadOnly;
+    /// There is no performance_schema.
+    performance_schema: bool = false, switch(), ReadOnly;
+    /// The MySQL protocol's default port.
+    port: i64 = 9030, any_whole(), ReadOnly;
+    /// Doris's; answers are the same.
+    prefer_join_method: String = "broadcast".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    profile_level: i64 = 1, any_whole(), Kept;
+    /// Nothing is recorded.
+    profiling: bool = false, switch(), Kept;
+    /// The MySQL protocol's version.
+    protocol_version: i64 = 10, any_whole(), ReadOnly;
+    /// Doris's; answers are the same.
+    query_cache_entry_max_bytes: i64 = 5_242_880, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    query_cache_entry_max_rows: i64 = 500_000, any_whole(), Kept;
+    /// There is no query cache.
+    query_cache_size: i64 = 1_048_576, any_whole(), Kept;
+    /// There is no query cache.
+    query_cache_type: i64 = 0, any_whole(), Kept;
+    /// Seconds after which a query fails.
+    query_timeout: i64 = QUERY_TIMEOUT_DEFAULT_SECONDS, whole(1, 2147483647), Obeyed;
+    /// Tables can be written.
+    read_only: bool = false, switch(), ReadOnly;
+    /// An INSERT into a table with a sequence column names it.
+    require_sequence_in_insert: bool = true, flag(), Fixed;
+    /// Doris's; answers are the same.
+    resource_group: String = "".into(), text(), Kept;
+    /// BITMAP and HLL values are shown as NULL.
+    return_object_data_as_binary: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    rewrite_count_distinct_to_bitmap_hll: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    runtime_bloom_filter_max_size: i64 = 16_777_216, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_bloom_filter_min_size: i64 = 1_048_576, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_bloom_filter_size: i64 = 2_097_152, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filter_max_in_num: i64 = 1024, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filter_mode: String = "GLOBAL".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filter_type: String = "IN_OR_BLOOM_FILTER,MIN_MAX".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filter_wait_time_ms: i64 = 1000, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filters_max_num: i64 = 10, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    scan_queue_mem_limit: i64 = 107_374_182, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    send_batch_parallelism: i64 = 1, any_whole(), Kept;
+    /// Values are written as Doris writes them.
+    serde_dialect: String = "doris".into(), text(), Fixed;
+    /// The server's number.
+    server_id: i64 = 1, any_whole(), ReadOnly;
+    /// Session tracking is not offered.
+    session_track_gtids: String = "OFF".into(), text(), Kept;
+    /// Session tracking is not offered.
+    session_track_schema: bool = false, switch(), Kept;
+    /// Session tracking is not offered.
+    session_track_state_change: bool = false, switch(), Kept;
+    /// information_schema shows plain names of databases.
+    show_full_dbname_in_info_schema_db: bool = false, flag(), Fixed;
+    /// `SELECT *` shows visible columns only.
+    show_hidden_columns: bool = false, flag(), Fixed;
+    /// Deleted rows are not shown.
+    skip_delete_bitmap: bool = false, flag(), Fixed;
+    /// Deleted rows are not shown.
+    skip_delete_predicate: bool = false, flag(), Fixed;
+    /// Deleted rows are not shown.
+    skip_delete_sign: bool = false, flag(), Fixed;
+    /// A table with missing data is not read.
+    skip_missing_version: bool = false, flag(), Fixed;
+    /// Clients connect by TCP.
+    skip_networking: bool = false, switch(), ReadOnly;
+    /// Rows of one key are merged.
+    skip_storage_engine_merge: bool = false, flag(), Fixed;
+    /// There is no Unix socket.
+    socket: String = "".into(), text(), ReadOnly;
+    /// `IS NULL` finds NULL only.
+    sql_auto_is_null: bool = false, switch(), Fixed;
+    /// No SELECT is too large.
+    sql_big_selects: bool = true, switch(), Fixed;
+    /// Statements are read as Doris reads them.
+    sql_dialect: String = "doris".into(), text(), Fixed;
+    /// There is no binary log.
+    sql_log_bin: bool = true, switch(), Kept;
+    /// Modes that change what statements mean (`ANSI_QUOTES`, `NO_BACKSLASH_ESCAPES`, `PIPES_AS_CONCAT`, …) are refused.
+    sql_mode: String = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION".into(), sql_mode(), Obeyed;
+    /// Warnings are the same.
+    sql_notes: bool = true, switch(), Kept;
+    /// SHOW CREATE quotes names.
+    sql_quote_show_create: bool = true, switch(), Fixed;
+    /// There is no UPDATE or DELETE.
+    sql_safe_updates: bool = false, switch(), Kept;
+    /// Rows that a SELECT without LIMIT returns at most.
+    sql_select_limit: u64 = u64::MAX, row_limit(), Obeyed;
+    /// Warnings are the same.
+    sql_warnings: bool = false, switch(), Kept;
+    /// Tables can be written.
+    super_read_only: bool = false, switch(), ReadOnly;
+    /// The server's time zone.
+    system_time_zone: String = "UTC".into(), text(), ReadOnly;
+    /// Zone of the clock functions and of date defaults.
+    time_zone: NamedZone = "UTC".into(), zone(), Obeyed;
+    /// Unix time that the clock functions show. 0: the time of the clock.
+    timestamp: Decimal = "0".into(), decimal(), Obeyed;
+    /// Doris's; answers are the same.
+    topn_opt_limit_threshold: i64 = 1024, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    trace_nereids: String = "OFF".into(), text(), Kept;
+    /// A statement reads what was committed when it began, whatever is set.
+    transaction_isolation: String = "READ-COMMITTED".into(), text(), Kept;
+    /// A hint; writes are not refused.
+    transaction_read_only: bool = false, switch(), Kept;
+    /// Trailing blanks are kept.
+    trim_tailing_spaces_for_external_table_query: bool = false, flag(), Fixed;
+    /// A statement reads what was committed when it began, whatever is set.
+    tx_isolation: String = "READ-COMMITTED".into(), text(), Kept;
+    /// A hint; writes are not refused.
+    tx_read_only: bool = false, switch(), Kept;
+    /// There are no unique indexes.
+    unique_checks: bool = true, switch(), Kept;
+    /// Any password is allowed.
+    validate_password_policy: i64 = 0, any_whole(), ReadOnly;
+    /// Version of MySQL that drivers see; that of Doris.
+    version: String = SERVER_VERSION.into(), text(), ReadOnly;
+    /// The server's name and version.
+    version_comment: String = VERSION_COMMENT.into(), text(), ReadOnly;
+    /// The machine's architecture.
+    version_compile_machine: String = std::env::consts::ARCH.into(), text(), ReadOnly;
+    /// The operating system.
+    version_compile_os: String = std::env::consts::OS.into(), text(), ReadOnly;
+    /// Doris's; answers are the same.
+    wait_full_block_schedule_times: i64 = 2, any_whole(), Kept;
+    /// An idle connection is closed after 8 hours.
+    wait_timeout: i64 = 28_800, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    workload_group: String = "normal".into(), text(), Kept;
+}
+
+/// The variable called `name` in any case. Doris marks young variables with `experimental_`, which says
+/// nothing.
 ///
 /// # Errors
-/// 1193 with similar names.
-pub fn find(name: &str) -> Result<&'static Variable, SqlError> {
-    VARIABLES.iter().find(|variable| variable.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
-        SqlError::new(
-            ErrorCode::UnknownVariable,
-            format!("Unknown system variable '{name}',the similar variables are {}", similar(name)),
-        )
-    })
+/// [`ErrorCode::UnknownVariable`] with similar names.
+pub(crate) fn find(name: &str) -> Result<&'static Variable, SqlError> {
+    let lower = name.to_ascii_lowercase();
+    let plain =
+        ["experimental_", "deprecated_"].iter().find_map(|mark| lower.strip_prefix(mark)).unwrap_or(&lower);
+    VARIABLES.binary_search_by_key(&plain, |variable| variable.name).map(|index| &VARIABLES[index]).map_err(
+        |_| {
+            let near = similar::most_alike(name, VARIABLES.iter().map(|variable| variable.name), 3);
+            SqlError::new(
+                ErrorCode::UnknownVariable,
+                format!("Unknown system variable '{name}',the similar variables are {{{}}}", near.join(", ")),
+            )
+        },
+    )
 }
 
-fn similar(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    let words: Vec<&str> = name.split('_').filter(|word| word.len() > 2).collect();
-    let score = |variable: &&Variable| words.iter().filter(|word| variable.name.contains(**word)).count();
-    let mut near: Vec<_> = VARIABLES.iter().filter(|variable| score(variable) > 0).collect();
-    near.sort_by_key(|variable| std::cmp::Reverse(score(variable)));
-    let names: Vec<_> = near.iter().take(3).map(|variable| variable.name).collect();
-    format!("{{{}}}", names.join(", "))
+/// The variables of a session. A copy shares its values until one of the two is changed, so that sessions
+/// which set nothing have the global ones.
+#[derive(Clone, Debug, Default)]
+pub struct Variables(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    values: Values,
+    /// The values as they are shown; made when they are asked for.
+    shown: OnceLock<Arc<BTreeMap<String, String>>>,
 }
 
-/// The values that differ from the defaults.
-///
-/// Invariant: `hot` says what `set` and the defaults say.
-#[derive(Clone, Debug)]
-pub struct Variables {
-    set: BTreeMap<&'static str, String>,
-    hot: Hot,
-}
-
-/// What every statement asks for, ready to use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hot {
-    /// The session's mode, if anybody set it.
-    pub group_commit: Option<GroupCommitMode>,
-    pub autocommit: bool,
-    pub no_backslash_escapes: bool,
-    pub insert_is_strict: bool,
-    /// The share of bad rows that an INSERT may have.
-    pub insert_max_filter_ratio: f64,
-    pub insert_timeout: Duration,
-    pub partial_update: bool,
-    pub zone: Zone,
-}
-
-impl Default for Variables {
-    fn default() -> Self {
-        Self::with(BTreeMap::new())
+impl Clone for State {
+    /// Only to be changed: what is shown is made anew.
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), shown: OnceLock::new() }
     }
 }
 
 impl Variables {
-    fn with(set: BTreeMap<&'static str, String>) -> Self {
-        let hot = Hot {
-            group_commit: None,
-            autocommit: true,
-            no_backslash_escapes: false,
-            insert_is_strict: true,
-            insert_max_filter_ratio: 0.0,
-            insert_timeout: Duration::ZERO,
-            partial_update: false,
-            zone: Zone::Utc,
-        };
-        let mut variables = Self { set, hot };
-        variables.heat();
-        variables
-    }
-
-    /// Reads what every statement asks for out of the texts.
-    fn heat(&mut self) {
-        let insert_is_strict = self.is_on("enable_insert_strict");
-        let ratio = self.value("insert_max_filter_ratio").parse().unwrap_or(1.0);
-        self.hot = Hot {
-            group_commit: self.set.get("group_commit").and_then(|mode| GroupCommitMode::parse(mode)),
-            autocommit: self.is_on("autocommit"),
-            no_backslash_escapes: self.value("sql_mode").contains("NO_BACKSLASH_ESCAPES"),
-            insert_is_strict,
-            insert_max_filter_ratio: if insert_is_strict { 0.0 } else { ratio },
-            insert_timeout: Duration::from_secs(self.number("insert_timeout").max(1)),
-            partial_update: self.is_on("enable_unique_key_partial_update"),
-            zone: Zone::named(self.value("time_zone")),
-        };
-    }
-
-    pub(crate) fn hot(&self) -> &Hot {
-        &self.hot
+    pub(crate) fn values(&self) -> &Values {
+        &self.0.values
     }
 
     /// The value of a variable as SHOW VARIABLES prints it.
-    #[must_use]
-    pub fn get(&self, variable: &Variable) -> String {
-        self.set.get(variable.name).cloned().unwrap_or_else(|| variable.default.to_owned())
+    pub(crate) fn get(&self, variable: &Variable) -> String {
+        (variable.show)(&self.0.values)
     }
 
-    /// The value of a variable that the code names itself.
+    /// All variables by name, as SHOW VARIABLES prints them. Made once after each change.
     #[must_use]
-    pub fn value(&self, name: &'static str) -> &str {
-        let variable = VARIABLES.iter().find(|variable| variable.name == name);
-        let default = variable.map_or("", |variable| variable.default);
-        self.set.get(name).map_or(default, String::as_str)
+    pub fn shown(&self) -> Arc<BTreeMap<String, String>> {
+        let shown = || VARIABLES.iter().map(|variable| (variable.name.to_owned(), self.get(variable)));
+        Arc::clone(self.0.shown.get_or_init(|| Arc::new(shown().collect())))
     }
 
-    /// Whether a flag or switch is on.
-    #[must_use]
-    pub fn is_on(&self, name: &'static str) -> bool {
-        matches!(self.value(name), "ON" | "true")
-    }
-
-    /// A variable that is a whole number.
-    #[must_use]
-    pub fn number(&self, name: &'static str) -> u64 {
-        self.value(name).parse().unwrap_or(0)
-    }
-
-    /// The session's mode, if anybody set it.
-    #[must_use]
-    pub fn group_commit(&self) -> Option<GroupCommitMode> {
-        self.hot.group_commit
-    }
-
-    /// Sets a variable.
+    /// Sets a variable of a session.
     ///
     /// # Errors
-    /// 1193 unknown, 1238 read-only, 1231 a value that it does not accept, 1232 a wrong type.
+    /// [`ErrorCode::UnknownVariable`], [`ErrorCode::ReadOnlyVariable`], [`ErrorCode::GlobalVariable`],
+    /// [`ErrorCode::WrongValueForVariable`] and [`ErrorCode::WrongTypeForVariable`], or what the kind of
+    /// variable says.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let variable = find(name)?;
-        if variable.is_read_only {
+        if variable.effect == Effect::Global {
+            return Err(SqlError::new(
+                ErrorCode::GlobalVariable,
+                format!(
+                    "Variable '{}' is a GLOBAL variable and should be set with SET GLOBAL",
+                    variable.name
+                ),
+            ));
+        }
+        self.set_global(name, value)
+    }
+
+    /// Sets a variable of all sessions that begin later.
+    ///
+    /// # Errors
+    /// As [`Variables::set`], but for [`ErrorCode::GlobalVariable`].
+    pub fn set_global(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let variable = find(name)?;
+        if variable.effect == Effect::ReadOnly {
             return Err(SqlError::new(
                 ErrorCode::ReadOnlyVariable,
                 format!("Variable '{}' is a read only variable", variable.name),
             ));
         }
-        let normal = normalise(variable, value)?;
-        if matches!(variable.name, "tx_isolation" | "transaction_isolation") {
-            self.set.insert("tx_isolation", normal.clone());
-            self.set.insert("transaction_isolation", normal);
-        } else {
-            self.set.insert(variable.name, normal);
+        let mut values = self.0.values.clone();
+        (variable.set)(&mut values, value).map_err(|wrong| error_of(variable, value, wrong))?;
+        if variable.effect == Effect::Fixed {
+            let (set, only) = ((variable.show)(&values), (variable.show)(&Values::default()));
+            if !set.eq_ignore_ascii_case(&only) {
+                return Err(error_of(variable, value, Wrong::Only(format!("'{only}'"))));
+            }
+            return Ok(());
         }
-        self.heat();
+        match variable.name {
+            "tx_isolation" => values.transaction_isolation.clone_from(&values.tx_isolation),
+            "transaction_isolation" => values.tx_isolation.clone_from(&values.transaction_isolation),
+            "tx_read_only" => values.transaction_read_only = values.tx_read_only,
+            "transaction_read_only" => values.tx_read_only = values.transaction_read_only,
+            _ => {}
+        }
+        *self = Self(Arc::new(State { values, shown: OnceLock::new() }));
         Ok(())
     }
 
     /// Takes a variable back to its default, as if it had never been set.
     ///
     /// # Errors
-    /// 1193 unknown.
+    /// [`ErrorCode::UnknownVariable`].
     pub fn reset(&mut self, name: &str) -> Result<(), SqlError> {
-        self.set.remove(find(name)?.name);
-        self.heat();
+        (find(name)?.reset)(&mut Arc::make_mut(&mut self.0).values, &Values::default());
         Ok(())
-    }
-
-    /// All variables with their values.
-    pub fn all(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
-        VARIABLES.iter().map(|variable| (variable.name, self.get(variable)))
     }
 }
 
-fn normalise(variable: &Variable, value: &str) -> Result<String, SqlError> {
-    let wrong_value = || {
-        SqlError::detail(
-            ErrorCode::WrongValueForVariable,
-            format!("Variable '{}' can't be set to the value of '{value}'", variable.name),
-        )
-    };
-    let wrong_type = || {
-        SqlError::new(
+fn error_of(variable: &Variable, value: &str, wrong: Wrong) -> SqlError {
+    let name = variable.name;
+    let refused = || format!("Variable '{name}' can't be set to the value of '{value}'");
+    match wrong {
+        Wrong::Value => SqlError::detail(ErrorCode::WrongValueForVariable, refused()),
+        Wrong::Only(right) => {
+            SqlError::detail(ErrorCode::WrongValueForVariable, format!("{}; it accepts {right}", refused()))
+        }
+        Wrong::Type => SqlError::new(
             ErrorCode::WrongTypeForVariable,
-            format!("Incorrect argument type to variable '{}'", variable.name),
-        )
-    };
-    let switch = match value.to_ascii_lowercase().as_str() {
-        "on" | "true" | "1" => Some(true),
-        "off" | "false" | "0" => Some(false),
-        _ => None,
-    };
-    match variable.kind {
-        VariableKind::Switch => {
-            switch.map(|on| if on { "ON" } else { "OFF" }.to_owned()).ok_or_else(wrong_value)
-        }
-        VariableKind::Flag => switch.map(|on| on.to_string()).ok_or_else(wrong_value),
-        VariableKind::Integer => {
-            value.parse::<i64>().map(|number| number.to_string()).map_err(|_| wrong_type())
-        }
-        VariableKind::Decimal => match value.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(value.to_owned()),
-            _ => Err(wrong_type()),
-        },
-        VariableKind::Text => Ok(value.to_owned()),
-        VariableKind::GroupCommit => {
-            GroupCommitMode::parse(value).map(|mode| mode.as_str().to_owned()).ok_or_else(wrong_value)
-        }
+            format!("Incorrect argument type to variable '{name}'"),
+        ),
+        Wrong::Other(error) => error,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_is_sorted_and_has_each_name_once() {
-        assert!(VARIABLES.is_sorted_by(|a, b| a.name < b.name));
-    }
-
-    #[test]
-    fn a_session_that_never_set_the_mode_has_none() {
-        let mut variables = Variables::default();
-        assert_eq!(variables.group_commit(), None);
-        assert_eq!(variables.value("group_commit"), "off_mode");
-        variables.set("group_commit", "ASYNC_MODE").expect("legal");
-        assert_eq!(variables.group_commit(), Some(GroupCommitMode::Async));
-        variables.set("group_commit", "off_mode").expect("legal");
-        assert_eq!(variables.group_commit(), Some(GroupCommitMode::Off));
-        variables.reset("group_commit").expect("known");
-        assert_eq!(variables.group_commit(), None);
-    }
-
-    #[test]
-    fn a_mode_that_does_not_exist_is_refused_in_the_words_of_doris() {
-        let error = Variables::default().set("group_commit", "abc").unwrap_err();
-        assert_eq!(error.code.number(), 1231);
-        assert_eq!(
-            error.message,
-            "errCode = 2, detailMessage = Variable 'group_commit' can't be set to the value of 'abc'"
-        );
-    }
-
-    #[test]
-    fn a_misspelt_variable_is_refused_with_similar_names() {
-        let error = Variables::default().set("group_comit", "async_mode").unwrap_err();
-        assert_eq!(error.code.number(), 1193);
-        assert!(
-            error.message.starts_with("Unknown system variable 'group_comit',the similar variables are {")
-                && error.message.contains(" group_commit,"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn variables_of_clients_are_taken_in_any_spelling_of_on() {
-        let mut variables = Variables::default();
-        for (name, value) in
-            [("AUTOCOMMIT", "1"), ("enable_nereids_planner", "false"), ("sql_safe_updates", "off")]
-        {
-            variables.set(name, value).expect(name);
-        }
-        assert!(variables.is_on("autocommit"));
-        assert!(!variables.is_on("enable_nereids_planner"));
-        assert_eq!(variables.set("version", "8").unwrap_err().code.number(), 1238);
-    }
-}
+mod tests;

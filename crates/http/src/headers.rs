@@ -95,11 +95,18 @@ pub(crate) struct Early {
     format: Result<LoadFormat, HeaderError>,
     compression: Compression,
     content_length: Option<u64>,
-    timeout: Duration,
+    /// `None`: the request names none.
+    timeout: Option<Duration>,
     comment: String,
 }
 
 impl Early {
+    /// The timeout of a request that names none.
+    pub(crate) fn or_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = self.timeout.or(Some(timeout));
+        self
+    }
+
     /// # Errors
     /// The first header in Doris's order (mode, format, size, timeout, label) that is illegal.
     pub(crate) fn of_stream_load(headers: Headers<'_>, max_bytes: u64) -> Result<Self, HeaderError> {
@@ -166,7 +173,7 @@ pub(crate) fn stream_load(
         where_expr: headers.owned("where")?,
         max_filter_ratio: max_filter_ratio(headers)?,
         strict_mode,
-        timeout: early.timeout,
+        timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
@@ -205,7 +212,7 @@ pub(crate) fn http_stream(
         table_headers: TableHeaders { unique: unique_table_header(headers, merge_type)?, partitioned },
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
-        timeout: early.timeout,
+        timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
@@ -349,13 +356,13 @@ fn content_length(headers: Headers<'_>, max_bytes: u64) -> Result<Option<u64>, H
     Ok(Some(bytes))
 }
 
-fn timeout(headers: Headers<'_>) -> Result<Duration, HeaderError> {
-    let Some(text) = headers.text("timeout")? else { return Ok(TIMEOUT_DEFAULT) };
+fn timeout(headers: Headers<'_>) -> Result<Option<Duration>, HeaderError> {
+    let Some(text) = headers.text("timeout")? else { return Ok(None) };
     let seconds = text
         .parse::<i64>()
         .map_err(|what| HeaderError::invalid(format!("Invalid timeout format, timeout={text}: {what}")))?;
     match u64::try_from(seconds) {
-        Ok(seconds @ 1..=TIMEOUT_SECONDS_MAX) => Ok(Duration::from_secs(seconds)),
+        Ok(seconds @ 1..=TIMEOUT_SECONDS_MAX) => Ok(Some(Duration::from_secs(seconds))),
         _ => Err(HeaderError::invalid(format!(
             "Invalid timeout: {seconds}. Timeout should between 1 and {TIMEOUT_SECONDS_MAX} seconds"
         ))),

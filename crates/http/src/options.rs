@@ -14,6 +14,8 @@ pub struct HttpOptions {
     pub max_header_bytes: usize,
     /// Doris's `streaming_load_max_mb`: the largest body in MiB, on the wire and decompressed.
     pub streaming_load_max_mb: u64,
+    /// Timeout of a load whose request names none.
+    pub load_timeout: Duration,
     /// Connections served at once, on all ports together; more of them wait.
     pub max_connections: usize,
     /// How much of a refused body is read so that its connection can be kept, in bytes.
@@ -34,6 +36,7 @@ impl Default for HttpOptions {
             body_idle_timeout: Duration::from_secs(60),
             max_header_bytes: 256 * 1024,
             streaming_load_max_mb: 10_240,
+            load_timeout: crate::request::TIMEOUT_DEFAULT,
             max_connections: 4_096,
             drain_max_bytes: 16 * 1024 * 1024,
             drain_timeout: Duration::from_secs(5),

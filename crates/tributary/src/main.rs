@@ -68,14 +68,14 @@ impl Sources {
             ("webserver_port", self.webserver_port),
         ];
         let given = pairs.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
-        Config::load(self.config.as_deref(), std::env::vars(), given)
+        Config::load(self.config.as_deref(), std::env::vars_os(), given)
     }
 }
 
 fn main() -> ExitCode {
-    // Each connection is an open file; shells and services often allow 1,024 of them and a program to ask for more.
+    // Each connection is an open file. Shells and services often allow 1,024 of them, and let a program ask for more.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        eprintln!("tributary: the limit of open files can't be raised: {error}");
+        eprintln!("tributary: cannot raise the limit of open files: {error}");
     }
     let outcome = match Cli::parse().command {
         Command::Serve(sources) => sources.load().map_err(Into::into).and_then(|config| serve::run(&config)),

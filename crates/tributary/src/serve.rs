@@ -1,17 +1,15 @@
 //! One run of a server: open, listen, say so, serve until a signal, stop in order.
 
-use crate::config::Config;
+use crate::config::{Config, LogFormat, Settings};
 use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tributary_engine::{Engine, EngineOptions, HttpLoads, MysqlHooks, Ports};
 use tributary_ingest::IngestOptions;
-use tributary_ingest::wal_space::WalLimit;
 use tributary_mysql::ServeOptions;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -21,7 +19,11 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// # Errors
 /// What keeps the server from starting, with the remedy.
 pub fn run(config: &Config) -> Outcome<()> {
-    start_log(config)?;
+    start_log(&config.settings);
+    if !config.ignored.is_empty() {
+        let names = config.ignored.join(", ");
+        tracing::info!("environment variables that a container platform sets are no settings: {names}");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(tributary_engine::STACK_BYTES)
@@ -29,40 +31,36 @@ pub fn run(config: &Config) -> Outcome<()> {
     runtime.block_on(serve(config))
 }
 
-fn start_log(config: &Config) -> Outcome<()> {
-    let level = config.text("log_level");
-    let filter = tracing_subscriber::EnvFilter::try_new(level)
-        .map_err(|error| format!("setting `log_level`: `{level}` is no tracing filter: {error}"))?;
+fn start_log(settings: &Settings) {
+    let filter = tracing_subscriber::EnvFilter::new(&settings.log_level);
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
-    if config.text("log_format") == "json" {
-        log.json().init()
-    } else {
-        log.init()
+    match settings.log_format {
+        LogFormat::Json => log.json().init(),
+        LogFormat::Text => log.init(),
     }
-    Ok(())
 }
 
 async fn serve(config: &Config) -> Outcome<()> {
-    let bind: IpAddr = config
-        .text("bind")
-        .parse()
-        .map_err(|_| format!("setting `bind`: `{}` is no IP address, like 127.0.0.1", config.text("bind")))?;
+    let settings = &config.settings;
+    let bind = settings.bind;
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (engine, report) = Engine::open(engine_options(config, bind)?).await?;
+    let (engine, report) = Engine::open(engine_options(settings)).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
-    let listeners = Listeners::bind(config, bind).await?;
+    let listeners = Listeners::bind(settings).await?;
     let ports = listeners.ports()?;
     engine.set_ports(ports);
+    engine.announce("max_allowed_packet", settings.max_allowed_packet);
+    engine.announce("max_connections", settings.qe_max_connection);
     let shutdown = CancellationToken::new();
-    let servers = listeners.serve(&engine, config, &shutdown);
+    let servers = listeners.serve(&engine, settings, &shutdown);
     println!(
         "tributary ready: mysql={} http={} webserver={} data={}",
         SocketAddr::new(bind, ports.mysql),
         SocketAddr::new(bind, ports.http),
         SocketAddr::new(bind, ports.webserver),
-        config.storage_root().display()
+        settings.storage_root_path.display()
     );
     std::io::stdout().flush()?;
     let mut servers = std::pin::pin!(servers);
@@ -111,17 +109,17 @@ struct Listeners {
 }
 
 impl Listeners {
-    async fn bind(config: &Config, bind: IpAddr) -> Outcome<Self> {
-        let open = |name: &'static str| async move {
-            let address = SocketAddr::new(bind, config.number(name) as u16);
+    async fn bind(settings: &Settings) -> Outcome<Self> {
+        let open = |name: &'static str, port: u16| async move {
+            let address = SocketAddr::new(settings.bind, port);
             TcpListener::bind(address).await.map_err(|error| {
                 format!("cannot listen on {address} (setting `{name}`): {error}; 0 picks a free port")
             })
         };
         Ok(Self {
-            mysql: open("query_port").await?,
-            http: open("http_port").await?,
-            webserver: open("webserver_port").await?,
+            mysql: open("query_port", settings.query_port).await?,
+            http: open("http_port", settings.http_port).await?,
+            webserver: open("webserver_port", settings.webserver_port).await?,
         })
     }
 
@@ -134,13 +132,20 @@ impl Listeners {
     }
 
     /// Serves all ports until `shutdown`.
-    async fn serve(self, engine: &Arc<Engine>, config: &Config, shutdown: &CancellationToken) -> Outcome<()> {
+    async fn serve(
+        self,
+        engine: &Arc<Engine>,
+        settings: &Settings,
+        shutdown: &CancellationToken,
+    ) -> Outcome<()> {
         let mysql = tributary_mysql::serve(
             self.mysql,
             Arc::new(MysqlHooks::new(Arc::clone(engine))),
             ServeOptions {
-                max_connections: config.number("qe_max_connection") as usize,
-                max_allowed_packet: config.number("max_allowed_packet") as usize,
+                max_connections: settings.qe_max_connection as usize,
+                max_allowed_packet: settings.max_allowed_packet as usize,
+                // The variable `max_prepared_stmt_count` counts.
+                max_prepared_statements: tributary_engine::MAX_PREPARED_STATEMENTS as usize,
                 ..ServeOptions::default()
             },
             shutdown.clone(),
@@ -149,7 +154,8 @@ impl Listeners {
             vec![self.http, self.webserver],
             Arc::new(HttpLoads(Arc::clone(engine))),
             tributary_http::HttpOptions {
-                streaming_load_max_mb: config.number("streaming_load_max_mb"),
+                streaming_load_max_mb: settings.streaming_load_max_mb,
+                load_timeout: settings.stream_load_default_timeout_second,
                 ..tributary_http::HttpOptions::default()
             },
             shutdown.clone(),
@@ -161,42 +167,41 @@ impl Listeners {
     }
 }
 
-fn engine_options(config: &Config, bind: IpAddr) -> Outcome<EngineOptions> {
-    let seconds = |name: &str| Duration::from_secs(config.number(name));
+fn engine_options(settings: &Settings) -> EngineOptions {
     let defaults = tributary_engine::StoreOptions::default();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    Ok(EngineOptions {
-        storage_root: config.storage_root(),
-        host: if bind.is_unspecified() { "127.0.0.1".to_owned() } else { bind.to_string() },
-        group_commit_interval_ms: config.number("group_commit_interval_ms_default_value"),
-        group_commit_data_bytes: config.number("group_commit_data_bytes_default_value"),
-        large_load_bytes: config.number("large_load_bytes"),
-        error_log_keep: Duration::from_secs(3600 * config.number("load_error_log_reserve_hours")),
+    EngineOptions {
+        storage_root: settings.storage_root_path.clone(),
+        host: if settings.bind.is_unspecified() { "127.0.0.1".to_owned() } else { settings.bind.to_string() },
+        group_commit_interval_ms: settings.group_commit_interval_ms_default_value,
+        group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
+        large_load_bytes: settings.large_load_bytes,
+        error_log_keep: settings.load_error_log_reserve_hours,
         ingest: IngestOptions {
-            wal_dirs: config.wal_dirs(),
+            wal_dirs: settings.wal_dirs(),
             retired_wal_dirs: Vec::new(),
-            wal_limit: WalLimit::parse(config.text("group_commit_wal_max_disk_limit"))?,
+            wal_limit: settings.group_commit_wal_max_disk_limit,
             wal: tributary_engine::WalOptions {
-                segment_bytes: config.number("wal_segment_bytes"),
+                segment_bytes: settings.wal_segment_bytes,
                 ..tributary_engine::WalOptions::default()
             },
-            memory_limit_bytes: config.number("group_commit_queue_mem_limit"),
-            label_keep: seconds("label_keep_max_second"),
-            precommit_timeout: seconds("stream_load_default_precommit_timeout_second"),
+            memory_limit_bytes: settings.group_commit_queue_mem_limit,
+            label_keep: settings.label_keep_max_second,
+            precommit_timeout: settings.stream_load_default_precommit_timeout_second,
         },
         store: tributary_engine::StoreOptions {
-            flush_bytes: config.number("flush_bytes"),
-            flush_age_ms: config.number("flush_age_ms"),
-            target_file_bytes: config.number("target_file_bytes"),
-            checkpoint_every: config.number("checkpoint_every"),
+            flush_bytes: settings.flush_bytes,
+            flush_age_ms: settings.flush_age_ms,
+            target_file_bytes: settings.target_file_bytes,
+            checkpoint_every: settings.checkpoint_every,
             ..defaults
         },
         query: tributary_engine::QueryOptions {
-            memory_limit_bytes: config.number("exec_mem_limit") as usize,
-            target_partitions: match config.number("query_parallelism") {
+            memory_limit_bytes: settings.exec_mem_limit as usize,
+            target_partitions: match settings.query_parallelism {
                 0 => cores,
                 threads => threads as usize,
             },
         },
-    })
+    }
 }

@@ -88,7 +88,7 @@ impl Which {
     fn config(&self) -> Outcome<Config> {
         let root = self.storage_root_path.clone();
         let given = root.into_iter().map(|value| ("storage_root_path", value));
-        Ok(Config::load(self.config.as_deref(), std::env::vars(), given)?)
+        Ok(Config::load(self.config.as_deref(), std::env::vars_os(), given)?)
     }
 
     fn dirs(&self, config: &Config) -> Vec<PathBuf> {

@@ -57,6 +57,8 @@ pub enum ErrorCode {
     /// A compressed packet that is none.
     BadCompression,
     NoOpenCursor,
+    /// Only SET GLOBAL sets the variable.
+    GlobalVariable,
     TooManyPreparedStatements,
 }
 
@@ -108,6 +110,7 @@ impl ErrorCode {
             Self::WrongColumnName => (1166, "42000"),
             Self::UnknownVariable => (1193, "HY000"),
             Self::PrivilegeDenied => (1227, "42000"),
+            Self::GlobalVariable => (1229, "HY000"),
             Self::WrongValueForVariable => (1231, "42000"),
             Self::WrongTypeForVariable => (1232, "42000"),
             Self::NotSupported => (1235, "42000"),

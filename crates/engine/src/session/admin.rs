@@ -202,7 +202,7 @@ impl EngineSession {
             Some(info.reason.clone()),
             Some("0".to_owned()),
             Some("-1".to_owned()),
-            Some((self.variables.number("insert_timeout") * 1000).to_string()),
+            Some((self.variables.values().insert_timeout * 1000).to_string()),
             Some(String::new()),
         ])
     }

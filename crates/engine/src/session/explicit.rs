@@ -101,11 +101,8 @@ impl EngineSession {
         };
         let table = Arc::clone(load.table());
         // Each statement was judged when it came.
-        let limits = LoadLimits {
-            max_filter_ratio: 1.0,
-            timeout: self.variables.hot().insert_timeout,
-            interrupt: self.interrupt(),
-        };
+        let limits =
+            LoadLimits { max_filter_ratio: 1.0, timeout: self.insert_timeout(), interrupt: self.interrupt() };
         let Finished { outcome, .. } =
             load.finish(&self.engine, Tally { counts, rejects: &[] }, limits).await;
         let Outcome { committed, .. } = outcome?;

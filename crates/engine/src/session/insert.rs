@@ -8,7 +8,7 @@ use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
 use crate::interrupt::Interrupt;
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
-use crate::variables;
+use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
 use futures::StreamExt;
 use sqlparser::ast::Value as SqlValue;
 use std::sync::Arc;
@@ -112,8 +112,12 @@ impl EngineSession {
     pub(super) fn traits(&self, bytes: usize) -> LoadTraits {
         LoadTraits {
             in_transaction: self.transaction.is_some(),
-            partial_update: self.variables.hot().partial_update,
-            ..LoadTraits::plain(Source::Insert, self.variables.group_commit(), Body::Known(bytes as u64))
+            partial_update: self.variables.values().enable_unique_key_partial_update,
+            ..LoadTraits::plain(
+                Source::Insert,
+                self.variables.values().group_commit,
+                Body::Known(bytes as u64),
+            )
         }
     }
 
@@ -292,12 +296,15 @@ impl EngineSession {
         Ok((read.counts, read.rejects))
     }
 
+    pub(super) fn insert_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables.values().insert_timeout.unsigned_abs())
+    }
+
     /// How long an INSERT … SELECT may read: as long as any INSERT, or less if the session has said how long a
     /// query may take.
     fn insert_query_timeout(&self) -> Duration {
-        let insert_timeout = self.variables.hot().insert_timeout;
-        let is_default = variables::find("query_timeout")
-            .is_ok_and(|variable| variable.default == self.variables.value("query_timeout"));
+        let insert_timeout = self.insert_timeout();
+        let is_default = self.variables.values().query_timeout == QUERY_TIMEOUT_DEFAULT_SECONDS;
         if is_default { insert_timeout } else { insert_timeout.min(self.query_timeout()) }
     }
 
@@ -350,7 +357,7 @@ impl EngineSession {
         let table = Arc::clone(load.table());
         let limits = LoadLimits {
             max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
-            timeout: self.variables.hot().insert_timeout,
+            timeout: self.insert_timeout(),
             interrupt: self.interrupt(),
         };
         let Finished { error_url, outcome } =

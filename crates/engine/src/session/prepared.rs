@@ -44,6 +44,13 @@ pub(super) struct PreparedInsert {
 
 impl EngineSession {
     pub(super) async fn prepare_statement(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
+        let limit = self.engine.global_variables().values().max_prepared_stmt_count;
+        if self.statements.len() as i64 >= limit {
+            return Err(SqlError::new(
+                ErrorCode::TooManyPreparedStatements,
+                format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})"),
+            ));
+        }
         if let Some(insert) = self.plan_insert(text)? {
             let param_count = insert.values.param_count();
             let prepared = Prepared { param_count: param_count_u16(param_count)?, ..Prepared::default() };

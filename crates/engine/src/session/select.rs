@@ -16,12 +16,18 @@ impl EngineSession {
         params: &[ScalarValue],
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
+        let has_limit = query.ast.limit_clause.is_some() || query.ast.fetch.is_some();
+        let rows_max = if has_limit { u64::MAX } else { self.variables.values().sql_select_limit };
+        let timeout = match self.variables.values().max_execution_time.unsigned_abs() {
+            0 => self.query_timeout(),
+            milliseconds => self.query_timeout().min(Duration::from_millis(milliseconds)),
+        };
         let view = self.view();
         let run = async {
             let result = self.engine.query.query(&view, query, params).await?;
-            send(result, out).await
+            send_some(result, rows_max, out).await
         };
-        self.interrupt().or_after(self.query_timeout()).wait(run).await?
+        self.interrupt().or_after(timeout).wait(run).await?
     }
 
     /// What ends the statement that runs.
@@ -30,7 +36,7 @@ impl EngineSession {
     }
 
     pub(super) fn query_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables.number("query_timeout").max(1))
+        Duration::from_secs(self.variables.values().query_timeout.unsigned_abs())
     }
 
     pub(super) async fn run_explain(
@@ -79,7 +85,16 @@ impl EngineSession {
 }
 
 /// Sends a result as it is computed.
-pub(super) async fn send(mut result: QueryResult, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+pub(super) async fn send(result: QueryResult, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    send_some(result, u64::MAX, out).await
+}
+
+/// As [`send`], but `rows_max` rows at most.
+async fn send_some(
+    mut result: QueryResult,
+    mut rows_max: u64,
+    out: &mut ResultWriter<'_>,
+) -> Result<(), SqlError> {
     let columns = columns_of(&result.columns);
     // The first batch is awaited before the header is sent: an error that comes with it is then
     // an error and not a broken result.
@@ -87,7 +102,14 @@ pub(super) async fn send(mut result: QueryResult, out: &mut ResultWriter<'_>) ->
         result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
     out.start(&columns).await?;
     while let Some(batch) = next {
-        out.batch(&batch).await?;
+        let rows = batch.num_rows().min(usize::try_from(rows_max).unwrap_or(usize::MAX));
+        if rows > 0 {
+            out.batch(&batch.slice(0, rows)).await?;
+        }
+        rows_max -= rows as u64;
+        if rows_max == 0 {
+            break;
+        }
         next =
             result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
     }

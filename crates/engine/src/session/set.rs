@@ -1,11 +1,11 @@
 //! SET: system variables, user variables, character sets, passwords.
 
 use super::EngineSession;
-use crate::time_zone;
 use crate::variables;
 use arrow::array::Array;
 use arrow::util::display::array_value_to_string;
 use futures::StreamExt;
+use std::sync::Arc;
 use tributary_query::ScalarValue;
 use tributary_sql::{Password, Scope, SelectQuery, SetItem, SetValue};
 use tributary_types::{ErrorCode, SqlError};
@@ -32,8 +32,8 @@ impl EngineSession {
             SetItem::Variable { scope, name, value } => self.set_variable(scope, &name, value, params).await,
             SetItem::UserVariable { name, value } => {
                 match self.value_of(value, params).await? {
-                    Some(value) => self.user_variables.insert(name, value),
-                    None => self.user_variables.remove(&name),
+                    Some(value) => Arc::make_mut(&mut self.user_variables).insert(name, value),
+                    None => Arc::make_mut(&mut self.user_variables).remove(&name),
                 };
                 Ok(())
             }
@@ -57,17 +57,8 @@ impl EngineSession {
     /// Rows and results are UTF-8; a client that wants another character set is told.
     fn set_charset(&mut self, charset: Option<&str>) -> Result<(), SqlError> {
         let charset = charset.unwrap_or("utf8mb4");
-        let is_known = ["utf8mb4", "utf8mb3", "utf8", "ascii", "latin1", "binary", "default"]
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(charset));
-        if !is_known {
-            return Err(SqlError::new(
-                ErrorCode::UnknownCharset,
-                format!("Unknown character set: '{charset}'; text is UTF-8 here, use utf8mb4"),
-            ));
-        }
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.variables.set(name, &charset.to_ascii_lowercase())?;
+            self.variables.set(name, charset)?;
         }
         Ok(())
     }
@@ -79,7 +70,6 @@ impl EngineSession {
         value: SetValue,
         params: &[ScalarValue],
     ) -> Result<(), SqlError> {
-        let variable = variables::find(name)?;
         if value == SetValue::Default {
             return match scope {
                 Scope::Session => self.variables.reset(name),
@@ -87,14 +77,6 @@ impl EngineSession {
             };
         }
         let text = self.value_of(value, params).await?.unwrap_or_default();
-        if variable.name == "time_zone" && !time_zone::is_known(&text) {
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                format!(
-                    "Unknown or incorrect time zone: '{text}'; use an offset like +08:00 or a name like Asia/Shanghai"
-                ),
-            ));
-        }
         match scope {
             Scope::Session => self.variables.set(name, &text),
             Scope::Global => self.engine.set_global(name, Some(&text)),

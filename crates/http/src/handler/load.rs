@@ -101,7 +101,9 @@ impl Handler {
             return Err(LoadAnswer::fail(LoadCode::InvalidArgument, text));
         }
         let fail = |error: HeaderError| LoadAnswer::fail(error.code, error.text);
-        let early = Early::of_stream_load(headers, self.options.streaming_load_max_bytes()).map_err(fail)?;
+        let early = Early::of_stream_load(headers, self.options.streaming_load_max_bytes())
+            .map_err(fail)?
+            .or_timeout(self.options.load_timeout);
         let (label, db) = (early.label.clone(), target.0.clone());
         match headers::stream_load(headers, early, target, user.clone()) {
             Ok(request) => Ok(request),
@@ -118,7 +120,8 @@ impl Handler {
         headers: Headers<'_>,
         user: String,
     ) -> Result<HttpStreamRequest, HeaderError> {
-        let early = Early::of_http_stream(headers, self.options.streaming_load_max_bytes())?;
+        let early = Early::of_http_stream(headers, self.options.streaming_load_max_bytes())?
+            .or_timeout(self.options.load_timeout);
         headers::http_stream(headers, early, user)
     }
 }

@@ -32,3 +32,4 @@ mod support;
 mod texts;
 mod torture;
 mod two_phase;
+mod variables;

@@ -1,0 +1,230 @@
+//! What a variable accepts, and how its text becomes its value and back.
+//!
+//! Not its business: which variables there are.
+
+use crate::time_zone::{self, Zone};
+use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
+
+/// Why a text is no value of a variable.
+#[derive(Debug)]
+pub(super) enum Wrong {
+    /// 1231.
+    Value,
+    /// 1231, with what would be right.
+    Only(String),
+    /// 1232.
+    Type,
+    Other(SqlError),
+}
+
+/// What a variable accepts.
+#[derive(Clone, Copy)]
+pub(super) struct Kind<T: 'static> {
+    /// For the reference.
+    pub(super) accepts: &'static str,
+    /// Of whole numbers.
+    pub(super) bounds: Option<(i64, i64)>,
+    read: fn(&str) -> Result<T, Wrong>,
+    show: fn(&T) -> String,
+}
+
+impl<T> Kind<T> {
+    /// The value of a text.
+    pub(super) fn value(&self, text: &str) -> Result<T, Wrong> {
+        if let Some((min, max)) = self.bounds {
+            let number = text.trim().parse::<i128>().map_err(|_| Wrong::Type)?;
+            if !(i128::from(min)..=i128::from(max)).contains(&number) {
+                return Err(Wrong::Only(format!("a whole number from {min} to {max}")));
+            }
+        }
+        (self.read)(text)
+    }
+
+    /// The text of a value, as `SHOW VARIABLES` has it.
+    pub(super) fn text(&self, value: &T) -> String {
+        (self.show)(value)
+    }
+}
+
+fn truth(text: &str) -> Result<bool, Wrong> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" | "true" | "1" => Ok(true),
+        "off" | "false" | "0" => Ok(false),
+        _ => Err(Wrong::Value),
+    }
+}
+
+/// Shown as `ON` or `OFF`, as MySQL's are.
+pub(super) const fn switch() -> Kind<bool> {
+    Kind {
+        accepts: "ON, OFF",
+        bounds: None,
+        read: truth,
+        show: |value| if *value { "ON" } else { "OFF" }.to_owned(),
+    }
+}
+
+/// Shown as `true` or `false`, as Doris's are.
+pub(super) const fn flag() -> Kind<bool> {
+    Kind { accepts: "true, false", bounds: None, read: truth, show: ToString::to_string }
+}
+
+pub(super) const fn whole(min: i64, max: i64) -> Kind<i64> {
+    Kind {
+        accepts: "",
+        bounds: Some((min, max)),
+        read: |text| text.trim().parse().map_err(|_| Wrong::Type),
+        show: ToString::to_string,
+    }
+}
+
+pub(super) const fn any_whole() -> Kind<i64> {
+    whole(i64::MIN, i64::MAX)
+}
+
+/// A limit of rows; the largest number is none.
+pub(super) const fn row_limit() -> Kind<u64> {
+    Kind {
+        accepts: "a number of rows",
+        bounds: None,
+        read: |text| text.trim().parse().map_err(|_| Wrong::Type),
+        show: ToString::to_string,
+    }
+}
+
+/// A number with its text, which is shown as it was set.
+#[derive(Clone, Debug)]
+pub(crate) struct Decimal {
+    pub(crate) value: f64,
+    text: String,
+}
+
+impl From<&str> for Decimal {
+    fn from(text: &str) -> Self {
+        Self { value: text.parse().unwrap_or_default(), text: text.to_owned() }
+    }
+}
+
+pub(super) const fn decimal() -> Kind<Decimal> {
+    Kind {
+        accepts: "a number",
+        bounds: None,
+        read: |text| match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(Decimal { value, text: text.to_owned() }),
+            _ => Err(Wrong::Type),
+        },
+        show: |decimal| decimal.text.clone(),
+    }
+}
+
+/// From 0 to 1.
+pub(super) const fn ratio() -> Kind<Decimal> {
+    Kind {
+        accepts: "0 to 1",
+        read: |text| match decimal().value(text)? {
+            ratio if (0.0..=1.0).contains(&ratio.value) => Ok(ratio),
+            _ => Err(Wrong::Only("a number from 0 to 1".to_owned())),
+        },
+        ..decimal()
+    }
+}
+
+pub(super) const fn text() -> Kind<String> {
+    Kind { accepts: "text", bounds: None, read: |text| Ok(text.to_owned()), show: Clone::clone }
+}
+
+/// Rows and results are UTF-8; a client that wants another character set is told.
+pub(super) const fn charset() -> Kind<String> {
+    Kind {
+        accepts: "utf8mb4, utf8mb3, utf8, ascii, latin1, binary",
+        read: |text| {
+            let known = ["utf8mb4", "utf8mb3", "utf8", "ascii", "latin1", "binary", "default", ""];
+            let name = text.to_ascii_lowercase();
+            if known.contains(&name.as_str()) {
+                return Ok(name);
+            }
+            Err(Wrong::Other(SqlError::new(
+                ErrorCode::UnknownCharset,
+                format!("Unknown character set: '{text}'; text is UTF-8 here, use utf8mb4"),
+            )))
+        },
+        ..text()
+    }
+}
+
+/// The mode of Group Commit; `None`: nobody has set it.
+pub(super) const fn group_commit() -> Kind<Option<GroupCommitMode>> {
+    Kind {
+        accepts: "off_mode, sync_mode, async_mode",
+        bounds: None,
+        read: |text| GroupCommitMode::parse(text).map(Some).ok_or(Wrong::Value),
+        show: |mode| mode.unwrap_or(GroupCommitMode::Off).as_str().to_owned(),
+    }
+}
+
+/// A time zone and the name that it was set by.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedZone {
+    pub(crate) zone: Zone,
+    pub(crate) name: String,
+}
+
+impl From<&str> for NamedZone {
+    fn from(name: &str) -> Self {
+        Self { zone: Zone::named(name), name: name.to_owned() }
+    }
+}
+
+pub(super) const fn zone() -> Kind<NamedZone> {
+    Kind {
+        accepts: "an offset like +08:00 or a name like Asia/Shanghai",
+        bounds: None,
+        read: |text| {
+            if time_zone::is_known(text) {
+                return Ok(text.into());
+            }
+            Err(Wrong::Other(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "Unknown or incorrect time zone: '{text}'; use an offset like +08:00 or a name like Asia/Shanghai"
+                ),
+            )))
+        },
+        show: |zone| zone.name.clone(),
+    }
+}
+
+/// Modes under which statements mean what they mean here.
+const SQL_MODES: [&str; 12] = [
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "IGNORE_SPACE",
+    "NO_AUTO_CREATE_USER",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_DIR_IN_CREATE",
+    "NO_ENGINE_SUBSTITUTION",
+    "NO_ZERO_DATE",
+    "NO_ZERO_IN_DATE",
+    "ONLY_FULL_GROUP_BY",
+    "STRICT_ALL_TABLES",
+    "STRICT_TRANS_TABLES",
+    "TRADITIONAL",
+];
+
+pub(super) const fn sql_mode() -> Kind<String> {
+    Kind {
+        accepts: "modes that change no statement's meaning",
+        read: |text| {
+            let modes = text.split(',').map(str::trim).filter(|mode| !mode.is_empty());
+            for mode in modes {
+                if !SQL_MODES.iter().any(|known| known.eq_ignore_ascii_case(mode)) {
+                    let known = SQL_MODES.join(", ");
+                    return Err(Wrong::Only(format!(
+                        "modes of {known}; {mode} would change what statements mean"
+                    )));
+                }
+            }
+            Ok(text.to_owned())
+        },
+        ..text()
+    }
+}

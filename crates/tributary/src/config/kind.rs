@@ -1,0 +1,126 @@
+//! What a setting accepts, and how its text becomes its value.
+//!
+//! Not its business: which settings there are.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+use tributary_ingest::wal_space::WalLimit;
+
+/// What a setting accepts, in terms that an error and the reference can state.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rule {
+    /// A whole number within the bounds.
+    Whole { min: u64, max: u64, unit: &'static str },
+    /// Text of a form that these words describe.
+    Text(&'static str),
+}
+
+/// A rule, and the value of a text that follows it.
+#[derive(Clone, Copy)]
+pub(super) struct Accepts<T> {
+    pub(super) rule: Rule,
+    read: fn(&str) -> Option<T>,
+}
+
+impl<T> Accepts<T> {
+    /// The value of `text`; `None` when the rule is broken.
+    pub(super) fn value(&self, text: &str) -> Option<T> {
+        match self.rule {
+            Rule::Whole { min, max, .. } => {
+                text.parse().ok().filter(|number| (min..=max).contains(number))?;
+            }
+            Rule::Text(_) => {}
+        }
+        (self.read)(text)
+    }
+}
+
+impl Rule {
+    /// The words after "is not" in an error.
+    pub(super) fn expected(self) -> String {
+        match self {
+            Self::Whole { min, max, .. } => format!("a whole number from {min} to {max}"),
+            Self::Text(words) => words.to_owned(),
+        }
+    }
+}
+
+const fn text<T>(words: &'static str, read: fn(&str) -> Option<T>) -> Accepts<T> {
+    Accepts { rule: Rule::Text(words), read }
+}
+
+const fn whole<T>(min: u64, max: u64, unit: &'static str, read: fn(&str) -> Option<T>) -> Accepts<T> {
+    Accepts { rule: Rule::Whole { min, max, unit }, read }
+}
+
+pub(super) const fn directory() -> Accepts<PathBuf> {
+    text("a directory", |text| (!text.is_empty()).then(|| PathBuf::from(text)))
+}
+
+/// Directories separated by `;`; none is allowed.
+pub(super) const fn directories() -> Accepts<Vec<PathBuf>> {
+    text("directories separated by `;`", |text| {
+        let names = text.split(';').map(str::trim).filter(|name| !name.is_empty());
+        Some(names.map(PathBuf::from).collect())
+    })
+}
+
+pub(super) const fn address() -> Accepts<IpAddr> {
+    text("an IP address like `127.0.0.1`", |text| text.parse().ok())
+}
+
+pub(super) const fn wal_limit() -> Accepts<WalLimit> {
+    text("a percentage like `10%` (1 to 100) or a number of bytes", |text| WalLimit::parse(text).ok())
+}
+
+pub(super) const fn log_filter() -> Accepts<String> {
+    text("a tracing filter like `info` or `tributary_ingest=debug,info`", |text| {
+        EnvFilter::try_new(text).ok().map(|_| text.to_owned())
+    })
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+pub(super) const fn log_format() -> Accepts<LogFormat> {
+    text("one of text, json", |text| match text {
+        "text" => Some(LogFormat::Text),
+        "json" => Some(LogFormat::Json),
+        _ => None,
+    })
+}
+
+pub(super) const fn port() -> Accepts<u16> {
+    whole(0, u16::MAX as u64, "", |text| text.parse().ok())
+}
+
+/// A number of things.
+pub(super) const fn count(min: u64, max: u64) -> Accepts<u64> {
+    whole(min, max, "", |text| text.parse().ok())
+}
+
+pub(super) const fn bytes(min: u64, max: u64) -> Accepts<u64> {
+    whole(min, max, "bytes", |text| text.parse().ok())
+}
+
+pub(super) const fn megabytes(min: u64, max: u64) -> Accepts<u64> {
+    whole(min, max, "MB", |text| text.parse().ok())
+}
+
+pub(super) const fn milliseconds(min: u64, max: u64) -> Accepts<u64> {
+    whole(min, max, "ms", |text| text.parse().ok())
+}
+
+pub(super) const fn seconds(min: u64, max: u64) -> Accepts<Duration> {
+    whole(min, max, "s", |text| text.parse().ok().map(Duration::from_secs))
+}
+
+pub(super) const fn hours(min: u64, max: u64) -> Accepts<Duration> {
+    whole(min, max, "h", |text| text.parse::<u64>().ok().map(|hours| Duration::from_secs(3600 * hours)))
+}

@@ -1,0 +1,161 @@
+//! The settings: each is declared once, and its field, its default, what it accepts, what an error
+//! says about it and its row of the reference come from that declaration.
+//!
+//! A name is Doris's where Doris has the setting. Not its business: where values come from.
+
+use super::kind::*;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tributary_ingest::wal_space::WalLimit;
+
+/// A setting, without its value.
+pub(super) struct Declared {
+    pub(super) name: &'static str,
+    pub(super) default: &'static str,
+    pub(super) rule: Rule,
+    /// One sentence, with a leading space.
+    meaning: &'static str,
+    pub(super) is_legal: fn(&str) -> bool,
+}
+
+impl Declared {
+    pub(super) fn meaning(&self) -> &'static str {
+        self.meaning.trim()
+    }
+}
+
+/// Declares settings: `/// Meaning.`, then `name: type = "default", what it accepts;`.
+macro_rules! settings {
+    ($($(#[doc = $meaning:literal])+ $(#[$attribute:meta])* $name:ident: $type:ty = $default:literal, $accepts:expr;)+) => {
+        /// The value of each setting.
+        #[derive(Clone, Debug)]
+        pub struct Settings {
+            $($(#[doc = $meaning])+ $(#[$attribute])* pub $name: $type,)+
+        }
+
+        pub(super) const DECLARED: &[Declared] = &[$({
+            const ACCEPTS: Accepts<$type> = $accepts;
+            Declared {
+                name: stringify!($name),
+                default: $default,
+                rule: ACCEPTS.rule,
+                meaning: concat!($($meaning),+),
+                is_legal: |text| ACCEPTS.value(text).is_some(),
+            }
+        }),+];
+
+        impl Settings {
+            /// The values of these texts, each of which is legal.
+            pub(super) fn read<'a>(text_of: impl Fn(&'static str) -> &'a str) -> Self {
+                Self {
+                    $($name: {
+                        const ACCEPTS: Accepts<$type> = $accepts;
+                        ACCEPTS.value(text_of(stringify!($name))).expect("a text is checked when it is set")
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+const DAY_MS: u64 = 86_400_000;
+const COUNT_MAX: u64 = u32::MAX as u64;
+
+settings! {
+    /// Directory of all data: the catalog, the write-ahead log and the Delta tables.
+    storage_root_path: PathBuf = "./tributary-data", directory();
+
+    /// Address that the ports listen on. Anything but loopback needs a password for `root`.
+    bind: IpAddr = "127.0.0.1", address();
+
+    /// Port of the MySQL protocol; 0 picks a free one.
+    query_port: u16 = "9030", port();
+
+    /// Port of HTTP loads and APIs (Doris's FE port); 0 picks a free one.
+    http_port: u16 = "8030", port();
+
+    /// Second port of the same HTTP service (Doris's BE port); 0 picks a free one.
+    webserver_port: u16 = "8040", port();
+
+    /// Directories of the write-ahead logs. None: `wal` in `storage_root_path`.
+    group_commit_wal_path: Vec<PathBuf> = "", directories();
+
+    /// What the write-ahead log may take in each directory: a percentage of the disk's available bytes, or bytes.
+    group_commit_wal_max_disk_limit: WalLimit = "10%", wal_limit();
+
+    /// `group_commit_interval_ms` of tables created without it. 0: a group closes as soon as the log is free.
+    group_commit_interval_ms_default_value: u64 = "10000", milliseconds(0, 1000 * DAY_MS);
+
+    /// `group_commit_data_bytes` of tables created without it.
+    group_commit_data_bytes_default_value: u64 = "67108864", bytes(1, u64::MAX);
+
+    /// Accepted for compatibility: `max_filter_ratio` is checked over all rows of a load, however many.
+    #[expect(dead_code, reason = "accepted for compatibility")]
+    group_commit_memory_rows_for_max_filter_ratio: u64 = "10000", count(1, COUNT_MAX);
+
+    /// Rows in groups and memtables at which loads wait for a flush.
+    group_commit_queue_mem_limit: u64 = "201326592", bytes(1, u64::MAX);
+
+    /// A load with more decoded bytes is written to data files while it arrives and never held in memory.
+    large_load_bytes: u64 = "67108864", bytes(1, u64::MAX);
+
+    /// Size of a segment file of the write-ahead log.
+    wal_segment_bytes: u64 = "67108864", bytes(1 << 20, 1 << 32);
+
+    /// Size at which a table's memtable is written to data files.
+    flush_bytes: u64 = "67108864", bytes(1, u64::MAX);
+
+    /// Age of its oldest rows at which a table's memtable is written to data files.
+    flush_age_ms: u64 = "60000", milliseconds(0, 1000 * DAY_MS);
+
+    /// Size of data files that flush and compaction aim at.
+    target_file_bytes: u64 = "134217728", bytes(1, u64::MAX);
+
+    /// Commits of a table between two Delta checkpoints.
+    checkpoint_every: u64 = "10", count(1, COUNT_MAX);
+
+    /// How long the label of a finished load stays used.
+    label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX);
+
+    /// Timeout of a Stream Load without the header.
+    stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);
+
+    /// Age at which a pre-committed load that nobody finishes is aborted.
+    stream_load_default_precommit_timeout_second: Duration = "3600", seconds(1, COUNT_MAX);
+
+    /// Largest body of a load.
+    streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
+
+    /// How long the reasons of rejected rows are kept.
+    load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
+
+    /// MySQL connections served at once.
+    qe_max_connection: u64 = "4096", count(1, COUNT_MAX);
+
+    /// Largest MySQL packet.
+    max_allowed_packet: u64 = "67108864", bytes(1024, 1 << 30);
+
+    /// Memory of all queries together.
+    exec_mem_limit: u64 = "2147483648", bytes(1, u64::MAX);
+
+    /// Threads that one query may use. 0: as many as the machine has cores.
+    query_parallelism: u64 = "0", count(0, 1024);
+
+    /// Tracing filter of the log, like `info` or `tributary_ingest=debug,info`.
+    log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter();
+
+    /// Form of the log on standard error.
+    log_format: LogFormat = "text", log_format();
+}
+
+impl Settings {
+    /// The directories of the write-ahead logs.
+    #[must_use]
+    pub fn wal_dirs(&self) -> Vec<PathBuf> {
+        match &self.group_commit_wal_path[..] {
+            [] => vec![self.storage_root_path.join("wal")],
+            dirs => dirs.to_vec(),
+        }
+    }
+}

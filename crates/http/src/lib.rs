@@ -13,8 +13,8 @@
 //!
 //! The library below is `hyper`. It decides some answers before this room sees the request:
 //! an unparsable head or `Content-Length` is answered 400 with an empty body, a head beyond
-//! [`HttpOptions::max_header_bytes`] 431. When a request carries both `Content-Length` and
-//! `Transfer-Encoding: chunked`, the chunks decide (RFC 9112, 6.3).
+//! [`HttpOptions::max_header_bytes`] 431. It hides the `Content-Length` of a request that has
+//! `Transfer-Encoding: chunked` too; [`framing`] sees both, and such a load is refused.
 
 mod answer;
 mod auth;
@@ -22,6 +22,7 @@ mod body;
 mod code;
 mod columns;
 mod error_log;
+mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gzip;

@@ -4,6 +4,7 @@
 //! work that is half done, and a panic reaches no other request.
 
 use crate::body::Wire;
+use crate::framing::{HeadWatch, Watched};
 use crate::handler::{Handled, Handler};
 use crate::headers::Headers;
 use crate::options::HttpOptions;
@@ -143,10 +144,21 @@ impl Server {
         peer: SocketAddr,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let unread = AtomicBool::new(false);
-        let service = service_fn(|request| {
+        let watch = Arc::new(HeadWatch::new());
+        let service = service_fn(|mut request: Request<Incoming>| {
+            if watch.take() {
+                // What the library took out: for the check that knows what to say.
+                request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            }
             let answer = self.answer(request, peer.ip(), &unread);
-            Box::pin(async move { Ok::<_, Infallible>(answer.await) })
+            let watch = &watch;
+            Box::pin(async move {
+                let answer = answer.await;
+                watch.expect_head();
+                Ok::<_, Infallible>(answer)
+            })
         });
+        let stream = Watched::new(stream, Arc::clone(&watch));
         let mut connection = self.builder().serve_connection(TokioIo::new(stream), service);
         // A token of its own: connections do not meet at the lock of the server's token.
         let shutdown = self.shutdown.child_token();
@@ -161,7 +173,7 @@ impl Server {
             }
             Pin::new(&mut connection).graceful_shutdown();
         }
-        let mut stream = connection.into_parts().io.into_inner();
+        let mut stream = connection.into_parts().io.into_inner().stream;
         stream.shutdown().await?;
         if unread.load(Ordering::Relaxed) {
             self.linger(stream).await;

@@ -58,6 +58,24 @@ async fn a_chunked_body_has_no_length_and_arrives_whole() {
 }
 
 #[tokio::test]
+async fn a_body_with_a_length_and_chunks_is_refused_and_the_connection_closed() {
+    let running = start().await;
+    for lengths in [[CHUNKED, "Content-Length: 4"], ["content-length: 4", "transfer-encoding: CHUNKED"]] {
+        let mut client = Client::connect(running.address).await;
+        // The lines of a body are no headers.
+        let body = "Transfer-Encoding: chunked\nContent-Length: 4\n\n";
+        assert_eq!(client.load("t", &[], body).await.json()["Status"], "Success");
+        assert_eq!(client.load("t", &[], body).await.json()["Status"], "Success");
+        client.head(PATH, &[ROOT, lengths[0], "column_separator: ,", lengths[1]]).await;
+        client.send("4\r\n1,2\n\r\n0\r\n\r\n").await;
+        let answer = client.answer().await;
+        answer.fails_with("[INVALID_ARGUMENT]please do not set both content_length and transfer-encoding");
+        client.closed().await;
+    }
+    assert_eq!(running.fake.loads.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn an_empty_body_is_an_empty_load() {
     let running = start().await;
     let mut client = Client::connect(running.address).await;

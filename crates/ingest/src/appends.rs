@@ -7,7 +7,6 @@ use crate::columns::Built;
 use crate::error::IngestError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tributary_types::planted::{self, Bug};
 
 /// Loads that became columns while their group was open: all that the log was given from the first to the last.
 #[derive(Clone, Debug)]
@@ -81,7 +80,7 @@ impl Appends {
     pub fn durable(&self) -> Option<u32> {
         let state = self.state.lock();
         let is_sound = state.failed.is_empty() && state.durable > 0;
-        is_sound.then(|| if planted::is(Bug::GatheredBeforeLog) { u32::MAX } else { state.durable })
+        is_sound.then_some(state.durable)
     }
 
     /// The group is not settled before [`Appends::gathered`] is called.

@@ -14,7 +14,6 @@ use crate::load::LoadRows;
 use arrow::array::RecordBatch;
 use std::sync::Arc;
 use tributary_types::TableSchema;
-use tributary_types::planted::{self, Bug};
 
 /// What is to be built, in the order of the log.
 #[derive(Debug)]
@@ -39,8 +38,7 @@ impl Parts {
     pub fn of_group(group: &Group) -> Result<Self, IngestError> {
         let mut parts = Self { pieces: Vec::new(), appends: Some(Arc::clone(&group.appends)) };
         let mut runs = group.appends.runs()?.into_iter().peekable();
-        let is_logged = |is_logged: bool| is_logged || planted::is(Bug::GroupOrderDiffers);
-        for member in group.members.iter().filter(|member| is_logged(member.is_logged)) {
+        for member in group.members.iter().filter(|member| member.is_logged) {
             while let Some(run) = runs.next_if(|run| run.first < member.load) {
                 debug_assert!(run.last < member.load, "a gathered run has no member of its group within it");
                 parts.add_run(run);
@@ -48,7 +46,7 @@ impl Parts {
             parts.add_blocks(&member.rows);
         }
         runs.for_each(|run| parts.add_run(run));
-        for member in group.members.iter().filter(|member| !is_logged(member.is_logged)) {
+        for member in group.members.iter().filter(|member| !member.is_logged) {
             parts.add_blocks(&member.rows);
         }
         Ok(parts)

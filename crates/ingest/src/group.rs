@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 use tributary_decode::column_overhead_bytes;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{Label, Lsn, TxnId, Version, host};
 
 /// Why a group closed.
@@ -173,7 +172,7 @@ impl Group {
 
     /// Removes the loads whose clients were told that they failed.
     pub fn exclude(&mut self, failed: &[u32]) {
-        if failed.is_empty() || planted::is(Bug::FailedLoadNotExcluded) {
+        if failed.is_empty() {
             return;
         }
         let (kept, gone): (Vec<_>, Vec<_>) =

@@ -22,10 +22,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::{DataFile, Table};
-use tributary_types::{
-    GroupCommitMode, Label, TableDef, TableId, TransactionKind, TxnId, Version, host,
-    planted::{self, Bug},
-};
+use tributary_types::{GroupCommitMode, Label, TableDef, TableId, TransactionKind, Version, host};
 use tributary_wal::Disk;
 
 /// How often a shutdown flushes to make room for groups that wait for space, with a second between.
@@ -70,11 +67,7 @@ impl Ingest {
         options.wal.may_write_here.get_or_insert(processors > options.wal_dirs.len());
         let logs = recovery::read_logs(&options, &disk, &tables, history)?;
         let core = Arc::new(Core {
-            transactions: Arc::new(Transactions::new(if planted::is(Bug::TxnIdsReused) {
-                TxnId(1)
-            } else {
-                logs.next_txn
-            })),
+            transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
             memory: Arc::new(MemoryBudget::new(options.memory_limit_bytes)),
             timer: OnceLock::new(),
@@ -201,9 +194,7 @@ impl Ingest {
         if is_async {
             let joined = queue.join_async(rows)?;
             joined.turn.into_iter().for_each(CommitTurn::spawn);
-            if !planted::is(Bug::AsyncAnsweredBeforeLog) {
-                received(joined.answer.await)?;
-            }
+            received(joined.answer.await)?;
             return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
         }
         let joined = queue.join_sync(rows)?;

@@ -10,7 +10,6 @@ use crate::wal_space::WalSpace;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_table::Table;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{Lsn, TransactionStatus, host};
 
 /// How often tables are looked at for flushes that are due.
@@ -167,9 +166,7 @@ impl Ingest {
     async fn release_logs(&self) {
         let ends: Vec<Lsn> = self.spaces.iter().map(|space| space.wal.end_lsn()).collect();
         let next_txn = self.core.transactions.peek_next();
-        if planted::is(Bug::LabelsReleasedEarly) {
-            self.core.transactions.recorded(&self.core.transactions.unrecorded());
-        } else if !self.record_labels().await {
+        if !self.record_labels().await {
             return;
         }
         let queues = self.all_queues();
@@ -179,7 +176,6 @@ impl Ingest {
                 // A commit moves a hold to the memtable, so the hold is read first.
                 let hold = queue.lowest_hold();
                 let memtable = queue.table.oldest_unflushed_lsn();
-                let memtable = memtable.filter(|_| !planted::is(Bug::ReleaseIgnoresMemtables));
                 lowest = [hold, memtable].into_iter().flatten().fold(lowest, Lsn::min);
             }
             space.wal.set_header_value(next_txn.0);

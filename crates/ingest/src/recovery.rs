@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
-use tributary_types::planted::{self, Bug};
 use tributary_types::{Label, Lsn, TableId, TableRef, TableSchema, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Disk, Entry, Wal};
 
@@ -237,7 +236,7 @@ impl Reader<'_> {
             table: entry.table,
             table_ref: table.map_or_else(|| dropped(entry.table), |table| table.def().table_ref()),
             label: body.label.clone(),
-            label_is_kept: body.label_is_kept && !planted::is(Bug::LabelsFreedByRecovery),
+            label_is_kept: body.label_is_kept,
             kind: body.kind(),
             now_ms: body.prepared_at_ms,
         };
@@ -245,7 +244,7 @@ impl Reader<'_> {
         info.commit(body.committed_at_ms, body.loads, body.rows, body.bytes);
         self.contents.finished.push(info);
         let Some(table) = table else { return Ok(()) };
-        if body.version <= table.persisted_version() && !planted::is(Bug::ReplayIgnoresAppTxn) {
+        if body.version <= table.persisted_version() {
             self.contents.report.commits_skipped += 1;
             if body.is_group {
                 self.contents.given_up.is_persisted(entry.table, entry.txn, lsn);
@@ -405,7 +404,7 @@ impl Recovered {
             return Ok(());
         }
         let (acknowledged, held): (Vec<LoadData>, Vec<LoadData>) =
-            pending.loads.into_iter().partition(|data| data.is_async && !planted::is(Bug::OpenGroupsDropped));
+            pending.loads.into_iter().partition(|data| data.is_async);
         if acknowledged.is_empty() {
             report.discarded += 1;
             return Ok(());

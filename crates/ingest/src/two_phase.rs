@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_table::Table;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{DbId, TransactionStatus, TxnId, host};
 
 impl Ingest {
@@ -89,9 +88,7 @@ impl Ingest {
             let body =
                 AbortBody { format: Format::default(), db, label: own.label.clone(), reason: reason.clone() };
             let entry = record::json(kind::ABORT, queue.table.id(), txn, &body);
-            if !planted::is(Bug::AbortNotLogged)
-                && let Err(error) = queue.space.wal.append(vec![entry]).await
-            {
+            if let Err(error) = queue.space.wal.append(vec![entry]).await {
                 return Err(core.put_back(&all, txn, prepared, wal_error(error)));
             }
             queue.let_go(txn);

@@ -33,8 +33,6 @@ pub struct Bug {
 enum Kind {
     Lie(Lie),
     Patch,
-    /// A branch in the code itself.
-    Branch(tributary_types::planted::Bug),
 }
 
 impl Bug {
@@ -47,20 +45,10 @@ impl Bug {
             let (name, about) = lie.describe();
             Self { name: name.to_owned(), about: about.to_owned(), kind: Kind::Lie(*lie) }
         };
-        let branch = |bug: &tributary_types::planted::Bug| Self {
-            name: bug.name().to_owned(),
-            about: String::new(),
-            kind: Kind::Branch(*bug),
-        };
         let patches = workspace::patches(&workspace::root())?.into_iter();
         let patches = patches.filter(|patch| patch.name != workspace::SWITCH);
         let patches = patches.map(|patch| Self { name: patch.name, about: patch.about, kind: Kind::Patch });
-        Ok(Lie::ALL
-            .iter()
-            .map(lie)
-            .chain(tributary_types::planted::Bug::ALL.iter().map(branch))
-            .chain(patches)
-            .collect())
+        Ok(Lie::ALL.iter().map(lie).chain(patches).collect())
     }
 
     /// Whether this build has the bug.
@@ -80,18 +68,12 @@ pub(crate) struct Planted;
 /// Plants the bug on this thread until the result is dropped. At most one is planted at a time.
 pub(crate) fn plant(bug: Option<&Bug>) -> Planted {
     switch(bug.filter(|bug| bug.kind == Kind::Patch).map(|bug| bug.name.as_str()));
-    #[cfg(feature = "planted-bugs")]
-    tributary_types::planted::plant(
-        bug.and_then(|bug| if let Kind::Branch(bug) = bug.kind { Some(bug) } else { None }),
-    );
     Planted
 }
 
 impl Drop for Planted {
     fn drop(&mut self) {
         switch(None);
-        #[cfg(feature = "planted-bugs")]
-        tributary_types::planted::plant(None);
     }
 }
 

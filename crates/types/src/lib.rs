@@ -2,8 +2,8 @@
 //!
 //! Every other room speaks in these terms and this room knows none of them. Nothing here does
 //! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
-//! bare integer crosses from one room to another. The exceptions are [`host`], through which a
-//! simulation replaces the machine, and [`planted`], which does not exist in a normal build.
+//! bare integer crosses from one room to another. The exception is [`host`], through which a
+//! simulation replaces the machine.
 
 pub mod data_type;
 pub mod error;
@@ -11,7 +11,6 @@ pub mod host;
 pub mod ids;
 pub mod label;
 pub mod mode;
-pub mod planted;
 pub mod table;
 pub mod transaction;
 

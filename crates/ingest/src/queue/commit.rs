@@ -18,7 +18,6 @@ use crate::tasks;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
-use tributary_types::planted::{self, Bug};
 use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
@@ -154,12 +153,6 @@ impl TableQueue {
         let is_lone = group.loads() == 1 && !group.waiters.is_empty();
         let publication =
             Publication { version, schema: built.schema, batches: built.batches, files, lsn: group.low };
-        if planted::is(Bug::PublishedBeforeCommit) {
-            self.space.wal.submit(entries, Box::new(|_| {}));
-            drop(state);
-            flight.group_is_durable(None, group, &excluded, reason, publication);
-            return;
-        }
         let done = move |result: Result<Appended, WalError>| match result {
             Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
             Err(error) => flight.group_is_refused(Closed { group, reason }, error),

@@ -113,7 +113,7 @@ pub fn build_patched(root: &Path) -> Result<PathBuf, Vec<String>> {
     let target = root.join("target/hunt/build");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--package", "tributary-sim", "--features", "planted-bugs", "--target-dir"])
+        .args(["build", "--package", "tributary-sim", "--target-dir"])
         .arg(&target)
         .current_dir(&copy)
         .status()

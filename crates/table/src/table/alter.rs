@@ -16,7 +16,6 @@ use crate::snapshot::Snapshot;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{TableDef, TableSchema, Version};
 
 /// Files that take the place of others with the same rows.
@@ -218,7 +217,7 @@ impl Replacement {
             self.inputs.iter().chain(&self.outputs).map(|file| file.path.as_str()).collect();
         let mut kept: Vec<_> =
             files.iter().filter(|file| !mine.contains(file.path.as_str())).cloned().collect();
-        if truncated_at <= self.version || planted::is(Bug::CompactionForgetsTruncation) {
+        if truncated_at <= self.version {
             kept.extend(self.outputs.iter().cloned());
         }
         Arc::new(kept)

@@ -10,7 +10,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{TableDef, Version};
 
 /// Versions that other writers may take in a row before we give up.
@@ -62,17 +61,12 @@ impl Table {
     /// there later. The next commit takes it in; until then the files of the goal must stay.
     pub(super) async fn commit(&self, state: &mut LogState, mut goal: Goal) -> Result<Committed, TableError> {
         for _ in 0..ATTEMPTS_MAX {
-            let is_void =
-                |state: &LogState, goal: &Goal| goal.inputs.iter().any(|path| !state.live.contains_key(path));
-            if planted::is(Bug::LostAnswerDeletesOutputs) && is_void(state, &goal) {
-                return Ok(Committed::Void);
-            }
             // Before the inputs are looked at: an earlier attempt of ours may have removed them.
             let Some(entry) = entry_for(state, &goal, self.root.log.app_id())? else {
                 self.log_is_at(state);
                 return Ok(Committed::Yes);
             };
-            if is_void(state, &goal) {
+            if goal.inputs.iter().any(|path| !state.live.contains_key(path)) {
                 return Ok(Committed::Void);
             }
             let version = state.version + 1;
@@ -172,7 +166,7 @@ fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry
     let added = goal.files.iter().filter(|(path, _)| !state.live.contains_key(*path));
     actions.extend(added.map(|(_, file)| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
     // The library records application versions without enforcing them: comparing is up to us.
-    if goal.version > state.app_version && !planted::is(Bug::FlushWithoutAppTxn) {
+    if goal.version > state.app_version {
         let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
         actions.push(Action::Txn(Transaction::new_with_last_update(app_id, version, Some(now))));
     }

@@ -8,7 +8,6 @@ use crate::evolve::civil_now_micros;
 use crate::file::DataFile;
 use crate::log::LogState;
 use std::sync::Arc;
-use tributary_types::planted::{self, Bug};
 
 /// One compaction reads at most this many times the target size.
 const READ_TARGETS_MAX: u64 = 8;
@@ -73,10 +72,6 @@ impl Table {
             outputs: outputs.into_iter().map(Arc::new).collect(),
             version: snapshot.version,
         };
-        if planted::is(Bug::CompactionDeletesEarly) {
-            let inputs: Vec<_> = replacement.inputs.iter().map(|file| file.as_ref().clone()).collect();
-            self.discard(&inputs).await;
-        }
         let committed =
             self.log_replacement(&mut state, &snapshot.def, &replacement, "OPTIMIZE", false).await?;
         if committed == Committed::Void {

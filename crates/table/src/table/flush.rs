@@ -15,7 +15,6 @@ use crate::snapshot::Snapshot;
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_types::planted::{self, Bug};
 use tributary_types::{TableSchema, Version};
 
 /// What a flush did.
@@ -79,9 +78,6 @@ impl Table {
             data_change: true,
             inputs: Vec::new(),
         };
-        if planted::is(Bug::FlushSettlesEarly) {
-            self.settle();
-        }
         self.commit(state, goal).await?;
         self.settle();
         Ok(Some(FlushReport {

@@ -1,4 +1,6 @@
 //! The query engine: plans a rewritten query, runs it, and names its result.
+//!
+//! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
 
 use crate::context::StatementContext;
 use crate::deep::{OnDeepStack, on_deep_stack};
@@ -21,13 +23,14 @@ use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::planner::SqlToRel;
+use futures::future::BoxFuture;
 use sqlparser::ast::Statement;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use tributary_sql::SelectQuery;
 use tributary_table::TableStore;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
 
 /// Consumers that an error about memory names.
@@ -37,7 +40,7 @@ const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is n
 /// one memory limit.
 pub struct QueryEngine {
     pub(crate) namespace: Arc<dyn Namespace>,
-    pub(crate) state: SessionState,
+    pub(crate) state: Sealed<SessionState>,
     store_url: ObjectStoreUrl,
 }
 
@@ -70,7 +73,7 @@ impl QueryEngine {
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
-        Ok(Self { namespace, state, store_url })
+        Ok(Self { namespace, state: Sealed::new(state), store_url })
     }
 
     /// Runs a query; `params` are the values of its `?`, in order. Each table is read at the
@@ -78,28 +81,32 @@ impl QueryEngine {
     ///
     /// # Errors
     /// Unknown names, wrong types and forms that are not supported, in MySQL's or Doris's words.
-    pub async fn query(
-        &self,
-        session: &SessionView,
-        query: &SelectQuery,
-        params: &[ScalarValue],
-    ) -> Result<QueryResult, SqlError> {
-        self.run(session, query, params, HashMap::new()).await
+    #[must_use]
+    pub fn query<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(self.run(session, query, params, HashMap::new()))
     }
 
     /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
     ///
     /// # Errors
     /// As [`Self::query`]; also when the query reads the stream twice.
-    pub async fn query_over(
-        &self,
-        session: &SessionView,
-        query: &SelectQuery,
+    #[must_use]
+    pub fn query_over<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
         stream: datafusion::execution::SendableRecordBatchStream,
-    ) -> Result<QueryResult, SqlError> {
-        let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
-        let functions = HashMap::from([("http_stream".to_owned(), provider)]);
-        self.run(session, query, &[], functions).await
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(async move {
+            let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
+            let functions = HashMap::from([("http_stream".to_owned(), provider)]);
+            self.run(session, query, &[], functions).await
+        })
     }
 
     async fn run(
@@ -134,7 +141,19 @@ impl QueryEngine {
     ///
     /// # Errors
     /// As [`Self::query`]; with `analyze` also whatever ends the query.
-    pub async fn explain(
+    #[must_use]
+    pub fn explain<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+        analyze: bool,
+        verbose: bool,
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(self.run_explain(session, query, params, analyze, verbose))
+    }
+
+    async fn run_explain(
         &self,
         session: &SessionView,
         query: &SelectQuery,

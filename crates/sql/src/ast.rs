@@ -3,12 +3,12 @@
 //! Statements are our own; expressions and queries inside of them are sqlparser's, re-exported as
 //! [`Expr`] and [`sqlparser::ast::Query`]. Names are kept as written: database and table names
 //! are compared with regard to case, column and variable names without. Nothing here is checked
-//! against a catalog.
+//! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
-use tributary_types::{DataType, DefaultValue, Distribution, ErrorCode, SqlError, TableRef};
+use tributary_types::{DataType, DefaultValue, Distribution, ErrorCode, Sealed, SqlError, TableRef};
 
 pub use sqlparser::ast::Expr;
 
@@ -106,7 +106,7 @@ pub enum Statement {
 /// A query and the text it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectQuery {
-    pub ast: Box<sp::Query>,
+    pub ast: Sealed<sp::Query>,
     /// The whole statement as the client sent it, without a final `;`. The spans in `ast` (line and
     /// column, both from 1) count from the beginning of this text. Empty when the query was made of
     /// expressions; their spans still tell their order.
@@ -188,7 +188,7 @@ pub struct Insert {
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
     /// Rows may be empty (`VALUES ()`: all defaults) and need not be of one length.
-    Values(Vec<Vec<Value>>),
+    Values(Sealed<Vec<Vec<Value>>>),
     Query(SelectQuery),
 }
 
@@ -297,14 +297,14 @@ pub enum SetValue {
         scope: Scope,
         name: String,
     },
-    Expr(Box<Expr>),
+    Expr(Sealed<Expr>),
 }
 
 /// `LIKE '…'` or `WHERE …` after SHOW.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShowFilter {
     Like(String),
-    Where(Box<Expr>),
+    Where(Sealed<Expr>),
 }
 
 /// What may end a SHOW that lists: filter, order, limit.

@@ -39,6 +39,7 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 ///
 /// # Errors
 /// As [`parse`].
+#[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
     with_cursor(text, |cursor| cursor.expr())
 }

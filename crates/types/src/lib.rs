@@ -11,6 +11,7 @@ pub mod host;
 pub mod ids;
 pub mod label;
 pub mod mode;
+pub mod sealed;
 pub mod table;
 pub mod transaction;
 
@@ -19,6 +20,7 @@ pub use error::{ErrorCode, SqlError};
 pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};
 pub use label::Label;
 pub use mode::GroupCommitMode;
+pub use sealed::Sealed;
 pub use table::{
     ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
     KeyModel, Partitioning, TableDef, TableProperties, TableRef, TableSchema,

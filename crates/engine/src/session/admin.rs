@@ -28,7 +28,7 @@ impl EngineSession {
         let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
         match statement {
             Statement::CreateDatabase { name, if_not_exists } => {
-                engine.create_database(&turn().await?, &name, if_not_exists).await?
+                engine.create_database(&turn().await?, &name, if_not_exists).await?;
             }
             Statement::DropDatabase { name, if_exists, .. } => {
                 engine.drop_database(&turn().await?, &name, if_exists).await?;

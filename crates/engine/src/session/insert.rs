@@ -158,9 +158,9 @@ impl EngineSession {
         match insert.source {
             InsertSource::Values(rows) => {
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));
-                let rows = value_rows(&def, insert.columns.as_deref(), rows)?;
+                let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
                 let options = self.insert_options();
-                let decoded = self.decode_rows(rows, params, &target, &options).await?;
+                let decoded = self.decode_rows(queries, params, &target, &options).await?;
                 let load = InsertLoad {
                     table,
                     schema: Arc::clone(target.schema()),
@@ -179,10 +179,10 @@ impl EngineSession {
         }
     }
 
-    /// Rows of expressions as blocks of the target.
+    /// The rows of queries as blocks of the target.
     async fn decode_rows(
         &mut self,
-        rows: Vec<Vec<Expr>>,
+        queries: Vec<SelectQuery>,
         mut params: &[ScalarValue],
         target: &Target,
         options: &InsertOptions,
@@ -192,11 +192,8 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let mut all = Decoded::default();
-        let mut rest = rows.into_iter().peekable();
-        while rest.peek().is_some() {
-            let Some(query) = SelectQuery::of_rows(rest.by_ref().take(ROWS_PER_QUERY).collect()) else {
-                break;
-            };
+        let mut rest = queries.into_iter().peekable();
+        while let Some(query) = rest.next() {
             let own = match rest.peek() {
                 Some(_) => params.split_off(..query.param_count()).unwrap_or_default(),
                 None => params,
@@ -513,6 +510,12 @@ fn is_single_row(query: &SelectQuery) -> bool {
         SetExpr::Values(_) => true,
         _ => false,
     }
+}
+
+/// Queries that compute rows of expressions, a few rows each.
+fn row_queries(rows: Vec<Vec<Expr>>) -> Vec<SelectQuery> {
+    let mut rows = rows.into_iter();
+    std::iter::from_fn(|| SelectQuery::of_rows(rows.by_ref().take(ROWS_PER_QUERY).collect())).collect()
 }
 
 /// The rows of VALUES with one expression for each field of the target.

@@ -100,7 +100,9 @@ impl EngineSession {
                 }))
             }
             SetValue::Expr(expr) => {
-                let Some(query) = SelectQuery::of_rows(vec![vec![*expr]]) else { return Ok(None) };
+                let Some(query) = SelectQuery::of_rows(vec![vec![expr.into_inner()]]) else {
+                    return Ok(None);
+                };
                 self.first_value(&query, params).await
             }
         }

@@ -125,7 +125,7 @@ impl Computed {
         let field = |name: &str| Expr::Identifier(Ident::with_quote('`', name));
         let expr = match value {
             Value::Field => field(name),
-            Value::Expr(expr) => expr.clone(),
+            Value::Expr(expr) => Expr::clone(expr),
             Value::FieldAt(_) if source.fields().len() != self.targets.len() => {
                 return Err(wrong_width(self.targets.len(), source.fields().len()));
             }

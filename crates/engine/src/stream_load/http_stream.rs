@@ -13,7 +13,7 @@ use tributary_decode::{BodyFormat, FieldNames, LoadFormat};
 use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody};
 use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
-use tributary_types::{ErrorCode, Label, SqlError, TableDef};
+use tributary_types::{ErrorCode, Label, Sealed, SqlError, TableDef};
 
 impl Engine {
     pub(super) async fn load_http_stream(
@@ -68,7 +68,7 @@ impl Engine {
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: None,
-                source_where: statement.where_expr.as_ref(),
+                source_where: statement.where_expr.as_deref(),
                 unnamed_fields: FieldNames::OfBody,
             };
             RowReader::new(engine, &table.def(), &mapping, &format.body, request.strict_mode, time)
@@ -106,15 +106,17 @@ fn mapping(
         }
         let number = |at: usize| format!("c{}", at + 1);
         let fields = (0..targets.len()).map(|at| column(&number(at), Value::Field));
-        let computed = targets
-            .iter()
-            .enumerate()
-            .map(|(at, name)| column(name, Value::Expr(Expr::Identifier(Ident::new(number(at))))));
+        let computed = targets.iter().enumerate().map(|(at, name)| {
+            column(name, Value::Expr(Sealed::new(Expr::Identifier(Ident::new(number(at))))))
+        });
         return Ok(Some(fields.chain(computed).collect()));
     };
     if items.len() != targets.len() {
         return Err(super::reader::wrong_width(targets.len(), items.len()));
     }
-    let computed = targets.iter().zip(items).map(|(name, expr)| column(name, Value::Expr(expr.clone())));
+    let computed = targets
+        .iter()
+        .zip(items.iter())
+        .map(|(name, expr)| column(name, Value::Expr(Sealed::new(expr.clone()))));
     Ok(Some(computed.collect()))
 }

@@ -18,7 +18,7 @@ use tributary_decode::{
 };
 use tributary_http::ColumnMapping;
 use tributary_query::RowFilter;
-use tributary_types::{ErrorCode, SqlError, TableDef};
+use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
 
 /// A name of the header `columns` and what it stands for.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(super) enum Value {
     Field,
     /// The field at this place (from 0), whatever its name.
     FieldAt(usize),
-    Expr(Expr),
+    Expr(Sealed<Expr>),
 }
 
 /// The entries of the header `columns`, with their expressions parsed.
@@ -42,7 +42,7 @@ pub(super) fn mapped(columns: &[ColumnMapping]) -> Result<Vec<MappedColumn>, Sql
     let mapped = |column: &ColumnMapping| {
         let value = match &column.expr {
             None => Value::Field,
-            Some(text) => Value::Expr(tributary_sql::parse_expression(text)?),
+            Some(text) => Value::Expr(Sealed::new(tributary_sql::parse_expression(text)?)),
         };
         Ok(MappedColumn { name: column.name.clone(), value })
     };

@@ -9,7 +9,7 @@ use sqlparser::ast::{
     Value as SqlValue,
 };
 use std::collections::BTreeMap;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, Sealed, SqlError};
 
 /// The statement of an HTTP Stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +18,8 @@ pub struct HttpStream {
     /// The properties of `http_stream(…)`, by their names in lower case.
     pub properties: BTreeMap<String, String>,
     /// The select list; `None`: `SELECT *`.
-    pub items: Option<Vec<Expr>>,
-    pub where_expr: Option<Expr>,
+    pub items: Option<Sealed<Vec<Expr>>>,
+    pub where_expr: Option<Sealed<Expr>>,
 }
 
 /// Parses the statement of an HTTP Stream.
@@ -47,9 +47,9 @@ pub fn parse_http_stream(sql: &str) -> Result<HttpStream, SqlError> {
     let properties = properties(select).ok_or_else(shape)??;
     let items = match select.projection.as_slice() {
         [SelectItem::Wildcard(_)] => None,
-        items => Some(items.iter().map(item).collect::<Result<Vec<_>, _>>()?),
+        items => Some(Sealed::new(items.iter().map(item).collect::<Result<Vec<_>, _>>()?)),
     };
-    let where_expr = select.selection.clone();
+    let where_expr = select.selection.clone().map(Sealed::new);
     Ok(HttpStream { properties, items, where_expr, insert: *insert })
 }
 
@@ -120,7 +120,7 @@ fn text(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {
             SqlValue::SingleQuotedString(text) | SqlValue::DoubleQuotedString(text) => Some(text.clone()),
-            SqlValue::Number(number, _) => Some(number.to_string()),
+            SqlValue::Number(number, _) => Some(number.clone()),
             SqlValue::Boolean(flag) => Some(flag.to_string()),
             _ => None,
         },

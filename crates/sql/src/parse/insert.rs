@@ -4,6 +4,7 @@ use crate::ast::{Insert, InsertSource, Statement, Value};
 use crate::cursor::{Cursor, Parsed};
 use crate::parse::{query, unsupported};
 use sqlparser::tokenizer::Token;
+use tributary_types::Sealed;
 
 pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("INSERT")?;
@@ -87,7 +88,7 @@ fn skip_shuffle_hint(cursor: &mut Cursor<'_>) -> Parsed<()> {
 
 fn source(cursor: &mut Cursor<'_>) -> Parsed<InsertSource> {
     if cursor.eat_any(&["VALUES", "VALUE"]).is_some() {
-        return cursor.list(row).map(InsertSource::Values);
+        return cursor.list(row).map(|rows| InsertSource::Values(Sealed::new(rows)));
     }
     if cursor.is("SET") {
         return Err(unsupported::refuse("INSERT … SET", "use INSERT INTO t (columns) VALUES (…)"));

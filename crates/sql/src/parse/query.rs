@@ -18,7 +18,10 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
     }
     let ast = cursor.query()?;
     refuse_writes(&ast)?;
-    Ok(SelectQuery { ast, text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned() })
+    Ok(SelectQuery {
+        ast: ast.into(),
+        text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned(),
+    })
 }
 
 fn refuse_writes(query: &Query) -> Parsed<()> {

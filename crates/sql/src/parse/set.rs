@@ -4,6 +4,7 @@ use crate::ast::{Scope, SetItem, SetValue, Statement};
 use crate::cursor::{Cursor, Parsed};
 use crate::parse::{unsupported, user};
 use sqlparser::tokenizer::Token;
+use tributary_types::Sealed;
 
 pub(crate) fn set(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
@@ -104,7 +105,7 @@ fn value(cursor: &mut Cursor<'_>) -> Parsed<SetValue> {
             None => Err(cursor.expected("a value")),
         };
     }
-    cursor.expr().map(|expr| SetValue::Expr(Box::new(expr)))
+    cursor.expr().map(|expr| SetValue::Expr(Sealed::new(expr)))
 }
 
 /// Whether nothing follows the `@@x` or `@@scope.x` that is next.

@@ -5,6 +5,7 @@ use crate::cursor::{Cursor, Parsed};
 use crate::parse::{set, unsupported, user};
 use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue};
 use sqlparser::tokenizer::Token;
+use tributary_types::Sealed;
 
 pub(crate) fn show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
@@ -156,6 +157,21 @@ fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     Ok(Some(show))
 }
 
+/// The kinds that are one word.
+const WORDS: [&str; 11] = [
+    "VARIABLES",
+    "STATUS",
+    "WARNINGS",
+    "ERRORS",
+    "ENGINES",
+    "CHARSET",
+    "COLLATION",
+    "TRIGGERS",
+    "EVENTS",
+    "PLUGINS",
+    "PRIVILEGES",
+];
+
 /// What MySQL's clients ask for at connect.
 fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if let Some(scope) = set::scope_word(cursor) {
@@ -180,19 +196,6 @@ fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("STORAGE ENGINES") {
         return Ok(Some(Show::Engines));
     }
-    const WORDS: [&str; 11] = [
-        "VARIABLES",
-        "STATUS",
-        "WARNINGS",
-        "ERRORS",
-        "ENGINES",
-        "CHARSET",
-        "COLLATION",
-        "TRIGGERS",
-        "EVENTS",
-        "PLUGINS",
-        "PRIVILEGES",
-    ];
     let show = match cursor.eat_any(&WORDS) {
         Some("VARIABLES") => Show::Variables { scope: Scope::Session, filter: filter(cursor)? },
         Some("STATUS") => Show::Status { scope: Scope::Session, filter: filter(cursor)? },
@@ -254,7 +257,7 @@ fn filter(cursor: &mut Cursor<'_>) -> Parsed<Option<ShowFilter>> {
         return cursor.string("a pattern in quotes").map(|pattern| Some(ShowFilter::Like(pattern)));
     }
     if cursor.eat("WHERE") {
-        return cursor.expr().map(|expr| Some(ShowFilter::Where(Box::new(expr))));
+        return cursor.expr().map(|expr| Some(ShowFilter::Where(Sealed::new(expr))));
     }
     Ok(None)
 }

@@ -152,7 +152,7 @@ fn an_insert_says_whether_it_names_partitions_or_overwrites() {
 fn the_http_stream_function_parses() {
     let sql = r#"insert into d.t (c1, c2) select c1, c2*2 from http_stream("format"="CSV", "column_separator"=",") where c1 > 1"#;
     let InsertSource::Query(query) = insert_of(sql).source else { panic!() };
-    assert!(query.ast.to_string().contains("http_stream"), "{}", query.ast);
+    assert!(query.ast.to_string().contains("http_stream"), "{}", *query.ast);
 }
 
 #[test]

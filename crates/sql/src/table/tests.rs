@@ -81,14 +81,14 @@ fn a_printed_table_parses_to_the_same_table() {
     for sql in [
         MANUAL,
         r#"create table t (a int key, b string) comment 'it''s a \\ "comment"'"#,
-        r#"create table t (a date default current_date, b datetime(3) default current_timestamp(3), c datetime default current_timestamp)
-           duplicate key(a, b) distributed by random"#,
+        "create table t (a date default current_date, b datetime(3) default current_timestamp(3), c datetime default current_timestamp)
+           duplicate key(a, b) distributed by random",
         r#"create table t (k varchar(10) not null default "a\"'\\b" comment 'x''y\n', v decimal(10,2) default 1.5, w json default null)
            duplicate key(k) distributed by hash(v, k) buckets auto
            properties ("compression" = "zstd", "bloom_filter_columns" = "k", "binlog.enable" = "false", "light_schema_change" = "false",
                        "time_series_compaction_goal_size_mbytes" = "1", "group_commit_interval_ms" = "0", "group_commit_data_bytes" = "1")"#,
-        r#"create table t (a boolean default true, b tinyint default -1, c largeint, d float, e double default 1e3, f char(3), g `text`)
-           duplicate key(a)"#,
+        "create table t (a boolean default true, b tinyint default -1, c largeint, d float, e double default 1e3, f char(3), g `text`)
+           duplicate key(a)",
     ] {
         let sql = sql.replace("`text`", "text");
         let first = def(&sql);

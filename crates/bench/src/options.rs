@@ -44,7 +44,7 @@ struct Common {
     /// Where the data of started servers is kept while they run
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// A setting of started servers, like flush_bytes=1048576
+    /// A setting of started servers, like `flush_bytes=1048576`
     #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
     settings: Vec<String>,
     /// Sends a load again that the server refuses, and counts it, instead of ending the run
@@ -83,7 +83,7 @@ enum Test {
     SyncSmall {
         #[arg(long, value_delimiter = ',', default_value = "30,100,500")]
         connections: Vec<usize>,
-        /// group_commit_interval_ms of the table; 0 closes a group as soon as the log is free
+        /// `group_commit_interval_ms` of the table; 0 closes a group as soon as the log is free
         #[arg(long, value_delimiter = ',', default_value = "10,20,50,100")]
         intervals: Vec<u64>,
     },

@@ -6,7 +6,7 @@ use crate::client::closed_loop::{self, Limit, Watch};
 use crate::error::BenchError;
 use crate::server::Server;
 use crate::suite::Target;
-use datafusion::arrow::array::AsArray;
+use datafusion::arrow::array::{AsArray, PrimitiveArray};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
@@ -136,7 +136,7 @@ async fn ask_plain(context: &SessionContext) -> datafusion::error::Result<(Durat
     let batches = context.sql(QUERY).await?.collect().await?;
     let took = begin.elapsed();
     let counts = batches.iter().filter_map(|batch| batch.columns().last()?.as_primitive_opt::<Int64Type>());
-    Ok((took, counts.flat_map(|counts| counts.values()).sum::<i64>() as u64))
+    Ok((took, counts.flat_map(PrimitiveArray::values).sum::<i64>() as u64))
 }
 
 /// The data files that the table's Delta log says are live.

@@ -39,7 +39,7 @@ fn head(criterion: &mut Criterion) {
     let sql = "INSERT INTO `bench`.`small` (`id`, `name`, `score`) VALUES (1, 'a', 2)";
     assert!(scan_insert_head(sql.as_bytes()).is_some());
     criterion.bench_function("values/head", |bencher| {
-        bencher.iter(|| scan_insert_head(black_box(sql.as_bytes())))
+        bencher.iter(|| scan_insert_head(black_box(sql.as_bytes())));
     });
 }
 

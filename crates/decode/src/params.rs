@@ -36,7 +36,7 @@ pub struct BoundParams<'a> {
     pub null_bitmap: &'a [u8],
     /// The values in MySQL's binary protocol, those of NULLs and of `long_data` left out.
     pub values: &'a [u8],
-    /// What was sent ahead with COM_STMT_SEND_LONG_DATA, by parameter.
+    /// What was sent ahead with `COM_STMT_SEND_LONG_DATA`, by parameter.
     pub long_data: &'a BTreeMap<u16, Vec<u8>>,
 }
 

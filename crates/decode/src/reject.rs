@@ -63,7 +63,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     if bytes.len() <= SHOWN_BYTES_MAX {
         return String::from_utf8_lossy(bytes).into_owned();
     }
-    let cut = (SHOWN_BYTES_MAX - 3..SHOWN_BYTES_MAX + 1)
+    let cut = (SHOWN_BYTES_MAX - 3..=SHOWN_BYTES_MAX)
         .rev()
         .find(|&at| bytes[at] & 0xc0 != 0x80)
         .unwrap_or(SHOWN_BYTES_MAX);

@@ -5,6 +5,7 @@
 
 use crate::rows;
 use crate::tables;
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 use tributary_decode::{Block, blocks_to_batches};
 
@@ -29,11 +30,11 @@ pub fn block(data: &[u8]) {
         return;
     }
     let Ok(batches) = blocks_to_batches(&table.schema, std::slice::from_ref(&block)) else { return };
-    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), block.row_count());
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), block.row_count());
     for batch in &batches {
         rows::check_batch(&table, batch);
     }
     let twice = blocks_to_batches(&table.schema, &[block.clone(), block.clone()]);
     let twice = twice.expect("what one block gives, two give");
-    assert_eq!(twice.iter().map(|batch| batch.num_rows()).sum::<usize>(), 2 * block.row_count());
+    assert_eq!(twice.iter().map(RecordBatch::num_rows).sum::<usize>(), 2 * block.row_count());
 }

@@ -22,7 +22,8 @@ use tributary_types::{DataType, ErrorCode, SqlError};
 
 /// The longest packet that the server takes.
 const PACKET_BYTES_MAX: usize = 1 << 16;
-/// `root` logs in without a password: PROTOCOL_41, SECURE_CONNECTION, PLUGIN_AUTH, MULTI_STATEMENTS.
+/// `root` logs in without a password: `PROTOCOL_41`, `SECURE_CONNECTION`, `PLUGIN_AUTH`,
+/// `MULTI_STATEMENTS`.
 const LOGIN: &[u8] = b"\x3c\0\0\x01\x05\xa2\x0b\0\0\0\0\x01\x2d\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0root\0\0mysql_native_password\0";
 

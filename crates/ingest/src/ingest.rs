@@ -292,7 +292,7 @@ impl Ingest {
             label: reservation.label().clone(),
             label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
             kind: reservation.kind(),
-            prepared_at_ms: info.map_or_else(|| host::unix_ms(), |info| info.prepared_at_ms),
+            prepared_at_ms: info.map_or_else(host::unix_ms, |info| info.prepared_at_ms),
         }
     }
 

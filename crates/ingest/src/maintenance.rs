@@ -82,7 +82,7 @@ impl Ingest {
                     tracing::info!(table = %table.def().table_ref(), files = report.files, bytes = report.bytes, "swept");
                 }
                 Err(error) => {
-                    tracing::warn!(table = %table.def().table_ref(), %error, "unused files stay for now")
+                    tracing::warn!(table = %table.def().table_ref(), %error, "unused files stay for now");
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Ingest {
             Ok(Some(_)) => self.core.metrics.compactions.inc(),
             Ok(None) => {}
             Err(error) => {
-                tracing::error!(table = %table.def().table_ref(), %error, "compaction failed; nothing changed")
+                tracing::error!(table = %table.def().table_ref(), %error, "compaction failed; nothing changed");
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The room as its callers see it: real logs and tables, on a simulated disk or a directory.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod support;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -969,7 +971,7 @@ async fn a_shutdown_on_a_full_disk_ends_flushes_make_room_for_the_last_groups() 
         }
     }
     assert!(acknowledged > 0);
-    in_time("the shutdown ends", running.ingest.shutdown()).await;
+    in_time("the shutdown ends", Box::pin(running.ingest.shutdown())).await;
     drop(running);
     machine.disk.set_capacity(None);
     let again = machine.start().await;

@@ -1,5 +1,7 @@
 //! The protocol as seen by a client that speaks it byte by byte.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 #[allow(dead_code, reason = "other tests use the rest")]
 mod client;
 mod fake;

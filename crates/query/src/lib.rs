@@ -1,4 +1,4 @@
-//! The room that answers questions: SELECT, SHOW, DESC and information_schema, on DataFusion.
+//! The room that answers questions: SELECT, SHOW, DESC and `information_schema`, on DataFusion.
 //!
 //! A query's tree comes from the SQL room. It is rewritten into MySQL's meaning ([`mod@rewrite`]),
 //! planned against one snapshot of each table, run, and its result is named as MySQL would.

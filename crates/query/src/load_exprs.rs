@@ -158,9 +158,10 @@ impl QueryEngine {
         let environment = Environment { session, global: &global, params: Some(&[]) };
         let rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
         let SetExpr::Select(mut select) = *rewritten.query.body else { return Err(not_one_expression()) };
-        let expr = match select.projection.pop() {
-            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
-            _ => return Err(not_one_expression()),
+        let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) =
+            select.projection.pop()
+        else {
+            return Err(not_one_expression());
         };
         self.compile_ast(session, schema, expr).map_err(|error| plan_error(&error))
     }

@@ -73,7 +73,7 @@ impl SessionView {
 pub struct ResultColumn {
     /// The title: an alias as written, a column's declared name, or the expression's text.
     pub name: String,
-    /// One of: Boolean, Int8–Int64, UInt64, Float32, Float64, Decimal128, Date32,
+    /// One of: Boolean, Int8–Int64, `UInt64`, Float32, Float64, Decimal128, Date32,
     /// Timestamp(Microsecond, None), Utf8 (also for NULL without a type), Binary.
     pub data_type: ArrowType,
     /// The type of the table column that is shown unchanged.

@@ -1,4 +1,4 @@
-//! Results of rows that are in memory already: SHOW, DESC, EXPLAIN, information_schema.
+//! Results of rows that are in memory already: SHOW, DESC, EXPLAIN, `information_schema`.
 
 use crate::error::plan_error;
 use crate::model::{QueryResult, ResultColumn};

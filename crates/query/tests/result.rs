@@ -1,5 +1,7 @@
 //! What a caller gets besides rows: titles, types, parameters, errors, and expressions of loads.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};

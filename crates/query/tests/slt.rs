@@ -4,6 +4,8 @@
 //! separated by blanks; NULL and the empty text are written `NULL` and `(empty)`. Every file runs
 //! twice: with its rows in the memtable, and with all tables flushed after each INSERT.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod common;
 
 use common::{Server, rows};

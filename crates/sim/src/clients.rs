@@ -179,10 +179,10 @@ fn begin(
     match (&begun, in_use) {
         _ if !is_kept => {}
         (Ok(_), Some(true)) => {
-            world.violated(format!("label {label} of a committed or prepared load was taken again"))
+            world.violated(format!("label {label} of a committed or prepared load was taken again"));
         }
         (Err(error), Some(false)) => {
-            world.violated(format!("label {label} is free, but was refused: {error}"))
+            world.violated(format!("label {label} is free, but was refused: {error}"));
         }
         _ => {}
     }

@@ -79,6 +79,7 @@ impl Counts {
     }
 
     /// Loads that a client was told something about.
+    #[must_use]
     pub fn answers(&self) -> u64 {
         self.acknowledged_async
             + self.acknowledged_sync

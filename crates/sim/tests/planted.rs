@@ -1,5 +1,7 @@
 //! Planted bugs stay plantable: their patches apply to the sources as they are, and nothing else knows of them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::path::{Path, PathBuf};
 use tributary_sim::libraries;
 use tributary_sim::planted::{Bug, hunt, patch, workspace};

@@ -1,5 +1,7 @@
 //! Seeds that the workspace's tests play. `TRIBUTARY_SIM_SEEDS` sets how many.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_sim::{Counts, libraries, run};

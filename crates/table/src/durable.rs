@@ -63,7 +63,7 @@ impl ObjectStore for DurableLocal {
         };
         on_disk_thread(move || {
             let mut staged = Staged::create(&target)?;
-            for chunk in payload.iter() {
+            for chunk in &payload {
                 staged.file.write_all(chunk)?;
             }
             staged.publish(&target, create)

@@ -16,7 +16,7 @@ use tributary_types::{ColumnDef, DefaultValue, TableDef, TableSchema, host};
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// `batch`, whose columns are those of `from`, as rows of `to`, whose Arrow schema is `arrow`.
-/// `now_micros` is the wall clock's civil time for defaults such as CURRENT_TIMESTAMP, in
+/// `now_micros` is the wall clock's civil time for defaults such as `CURRENT_TIMESTAMP`, in
 /// microseconds since 1970-01-01. Columns that stay are shared, not copied.
 ///
 /// # Errors

@@ -190,7 +190,7 @@ impl<'a> Torture<'a> {
             number: self.round,
             mysql_port: server.mysql_port,
             http_port: server.http_port,
-            books: Default::default(),
+            books: crate::books::Books::default(),
             is_over: AtomicBool::new(false),
             is_killed: AtomicBool::new(false),
             expects_refusals,

@@ -32,7 +32,7 @@ pub struct TortureArgs {
     /// Print the report as one JSON document; progress goes to standard error
     #[arg(long)]
     json: bool,
-    /// A setting of the server, like flush_age_ms=100; may be given more than once
+    /// A setting of the server, like `flush_age_ms=100`; may be given more than once
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
     settings: Vec<(String, String)>,
 }

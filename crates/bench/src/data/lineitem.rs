@@ -181,7 +181,7 @@ impl Lineitem {
         at
     }
 
-    /// `INSERT INTO lineitem VALUES (…), …` as a COM_QUERY packet.
+    /// `INSERT INTO lineitem VALUES (…), …` as a `COM_QUERY` packet.
     pub fn text_insert(&mut self, rows: usize) -> Request {
         let mut sql = b"INSERT INTO lineitem VALUES ".to_vec();
         let ids: Vec<_> = (0..rows)

@@ -233,8 +233,12 @@ pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(
     assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap().as_ref(), Some(&here));
     assert_eq!(store.transaction_by_id("b", TxnId(1)).await.unwrap().as_ref(), Some(&there));
     assert_eq!(store.transaction_by_id("c", TxnId(1)).await.unwrap(), None);
-    assert_eq!(store.kept_transactions("a").await.unwrap(), [here.clone()]);
-    assert_eq!(store.kept_transactions("b").await.unwrap(), [there.clone()], "an aborted one keeps no label");
+    assert_eq!(store.kept_transactions("a").await.unwrap(), std::slice::from_ref(&here));
+    assert_eq!(
+        store.kept_transactions("b").await.unwrap(),
+        std::slice::from_ref(&there),
+        "an aborted one keeps no label"
+    );
     let by_label = |label| Label::new(label).unwrap();
     let found = store.transaction_by_label(DbId(1), &by_label("there")).await.unwrap();
     assert_eq!(found.as_ref(), Some(&there), "of any node, and not the aborted one");

@@ -94,7 +94,8 @@ fn a_batch_becomes_a_block_and_back_for_every_type_even_as_a_slice() {
             );
         }
         let outcome =
-            crate::decode_values(lines.as_bytes(), &target, &Default::default(), &mut builder).unwrap();
+            crate::decode_values(lines.as_bytes(), &target, &crate::InsertOptions::default(), &mut builder)
+                .unwrap();
         let crate::ValuesOutcome::Rows(decoded) = outcome else { panic!("general") };
         let batch = blocks_to_batches(&table.schema, &decoded.blocks).unwrap().remove(0);
         let block = batch_to_block(&batch, &table.schema).unwrap();

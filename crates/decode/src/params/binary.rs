@@ -27,7 +27,7 @@ mod column_type {
     pub(super) const VARCHAR: u8 = 15;
     pub(super) const BIT: u8 = 16;
     pub(super) const JSON: u8 = 245;
-    /// NEWDECIMAL, ENUM, SET, the BLOBs, VAR_STRING, STRING, GEOMETRY.
+    /// `NEWDECIMAL`, `ENUM`, `SET`, the BLOBs, `VAR_STRING`, `STRING`, `GEOMETRY`.
     pub(super) const FIRST_TEXT: u8 = 246;
 }
 
@@ -133,8 +133,10 @@ impl<'a> Reader<'a> {
             ) => self.datetime(param)?,
             (column_type::TIME, _) => self.time()?,
             (column_type::BIT, _) => Cell::Hex(self.bytes()?),
-            (column_type::DECIMAL | column_type::VARCHAR | column_type::JSON, _)
-            | (column_type::FIRST_TEXT.., _) => bytes_cell(self.bytes()?),
+            (
+                column_type::DECIMAL | column_type::VARCHAR | column_type::JSON | column_type::FIRST_TEXT..,
+                _,
+            ) => bytes_cell(self.bytes()?),
             (column_type::NULL, _) => Cell::Null,
             (other, _) => {
                 return Err(malformed(format!("parameter {} of unknown type {other}", self.index - 1)));

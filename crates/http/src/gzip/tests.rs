@@ -31,8 +31,8 @@ fn gunzip(input: &[u8], piece: usize) -> io::Result<Vec<u8>> {
 
 #[test]
 fn members_are_joined_however_the_input_is_cut() {
-    let input = [gzipped(b"1,2\n"), gzipped(b""), gzipped(&[b'x'; 150_000])].concat();
-    let expected = [&b"1,2\n"[..], &[b'x'; 150_000]].concat();
+    let input = [gzipped(b"1,2\n"), gzipped(b""), gzipped(&vec![b'x'; 150_000])].concat();
+    let expected = [&b"1,2\n"[..], &vec![b'x'; 150_000]].concat();
     for piece in [1, 2, 3, 7, 64, 10_000] {
         assert_eq!(gunzip(&input, piece).unwrap(), expected, "pieces of {piece}");
     }

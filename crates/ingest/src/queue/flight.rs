@@ -63,6 +63,7 @@ impl InFlight {
     ///
     /// # Errors
     /// The table was dropped.
+    #[allow(clippy::result_large_err, reason = "the group is given back whole, once a full disk")]
     pub fn found_no_space(mut self, closed: Closed) -> Result<(), (Group, IngestError)> {
         self.has_ended = true;
         let mut state = self.queue.state.lock();

@@ -137,7 +137,7 @@ impl State {
             drop(self.step(queue, Event::Exhausted));
             // Nothing of the last one may be on its way: it has failed, or was answered already.
             if let Some(turn) = self.close_if_free(queue) {
-                turn.is_the_callers();
+                turn.leave_to_caller();
             }
         }
         self.closed.pop_front().map_or(Next::Nothing, Next::Commit)

@@ -51,7 +51,7 @@ impl CommitTurn {
     }
 
     /// The caller has the turn already, or has it back.
-    pub(super) fn is_the_callers(mut self) {
+    pub(super) fn leave_to_caller(mut self) {
         self.0 = None;
     }
 }

@@ -261,9 +261,8 @@ impl Connection {
         };
         let timeout = self.shared.options.handshake_timeout;
         let proof = login.prove(&mut self.link, &self.shared, self.peer);
-        let proved = match tokio::time::timeout(timeout, proof).await {
-            Err(_) => return Err(ProtocolError::Timeout(timeout.as_secs())),
-            Ok(proved) => proved,
+        let Ok(proved) = tokio::time::timeout(timeout, proof).await else {
+            return Err(ProtocolError::Timeout(timeout.as_secs()));
         };
         let credentials = match proved {
             Ok(Proved { credentials, nonce }) => {

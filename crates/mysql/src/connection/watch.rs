@@ -105,9 +105,9 @@ mod tests {
             let (shutdown, kill) = (CancellationToken::new(), CancellationToken::new());
             let mut watch = Watch::new(&shutdown, &kill, HOUR);
             if shutdown_comes {
-                shutdown.cancel()
+                shutdown.cancel();
             } else {
-                kill.cancel()
+                kill.cancel();
             }
             assert!(matches!(watch.race(async { 5 }).await, Woken::Done(5)));
             assert!(matches!(watch.race(pending::<()>()).await, Woken::Cancelled));

@@ -260,7 +260,7 @@ impl<'a> Cell<'a> {
                 put::short_text(out, |out| write_decimal(out, array.value(row), *scale));
             }
             Self::Date32(array) => {
-                put::short_text(out, |out| Date::from_days(array.value(row).into()).write(out))
+                put::short_text(out, |out| Date::from_days(array.value(row).into()).write(out));
             }
             Self::Date64(_) => {
                 let instant = self.instant(row)?;

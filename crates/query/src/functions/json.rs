@@ -58,7 +58,7 @@ fn each(array: &ArrayRef, f: impl Fn(&str) -> Option<String>) -> Result<ArrayRef
 /// The values that the paths of column 1 find in the documents of column 0.
 fn found(args: &[ArrayRef]) -> impl Iterator<Item = Option<Value>> + '_ {
     let documents = args[0].as_string::<i32>();
-    let paths = args.get(1).map(|paths| paths.as_string::<i32>());
+    let paths = args.get(1).map(AsArray::as_string::<i32>);
     (0..documents.len()).map(move |row| {
         if documents.is_null(row) || paths.is_some_and(|paths| paths.is_null(row)) {
             return None;

@@ -183,7 +183,7 @@ fn from_unixtime(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 /// The instant of a local time; the earlier of two, and the first after a gap.
-fn instant(zone: &Tz, local: NaiveDateTime) -> Option<i64> {
+fn instant(zone: Tz, local: NaiveDateTime) -> Option<i64> {
     let found = zone.from_local_datetime(&local).earliest();
     let found = found.or_else(|| zone.from_local_datetime(&(local + chrono::Duration::hours(1))).earliest());
     found.map(|value| value.timestamp_micros())
@@ -192,7 +192,7 @@ fn instant(zone: &Tz, local: NaiveDateTime) -> Option<i64> {
 fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
     collect_ints(args[0].len(), |row| {
         let (Some(local), Some(name)) = (at(&args[0], row), text(&args[1], row)) else { return Ok(None) };
-        Ok(instant(&zone(name)?, local).map(|micros| micros.div_euclid(1_000_000).max(0)))
+        Ok(instant(zone(name)?, local).map(|micros| micros.div_euclid(1_000_000).max(0)))
     })
 }
 
@@ -200,7 +200,7 @@ fn convert_tz(args: &[ArrayRef]) -> Result<ArrayRef> {
     collect_micros(args[0].len(), |row| {
         let (Some(from), Some(to)) = (text(&args[1], row), text(&args[2], row)) else { return Ok(None) };
         let (from, to) = (zone(from)?, zone(to)?);
-        let utc = at(&args[0], row).and_then(|local| instant(&from, local)).and_then(datetime::from_micros);
+        let utc = at(&args[0], row).and_then(|local| instant(from, local)).and_then(datetime::from_micros);
         Ok(utc.map(|utc| datetime::to_micros(to.from_utc_datetime(&utc).naive_local())))
     })
 }

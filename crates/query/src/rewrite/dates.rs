@@ -61,7 +61,7 @@ pub(super) fn part(name: &str, expr: Expr) -> Result<Expr, SqlError> {
     Ok(ast::call("__part", vec![expr, ast::text(known)]))
 }
 
-/// Whether a format of STR_TO_DATE reads no part of the day.
+/// Whether a format of `STR_TO_DATE` reads no part of the day.
 pub(super) fn is_date_format(format: &str) -> bool {
     let mut letters = format.chars();
     while let Some(letter) = letters.next() {

@@ -327,7 +327,7 @@ fn plain_limit(limit: LimitClause) -> LimitClause {
             offset: Some(Offset { value: offset, rows: OffsetRows::None }),
             limit_by: Vec::new(),
         },
-        other => other,
+        LimitClause::LimitOffset { .. } => limit,
     }
 }
 

@@ -100,8 +100,8 @@ pub fn collations() -> Vec<Vec<Cell>> {
     ]
 }
 
-/// Connections: CurrentConnected, Id, User, Host, LoginTime, Catalog, Db, Command, Time, State,
-/// QueryId, Info, FE.
+/// Connections: `CurrentConnected`, Id, User, Host, `LoginTime`, Catalog, Db, Command, Time, State,
+/// `QueryId`, Info, FE.
 #[must_use]
 pub fn processes(namespace: &dyn Namespace, session: &SessionView) -> Vec<Vec<Cell>> {
     let node = namespace.server_facts().host;

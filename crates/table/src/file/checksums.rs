@@ -95,8 +95,8 @@ impl Checksums {
     #[must_use]
     pub fn fault(&self, metadata: &ParquetMetaData, start: u64, bytes: &[u8]) -> Option<String> {
         let read = start..start.saturating_add(bytes.len() as u64);
-        let overlapping = self.near(&read).iter().filter(|place| place.bytes.end > read.start);
-        overlapping.filter_map(|place| self.chunk_fault(metadata, place, &read, bytes)).next()
+        let mut overlapping = self.near(&read).iter().filter(|place| place.bytes.end > read.start);
+        overlapping.find_map(|place| self.chunk_fault(metadata, place, &read, bytes))
     }
 
     /// The chunks that overlap with `read`, found by search. Where chunks overlap with one another there may be more.

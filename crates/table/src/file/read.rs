@@ -28,7 +28,7 @@ pub(crate) struct FileReader {
 
 impl FileReader {
     /// Reads the row groups `row_groups` of `file` as rows of `schema`. `now_micros` is for defaults such as
-    /// CURRENT_TIMESTAMP.
+    /// `CURRENT_TIMESTAMP`.
     pub(crate) fn new(
         file: &EncodedFile,
         row_groups: Vec<usize>,

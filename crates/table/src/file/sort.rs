@@ -152,7 +152,7 @@ mod tests {
     type Row = (Option<i32>, String);
 
     fn batch(rows: &[(Option<i32>, &str)]) -> RecordBatch {
-        let keys: ArrayRef = Arc::new(Int32Array::from_iter(rows.iter().map(|row| row.0)));
+        let keys: ArrayRef = Arc::new(rows.iter().map(|row| row.0).collect::<Int32Array>());
         let values: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.1)));
         RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("v", values, false)]).unwrap()
     }

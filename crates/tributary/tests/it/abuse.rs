@@ -333,7 +333,7 @@ fn loads_beyond_the_memory_limit_wait_for_flushes() {
                 for load in 0..6 {
                     let first = (writer * 6 + load) * rows_of_load;
                     let body: String =
-                        (first..first + rows_of_load).map(|id| format!("{id},{:040},1\n", id)).collect();
+                        (first..first + rows_of_load).map(|id| format!("{id},{id:040},1\n")).collect();
                     let mode = ["async_mode", "sync_mode", "off_mode"][load % 3];
                     let path = server.scratch().join(format!("load-{writer}-{load}.csv"));
                     std::fs::write(&path, body).expect("written");

@@ -403,7 +403,7 @@ fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
                 named += usize::from(error.message.contains(&name));
             }
             // Names and bounds have no checksum. A footer that was read is kept until the server ends.
-            Ok(_) => {
+            Ok(()) => {
                 server.kill();
                 server.start_again();
                 client = server.connect_to("db");

@@ -7,6 +7,8 @@
 //! The clients of other languages are installed by `scripts/setup-test-clients`; a test whose client
 //! is missing fails and says so.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod abuse;
 mod bad_http;
 mod bad_insert;

@@ -55,7 +55,7 @@ async fn stored_and_deflated_packets_make_one_stream_wherever_reads_end() {
 
 #[tokio::test]
 async fn what_the_server_deflates_is_read_back() {
-    let packets = [&b"\x01\0\0\0a"[..], b"\0\0\x01\x01", &[5; 0x1_0000], b"\x02\0\0\x02bc"].concat();
+    let packets = [&b"\x01\0\0\0a"[..], b"\0\0\x01\x01", &vec![5; 0x1_0000], b"\x02\0\0\x02bc"].concat();
     let mut wire = Vec::new();
     Deflater::new().deflate(&packets, &mut wire);
     assert!(wire.len() < packets.len() / 50);
@@ -64,7 +64,7 @@ async fn what_the_server_deflates_is_read_back() {
 
 #[tokio::test]
 async fn a_packet_that_lies_about_its_length_is_corrupt() {
-    let payload = zlib(&[0; 100_000]);
+    let payload = zlib(&vec![0; 100_000]);
     for announced in [1, 99_999, 100_001] {
         let error = inflated(&packet(0, announced, &payload)).await.unwrap_err();
         assert!(matches!(error, BadCompression::Corrupt(_)), "{announced}: {error}");

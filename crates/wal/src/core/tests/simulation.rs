@@ -58,7 +58,7 @@ impl Model {
     }
 
     fn write(&mut self, core: &mut LogCore, dice: &mut Dice) -> bool {
-        let batch: Vec<Vec<Entry>> = (0..1 + dice.below(3)).map(|_| self.submission(dice)).collect();
+        let batch: Vec<Vec<Entry>> = (0..=dice.below(3)).map(|_| self.submission(dice)).collect();
         match core.write_batch(&batch) {
             Ok(places) => {
                 for (submission, place) in batch.into_iter().zip(places) {

@@ -7,6 +7,12 @@
 //!
 //! Not its business: how a kind of value is read and shown ([`kind`]).
 
+#![allow(
+    clippy::doc_markdown,
+    clippy::manual_string_new,
+    reason = "the declarations are the reference's rows"
+)]
+
 mod kind;
 
 use crate::similar;

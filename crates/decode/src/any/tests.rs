@@ -77,9 +77,12 @@ fn a_batch_with_the_tables_own_types_comes_out_as_it_was() {
     let table = all_types_table();
     let texts = DataType::EXAMPLES.into_iter().map(|data_type| crate::testing::sample(data_type, 41));
     let fields: Vec<String> = texts.collect();
-    let mut decoder =
-        crate::CsvDecoder::new(Target::new(&table, None).unwrap(), Default::default(), Default::default())
-            .unwrap();
+    let mut decoder = crate::CsvDecoder::new(
+        Target::new(&table, None).unwrap(),
+        crate::CsvFormat::default(),
+        crate::LoadRules::default(),
+    )
+    .unwrap();
     for _ in 0..20_000 {
         decoder.push((fields.join("\t") + "\n").as_bytes()).unwrap();
     }

@@ -118,7 +118,7 @@ fn a_largeint_of_39_digits_is_rejected_by_name_however_it_comes_and_is_never_nul
             assert_eq!(decoded.first_reason(), Some(reason.as_str()), "{values}");
         }
         let rules = crate::LoadRules { strict, ..Default::default() };
-        let mut decoder = crate::CsvDecoder::new(target(), Default::default(), rules).unwrap();
+        let mut decoder = crate::CsvDecoder::new(target(), crate::CsvFormat::default(), rules).unwrap();
         decoder.push(format!("{max}\n{kept}\n").as_bytes()).unwrap();
         decoder.finish().unwrap();
         assert_eq!(decoder.rejects()[0].to_string(), format!("Reason: {reason}. src line [{max}]; "));

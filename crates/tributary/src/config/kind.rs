@@ -12,7 +12,12 @@ use tributary_ingest::wal_space::WalLimit;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     /// A whole number within the bounds.
-    Whole { min: u64, max: u64, unit: &'static str },
+    Whole {
+        min: u64,
+        max: u64,
+        #[cfg_attr(not(test), allow(dead_code, reason = "the reference of settings is written by a test"))]
+        unit: &'static str,
+    },
     /// Text of a form that these words describe.
     Text(&'static str),
 }

@@ -24,7 +24,7 @@ pub const IS_PATCHED: bool = false;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bug {
     pub name: String,
-    /// What is wrong.
+    /// What is wrong, in a sentence.
     pub about: String,
     kind: Kind,
 }

@@ -24,7 +24,7 @@ use deltalake_core::logstore::{CommitOrBytes, LogStoreRef};
 use futures::TryStreamExt;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use tributary_types::{TableSchema, host};
+use tributary_types::{TableDef, TableId, host};
 
 /// Keys of ours in an entry's `commitInfo`; together they are its stamp.
 const WRITER_KEY: &str = "tributary.writer";
@@ -78,20 +78,26 @@ impl Stamp {
     }
 }
 
+/// The application id of a table's transactions in its Delta log. It is the table's and not the writer's: whoever writes
+/// the table next must know which versions the log has.
+pub(crate) fn app_id(table: TableId) -> String {
+    format!("tributary-{table}")
+}
+
 pub(crate) struct DeltaLog {
     store: LogStoreRef,
     writer: Writer,
-    app_id: String,
     location: String,
 }
 
 impl DeltaLog {
-    pub(crate) fn new(store: LogStoreRef, writer: Writer, app_id: String, location: String) -> Self {
-        Self { store, writer, app_id, location }
+    pub(crate) fn new(store: LogStoreRef, writer: Writer, location: String) -> Self {
+        Self { store, writer, location }
     }
 
-    pub(crate) fn app_id(&self) -> &str {
-        &self.app_id
+    /// The application id that this node used before ids were the tables'.
+    fn former_app_id(&self) -> String {
+        format!("tributary-{}", self.writer.node)
     }
 
     pub(crate) fn location(&self) -> &str {
@@ -113,11 +119,12 @@ impl DeltaLog {
         entries::verify(&self.store.object_store(None), &self.location).await
     }
 
-    /// Reads the newest state. `schema` is for the statistics of files.
-    pub(crate) async fn load(&self, schema: &TableSchema) -> Result<LogState, TableError> {
+    /// Reads the newest state. The schema of `def` is for the statistics of files.
+    pub(crate) async fn load(&self, def: &TableDef) -> Result<LogState, TableError> {
         host::foreign(async {
             let table = self.load_table().await?;
-            LogState::read(&table, &self.app_id, &self.location, schema).await
+            let app_ids = [app_id(def.id), self.former_app_id()];
+            LogState::read(&table, &app_ids, &self.location, &def.schema).await
         })
         .await
     }

@@ -1,12 +1,12 @@
-//! What a storage root's tables agree on: sizes, ages and the name under which they commit.
+//! What a storage root's tables agree on: sizes, ages and who commits to them.
 
 const MIB: u64 = 1024 * 1024;
 
 /// Settings of a [`crate::TableStore`]. Every limit carries its unit in its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// This node's name. Delta commits carry it in their application id, `tributary-<node>`; it
-    /// must stay the same over restarts or replay would repeat rows.
+    /// This node's name, which Delta commits carry. It must stay the same over restarts: before their application
+    /// ids were the tables' own, commits had `tributary-<node>`, and without it replay would repeat their rows.
     pub node: String,
     /// Which holder of the right to write these tables this node is: it grows whenever that right changes hands.
     /// Delta commits carry it.
@@ -41,13 +41,5 @@ impl Default for StoreOptions {
             keep_removed_files_ms: 24 * 60 * 60 * 1000,
             compact_min_files: 16,
         }
-    }
-}
-
-impl StoreOptions {
-    /// The id of our transactions in Delta logs.
-    #[must_use]
-    pub fn app_id(&self) -> String {
-        format!("tributary-{}", self.node)
     }
 }

@@ -128,7 +128,7 @@ impl TableStore {
         let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
         Ok(Arc::new(TableRoot {
             store,
-            log: DeltaLog::new(log_store, writer, self.options.app_id(), location.to_owned()),
+            log: DeltaLog::new(log_store, writer, location.to_owned()),
             options: Arc::clone(&self.options),
             zstd: self.zstd,
             url,

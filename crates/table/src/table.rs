@@ -95,7 +95,7 @@ impl Table {
                 .await?;
         }
         root.log.verify().await?;
-        let state = root.log.load(&def.schema).await?;
+        let state = root.log.load(def).await?;
         let id = def.id.to_string();
         if state.table_id() != Some(id.as_str()) {
             return Err(TableError::LocationTaken {

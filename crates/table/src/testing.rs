@@ -123,7 +123,7 @@ pub(crate) async fn visible(table: &Table) -> Vec<String> {
 /// All rows that the Delta log has, sorted, by the log alone.
 pub(crate) async fn logged(table: &Table) -> Vec<String> {
     let snapshot = table.snapshot();
-    let state = table.root().log.load(&snapshot.def.schema).await.unwrap();
+    let state = table.root().log.load(&snapshot.def).await.unwrap();
     let mut texts = Vec::new();
     for file in state.live.values() {
         texts.extend(file_rows(table, file).await.unwrap());

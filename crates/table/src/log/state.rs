@@ -42,7 +42,7 @@ pub(crate) struct LogChange {
 impl LogState {
     pub(crate) async fn read(
         table: &DeltaTable,
-        app_id: &str,
+        app_ids: &[String],
         location: &str,
         schema: &TableSchema,
     ) -> Result<Self, TableError> {
@@ -66,7 +66,15 @@ impl LogState {
             live.insert(file.path.clone(), Arc::new(file));
         }
         let log_store = table.log_store();
-        let app_version = state.transaction_version(log_store.as_ref(), app_id).await.map_err(failed())?;
+        let mut app_version = None;
+        for app_id in app_ids {
+            // An entry has an id only where the versions of later ids were compared, too: the first that is there is
+            // the highest.
+            app_version = state.transaction_version(log_store.as_ref(), app_id).await.map_err(failed())?;
+            if app_version.is_some() {
+                break;
+            }
+        }
         Ok(Self {
             version: state.version(),
             protocol: state.protocol().clone(),

@@ -3,7 +3,7 @@
 use super::{Table, delta_version};
 use crate::error::TableError;
 use crate::file::DataFile;
-use crate::log::{LogChange, LogState, Written, commit_info};
+use crate::log::{LogChange, LogState, Written, app_id, commit_info};
 use crate::schema::{metadata_for, now_ms, protocol_for, same_metadata};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
@@ -62,7 +62,7 @@ impl Table {
     pub(super) async fn commit(&self, state: &mut LogState, mut goal: Goal) -> Result<Committed, TableError> {
         for _ in 0..ATTEMPTS_MAX {
             // Before the inputs are looked at: an earlier attempt of ours may have removed them.
-            let Some(entry) = entry_for(state, &goal, self.root.log.app_id())? else {
+            let Some(entry) = entry_for(state, &goal)? else {
                 self.log_is_at(state);
                 return Ok(Committed::Yes);
             };
@@ -88,7 +88,7 @@ impl Table {
     }
 
     async fn catch_up(&self, state: &mut LogState, goal: &mut Goal) -> Result<(), TableError> {
-        let fresh = self.root.log.load(&goal.def.schema).await?;
+        let fresh = self.root.log.load(&goal.def).await?;
         if fresh.table_id() != state.table_id() {
             return Err(TableError::LocationTaken {
                 location: self.root.log.location().to_owned(),
@@ -146,7 +146,7 @@ impl Table {
 }
 
 /// The entry from `state` to `goal`, `None` when the log is there already.
-fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry>, TableError> {
+fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
     let metadata = metadata_for(&goal.def, Some(&state.metadata))?;
     let protocol = protocol_for(&metadata, Some(&state.protocol))?;
     let mut actions = Vec::new();
@@ -168,7 +168,7 @@ fn entry_for(state: &LogState, goal: &Goal, app_id: &str) -> Result<Option<Entry
     // The library records application versions without enforcing them: comparing is up to us.
     if goal.version > state.app_version {
         let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
-        actions.push(Action::Txn(Transaction::new_with_last_update(app_id, version, Some(now))));
+        actions.push(Action::Txn(Transaction::new_with_last_update(app_id(goal.def.id), version, Some(now))));
     }
     if actions.is_empty() {
         return Ok(None);

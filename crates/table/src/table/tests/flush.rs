@@ -1,10 +1,12 @@
 use crate::TableStore;
 use crate::error::TableError;
+use crate::log::commit_info;
 use crate::options::StoreOptions;
 use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, open_file, publication, publish, rows, two_columns,
     visible,
 };
+use deltalake_core::kernel::Action;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_types::{DataType, Lsn, TableId, Version};
@@ -244,15 +246,12 @@ async fn another_writers_commit_is_taken_in_and_never_overwritten() {
     let stale = bench.store.open(&two_columns()).await.unwrap();
     publish(&table, [1]);
     table.flush().await.unwrap();
-    // The second handle stands for another engine: it has its own application id and rows.
-    let other = StoreOptions { node: "elsewhere".to_owned(), ..StoreOptions::default() };
-    let other =
-        TableStore::with_object_store(bench.store.object_store(), bench.store.root_url().clone(), other)
-            .unwrap();
-    let foreign = other.open(&two_columns()).await.unwrap();
-    assert_eq!(foreign.persisted_version(), Version(0));
-    publish(&foreign, [10]);
-    foreign.flush().await.unwrap();
+    // Another engine adds a file.
+    let mut writer = stale.new_file_writer().unwrap();
+    writer.append(rows([10])).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    let add = Action::Add(files[0].to_add(&two_columns().schema, true));
+    stale.root().log.write(2, commit_info("WRITE", true, &[]), &[add]).await.unwrap();
 
     publish(&table, [2]);
     let report = table.flush().await.unwrap().unwrap();
@@ -260,6 +259,54 @@ async fn another_writers_commit_is_taken_in_and_never_overwritten() {
     assert_eq!(visible(&table).await, expected([1, 2, 10]));
     assert_eq!(logged(&table).await, expected([1, 2, 10]));
     assert_eq!(stale.persisted_version(), Version(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_moves_to_another_node_has_its_versions_there() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    publish(&table, [1]);
+    publish(&table, [2]);
+    table.flush().await.unwrap();
+    let options = StoreOptions { node: "elsewhere".to_owned(), epoch: 1, ..StoreOptions::default() };
+    let url = bench.store.root_url().clone();
+    let there = TableStore::with_object_store(bench.store.object_store(), url, options).unwrap();
+    let moved = there.open(&two_columns()).await.unwrap();
+    assert_eq!((moved.persisted_version(), moved.snapshot().version), (Version(2), Version(2)));
+    publish(&moved, [3]);
+    moved.flush().await.unwrap();
+    let entry = bench.dir.path().join("demo/events-7/_delta_log/00000000000000000002.json");
+    let entry = std::fs::read_to_string(entry).unwrap();
+    assert!(entry.contains("\"tributary.writer\":\"elsewhere\""), "{entry}");
+    assert!(entry.contains("\"tributary.epoch\":1"), "{entry}");
+    assert_eq!(bench.store.open(&two_columns()).await.unwrap().persisted_version(), Version(3));
+}
+
+/// As it was written before: the application id was the node's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_whose_application_id_is_the_nodes_repeats_nothing() {
+    let bench = Bench::new();
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    for id in 1..=3 {
+        publish(&table, [id]);
+        table.flush().await.unwrap();
+    }
+    drop(table);
+    let log = bench.dir.path().join("demo/events-7/_delta_log");
+    for version in 1..=3 {
+        let path = log.join(format!("{version:020}.json"));
+        let entry = std::fs::read_to_string(&path).unwrap();
+        assert!(entry.contains("\"appId\":\"tributary-7\""), "{entry}");
+        std::fs::write(path, entry.replace("\"tributary-7\"", "\"tributary-node-1\"")).unwrap();
+    }
+    let table = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!((table.persisted_version(), table.snapshot().version), (Version(3), Version(3)));
+    // The former id counts until the table's own is there, and never holds that back.
+    publish(&table, [4]);
+    assert_eq!(table.flush().await.unwrap().unwrap().version, Version(4));
+    let again = bench.store.open(&two_columns()).await.unwrap();
+    assert_eq!(again.persisted_version(), Version(4));
+    assert_eq!(visible(&again).await, expected(1..=4));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

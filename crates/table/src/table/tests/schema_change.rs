@@ -26,9 +26,9 @@ fn with_score(old: &TableDef) -> Arc<TableDef> {
 
 fn delta_config(table: &crate::Table) -> impl Future<Output = (String, String)> {
     let root = Arc::clone(table.root());
-    let schema = table.def().schema.clone();
+    let def = table.def();
     async move {
-        let state = root.log.load(&schema).await.unwrap();
+        let state = root.log.load(&def).await.unwrap();
         (serde_json::to_string(&state.protocol).unwrap(), serde_json::to_string(&state.metadata).unwrap())
     }
 }

@@ -89,7 +89,7 @@ impl Engine {
         gauges.data_files.set(total(&|table| table.snapshot().files.len() as u64));
         gauges
             .data_file_bytes
-            .set(total(&|table| table.snapshot().files.iter().map(|file| file.size_bytes).sum()));
+            .set(total(&|table| table.snapshot().files.iter().map(|file| file.size_bytes()).sum()));
         gauges.tables.set(tables.len() as i64);
         gauges.connections.set(self.processes.all().len() as i64);
     }

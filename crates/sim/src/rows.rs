@@ -85,8 +85,8 @@ pub async fn shown(
             shown.add(row);
         }
     }
-    for file in snapshot.files.iter() {
-        let path = table.object_path(file).map_err(|error| (error.to_string(), true))?;
+    for live in snapshot.files.iter() {
+        let path = table.object_path(&live.file).map_err(|error| (error.to_string(), true))?;
         let got = store.get(&path).await;
         let got = got.map_err(|error| {
             let is_missing = matches!(error, object_store::Error::NotFound { .. });
@@ -96,8 +96,11 @@ pub async fn shown(
         let rows = cache
             .rows(path.as_ref(), &bytes)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
-        if rows.len() as u64 != file.rows {
-            return Err((format!("data file {path} has {} rows, not {}", rows.len(), file.rows), true));
+        if rows.len() as u64 != live.live_rows() {
+            return Err((
+                format!("data file {path} has {} rows, not {}", rows.len(), live.live_rows()),
+                true,
+            ));
         }
         rows.iter().for_each(|row| shown.add(*row));
     }

@@ -5,6 +5,7 @@ mod damage;
 mod encode;
 mod encoded;
 mod format;
+mod live;
 mod read;
 mod sort;
 mod stats;
@@ -13,6 +14,7 @@ mod write;
 pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
 pub use format::FileFormat;
+pub use live::{DeletesRef, LiveFile};
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
@@ -70,7 +72,7 @@ impl DataFile {
             || schema.columns.iter().any(|column| column.id >= self.columns_below && fills_old_rows(column))
     }
 
-    pub(crate) fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
+    fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
         Add {
             path: self.path.clone(),
             size: signed(self.size_bytes),
@@ -82,7 +84,7 @@ impl DataFile {
         }
     }
 
-    pub(crate) fn to_remove(&self, data_change: bool, now_ms: i64) -> Remove {
+    fn to_remove(&self, data_change: bool, now_ms: i64) -> Remove {
         Remove {
             path: self.path.clone(),
             data_change,

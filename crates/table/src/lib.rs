@@ -29,7 +29,8 @@ mod testing;
 pub use durable::DurableLocal;
 pub use error::TableError;
 pub use file::{
-    Checksums, ColumnStats, DataFile, FileFormat, FileStats, FileWriter, footer_fault, panic_text,
+    Checksums, ColumnStats, DataFile, DeletesRef, FileFormat, FileStats, FileWriter, LiveFile, footer_fault,
+    panic_text,
 };
 pub use memtable::MemPart;
 pub use options::StoreOptions;

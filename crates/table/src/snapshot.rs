@@ -1,6 +1,6 @@
 //! What a query reads: all rows of a table at one version, immutable.
 
-use crate::file::DataFile;
+use crate::file::LiveFile;
 use crate::memtable::MemPart;
 use arrow::datatypes::SchemaRef;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Snapshot {
     pub schema: SchemaRef,
     pub version: Version,
     /// Parquet files whose columns have physical names. Not all need be in the Delta log yet.
-    pub files: Arc<Vec<Arc<DataFile>>>,
+    pub files: Arc<Vec<LiveFile>>,
     pub memtable: Vec<Arc<MemPart>>,
     /// The version of the Delta log that was last written or read.
     pub delta_version: i64,
@@ -26,7 +26,7 @@ impl Snapshot {
     /// How many rows the snapshot has.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.files.iter().map(|file| file.rows).sum::<u64>() + self.memtable_rows()
+        self.files.iter().map(LiveFile::live_rows).sum::<u64>() + self.memtable_rows()
     }
 
     #[must_use]

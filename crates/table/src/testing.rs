@@ -104,8 +104,8 @@ async fn file_rows(table: &Table, file: &DataFile) -> std::result::Result<Vec<St
 /// All rows of the snapshot's data files, sorted.
 pub(crate) async fn read_files(table: &Table) -> std::result::Result<Vec<String>, TableError> {
     let mut texts = Vec::new();
-    for file in table.snapshot().files.iter() {
-        texts.extend(file_rows(table, file).await?);
+    for live in table.snapshot().files.iter() {
+        texts.extend(file_rows(table, &live.file).await?);
     }
     texts.sort();
     Ok(texts)
@@ -125,8 +125,8 @@ pub(crate) async fn logged(table: &Table) -> Vec<String> {
     let snapshot = table.snapshot();
     let state = table.root().log.load(&snapshot.def).await.unwrap();
     let mut texts = Vec::new();
-    for file in state.live.values() {
-        texts.extend(file_rows(table, file).await.unwrap());
+    for live in state.live.values() {
+        texts.extend(file_rows(table, &live.file).await.unwrap());
     }
     texts.sort();
     texts

@@ -30,7 +30,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use reader::CheckedReaders;
 use std::sync::Arc;
-use tributary_table::{DataFile, Snapshot, Table};
+use tributary_table::{Snapshot, Table};
 
 /// Files below this many bytes together are read by one partition.
 const SPLIT_BYTES: u64 = 1024 * 1024;
@@ -56,7 +56,7 @@ impl SnapshotProvider {
         let paths = snapshot
             .files
             .iter()
-            .map(|file| table.object_path(file))
+            .map(|live| table.object_path(&live.file))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
         let schema = labels::table_schema(&snapshot.def);
@@ -102,14 +102,16 @@ impl SnapshotProvider {
         let runtime = state.runtime_env();
         let (store, footers) =
             (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
-        let readers = Arc::new(CheckedReaders::new(store, footers, self.store_url.clone()));
+        let rows =
+            kept.iter().map(|&index| (self.paths[index].clone(), self.snapshot.files[index].file.rows));
+        let readers = CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect());
         let mut source = ParquetSource::new(Arc::clone(&self.physical))
             .with_table_parquet_options(state.table_options().parquet.clone())
-            .with_parquet_file_reader_factory(readers);
+            .with_parquet_file_reader_factory(Arc::new(readers));
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }
-        let rows: u64 = kept.iter().map(|&file| self.snapshot.files[file].rows).sum();
+        let rows: u64 = kept.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
         let mut statistics = Statistics::new_unknown(&self.physical);
         statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
@@ -123,15 +125,15 @@ impl SnapshotProvider {
 
     /// Files spread over partitions by size, the largest first.
     fn groups(&self, kept: &[usize], partitions: usize) -> Vec<FileGroup> {
-        let total: u64 = kept.iter().map(|&file| self.snapshot.files[file].size_bytes).sum();
+        let total: u64 = kept.iter().map(|&file| self.snapshot.files[file].size_bytes()).sum();
         let wanted =
             usize::try_from(total / SPLIT_BYTES + 1).unwrap_or(usize::MAX).clamp(1, partitions.max(1));
         let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, Vec::new()); wanted.min(kept.len())];
         let mut ordered = kept.to_vec();
-        ordered.sort_by_key(|&file| std::cmp::Reverse(self.snapshot.files[file].size_bytes));
+        ordered.sort_by_key(|&file| std::cmp::Reverse(self.snapshot.files[file].size_bytes()));
         for file in ordered {
             if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
-                smallest.0 += self.snapshot.files[file].size_bytes;
+                smallest.0 += self.snapshot.files[file].size_bytes();
                 smallest.1.push(self.partitioned(file));
             }
         }
@@ -139,11 +141,11 @@ impl SnapshotProvider {
     }
 
     fn partitioned(&self, index: usize) -> PartitionedFile {
-        let file: &DataFile = &self.snapshot.files[index];
-        let mut part = PartitionedFile::new(self.paths[index].as_ref(), file.size_bytes);
+        let live = &self.snapshot.files[index];
+        let mut part = PartitionedFile::new(self.paths[index].as_ref(), live.size_bytes());
         part.object_meta.location = self.paths[index].clone();
         let mut statistics = Statistics::new_unknown(&self.physical);
-        statistics.num_rows = Precision::Exact(usize::try_from(file.rows).unwrap_or(usize::MAX));
+        statistics.num_rows = Precision::Exact(usize::try_from(live.live_rows()).unwrap_or(usize::MAX));
         part.statistics = Some(Arc::new(statistics));
         part
     }

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use datafusion::common::Result;
-use datafusion::common::stats::Precision;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
@@ -16,6 +15,8 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectStore;
+use object_store::path::Path;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ const NOT_IN_THE_FILE: &str = "range";
 pub(super) struct CheckedReaders {
     readers: CachedParquetFileReaderFactory,
     store_url: ObjectStoreUrl,
+    /// What the table knows of each file's rows, deleted ones included, as a footer counts them.
+    rows: HashMap<Path, u64>,
 }
 
 impl CheckedReaders {
@@ -39,8 +42,9 @@ impl CheckedReaders {
         store: Arc<dyn ObjectStore>,
         footers: Arc<FileMetadataCache>,
         store_url: ObjectStoreUrl,
+        rows: HashMap<Path, u64>,
     ) -> Self {
-        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url }
+        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url, rows }
     }
 }
 
@@ -54,10 +58,7 @@ impl ParquetFileReaderFactory for CheckedReaders {
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let root = self.store_url.as_str();
         let name = format!("{}{}", root.strip_prefix("file://").unwrap_or(root), file.object_meta.location);
-        let rows = match file.statistics.as_ref().map(|statistics| statistics.num_rows) {
-            Some(Precision::Exact(rows)) => Some(rows as u64),
-            _ => None,
-        };
+        let rows = self.rows.get(&file.object_meta.location).copied();
         let file_bytes = file.object_meta.size;
         let reader = self.readers.create_reader(partition, file, metadata_size_hint, metrics)?;
         Ok(Box::new(CheckedReader { reader, name, file_bytes, rows, footer: None }))

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::two_columns;
 use serde_json::Value;
+use std::sync::Arc;
 
 fn file() -> DataFile {
     let stats = |min: &str, max: &str| ColumnStats {
@@ -71,4 +72,16 @@ fn tags_of_a_file_are_read_back_and_others_are_none() {
     assert!(error.contains("format 3"), "{error}");
     let error = version(tags(&[("tributary.version", "x")])).unwrap_err();
     assert!(error.contains("tributary.version = 'x'"), "{error}");
+}
+
+#[test]
+fn a_live_file_counts_the_rows_that_are_left_and_differs_by_its_deletes() {
+    let whole = LiveFile::from(file());
+    assert_eq!(whole.live_rows(), 40);
+    let deletes = |id: &str, rows| Some(Arc::new(DeletesRef { id: id.to_owned(), rows }));
+    let fewer = LiveFile { deletes: deletes("u1", 15), ..whole.clone() };
+    assert_eq!((fewer.live_rows(), fewer.file.rows), (25, 40));
+    assert!(!whole.is_same(&fewer));
+    assert!(!fewer.is_same(&LiveFile { deletes: deletes("u2", 15), ..whole.clone() }));
+    assert!(fewer.is_same(&fewer.clone()));
 }

@@ -1,7 +1,7 @@
 //! What the log says at one of its versions, in our terms.
 
 use crate::error::TableError;
-use crate::file::{DataFile, FileFormat, FileStats, footer_fault, guarded, version_of_tags};
+use crate::file::{DataFile, FileFormat, FileStats, LiveFile, footer_fault, guarded, version_of_tags};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
@@ -25,18 +25,18 @@ pub(crate) struct LogState {
     pub(crate) metadata: Metadata,
     pub(crate) protocol: Protocol,
     /// The table's files by path.
-    pub(crate) live: BTreeMap<String, Arc<DataFile>>,
+    pub(crate) live: BTreeMap<String, LiveFile>,
     /// The last table version whose rows are all in the log.
     pub(crate) app_version: Version,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
 }
 
-/// How the set of live files differs between two states.
+/// How the set of live files differs between two states. A file whose deletes have changed is in both.
 #[derive(Debug)]
 pub(crate) struct LogChange {
     pub(crate) gone: HashSet<String>,
-    pub(crate) added: Vec<Arc<DataFile>>,
+    pub(crate) added: Vec<LiveFile>,
 }
 
 impl LogState {
@@ -63,7 +63,7 @@ impl LogState {
                 }
             };
             let file = written_with.data_file(&view, rows, location, schema)?;
-            live.insert(file.path.clone(), Arc::new(file));
+            live.insert(file.path.clone(), LiveFile::from(file));
         }
         let log_store = table.log_store();
         let mut app_version = None;
@@ -92,18 +92,21 @@ impl LogState {
 
     /// Puts the newly read `fresh` state in place of this one and tells what changed.
     pub(crate) fn advance(&mut self, fresh: Self) -> LogChange {
-        let gone = self.live.keys().filter(|path| !fresh.live.contains_key(*path)).cloned().collect();
+        let is_there = |known: &LiveFile| fresh.live.get(known.path()).is_some_and(|new| new.is_same(known));
+        let gone = self.live.values().filter(|known| !is_there(known));
+        let gone = gone.map(|known| known.path().to_owned()).collect();
         let mut live = BTreeMap::new();
         let mut added = Vec::new();
-        for (path, file) in fresh.live {
+        for (path, new) in fresh.live {
+            let known = self.live.remove(&path);
+            let is_known = known.as_ref().is_some_and(|known| known.is_same(&new));
             // What we know of a file already is better than what the log's JSON kept of it.
-            match self.live.remove(&path) {
-                Some(known) => drop(live.insert(path, known)),
-                None => {
-                    added.push(Arc::clone(&file));
-                    live.insert(path, file);
-                }
+            let file = known.map_or(new.file, |known| known.file);
+            let new = LiveFile { file, deletes: new.deletes };
+            if !is_known {
+                added.push(new.clone());
             }
+            live.insert(path, new);
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
         *self = Self { live, uncheckpointed, ..fresh };
@@ -228,7 +231,7 @@ mod tests {
         let table = bench.store.create(&two_columns()).await.unwrap();
         publish(&table, 1..100);
         table.flush().await.unwrap();
-        let file = Arc::clone(&table.snapshot().files[0]);
+        let file = Arc::clone(&table.snapshot().files[0].file);
         let on_disk = bench.dir.path().join("demo/events-7").join(&file.path);
         let whole = std::fs::read(&on_disk).unwrap();
         let path = Path::from(file.path.as_str());

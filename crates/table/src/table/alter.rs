@@ -9,7 +9,7 @@ use super::commit::{Committed, Goal};
 use super::{Table, delta_version};
 use crate::error::TableError;
 use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
-use crate::file::{DataFile, publish_names};
+use crate::file::{DataFile, LiveFile, publish_names};
 use crate::log::LogState;
 use crate::memtable::{MemPart, batch_bytes};
 use crate::snapshot::Snapshot;
@@ -20,8 +20,8 @@ use tributary_types::{TableDef, TableSchema, Version};
 
 /// Files that take the place of others with the same rows.
 pub(super) struct Replacement {
-    pub(super) inputs: Vec<Arc<DataFile>>,
-    pub(super) outputs: Vec<Arc<DataFile>>,
+    pub(super) inputs: Vec<LiveFile>,
+    pub(super) outputs: Vec<LiveFile>,
     /// The version of the snapshot that had the inputs.
     pub(super) version: Version,
 }
@@ -114,12 +114,12 @@ impl Table {
         loop {
             let snapshot = self.snapshot();
             let stale =
-                |file: &&Arc<DataFile>| file.is_stale(&def.schema) && state.live.contains_key(&file.path);
+                |live: &&LiveFile| live.file.is_stale(&def.schema) && state.live.contains_key(live.path());
             let inputs: Vec<_> = snapshot.files.iter().filter(stale).cloned().collect();
             let outputs = self.rewrite(&inputs, &def.schema, civil_now_micros()).await?;
             let replacement = Replacement {
                 inputs,
-                outputs: outputs.into_iter().map(Arc::new).collect(),
+                outputs: outputs.into_iter().map(LiveFile::from).collect(),
                 version: snapshot.version,
             };
             if self.log_replacement(state, def, &replacement, "ALTER TABLE", true).await? == Committed::Yes {
@@ -140,8 +140,8 @@ impl Table {
         data_change: bool,
     ) -> Result<Committed, TableError> {
         let mut files = state.live.clone();
-        replacement.inputs.iter().for_each(|file| drop(files.remove(&file.path)));
-        files.extend(replacement.outputs.iter().map(|file| (file.path.clone(), Arc::clone(file))));
+        replacement.inputs.iter().for_each(|file| drop(files.remove(file.path())));
+        files.extend(replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone())));
         let goal = Goal {
             operation,
             parameters: Vec::new(),
@@ -149,14 +149,15 @@ impl Table {
             files,
             version: state.app_version,
             data_change,
-            inputs: replacement.inputs.iter().map(|file| file.path.clone()).collect(),
+            inputs: replacement.inputs.clone(),
         };
         let committed = self.commit(state, goal).await;
         if matches!(committed, Ok(Committed::Void)) {
-            let outputs: Vec<_> = replacement.outputs.iter().map(|file| file.as_ref().clone()).collect();
+            let outputs: Vec<_> =
+                replacement.outputs.iter().map(|live| DataFile::clone(&live.file)).collect();
             self.discard(&outputs).await;
         } else {
-            publish_names(&self.root, replacement.outputs.iter().map(|file| file.path.as_str()));
+            publish_names(&self.root, replacement.outputs.iter().map(LiveFile::path));
         }
         committed
     }
@@ -206,17 +207,15 @@ impl Replacement {
     fn apply(
         &self,
         current: &Snapshot,
-        files: &Arc<Vec<Arc<DataFile>>>,
+        files: &Arc<Vec<LiveFile>>,
         truncated_at: Version,
-    ) -> Arc<Vec<Arc<DataFile>>> {
-        debug_assert!(current.version >= self.version);
+    ) -> Arc<Vec<LiveFile>> {
+        assert!(current.version >= self.version, "snapshots go forward only");
         if self.inputs.is_empty() && self.outputs.is_empty() {
             return Arc::clone(files);
         }
-        let mine: HashSet<&str> =
-            self.inputs.iter().chain(&self.outputs).map(|file| file.path.as_str()).collect();
-        let mut kept: Vec<_> =
-            files.iter().filter(|file| !mine.contains(file.path.as_str())).cloned().collect();
+        let mine: HashSet<&str> = self.inputs.iter().chain(&self.outputs).map(LiveFile::path).collect();
+        let mut kept: Vec<_> = files.iter().filter(|file| !mine.contains(file.path())).cloned().collect();
         if truncated_at <= self.version {
             kept.extend(self.outputs.iter().cloned());
         }

@@ -2,7 +2,7 @@
 
 use super::{Table, delta_version};
 use crate::error::TableError;
-use crate::file::DataFile;
+use crate::file::LiveFile;
 use crate::log::{LogChange, LogState, Written, app_id, commit_info};
 use crate::schema::{metadata_for, now_ms, protocol_for, same_metadata};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
@@ -16,7 +16,7 @@ use tributary_types::{TableDef, Version};
 const ATTEMPTS_MAX: u32 = 16;
 
 /// Files by path.
-pub(super) type FileSet = BTreeMap<String, Arc<DataFile>>;
+pub(super) type FileSet = BTreeMap<String, LiveFile>;
 
 /// What an entry should make of the log.
 pub(super) struct Goal {
@@ -29,8 +29,8 @@ pub(super) struct Goal {
     pub(super) version: Version,
     /// `false` when rows only moved between files.
     pub(super) data_change: bool,
-    /// Files that must still be live, or the goal is void.
-    pub(super) inputs: Vec<String>,
+    /// Files that must still be live as they are here, or the goal is void.
+    pub(super) inputs: Vec<LiveFile>,
 }
 
 /// How a commit ended.
@@ -66,7 +66,7 @@ impl Table {
                 self.log_is_at(state);
                 return Ok(Committed::Yes);
             };
-            if goal.inputs.iter().any(|path| !state.live.contains_key(path)) {
+            if goal.inputs.iter().any(|input| !has(&state.live, input)) {
                 return Ok(Committed::Void);
             }
             let version = state.version + 1;
@@ -103,7 +103,7 @@ impl Table {
         goal.files.retain(|path, _| !change.gone.contains(path));
         if !truncates {
             for file in change.added {
-                goal.files.entry(file.path.clone()).or_insert(file);
+                goal.files.entry(file.path().to_owned()).or_insert(file);
             }
         }
         Ok(())
@@ -114,12 +114,12 @@ impl Table {
     fn take_in(&self, change: &LogChange, persisted: Version) -> Version {
         let unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
-        let have: HashSet<&str> = current.files.iter().map(|file| file.path.as_str()).collect();
-        let new = change.added.iter().filter(|file| !have.contains(file.path.as_str()));
         let mut files: Vec<_> =
-            current.files.iter().filter(|file| !change.gone.contains(&file.path)).cloned().collect();
+            current.files.iter().filter(|file| !change.gone.contains(file.path())).cloned().collect();
         if unflushed.truncated_at <= persisted {
-            files.extend(new.cloned());
+            let have: HashSet<&str> = current.files.iter().map(LiveFile::path).collect();
+            let is_new = |file: &&LiveFile| !have.contains(file.path()) || change.gone.contains(file.path());
+            files.extend(change.added.iter().filter(is_new).cloned());
         }
         self.swap(&current, |next| next.files = Arc::new(files));
         unflushed.truncated_at
@@ -145,6 +145,11 @@ impl Table {
     }
 }
 
+/// Whether `files` has the very file, with the same deletes.
+pub(super) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
+    files.get(wanted.path()).is_some_and(|file| file.is_same(wanted))
+}
+
 /// The entry from `state` to `goal`, `None` when the log is there already.
 fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
     let metadata = metadata_for(&goal.def, Some(&state.metadata))?;
@@ -160,11 +165,11 @@ fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError>
         metadata
     };
     let now = now_ms();
-    let removed = state.live.iter().filter(|(path, _)| !goal.files.contains_key(*path));
-    actions.extend(removed.map(|(_, file)| Action::Remove(file.to_remove(goal.data_change, now))));
+    let removed = state.live.values().filter(|file| !has(&goal.files, file));
+    actions.extend(removed.map(|file| Action::Remove(file.to_remove(goal.data_change, now))));
     let blind_append = actions.is_empty();
-    let added = goal.files.iter().filter(|(path, _)| !state.live.contains_key(*path));
-    actions.extend(added.map(|(_, file)| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
+    let added = goal.files.values().filter(|file| !has(&state.live, file));
+    actions.extend(added.map(|file| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
     // The library records application versions without enforcing them: comparing is up to us.
     if goal.version > state.app_version {
         let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);

@@ -2,10 +2,10 @@
 
 use super::Table;
 use super::alter::Replacement;
-use super::commit::Committed;
+use super::commit::{Committed, has};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
-use crate::file::DataFile;
+use crate::file::LiveFile;
 use crate::log::LogState;
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ impl Table {
     /// return the Delta log has the new files.
     ///
     /// # Errors
-    /// Of storage, Parquet or the log: the snapshot has the old files still.
+    /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`], and those of the log: the snapshot
+    /// has the old files still.
     pub async fn compact(&self) -> Result<Option<CompactReport>, TableError> {
         self.compact_from(self.root.options.compact_min_files).await
     }
@@ -61,15 +62,15 @@ impl Table {
                 return Err(error);
             }
         };
-        let is_stale = !Arc::ptr_eq(&snapshot.def, &self.def())
-            || inputs.iter().any(|file| !state.live.contains_key(&file.path));
+        let is_stale =
+            !Arc::ptr_eq(&snapshot.def, &self.def()) || inputs.iter().any(|file| !has(&state.live, file));
         if is_stale {
             self.discard(&outputs).await;
             return Ok(None);
         }
         let replacement = Replacement {
             inputs,
-            outputs: outputs.into_iter().map(Arc::new).collect(),
+            outputs: outputs.into_iter().map(LiveFile::from).collect(),
             version: snapshot.version,
         };
         let committed =
@@ -84,21 +85,21 @@ impl Table {
 
     /// The files to rewrite, in the order of the snapshot: small ones, if together they fill a file
     /// of the target size or are many.
-    fn small_files(&self, files: &[Arc<DataFile>], state: &LogState, min_files: usize) -> Vec<Arc<DataFile>> {
+    fn small_files(&self, files: &[LiveFile], state: &LogState, min_files: usize) -> Vec<LiveFile> {
         let target = self.root.options.target_file_bytes;
         let mut small: Vec<_> = files
             .iter()
             .enumerate()
-            .filter(|(_, file)| file.size_bytes < target / 4 * 3 && state.live.contains_key(&file.path))
+            .filter(|(_, file)| file.size_bytes() < target / 4 * 3 && has(&state.live, file))
             .collect();
-        small.sort_by_key(|(_, file)| file.size_bytes);
+        small.sort_by_key(|(_, file)| file.size_bytes());
         let (mut bytes, mut count, mut chosen) = (0, 0, (0, 0));
         for (_, file) in &small {
-            if bytes + file.size_bytes > target.saturating_mul(READ_TARGETS_MAX) {
+            if bytes + file.size_bytes() > target.saturating_mul(READ_TARGETS_MAX) {
                 break;
             }
-            let is_alike = file.size_bytes <= bytes.saturating_mul(SIZE_RATIO_MAX);
-            (bytes, count) = (bytes + file.size_bytes, count + 1);
+            let is_alike = file.size_bytes() <= bytes.saturating_mul(SIZE_RATIO_MAX);
+            (bytes, count) = (bytes + file.size_bytes(), count + 1);
             if is_alike {
                 chosen = (bytes, count);
             }
@@ -108,16 +109,16 @@ impl Table {
         }
         small.truncate(chosen.1);
         small.sort_by_key(|(place, _)| *place);
-        small.into_iter().map(|(_, file)| Arc::clone(file)).collect()
+        small.into_iter().map(|(_, file)| file.clone()).collect()
     }
 }
 
 fn report(replacement: &Replacement, delta_version: i64) -> CompactReport {
-    let bytes = |files: &[Arc<DataFile>]| files.iter().map(|file| file.size_bytes).sum();
+    let bytes = |files: &[LiveFile]| files.iter().map(LiveFile::size_bytes).sum();
     CompactReport {
         files_before: replacement.inputs.len(),
         files_after: replacement.outputs.len(),
-        rows: replacement.outputs.iter().map(|file| file.rows).sum(),
+        rows: replacement.outputs.iter().map(LiveFile::live_rows).sum(),
         bytes_before: bytes(&replacement.inputs),
         bytes_after: bytes(&replacement.outputs),
         delta_version,

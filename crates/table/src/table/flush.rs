@@ -9,7 +9,7 @@ use super::commit::{FileSet, Goal};
 use super::{Pending, Table};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
-use crate::file::{DataFile, EncodedFile, Progress, RunWriter, publish_names};
+use crate::file::{DataFile, EncodedFile, LiveFile, Progress, RunWriter, publish_names};
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
 use serde_json::json;
@@ -85,7 +85,7 @@ impl Table {
             delta_version: super::delta_version(state),
             rows: frozen.memtable_rows(),
             files: written.len(),
-            bytes: written.iter().map(|file| file.size_bytes).sum(),
+            bytes: written.iter().map(LiveFile::size_bytes).sum(),
         }))
     }
 
@@ -115,9 +115,9 @@ impl Table {
         frozen: &Snapshot,
         state: &LogState,
         progress: Option<Progress>,
-    ) -> Result<(FileSet, Vec<Arc<DataFile>>), TableError> {
+    ) -> Result<(FileSet, Vec<LiveFile>), TableError> {
         let schema = &frozen.def.schema;
-        let stale = |file: &&Arc<DataFile>| !state.live.contains_key(&file.path) && file.is_stale(schema);
+        let stale = |live: &&LiveFile| !state.live.contains_key(live.path()) && live.file.is_stale(schema);
         let replaced: Vec<_> = frozen.files.iter().filter(stale).cloned().collect();
         let mut written = self.write_memtable(frozen, progress).await?;
         match self.rewrite(&replaced, schema, civil_now_micros()).await {
@@ -127,11 +127,11 @@ impl Table {
                 return Err(error);
             }
         }
-        let written: Vec<_> = written.into_iter().map(Arc::new).collect();
-        let gone: HashSet<&str> = replaced.iter().map(|file| file.path.as_str()).collect();
+        let written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
+        let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
         self.swap_spilled(frozen, &gone, &written);
-        let kept = frozen.files.iter().filter(|file| !gone.contains(file.path.as_str()));
-        let files = kept.chain(&written).map(|file| (file.path.clone(), Arc::clone(file))).collect();
+        let kept = frozen.files.iter().filter(|file| !gone.contains(file.path()));
+        let files = kept.chain(&written).map(|file| (file.path().to_owned(), file.clone())).collect();
         Ok((files, written))
     }
 
@@ -158,15 +158,16 @@ impl Table {
     /// after those of earlier ones, or after them among rows of the same key.
     pub(super) async fn rewrite(
         &self,
-        inputs: &[Arc<DataFile>],
+        inputs: &[LiveFile],
         schema: &Arc<TableSchema>,
         now_micros: i64,
     ) -> Result<Vec<DataFile>, TableError> {
         let mut writer = RunWriter::new(&self.root, schema);
         let mut inputs: Vec<_> = inputs.iter().collect();
-        inputs.sort_by_key(|file| file.version);
-        for file in inputs {
-            let copied = match EncodedFile::open(&self.root, file).await {
+        inputs.sort_by_key(|live| live.version());
+        for live in inputs {
+            assert!(live.deletes.is_none(), "deleted rows of '{}' would come back", live.path());
+            let copied = match EncodedFile::open(&self.root, &live.file).await {
                 Ok(file) => writer.append_file(&file, now_micros).await,
                 Err(error) => Err(error),
             };
@@ -180,16 +181,16 @@ impl Table {
 
     /// Shows the frozen rows from files instead of the memtable. A truncation since then has
     /// removed them already.
-    fn swap_spilled(&self, frozen: &Snapshot, gone: &HashSet<&str>, written: &[Arc<DataFile>]) {
+    fn swap_spilled(&self, frozen: &Snapshot, gone: &HashSet<&str>, written: &[LiveFile]) {
         let mut unflushed = self.unflushed.lock();
-        publish_names(&self.root, written.iter().map(|file| file.path.as_str()));
+        publish_names(&self.root, written.iter().map(LiveFile::path));
         if unflushed.truncated_at > frozen.version {
             return;
         }
         let current = self.snapshot.load_full();
         let frozen_parts = std::mem::take(&mut unflushed.frozen_parts);
         let mut files: Vec<_> =
-            current.files.iter().filter(|file| !gone.contains(file.path.as_str())).cloned().collect();
+            current.files.iter().filter(|file| !gone.contains(file.path())).cloned().collect();
         files.extend(written.iter().cloned());
         self.swap(&current, |next| {
             next.memtable.drain(..frozen_parts);

@@ -3,7 +3,7 @@
 use super::{Pending, Table};
 use crate::error::TableError;
 use crate::evolve::{adapt, assemble, civil_now_micros};
-use crate::file::{DataFile, publish_names};
+use crate::file::{DataFile, LiveFile, publish_names};
 use crate::memtable::{MemPart, append, batch_bytes};
 use crate::snapshot::Snapshot;
 use arrow::array::RecordBatch;
@@ -52,7 +52,7 @@ impl Table {
             append(&mut memtable, unflushed.frozen_parts, part)?;
         }
         let all_files = with_files(&current, files, version);
-        publish_names(&self.root, all_files[current.files.len()..].iter().map(|file| file.path.as_str()));
+        publish_names(&self.root, all_files[current.files.len()..].iter().map(LiveFile::path));
         unflushed.active = Pending::join(unflushed.active, Some(Pending { lsn, since }));
         self.swap(&current, |next| {
             next.version = version;
@@ -122,11 +122,11 @@ fn fit(current: &Snapshot, schema: &TableSchema, batch: &RecordBatch) -> Result<
 }
 
 /// The snapshot's files and `files`, which are published as `version`.
-fn with_files(current: &Snapshot, files: Vec<DataFile>, version: Version) -> Arc<Vec<Arc<DataFile>>> {
+fn with_files(current: &Snapshot, files: Vec<DataFile>, version: Version) -> Arc<Vec<LiveFile>> {
     if files.is_empty() {
         return Arc::clone(&current.files);
     }
     let mut all = current.files.as_ref().clone();
-    all.extend(files.into_iter().map(|file| Arc::new(DataFile { version, ..file })));
+    all.extend(files.into_iter().map(|file| LiveFile::from(DataFile { version, ..file })));
     Arc::new(all)
 }

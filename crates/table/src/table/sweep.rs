@@ -32,7 +32,7 @@ impl Table {
         // What `state` says is not enough: a commit that failed may be in the log, and others write there, too.
         let mut used: HashSet<String> = self.root.log.files_in_use(before_ms).await?;
         used.extend(state.live.keys().cloned());
-        used.extend(self.snapshot.load().files.iter().map(|file| file.path.clone()));
+        used.extend(self.snapshot.load().files.iter().map(|file| file.path().to_owned()));
         used.extend(self.root.unpublished.lock().iter().cloned());
         let unused: Vec<_> =
             listed.into_iter().filter(|meta| !used.contains(meta.location.as_ref())).collect();

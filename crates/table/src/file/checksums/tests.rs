@@ -25,7 +25,7 @@ async fn one_file(rows: std::ops::Range<i64>) -> (Bench, Arc<Table>, PathBuf) {
     let table = bench.store.create(&two_columns()).await.unwrap();
     publish(&table, rows);
     table.flush().await.unwrap();
-    let path = bench.dir.path().join("demo/events-7").join(&table.snapshot().files[0].path);
+    let path = bench.dir.path().join("demo/events-7").join(&table.snapshot().files[0].path());
     (bench, table, path)
 }
 
@@ -125,7 +125,7 @@ async fn a_compaction_carries_no_damage_on_and_its_file_has_checksums() {
     let report = table.compact().await.unwrap().unwrap();
     assert_eq!(report.files_before, 3);
     for file in table.snapshot().files.iter() {
-        let bytes = Bytes::from(std::fs::read(directory.join(&file.path)).unwrap());
+        let bytes = Bytes::from(std::fs::read(directory.join(file.path())).unwrap());
         let metadata = metadata_of(&bytes, PageIndexPolicy::Required);
         assert!(metadata.num_row_groups() >= 3, "copied and gathered ones");
         assert_eq!(sums(&metadata).fault(&metadata, 0, &bytes), None);

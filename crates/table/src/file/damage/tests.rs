@@ -8,7 +8,7 @@ async fn a_damaged_footer_is_an_error_that_names_the_file_or_does_no_harm() {
     let table = bench.store.create(&two_columns()).await.unwrap();
     publish(&table, 1..100);
     table.flush().await.unwrap();
-    let name = table.snapshot().files[0].path.clone();
+    let name = table.snapshot().files[0].path().to_owned();
     let path = bench.dir.path().join("demo/events-7").join(&name);
     let whole = std::fs::read(&path).unwrap();
     assert_eq!(read_files(&table).await.unwrap(), expected(1..100));

@@ -24,7 +24,7 @@ async fn two_files() -> (Bench, Arc<Table>) {
 async fn row_groups(table: &Table) -> BTreeSet<(i64, Vec<Vec<u8>>, String)> {
     let mut all = BTreeSet::new();
     for file in table.snapshot().files.iter() {
-        let file = EncodedFile::open(table.root(), file).await.unwrap();
+        let file = EncodedFile::open(table.root(), &file.file).await.unwrap();
         for row_group in file.encoded(file.row_groups()) {
             let group = row_group.group();
             let pages = group.columns().iter().map(|column| {
@@ -66,8 +66,8 @@ async fn a_compaction_takes_large_row_groups_as_they_are_and_gathers_small_ones(
     assert_eq!(visible(&table).await, all);
     assert_eq!(logged(&table).await, all);
     let again = bench.store.open(&two_columns()).await.unwrap();
-    assert_eq!(again.snapshot().files[0].stats, table.snapshot().files[0].stats);
-    assert_eq!(again.snapshot().files[0].stats.columns["id"].max.as_deref(), Some("89999"));
+    assert_eq!(again.snapshot().files[0].file.stats, table.snapshot().files[0].file.stats);
+    assert_eq!(again.snapshot().files[0].file.stats.columns["id"].max.as_deref(), Some("89999"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,7 +87,7 @@ async fn row_groups_of_another_schema_are_encoded_anew() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_page_index_is_named_before_anything_is_copied() {
     let (bench, table) = two_files().await;
-    let damaged = Arc::clone(&table.snapshot().files[0]);
+    let damaged = Arc::clone(&table.snapshot().files[0].file);
     let file = EncodedFile::open(table.root(), &damaged).await.unwrap();
     let index = file.footer.metadata().row_group(0).column(0).offset_index_offset().unwrap() as usize;
     let mut bytes = file.bytes.to_vec();

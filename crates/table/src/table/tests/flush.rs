@@ -1,4 +1,3 @@
-use crate::TableStore;
 use crate::error::TableError;
 use crate::log::commit_info;
 use crate::options::StoreOptions;
@@ -6,6 +5,7 @@ use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, open_file, publication, publish, rows, two_columns,
     visible,
 };
+use crate::{LiveFile, TableStore};
 use deltalake_core::kernel::Action;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ async fn a_file_is_sorted_by_the_key_columns() {
     publish(&table, [5, 3]);
     publish(&table, [4, 1, 2]);
     table.flush().await.unwrap();
-    let mut reader = open_file(&table, &table.snapshot().files[0]).await.unwrap();
+    let mut reader = open_file(&table, &table.snapshot().files[0].file).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap(), rows(1..=5));
     assert!(reader.next().await.unwrap().is_none());
 }
@@ -250,7 +250,7 @@ async fn another_writers_commit_is_taken_in_and_never_overwritten() {
     let mut writer = stale.new_file_writer().unwrap();
     writer.append(rows([10])).await.unwrap();
     let files = writer.finish().await.unwrap();
-    let add = Action::Add(files[0].to_add(&two_columns().schema, true));
+    let add = Action::Add(LiveFile::from(files[0].clone()).to_add(&two_columns().schema, true));
     stale.root().log.write(2, commit_info("WRITE", true, &[]), &[add]).await.unwrap();
 
     publish(&table, [2]);
@@ -355,7 +355,7 @@ async fn every_type_comes_back_from_a_file_as_it_was() {
     assert_eq!(visible(&table).await, before);
     let again = bench.store.open(&def).await.unwrap();
     assert_eq!(visible(&again).await, before);
-    let stats = &table.snapshot().files[0].stats.columns;
+    let stats = &table.snapshot().files[0].file.stats.columns;
     let bounds = |name: &str| (stats[name].min.clone().unwrap(), stats[name].max.clone().unwrap());
     assert_eq!(bounds("c5"), ("-1".to_owned(), "9".repeat(38)));
     assert_eq!(
@@ -390,5 +390,5 @@ async fn rows_of_a_file_without_statistics_are_counted() {
     std::fs::write(&entry, bare.join("\n")).unwrap();
     let again = bench.store.open(&two_columns()).await.unwrap();
     assert_eq!(again.snapshot().rows(), 100);
-    assert!(again.snapshot().files[0].stats.columns.values().all(|stats| stats.max.is_none()));
+    assert!(again.snapshot().files[0].file.stats.columns.values().all(|stats| stats.max.is_none()));
 }

@@ -31,10 +31,10 @@ fn publish(table: &Table, places: std::ops::Range<i64>) {
 async fn in_order(table: &Table) -> Vec<(i64, i64)> {
     let snapshot = table.snapshot();
     let mut files: Vec<_> = snapshot.files.iter().collect();
-    files.sort_by_key(|file| file.version);
+    files.sort_by_key(|live| live.version());
     let mut batches = Vec::new();
-    for file in files {
-        let mut reader = open_file(table, file).await.unwrap();
+    for live in files {
+        let mut reader = open_file(table, &live.file).await.unwrap();
         while let Some(batch) = reader.next().await.unwrap() {
             batches.push(batch);
         }
@@ -154,7 +154,7 @@ async fn a_file_has_the_version_of_its_last_rows_also_from_the_log_and_from_a_ch
         table.flush().await.unwrap();
         let versions = |table: &Table| {
             let snapshot = table.snapshot();
-            let mut versions: Vec<_> = snapshot.files.iter().map(|file| file.version.0).collect();
+            let mut versions: Vec<_> = snapshot.files.iter().map(|live| live.version().0).collect();
             versions.sort_unstable();
             versions
         };

@@ -67,7 +67,11 @@ async fn a_column_with_a_default_has_it_in_every_old_row_also_for_other_readers(
     table.flush().await.unwrap();
     assert_eq!(logged(&table).await, all);
     assert!(
-        table.snapshot().files.iter().all(|file| file.stats.columns["score"].min.as_deref() == Some("7"))
+        table
+            .snapshot()
+            .files
+            .iter()
+            .all(|live| live.file.stats.columns["score"].min.as_deref() == Some("7"))
     );
     let again = bench.store.open(&def).await.unwrap();
     assert_eq!(
@@ -113,7 +117,7 @@ async fn a_renamed_column_keeps_its_values_and_its_physical_name() {
     assert!(metadata.contains(r#"\"delta.columnMapping.physicalName\":\"name\""#), "{metadata}");
     let again = bench.store.open(&def).await.unwrap();
     assert_eq!(visible(&again).await, expected([1, 2]));
-    let stats = &again.snapshot().files[0].stats.columns;
+    let stats = &again.snapshot().files[0].file.stats.columns;
     assert_eq!(stats["name"].min.as_deref(), Some("n1"), "{stats:?}");
 }
 

@@ -62,8 +62,11 @@ impl Namespace for EngineNamespace {
     fn server_facts(&self) -> ServerFacts {
         let ports = self.ports.get().copied().unwrap_or_default();
         let tables = self.names.all_tables();
-        let data_bytes =
-            tables.iter().flat_map(|table| table.snapshot().files.to_vec()).map(|file| file.size_bytes).sum();
+        let data_bytes = tables
+            .iter()
+            .flat_map(|table| table.snapshot().files.to_vec())
+            .map(|file| file.size_bytes())
+            .sum();
         let disk = rustix::fs::statvfs(&self.storage_root).ok();
         ServerFacts {
             node_name: self.node.clone(),

@@ -1,4 +1,4 @@
-//! The room that keeps a table's rows: a snapshot for readers, a memtable for what is fresh, and
+//! The crate that keeps a table's rows: a snapshot for readers, a memtable for what is fresh, and
 //! data files in a Delta Lake table for the rest.
 //!
 //! A publication swaps the table's [`Snapshot`] and does no I/O. A flush moves the memtable into
@@ -21,6 +21,7 @@ mod pruning;
 mod root;
 mod schema;
 mod snapshot;
+mod storage;
 mod store;
 mod table;
 #[cfg(test)]
@@ -37,5 +38,6 @@ pub use options::StoreOptions;
 pub use pruning::{max_values, min_values, null_counts, row_counts};
 pub use schema::physical_arrow;
 pub use snapshot::Snapshot;
+pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{CompactReport, FlushReport, Publication, SweepReport, Table};

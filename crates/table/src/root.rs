@@ -2,11 +2,12 @@
 
 use crate::log::DeltaLog;
 use crate::options::StoreOptions;
+use crate::storage::TableStorage;
 use object_store::ObjectStore;
+use object_store::path::Path;
 use parking_lot::Mutex;
 use parquet::basic::ZstdLevel;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use url::Url;
 
@@ -16,10 +17,11 @@ pub(crate) struct TableRoot {
     pub(crate) log: DeltaLog,
     pub(crate) options: Arc<StoreOptions>,
     pub(crate) zstd: ZstdLevel,
-    /// Of the table, ending in `/`.
+    /// The URL of the table, ending in `/`.
     pub(crate) url: Url,
-    /// The table's directory, where storage is a local disk.
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) storage: Arc<dyn TableStorage>,
+    /// Where the table is in the storage.
+    pub(crate) prefix: Path,
     /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
     pub(crate) unpublished: Mutex<HashSet<String>>,
 }
@@ -27,9 +29,7 @@ pub(crate) struct TableRoot {
 impl TableRoot {
     /// A file's path as an operator finds it.
     pub(crate) fn shown(&self, path: &str) -> String {
-        match &self.directory {
-            Some(directory) => directory.join(path).display().to_string(),
-            None => format!("{}{path}", self.url),
-        }
+        let relative = Path::from(path);
+        self.storage.shown(&self.prefix.parts().chain(relative.parts()).collect())
     }
 }

@@ -6,6 +6,7 @@ use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
 use crate::root::TableRoot;
 use crate::schema::{metadata_for, protocol_for};
+use crate::storage::{ObjectStorage, TableStorage};
 use crate::table::Table;
 use deltalake_core::kernel::Action;
 use deltalake_core::logstore::{StorageConfig, default_logstore};
@@ -16,17 +17,17 @@ use object_store::prefix::PrefixStore;
 use parking_lot::Mutex;
 use parquet::basic::ZstdLevel;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_types::TableDef;
 use url::Url;
 
 /// A storage root, on any object store. Cheap to share behind an `Arc`.
 pub struct TableStore {
+    /// That of `storage`.
     store: Arc<dyn ObjectStore>,
     /// Ends in `/`.
     url: Url,
-    directory: Option<PathBuf>,
+    storage: Arc<dyn TableStorage>,
     options: Arc<StoreOptions>,
     zstd: ZstdLevel,
 }
@@ -49,13 +50,7 @@ impl TableStore {
             url: root.display().to_string(),
             reason: "it is not an absolute path".to_owned(),
         })?;
-        Ok(Self {
-            store: Arc::new(DurableLocal::default()),
-            url,
-            directory: Some(root),
-            zstd: zstd_level(&options)?,
-            options: Arc::new(options),
-        })
+        Self::with_storage(Arc::new(DurableLocal::default()), url, options)
     }
 
     /// A root at `url` in `store`, which must be rooted where the URL's path begins: a bucket, or
@@ -66,6 +61,18 @@ impl TableStore {
     /// [`TableError::BadRoot`] when the URL cannot have paths below it, [`TableError::BadOption`].
     pub fn with_object_store(
         store: Arc<dyn ObjectStore>,
+        url: Url,
+        options: StoreOptions,
+    ) -> Result<Self, TableError> {
+        Self::with_storage(Arc::new(ObjectStorage { objects: store, url: url.clone() }), url, options)
+    }
+
+    /// A root at `url` in `storage`, which must be rooted where the URL's path begins.
+    ///
+    /// # Errors
+    /// [`TableError::BadRoot`] when the URL cannot have paths below it, [`TableError::BadOption`].
+    pub fn with_storage(
+        storage: Arc<dyn TableStorage>,
         mut url: Url,
         options: StoreOptions,
     ) -> Result<Self, TableError> {
@@ -76,7 +83,7 @@ impl TableStore {
             url.set_path(&format!("{}/", url.path()));
         }
         let zstd = zstd_level(&options)?;
-        Ok(Self { store, url, directory: None, zstd, options: Arc::new(options) })
+        Ok(Self { store: storage.objects(), storage, url, zstd, options: Arc::new(options) })
     }
 
     #[must_use]
@@ -122,7 +129,7 @@ impl TableStore {
         let url = self.table_url(location);
         let prefix = Path::from_url_path(url.path())
             .map_err(|error| TableError::BadRoot { url: url.to_string(), reason: error.to_string() })?;
-        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(&self.store), prefix));
+        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(&self.store), prefix.clone()));
         let log_store =
             default_logstore(Arc::clone(&store), Arc::clone(&self.store), &url, &StorageConfig::default());
         let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
@@ -132,7 +139,8 @@ impl TableStore {
             options: Arc::clone(&self.options),
             zstd: self.zstd,
             url,
-            directory: self.directory.as_ref().map(|root| root.join(location)),
+            storage: Arc::clone(&self.storage),
+            prefix,
             unpublished: Mutex::new(HashSet::new()),
         }))
     }
@@ -172,17 +180,14 @@ impl TableStore {
     /// first ([`Table::close`]); queries that still read it fail.
     ///
     /// # Errors
-    /// Of storage; then some files are left.
+    /// [`TableError::Storage`], [`TableError::Local`]; then some files are left.
     pub async fn remove(&self, location: &str) -> Result<(), TableError> {
         let root = self.root(location)?;
         let doing = format!("removing the files of '{location}'");
         let paths = root.store.list(None).map_ok(|meta| meta.location).boxed();
         let deleted = root.store.delete_stream(paths);
         deleted.try_for_each(|_| futures::future::ready(Ok(()))).await.map_err(TableError::storage(doing))?;
-        match &root.directory {
-            Some(directory) => remove_directory(directory),
-            None => Ok(()),
-        }
+        self.storage.remove_empty(&root.prefix).await
     }
 }
 
@@ -192,15 +197,4 @@ fn zstd_level(options: &StoreOptions) -> Result<ZstdLevel, TableError> {
         value: options.zstd_level.to_string(),
         allowed: "1 to 22",
     })
-}
-
-fn remove_directory(directory: &std::path::Path) -> Result<(), TableError> {
-    match std::fs::remove_dir_all(directory) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(TableError::Local {
-            doing: "removing the directory of a dropped table",
-            path: directory.to_owned(),
-            source,
-        }),
-        _ => Ok(()),
-    }
 }

@@ -21,8 +21,7 @@ pub use flush::FlushReport;
 pub use publish::Publication;
 pub use sweep::SweepReport;
 
-use crate::durable::sync_left_names;
-use crate::error::{TableError, blocking};
+use crate::error::TableError;
 use crate::file::{DataFile, FileWriter, delete_files};
 use crate::log::LogState;
 use crate::root::TableRoot;
@@ -51,9 +50,9 @@ pub struct Table {
 struct Unflushed {
     /// Leading parts of the memtable that a flush took; they are not merged with later ones.
     frozen_parts: usize,
-    /// Of publications that a flush took but did not finish.
+    /// Publications that a flush took but did not finish.
     frozen: Option<Pending>,
-    /// Of publications since.
+    /// Publications since.
     active: Option<Pending>,
     /// The last truncation; 0 for none.
     truncated_at: Version,
@@ -88,12 +87,7 @@ impl Unflushed {
 impl Table {
     /// Reads the log and completes what `def` has ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
-        if let Some(directory) = root.directory.clone() {
-            let path = directory.clone();
-            let failed = |source| TableError::Local { doing: "making the names durable in", path, source };
-            blocking("syncing a table's directories", move || sync_left_names(&directory).map_err(failed))
-                .await?;
-        }
+        root.storage.prepare(&root.prefix).await?;
         root.log.verify().await?;
         let state = root.log.load(def).await?;
         let id = def.id.to_string();

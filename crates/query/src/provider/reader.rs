@@ -1,4 +1,4 @@
-//! Reading data files so that a damaged one is an error with its name, and a panic of none.
+//! Reading data files so that a damaged one is an error that names it, and no damage is a panic.
 
 use bytes::Bytes;
 use datafusion::common::Result;
@@ -22,12 +22,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tributary_table::{Checksums, TableError, footer_fault, panic_text};
 
-/// What an error of the storage says of itself, as opposed to one of the Parquet library.
-const STORAGE_SAYS: &str = "Object Store error";
-/// What it says when it was asked for bytes that the file does not have.
-const NOT_IN_THE_FILE: &str = "range";
+/// What tells an error of the storage from one of the Parquet library. Both come as one text, in which nothing else is
+/// left of them; a test for each sentence here fails when a library words it in another way.
+const STORAGE_SAYS: &str = "Object Store error: ";
+/// What the storage says when it was asked for bytes that the file does not have: a local disk that has none of them or
+/// only some, and memory.
+const NOT_IN_THE_FILE: [&str; 3] =
+    ["Requested range was invalid", "Out of range of file ", "Invalid range: "];
 
-/// Readers that look whether a footer can be that of its file before anything is done with it, and whether pages
+/// Makes readers that look whether a footer can be that of its file before anything is done with it, and whether pages
 /// have their checksums. Footers are kept from query to query, because a data file never changes.
 #[derive(Debug)]
 pub(super) struct CheckedReaders {
@@ -118,7 +121,7 @@ impl CheckedReader {
     /// Errors of the storage name the file themselves. All comes as text.
     fn unreadable(&self, error: ParquetError) -> ParquetError {
         let text = error.to_string();
-        if text.contains(STORAGE_SAYS) && !text.contains(NOT_IN_THE_FILE) {
+        if text.contains(STORAGE_SAYS) && !NOT_IN_THE_FILE.iter().any(|sentence| text.contains(sentence)) {
             return error;
         }
         self.damaged(text.lines().next().unwrap_or_default().to_owned())
@@ -141,3 +144,6 @@ impl AsyncFileReader for CheckedReader {
         self.read_footer(options).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,7 +129,12 @@ impl Table {
         let _unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         self.swap(&current, |next| next.delta_version = delta_version(state));
-        self.persisted.store(state.app_version.0, Ordering::Release);
+        let before = self.persisted.swap(state.app_version.0, Ordering::AcqRel);
+        assert!(
+            before <= state.app_version.0,
+            "the log forgets no version: {before} came before {}",
+            state.app_version
+        );
     }
 
     /// Writes a checkpoint when enough entries have come since the last. A failure costs readers

@@ -131,7 +131,10 @@ impl Table {
         let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
         self.swap_spilled(frozen, &gone, &written);
         let kept = frozen.files.iter().filter(|file| !gone.contains(file.path()));
-        let files = kept.chain(&written).map(|file| (file.path().to_owned(), file.clone())).collect();
+        let files: FileSet =
+            kept.chain(&written).map(|file| (file.path().to_owned(), file.clone())).collect();
+        let rows = files.values().map(LiveFile::live_rows).sum::<u64>();
+        assert_eq!(rows, frozen.rows(), "the files of a flush have the rows of the snapshot that it took");
         Ok((files, written))
     }
 
@@ -165,7 +168,7 @@ impl Table {
         let mut writer = RunWriter::new(&self.root, schema);
         let mut inputs: Vec<_> = inputs.iter().collect();
         inputs.sort_by_key(|live| live.version());
-        for live in inputs {
+        for live in &inputs {
             assert!(live.deletes.is_none(), "deleted rows of '{}' would come back", live.path());
             let copied = match EncodedFile::open(&self.root, &live.file).await {
                 Ok(file) => writer.append_file(&file, now_micros).await,
@@ -176,7 +179,11 @@ impl Table {
                 return Err(error);
             }
         }
-        writer.finish().await
+        let outputs = writer.finish().await?;
+        let read: u64 = inputs.iter().map(|live| live.live_rows()).sum();
+        let written: u64 = outputs.iter().map(|file| file.rows).sum();
+        assert_eq!(written, read, "a rewrite keeps every row once");
+        Ok(outputs)
     }
 
     /// Shows the frozen rows from files instead of the memtable. A truncation since then has
@@ -189,6 +196,11 @@ impl Table {
         }
         let current = self.snapshot.load_full();
         let frozen_parts = std::mem::take(&mut unflushed.frozen_parts);
+        assert_eq!(
+            frozen_parts,
+            frozen.memtable.len(),
+            "the parts that a flush took are there until it shows them"
+        );
         let mut files: Vec<_> =
             current.files.iter().filter(|file| !gone.contains(file.path())).cloned().collect();
         files.extend(written.iter().cloned());

@@ -42,6 +42,7 @@ impl Table {
         let mut unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         check_order(&current, version)?;
+        assert!(unflushed.frozen_parts <= current.memtable.len(), "a flush took parts that are there");
         let mut memtable = current.memtable.clone();
         for batch in batches {
             if batch.num_rows() == 0 {

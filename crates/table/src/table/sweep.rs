@@ -1,8 +1,7 @@
 //! Deleting files that left the table, and those that a crash or a failure left behind.
 
 use super::Table;
-use crate::durable::sweep_staged;
-use crate::error::{TableError, blocking};
+use crate::error::TableError;
 use crate::file::delete_files;
 use crate::schema::now_ms;
 use futures::TryStreamExt;
@@ -38,7 +37,7 @@ impl Table {
             listed.into_iter().filter(|meta| !used.contains(meta.location.as_ref())).collect();
         let names: Vec<String> = unused.iter().map(|meta| meta.location.to_string()).collect();
         delete_files(&self.root, &names).await;
-        self.sweep_directory(Duration::from_millis(keep_ms)).await?;
+        self.root.storage.sweep_staged(&self.root.prefix, Duration::from_millis(keep_ms)).await?;
         Ok(SweepReport { files: names.len() as u64, bytes: unused.iter().map(|meta| meta.size).sum() })
     }
 
@@ -58,17 +57,5 @@ impl Table {
             .try_collect()
             .await
             .map_err(TableError::storage(format!("listing the files of '{}'", self.root.log.location())))
-    }
-
-    async fn sweep_directory(&self, age: Duration) -> Result<(), TableError> {
-        let Some(directory) = self.root.directory.clone() else { return Ok(()) };
-        blocking("sweeping staged files", move || {
-            sweep_staged(&directory, age).map(drop).map_err(|source| TableError::Local {
-                doing: "sweeping staged files below",
-                path: directory,
-                source,
-            })
-        })
-        .await
     }
 }

@@ -25,7 +25,7 @@ async fn one_file(rows: std::ops::Range<i64>) -> (Bench, Arc<Table>, PathBuf) {
     let table = bench.store.create(&two_columns()).await.unwrap();
     publish(&table, rows);
     table.flush().await.unwrap();
-    let path = bench.dir.path().join("demo/events-7").join(&table.snapshot().files[0].path());
+    let path = bench.dir.path().join("demo/events-7").join(table.snapshot().files[0].path());
     (bench, table, path)
 }
 

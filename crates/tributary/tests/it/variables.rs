@@ -33,7 +33,7 @@ fn variables_that_would_change_answers_are_refused_and_those_for_speed_are_kept(
     ] {
         client.ok(&format!("SET {name} = 1"));
     }
-    assert_eq!(client.value("SELECT @@enable_vectorized_engine"), "true");
+    assert_eq!(client.value("SELECT @@enable_vectorized_engine"), "1");
     assert_eq!(client.value("SELECT @@socket"), "");
     assert_eq!(client.value("SELECT @@max_prepared_stmt_count"), "16382");
     client.ok("SET timestamp = 1700000000.25");

@@ -78,7 +78,6 @@ mod tests {
             ("HTTP_PORT", "8030"),
             ("PORT", "9030"),
             ("SERVICE_HOST", "localhost"),
-            ("SERVICE_PORT", "tcp://10.0.0.11:9030"),
             ("PORT_HTTP_TCP", "tcp://10.0.0.11:9030"),
             ("PORT_9030_TCP_NAME", "x"),
             ("SUPPORT", "tcp://10.0.0.11:9030"),

@@ -46,7 +46,8 @@ impl Rule {
     /// The words after "is not" in an error.
     pub(super) fn expected(self) -> String {
         match self {
-            Self::Whole { min, max, .. } => format!("a whole number from {min} to {max}"),
+            Self::Whole { min, max, unit: "" } => format!("a whole number from {min} to {max}"),
+            Self::Whole { min, max, unit } => format!("a whole number from {min} to {max} ({unit})"),
             Self::Text(words) => words.to_owned(),
         }
     }

@@ -87,9 +87,9 @@ impl Engine {
         gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
         gauges.memtable_rows.set(total(&|table| table.memtable_rows()));
         gauges.data_files.set(total(&|table| table.snapshot().files.len() as u64));
-        gauges
-            .data_file_bytes
-            .set(total(&|table| table.snapshot().files.iter().map(|file| file.size_bytes()).sum()));
+        gauges.data_file_bytes.set(total(&|table| {
+            table.snapshot().files.iter().map(tributary_table::LiveFile::size_bytes).sum()
+        }));
         gauges.tables.set(tables.len() as i64);
         gauges.connections.set(self.processes.all().len() as i64);
     }

@@ -10,7 +10,7 @@ use tributary_types::{Distribution, TableDef};
 /// Bytes of a table's data files and memtable.
 #[must_use]
 pub fn table_bytes(snapshot: &Snapshot) -> u64 {
-    snapshot.files.iter().map(|file| file.size_bytes()).sum::<u64>() + snapshot.memtable_bytes()
+    snapshot.files.iter().map(tributary_table::LiveFile::size_bytes).sum::<u64>() + snapshot.memtable_bytes()
 }
 
 /// A size as Doris shows it: `9.690 MB`, `0.000 `.

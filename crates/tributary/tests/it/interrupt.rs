@@ -90,7 +90,12 @@ fn data_files(directory: &Path) -> Vec<PathBuf> {
 
 /// A server that writes every load to data files, with 1000 numbers in `d.n` and the empty table `d.big`.
 fn server_with_numbers() -> (Server, Client) {
-    let server = Server::with_settings(&[("large_load_bytes", "1"), ("flush_age_ms", "3600000")]);
+    let server = Server::with_settings(&[
+        ("large_load_bytes", "1"),
+        ("flush_age_ms", "3600000"),
+        // A file has its name once it is complete: each run of rows fills one.
+        ("target_file_bytes", "1"),
+    ]);
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");

@@ -1,0 +1,50 @@
+//! Data files of loads: deleted when nothing was kept, kept when that is not known.
+
+use crate::support::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_load_leaves_no_data_file() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    for is_prepared in [false, true] {
+        let rows = running.file_rows("VALUES (1, 'a')").await;
+        assert_eq!(machine.data_files().await, 1);
+        let reservation = running.begin("one").unwrap();
+        running.wal().shutdown();
+        let outcome = if is_prepared {
+            running.ingest.prepare(&running.table, reservation, rows).await
+        } else {
+            running.ingest.commit(&running.table, reservation, rows).await
+        };
+        assert!(outcome.is_err());
+        assert_eq!(machine.data_files().await, 0);
+    }
+    let rows = running.file_rows("VALUES (1, 'a')").await;
+    running.load(false, rows).await.unwrap().unwrap_err();
+    assert_eq!(machine.data_files().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_files_stay_while_the_outcome_of_their_load_is_not_known() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let rows = running.file_rows("VALUES (1, 'a')").await;
+    let reservation = running.begin("one").unwrap();
+    machine.disk.fail_next_sync();
+    let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();
+    assert!(matches!(error, IngestError::WalFailed(_)), "{error}");
+    assert_eq!(machine.data_files().await, 1, "the next start may find the commit");
+}
+
+/// The log knows of data files by the commit only.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() {
+    let machine = Machine::new(properties(600_000));
+    let running = machine.start().await;
+    let load = running.load(true, running.file_rows("VALUES (1, 'a')").await);
+    until("it has joined", || running.ingest.open_groups() == 1).await;
+    running.ingest.sync().await;
+    assert!(load.await.unwrap().unwrap().version.is_some(), "answered after the commit");
+    machine.power_off(running, 1);
+    assert_eq!(machine.start().await.table.snapshot().rows(), 1);
+}

@@ -5,8 +5,8 @@
 
 use crate::columns::Built;
 use crate::error::IngestError;
-use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tributary_types::lock::{Rank, Ranked};
 
 /// Loads that became columns while their group was open: all that the log was given from the first to the last.
 #[derive(Clone, Debug)]
@@ -17,9 +17,9 @@ pub(crate) struct Run {
 }
 
 /// The data entries of a group's loads that the log does not have yet, and the columns that are not built yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Appends {
-    state: Mutex<AppendState>,
+    state: Ranked<AppendState>,
     settled: Notify,
 }
 
@@ -37,11 +37,20 @@ struct AppendState {
     reasons: Vec<(u32, IngestError)>,
 }
 
+impl Default for Appends {
+    fn default() -> Self {
+        Self::new(AppendState::default())
+    }
+}
+
 impl Appends {
     /// The appends of a group whose entries are in the log already, without those of `failed`.
     pub fn settled_without(failed: Vec<u32>) -> Self {
-        let state = AppendState { failed, ..AppendState::default() };
-        Self { state: Mutex::new(state), settled: Notify::new() }
+        Self::new(AppendState { failed, ..AppendState::default() })
+    }
+
+    fn new(state: AppendState) -> Self {
+        Self { state: Ranked::new(Rank::Appends, state), settled: Notify::new() }
     }
 
     /// The log was given a load's entries.

@@ -22,6 +22,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::{DataFile, Table};
+use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{GroupCommitMode, Label, TableDef, TableId, TransactionKind, Version, host};
 use tributary_wal::Disk;
 
@@ -35,7 +36,7 @@ pub struct Ingest {
     pub(crate) core: Arc<Core>,
     pub(crate) spaces: Vec<Arc<WalSpace>>,
     pub(crate) queues: RwLock<HashMap<TableId, Arc<TableQueue>>>,
-    pub(crate) prepared: Arc<Mutex<PreparedLoads>>,
+    pub(crate) prepared: Arc<Ranked<PreparedLoads>>,
     /// Tables that were flushed and may have small files.
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
@@ -85,7 +86,7 @@ impl Ingest {
             core,
             spaces,
             queues: RwLock::new(queues),
-            prepared: Arc::new(Mutex::new(prepared)),
+            prepared: Arc::new(Ranked::new(Rank::Prepared, prepared)),
             to_compact: Mutex::default(),
             flushed: Notify::new(),
             labels,

@@ -35,12 +35,12 @@ use crate::transactions::Transactions;
 use crate::wal_space::WalSpace;
 use holds::Why;
 pub(crate) use own::OwnTransaction;
-use parking_lot::Mutex;
 use state::{Closed, Next, State};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tributary_table::Table;
+use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{Lsn, TxnId, Version};
 pub(crate) use turn::CommitTurn;
 
@@ -59,7 +59,7 @@ pub(crate) struct TableQueue {
     pub table: Arc<Table>,
     pub space: Arc<WalSpace>,
     core: Arc<Core>,
-    state: Mutex<State>,
+    state: Ranked<State>,
     /// Something has become visible, or never will.
     published: Notify,
 }
@@ -73,7 +73,13 @@ impl fmt::Debug for TableQueue {
 impl TableQueue {
     pub fn new(core: Arc<Core>, table: Arc<Table>, space: Arc<WalSpace>) -> Self {
         let next_version = table.snapshot().version.next();
-        Self { table, space, core, state: Mutex::new(State::new(next_version)), published: Notify::new() }
+        Self {
+            table,
+            space,
+            core,
+            state: Ranked::new(Rank::TableQueue, State::new(next_version)),
+            published: Notify::new(),
+        }
     }
 
     /// What whoever has the turn does next.

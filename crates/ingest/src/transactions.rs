@@ -6,10 +6,10 @@
 //! passed in one step: the commit's fsync and the publication are one callback.
 
 use crate::error::IngestError;
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host};
 
 /// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
@@ -105,13 +105,13 @@ struct Book {
 #[derive(Debug)]
 pub struct Transactions {
     next: AtomicU64,
-    book: Mutex<Book>,
+    book: Ranked<Book>,
 }
 
 impl Transactions {
     #[must_use]
     pub fn new(next: TxnId) -> Self {
-        Self { next: AtomicU64::new(next.0.max(1)), book: Mutex::default() }
+        Self { next: AtomicU64::new(next.0.max(1)), book: Ranked::new(Rank::Transactions, Book::default()) }
     }
 
     /// The id that the next transaction gets.

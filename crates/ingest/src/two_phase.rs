@@ -10,10 +10,10 @@ use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue};
 use crate::record::{self, AbortBody, Format, PrepareBody, kind};
 use crate::transactions::{Reservation, TwoPhaseTarget};
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_table::Table;
+use tributary_types::lock::Ranked;
 use tributary_types::{DbId, TransactionStatus, TxnId, host};
 
 impl Ingest {
@@ -154,7 +154,7 @@ impl Core {
     /// Makes a load durable and keeps it for its commit or abort. Its transaction is told what became of it.
     async fn prepare(
         &self,
-        all: &Mutex<PreparedLoads>,
+        all: &Ranked<PreparedLoads>,
         queue: Arc<TableQueue>,
         own: OwnTransaction,
         rows: LoadRows,
@@ -187,7 +187,7 @@ impl Core {
     /// A commit or abort came to nothing: the load waits again, unless its table is gone.
     fn put_back(
         &self,
-        all: &Mutex<PreparedLoads>,
+        all: &Ranked<PreparedLoads>,
         txn: TxnId,
         prepared: Prepared,
         error: IngestError,

@@ -5,10 +5,10 @@ use crate::options::StoreOptions;
 use crate::storage::TableStorage;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use parking_lot::Mutex;
 use parquet::basic::ZstdLevel;
 use std::collections::HashSet;
 use std::sync::Arc;
+use tributary_types::lock::Ranked;
 use url::Url;
 
 pub(crate) struct TableRoot {
@@ -23,7 +23,7 @@ pub(crate) struct TableRoot {
     /// Where the table is in the storage.
     pub(crate) prefix: Path,
     /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
-    pub(crate) unpublished: Mutex<HashSet<String>>,
+    pub(crate) unpublished: Ranked<HashSet<String>>,
 }
 
 impl TableRoot {

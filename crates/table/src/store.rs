@@ -14,11 +14,11 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use parking_lot::Mutex;
 use parquet::basic::ZstdLevel;
 use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_types::TableDef;
+use tributary_types::lock::{Rank, Ranked};
 use url::Url;
 
 /// A storage root, on any object store. Cheap to share behind an `Arc`.
@@ -141,7 +141,7 @@ impl TableStore {
             url,
             storage: Arc::clone(&self.storage),
             prefix,
-            unpublished: Mutex::new(HashSet::new()),
+            unpublished: Ranked::new(Rank::Unpublished, HashSet::new()),
         }))
     }
 

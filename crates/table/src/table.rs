@@ -28,10 +28,10 @@ use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use object_store::path::Path;
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{Lsn, TableDef, TableId, Version};
 
 /// One table, open. All methods may be called from many tasks at once.
@@ -39,7 +39,7 @@ pub struct Table {
     root: Arc<TableRoot>,
     id: TableId,
     snapshot: ArcSwap<Snapshot>,
-    unflushed: Mutex<Unflushed>,
+    unflushed: Ranked<Unflushed>,
     rewriter: tokio::sync::Mutex<LogState>,
     persisted: AtomicU64,
     closed: AtomicBool,
@@ -110,7 +110,7 @@ impl Table {
             root,
             id: def.id,
             snapshot: ArcSwap::from_pointee(snapshot),
-            unflushed: Mutex::default(),
+            unflushed: Ranked::new(Rank::Unflushed, Unflushed::default()),
             persisted: AtomicU64::new(state.app_version.0),
             rewriter: tokio::sync::Mutex::new(state),
             closed: AtomicBool::new(false),

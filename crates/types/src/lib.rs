@@ -10,6 +10,7 @@ pub mod error;
 pub mod host;
 pub mod ids;
 pub mod label;
+pub mod lock;
 pub mod mode;
 pub mod sealed;
 pub mod table;

@@ -11,12 +11,12 @@ use crate::error::{WalError, is_no_space};
 use crate::options::WalOptions;
 use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_name, spare_name};
 use crate::segment::writer::SegmentWriter;
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
+use tributary_types::lock::{Rank, Ranked};
 
 /// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
 const FILL_STEP_BYTES: u64 = 8 << 20;
@@ -46,7 +46,7 @@ pub(crate) struct Inventory {
     segment_bytes: u64,
     max_spares: usize,
     reserve_bytes: u64,
-    files: Mutex<Files>,
+    files: Ranked<Files>,
 }
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Inventory {
             segment_bytes: options.segment_bytes,
             max_spares: options.max_spare_segments,
             reserve_bytes: options.reserve_bytes,
-            files: Mutex::default(),
+            files: Ranked::new(Rank::LogInventory, Files::default()),
         })
     }
 

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
+use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{Lsn, host};
 
 /// A log that is open for writing. Clones are the same log; when the last one is dropped it shuts down.
@@ -54,7 +55,7 @@ struct Threads {
 struct Shared {
     pending: Pending,
     /// Held by the thread that is writing; `None` once the log has ended.
-    core: Mutex<Option<LogCore>>,
+    core: Ranked<Option<LogCore>>,
     /// Whether the last frame had only one submission, so that there may be only one client.
     is_calm: AtomicBool,
     may_write_here: bool,
@@ -80,7 +81,7 @@ impl Wal {
             pending: Pending::default(),
             counters: core.counters(),
             inventory: core.inventory(),
-            core: Mutex::new(Some(core)),
+            core: Ranked::new(Rank::LogCore, Some(core)),
             is_calm: AtomicBool::new(true),
             may_write_here: options.may_write_here.unwrap_or_else(|| {
                 std::thread::available_parallelism().is_ok_and(|threads| threads.get() > 1)
@@ -118,6 +119,16 @@ impl Wal {
     /// As [`Wal::submit`], for callers that hold a lock which `done` takes too. The submission has its place in the
     /// order at once; nothing is answered on the calling thread before the caller, with the lock released, says so.
     pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
+        self.offer_as(entries, done, false)
+    }
+
+    /// Like [`Wal::offer`], for submissions that must not overtake one of the same caller that found no space: whatever is
+    /// offered so before `done` of that one has run is refused with it.
+    pub fn offer_in_order(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
+        self.offer_as(entries, done, true)
+    }
+
+    fn offer_as(&self, entries: Vec<Entry>, done: Done, in_order: bool) -> Offered<'_> {
         let shared = &*self.inner.shared;
         let size = Size::of(&entries);
         let submission = Submission::new(entries, size, done);
@@ -125,7 +136,7 @@ impl Wal {
             let error = WalError::TooLarge { bytes: size.payload_bytes, limit: FRAME_PAYLOAD_BYTES_MAX };
             return Offered { shared, place: Place::Refused(submission, error) };
         }
-        Offered { shared, place: shared.pending.push(submission) }
+        Offered { shared, place: shared.pending.push(submission, in_order) }
     }
 
     /// Appends entries; they are durable on return.

@@ -15,9 +15,9 @@ use crate::group::{CloseReason, Group};
 use crate::member::Member;
 use crate::record::{self, CommitBody, Format, kind};
 use crate::tasks;
-use parking_lot::MutexGuard;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
+use tributary_types::lock::RankedGuard;
 use tributary_types::{Lsn, TableSchema, TransactionKind, Version, host};
 use tributary_wal::log::Done;
 use tributary_wal::{Appended, Entry, WalError};
@@ -91,22 +91,15 @@ impl TableQueue {
     }
 
     /// Submits what was decided under `state`, so that versions are in the log in their order. What is answered
-    /// on this thread is answered when the lock is free: answers take it. A lone load, which nobody else waits
-    /// with, may be written here.
-    pub(super) fn submit(
-        &self,
-        state: MutexGuard<'_, State>,
-        entries: Vec<Entry>,
-        is_lone: bool,
-        done: Done,
-    ) {
+    /// on this thread is answered when the lock is free: answers take it.
+    pub(super) fn submit(&self, state: RankedGuard<'_, State>, entries: Vec<Entry>, done: Done) {
         let offered = self.space.wal.offer(entries, done);
         drop(state);
-        if is_lone {
-            offered.write_here();
-        }
+        offered.hand_over();
     }
 
+    /// Submits a group's commit, as [`TableQueue::submit`] does, and behind those of groups that find no space. A lone load,
+    /// which nobody else waits with, may be written here.
     fn submit_group(self: &Arc<Self>, closed: Closed, excluded: Vec<u32>, built: Built) {
         let Closed { group, reason } = closed;
         let files: Vec<_> =
@@ -157,7 +150,11 @@ impl TableQueue {
             Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
             Err(error) => flight.group_is_refused(Closed { group, reason }, error),
         };
-        self.submit(state, entries, is_lone, Box::new(done));
+        let offered = self.space.wal.offer_in_order(entries, Box::new(done));
+        drop(state);
+        if is_lone {
+            offered.write_here();
+        }
     }
 
     /// Makes durable rows visible.

@@ -97,7 +97,7 @@ impl TableQueue {
             };
             drop(sender.send(outcome));
         };
-        self.submit(state, entries, false, Box::new(done));
+        self.submit(state, entries, Box::new(done));
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl TableQueue {
                 };
                 drop(sender.send(outcome));
             };
-            self.submit(state, vec![entry], false, Box::new(done));
+            self.submit(state, vec![entry], Box::new(done));
         }
         answer
             .await

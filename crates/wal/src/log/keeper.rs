@@ -3,13 +3,13 @@
 
 use super::Shared;
 use crate::error::WalError;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Condvar;
 use tokio::sync::Notify;
+use tributary_types::lock::{Rank, Ranked};
 
 /// The keeper's orders, and how it waits for them.
-#[derive(Default)]
 pub(super) struct Keeper {
-    orders: Mutex<Orders>,
+    orders: Ranked<Orders>,
     asked: Condvar,
     /// Replaces `asked` in a simulation, where no thread waits.
     woken: Notify,
@@ -20,6 +20,13 @@ pub(super) struct Orders {
     prepare: bool,
     recycle: bool,
     stop: bool,
+}
+
+impl Default for Keeper {
+    fn default() -> Self {
+        let orders = Ranked::new(Rank::LogKeeper, Orders::default());
+        Self { orders, asked: Condvar::new(), woken: Notify::new() }
+    }
 }
 
 impl Keeper {
@@ -59,7 +66,7 @@ impl Keeper {
     fn take(&self) -> Option<Orders> {
         let mut orders = self.orders.lock();
         while !(orders.prepare || orders.recycle || orders.stop) {
-            self.asked.wait(&mut orders);
+            self.asked.wait(orders.for_condvar());
         }
         if orders.stop { None } else { Some(std::mem::take(&mut *orders)) }
     }

@@ -7,10 +7,11 @@ use super::Done;
 use crate::entry::{Appended, Entry};
 use crate::error::WalError;
 use crate::frame::Size;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Condvar;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tokio::sync::Notify;
 use tributary_types::host;
+use tributary_types::lock::{Rank, Ranked};
 
 /// Entries that stay together, and the callback that gets their outcome.
 pub(super) struct Submission {
@@ -54,9 +55,8 @@ pub(super) enum Place {
 }
 
 /// The submissions between the threads that submit and the one that writes.
-#[derive(Default)]
 pub(super) struct Pending {
-    state: Mutex<State>,
+    state: Ranked<State>,
     filled: Condvar,
     /// Replaces `filled` in a simulation, where no thread waits.
     woken: Notify,
@@ -70,13 +70,29 @@ struct State {
     /// How many submissions were taken so far.
     taken: u64,
     closed: Option<WalError>,
+    /// Set while a refusal is being answered, for those who must not overtake what is refused.
+    refusal: Option<WalError>,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            state: Ranked::new(Rank::LogQueue, State::default()),
+            filled: Condvar::new(),
+            woken: Notify::new(),
+            bytes: AtomicU64::new(0),
+            submissions: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Pending {
-    /// Adds a submission without waking the writer. Once closed, gives it back with the reason.
-    pub(super) fn push(&self, submission: Submission) -> Place {
+    /// Adds a submission without waking the writer. Gives it back with the reason once this is closed, or if it is
+    /// `in_order` and a refusal is being answered.
+    pub(super) fn push(&self, submission: Submission, in_order: bool) -> Place {
         let mut state = self.state.lock();
-        if let Some(reason) = &state.closed {
+        let refusal = state.refusal.as_ref().filter(|_| in_order);
+        if let Some(reason) = state.closed.as_ref().or(refusal) {
             return Place::Refused(submission, reason.clone());
         }
         self.bytes.fetch_add(submission.bytes(), SeqCst);
@@ -97,7 +113,7 @@ impl Pending {
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while state.pending.is_empty() && state.closed.is_none() {
-            self.filled.wait(&mut state);
+            self.filled.wait(state.for_condvar());
         }
         !state.pending.is_empty()
     }
@@ -121,6 +137,20 @@ impl Pending {
         let mut state = self.state.lock();
         std::mem::swap(&mut state.pending, into);
         state.taken += into.len() as u64;
+    }
+
+    /// As [`Pending::take`], to refuse what is taken. Until [`Pending::refused`], what is submitted in order is refused
+    /// too. Only the holder of the core may call this.
+    pub(super) fn take_to_refuse(&self, into: &mut Vec<Submission>, reason: &WalError) {
+        let mut state = self.state.lock();
+        state.refusal = Some(reason.clone());
+        state.taken += state.pending.len() as u64;
+        into.append(&mut state.pending);
+    }
+
+    /// Everyone who was refused has the answer.
+    pub(super) fn refused(&self) {
+        self.state.lock().refusal = None;
     }
 
     /// Takes the submission with that ordinal if nothing else is pending and it has at most `bytes_max` bytes. Only

@@ -260,6 +260,33 @@ fn a_full_disk_fails_submissions_one_by_one_and_the_log_goes_on() {
 }
 
 #[test]
+fn what_is_offered_in_order_does_not_overtake_a_refusal_that_is_being_answered() {
+    let disk = MemDisk::new();
+    let (options, _) = counting_failures();
+    let wal = start(&disk, WalOptions { reserve_bytes: 1 << 20, ..options });
+    disk.set_capacity(Some(1 << 20));
+    append(&wal, vec![entry(1, 3000)]).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let answer = |number: u64| {
+        let sender = sender.clone();
+        Box::new(move |result: Result<Appended, WalError>| sender.send((number, result.is_ok())).unwrap())
+    };
+    let (again, refused, behind, beside) = (wal.clone(), answer(2), answer(3), answer(4));
+    let done = move |result| {
+        refused(result);
+        // As another thread would just now: both would find room.
+        again.offer_in_order(vec![entry(3, 10)], behind).hand_over();
+        again.offer(vec![entry(4, 10)], beside).hand_over();
+    };
+    wal.submit(vec![entry(2, 30_000)], Box::new(done));
+    let answers: Vec<_> = (0..3).map(|_| receiver.recv().unwrap()).collect();
+    assert_eq!(answers, [(2, false), (3, false), (4, true)]);
+    wal.offer_in_order(vec![entry(5, 10)], answer(5)).hand_over();
+    assert_eq!(receiver.recv().unwrap(), (5, true), "the refusal is over");
+    wal.shutdown();
+}
+
+#[test]
 fn an_empty_submission_is_a_barrier() {
     let disk = MemDisk::new();
     let wal = start(&disk, options());

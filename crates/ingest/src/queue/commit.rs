@@ -229,8 +229,8 @@ impl InFlight {
             return;
         }
         tracing::warn!(table = %queue.table.def().table_ref(), label = %closed.group.label, %error, "commit waits for space");
-        if let Err((group, dropped)) = self.found_no_space(closed) {
-            queue.fail_group(group, &dropped);
+        if let Some(group) = self.found_no_space(closed) {
+            queue.fail_group(group, &IngestError::TableDropped(queue.table.def().table_ref()));
         }
     }
 }

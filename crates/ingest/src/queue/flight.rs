@@ -7,7 +7,6 @@ use super::TableQueue;
 use super::holds::Why;
 use super::state::{Closed, State};
 use super::turn::CommitTurn;
-use crate::error::IngestError;
 use crate::group::Group;
 use std::sync::Arc;
 use tributary_types::{Lsn, TxnId, Version};
@@ -59,22 +58,18 @@ impl InFlight {
         });
     }
 
-    /// The log has no space for the group, which tries again later.
-    ///
-    /// # Errors
-    /// The table was dropped.
-    #[allow(clippy::result_large_err, reason = "the group is given back whole, once a full disk")]
-    pub fn found_no_space(mut self, closed: Closed) -> Result<(), (Group, IngestError)> {
+    /// The log has no space for the group, which tries again later. Gives it back if its table was dropped.
+    pub fn found_no_space(mut self, closed: Closed) -> Option<Group> {
         self.has_ended = true;
         let mut state = self.queue.state.lock();
         state.ended(None);
-        if let Err(dropped) = state.refuse_if_dropped(&self.queue.table) {
-            return Err((closed.group, dropped));
+        if state.is_dropped() {
+            return Some(closed.group);
         }
         let turn = state.found_no_space(&self.queue, closed);
         drop(state);
         turn.into_iter().for_each(CommitTurn::spawn);
-        Ok(())
+        None
     }
 
     fn end(&mut self, first: Option<Lsn>, change: impl FnOnce(&mut State)) {

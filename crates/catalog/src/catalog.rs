@@ -7,9 +7,12 @@ use crate::sqlite::SqliteStore;
 use crate::state::State;
 use crate::store::{Applied, Garbage, NodeIdentity, Operation, Store};
 use crate::transactions::TxnRecord;
-use crate::users::{FIRST_USERS, PasswordHash, User};
+use crate::users::{FIRST_USERS, User};
 use std::sync::Arc;
-use tributary_types::{DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId, host};
+use tributary_types::{
+    ColumnChange, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
+    host,
+};
 
 const NODE_ID: &str = "node_id";
 const NODE_CREATED: &str = "node_created_at_ms";
@@ -121,7 +124,14 @@ impl Catalog {
     /// A schema that a present table has or once had.
     #[must_use]
     pub fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>> {
-        self.shared.state.load().schemas.get(&(table, version)).cloned()
+        let state = self.shared.state.load();
+        state.schemas.get(&(table, version)).map(|kept| Arc::clone(&kept.schema))
+    }
+
+    /// The changes of a present table's columns, oldest first.
+    #[must_use]
+    pub fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
+        self.shared.state.load().column_changes(table)
     }
 
     // ---- databases and tables: changes ----
@@ -306,7 +316,7 @@ impl Catalog {
 /// Creates the users that exist from the first start on, unless another node of the same catalog already did.
 async fn with_first_users(store: &dyn Store, mut state: State) -> Result<State> {
     for name in FIRST_USERS {
-        let user = User { name: name.into(), host: "%".into(), password_hash: None };
+        let user = User { name: name.into(), host: "%".into(), password_hash: PasswordHash::EMPTY };
         while state.user(&user.name, &user.host).is_none() {
             let operation = Operation::CreateUser(user.clone());
             match store.apply(state.revision, &operation).await? {

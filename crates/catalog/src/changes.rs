@@ -5,15 +5,15 @@
 //! nobody has changed anything meanwhile.
 
 use crate::error::CatalogError;
-use crate::names::is_reserved_database;
 use crate::state::{Database, State};
 use crate::store::{Applied, Operation, Store};
-use crate::users::{PROTECTED_USER, PasswordHash, User};
+use crate::users::{PROTECTED_USER, User};
 use arc_swap::ArcSwap;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::Mutex;
-use tributary_types::{DbId, TableDef, TableRef};
+use tributary_types::system::is_reserved_database;
+use tributary_types::{DbId, PasswordHash, TableDef, TableRef, host};
 
 type Result<T> = std::result::Result<T, CatalogError>;
 
@@ -116,7 +116,8 @@ impl Shared {
                 Some(database) if database.id == def.db_id => refuse_taken(database, &def.name)?,
                 _ => return Err(CatalogError::UnknownDatabase(def.db.clone())),
             }
-            Ok((Operation::CreateTable(Arc::clone(&def)), Arc::clone(&def)))
+            let made_at_ms = Some(host::unix_ms());
+            Ok((Operation::CreateTable { def: Arc::clone(&def), made_at_ms }, Arc::clone(&def)))
         })
         .await
     }
@@ -150,7 +151,12 @@ impl Shared {
             {
                 refuse_taken(database, &new.name)?;
             }
-            Ok((Operation::ReplaceTable(Arc::clone(&new)), Arc::clone(&new)))
+            // The same columns under another name or with other properties are no change of columns.
+            let made_at_ms = match state.kept_schema(&new) {
+                Some(kept) => kept.made_at_ms,
+                None => Some(host::unix_ms()),
+            };
+            Ok((Operation::ReplaceTable { def: Arc::clone(&new), made_at_ms }, Arc::clone(&new)))
         })
         .await
     }

@@ -1,10 +1,10 @@
 //! The catalog in memory: an immutable value that is replaced as a whole.
 
-use crate::store::{Loaded, Operation, Revision};
+use crate::store::{KeptSchema, Loaded, Operation, Revision};
 use crate::users::User;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tributary_types::{DbId, SchemaVersion, TableDef, TableId, TableSchema};
+use tributary_types::{ColumnChange, DbId, SchemaVersion, TableDef, TableId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Database {
@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub next_db_id: DbId,
     pub databases: BTreeMap<String, Arc<Database>>,
     pub tables: HashMap<TableId, Arc<TableDef>>,
-    pub schemas: HashMap<(TableId, SchemaVersion), Arc<TableSchema>>,
+    pub schemas: HashMap<(TableId, SchemaVersion), KeptSchema>,
     /// In order of name and host.
     pub users: Vec<Arc<User>>,
 }
@@ -36,10 +36,11 @@ impl State {
             state.put_database(id, name);
         }
         for (table, schema) in loaded.schemas {
-            state.schemas.insert((table, schema.version), Arc::new(schema));
+            state.schemas.insert((table, schema.schema.version), schema);
         }
         for def in loaded.tables {
-            state.put_table(Arc::new(def));
+            let made_at_ms = state.kept_schema(&def).and_then(|kept| kept.made_at_ms);
+            state.put_table(Arc::new(def), made_at_ms);
         }
         state
     }
@@ -53,7 +54,9 @@ impl State {
                 self.put_database(id, name);
             }
             Operation::DropDatabase { name, .. } => self.remove_database(&name),
-            Operation::CreateTable(def) | Operation::ReplaceTable(def) => self.put_table(def),
+            Operation::CreateTable { def, made_at_ms } | Operation::ReplaceTable { def, made_at_ms } => {
+                self.put_table(def, made_at_ms);
+            }
             Operation::DropTable(def) => self.remove_table(&def),
             Operation::CreateUser(user) => {
                 self.users.push(Arc::new(user));
@@ -73,15 +76,33 @@ impl State {
     }
 
     /// Inserts the table or replaces the one of the same id, whatever its name was.
-    fn put_table(&mut self, def: Arc<TableDef>) {
+    fn put_table(&mut self, def: Arc<TableDef>, made_at_ms: Option<i64>) {
         if let Some(old) = self.tables.get(&def.id).cloned() {
             self.remove_name(&old);
         }
-        self.schemas.insert((def.id, def.schema.version), Arc::clone(&def.schema));
+        let schema = KeptSchema { schema: Arc::clone(&def.schema), made_at_ms };
+        self.schemas.insert((def.id, def.schema.version), schema);
         self.tables.insert(def.id, Arc::clone(&def));
         if let Some(database) = self.databases.get_mut(&def.db) {
             Arc::make_mut(database).tables.insert(def.name.clone(), def);
         }
+    }
+
+    /// The definition's schema as it is kept, if the table has it or had it.
+    pub(crate) fn kept_schema(&self, def: &TableDef) -> Option<&KeptSchema> {
+        self.schemas.get(&(def.id, def.schema.version)).filter(|kept| kept.schema == def.schema)
+    }
+
+    /// What made the table's schema of its first, oldest first.
+    pub(crate) fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
+        let Some(def) = self.tables.get(&table) else { return Vec::new() };
+        let versions = (2..=def.schema.version.0).map(SchemaVersion);
+        versions
+            .filter_map(|version| {
+                let kept = self.schemas.get(&(table, version))?;
+                Some(ColumnChange { version, made_at_ms: kept.made_at_ms })
+            })
+            .collect()
     }
 
     fn remove_table(&mut self, def: &TableDef) {

@@ -11,11 +11,11 @@ pub(crate) mod contract;
 
 use crate::error::CatalogError;
 use crate::transactions::TxnRecord;
-use crate::users::{PasswordHash, User};
+use crate::users::User;
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tributary_types::{DbId, Label, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{DbId, Label, PasswordHash, TableDef, TableId, TableSchema, TxnId};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
@@ -46,6 +46,14 @@ impl Revision {
     }
 }
 
+/// A schema that a table has or once had.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct KeptSchema {
+    pub schema: Arc<TableSchema>,
+    /// Milliseconds since 1970; `None` if it was made before times were kept.
+    pub made_at_ms: Option<i64>,
+}
+
 /// All that is kept in memory too, at one revision.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
@@ -55,7 +63,7 @@ pub(crate) struct Loaded {
     pub databases: Vec<(DbId, String)>,
     pub tables: Vec<TableDef>,
     /// Every schema that a present table ever had.
-    pub schemas: Vec<(TableId, TableSchema)>,
+    pub schemas: Vec<(TableId, KeptSchema)>,
     pub users: Vec<User>,
 }
 
@@ -72,9 +80,17 @@ pub(crate) enum Operation {
         name: String,
     },
     /// Inserts the table; its location is no garbage any more.
-    CreateTable(Arc<TableDef>),
+    CreateTable {
+        def: Arc<TableDef>,
+        /// When its schema was made, as in [`KeptSchema`].
+        made_at_ms: Option<i64>,
+    },
     /// Replaces the definition and keeps the schema among those the table ever had.
-    ReplaceTable(Arc<TableDef>),
+    ReplaceTable {
+        def: Arc<TableDef>,
+        /// When its schema was made, as in [`KeptSchema`].
+        made_at_ms: Option<i64>,
+    },
     /// Removes the table, whose location becomes garbage.
     DropTable(Arc<TableDef>),
     CreateUser(User),
@@ -95,8 +111,8 @@ impl Operation {
         match self {
             Self::CreateDatabase { .. } => "create a database",
             Self::DropDatabase { .. } => "drop a database",
-            Self::CreateTable(_) => "create a table",
-            Self::ReplaceTable(_) => "change a table",
+            Self::CreateTable { .. } => "create a table",
+            Self::ReplaceTable { .. } => "change a table",
             Self::DropTable(_) => "drop a table",
             Self::CreateUser(_) => "create a user",
             Self::SetPassword { .. } => "set a password",

@@ -3,7 +3,8 @@ use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tributary_types::{
-    ColumnDef, DataType, DbId, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableRef, TableSchema,
+    ColumnDef, DataType, DbId, ErrorCode, PasswordHash, SchemaVersion, SqlError, TableDef, TableId, TableRef,
+    TableSchema, host,
 };
 
 fn location(dir: &TempDir) -> CatalogLocation {
@@ -187,6 +188,34 @@ async fn a_definition_is_replaced_only_if_it_is_still_the_present_one() {
 }
 
 #[tokio::test]
+async fn changes_of_columns_are_known_with_their_times_after_a_reopen() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.create_database("d").await.unwrap();
+    let first = create(&catalog, "t").await;
+    assert!(catalog.column_changes(first.id).is_empty(), "a new table was not changed");
+    let before = host::unix_ms();
+    let second = catalog.replace_table_def(&first, with_column(&first, "b")).await.unwrap();
+    let third = catalog.replace_table_def(&second, with_column(&second, "c")).await.unwrap();
+    let changes = catalog.column_changes(first.id);
+    let versions: Vec<u32> = changes.iter().map(|change| change.version.0).collect();
+    assert_eq!(versions, [2, 3]);
+    assert!(changes.iter().all(|change| change.made_at_ms >= Some(before)), "{changes:?}");
+    let renamed = TableDef { name: "u".into(), ..TableDef::clone(&third) };
+    let renamed = catalog.replace_table_def(&third, renamed).await.unwrap();
+    assert_eq!(catalog.column_changes(first.id), changes, "a name is no column");
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.column_changes(first.id), changes);
+
+    // A change that is taken back, as after a failure, is none.
+    let wider = catalog.replace_table_def(&renamed, with_column(&renamed, "d")).await.unwrap();
+    catalog.replace_table_def(&wider, TableDef::clone(&renamed)).await.unwrap();
+    assert_eq!(catalog.column_changes(first.id), changes);
+    catalog.drop_table(&name("d", "u")).await.unwrap();
+    assert!(catalog.column_changes(first.id).is_empty());
+}
+
+#[tokio::test]
 async fn a_table_is_renamed_to_a_free_name() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;
@@ -248,12 +277,12 @@ async fn root_and_admin_exist_from_the_first_start_without_passwords() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;
     for user in ["root", "admin"] {
-        assert_eq!(catalog.find_user(user, "10.1.2.3").unwrap().password_hash, None);
+        assert_eq!(catalog.find_user(user, "10.1.2.3").unwrap().password_hash, PasswordHash::EMPTY);
     }
-    catalog.set_password("root", "%", Some([7; 20])).await.unwrap();
+    catalog.set_password("root", "%", PasswordHash::of("secret")).await.unwrap();
     catalog.drop_user("admin", "%").await.unwrap();
     let catalog = reopen(catalog, &dir).await;
-    assert_eq!(catalog.find_user("root", "::1").unwrap().password_hash, Some([7; 20]));
+    assert_eq!(catalog.find_user("root", "::1").unwrap().password_hash, PasswordHash::of("secret"));
     assert!(catalog.find_user("admin", "::1").is_none(), "a dropped user does not come back");
     assert!(matches!(catalog.drop_user("root", "%").await.unwrap_err(), CatalogError::ProtectedUser(_)));
 }
@@ -263,20 +292,24 @@ async fn a_connection_is_the_user_with_the_most_exact_host() {
     let dir = TempDir::new().unwrap();
     let catalog = open(&dir).await;
     for (host, byte) in [("%", 1), ("10.%", 2), ("10.0.%", 3), ("10.0.0.9", 4), ("localhost", 5)] {
-        catalog.create_user("u", host, Some([byte; 20])).await.unwrap();
+        catalog.create_user("u", host, PasswordHash(Some([byte; 20]))).await.unwrap();
     }
     for (host, byte) in
         [("192.168.0.1", 1), ("10.1.0.1", 2), ("10.0.0.1", 3), ("10.0.0.9", 4), ("127.0.0.1", 5)]
     {
-        assert_eq!(catalog.find_user("u", host).unwrap().password_hash, Some([byte; 20]), "{host}");
+        assert_eq!(
+            catalog.find_user("u", host).unwrap().password_hash,
+            PasswordHash(Some([byte; 20])),
+            "{host}"
+        );
     }
     assert!(catalog.find_user("U", "10.0.0.1").is_none());
     assert!(matches!(
-        catalog.create_user("u", "%", None).await.unwrap_err(),
+        catalog.create_user("u", "%", PasswordHash::EMPTY).await.unwrap_err(),
         CatalogError::UserExists { .. }
     ));
     assert!(matches!(
-        catalog.set_password("u", "x", None).await.unwrap_err(),
+        catalog.set_password("u", "x", PasswordHash::EMPTY).await.unwrap_err(),
         CatalogError::UnknownUser { .. }
     ));
 }
@@ -290,7 +323,7 @@ async fn changes_of_another_node_are_seen_by_the_next_change() {
     let error = there.create_database("d").await.unwrap_err();
     assert!(matches!(error, CatalogError::DatabaseExists(_)), "{error}");
     assert_eq!(there.databases(), ["d"]);
-    here.create_user("u", "%", None).await.unwrap();
+    here.create_user("u", "%", PasswordHash::EMPTY).await.unwrap();
     there.drop_user("u", "%").await.expect("what is not known here is looked for before it is refused");
 
     let table = create(&there, "t").await;

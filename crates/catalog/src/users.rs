@@ -1,9 +1,8 @@
 //! Users, and which of them a connection means.
 
 use std::fmt;
-
-/// SHA1(SHA1(password)), as `mysql_native_password` keeps it. `None` is the empty password.
-pub type PasswordHash = Option<[u8; 20]>;
+use tributary_types::PasswordHash;
+use tributary_types::pattern::like;
 
 /// The users that exist from the first start on.
 pub(crate) const FIRST_USERS: [&str; 2] = ["root", "admin"];
@@ -22,7 +21,7 @@ pub struct User {
 /// Shows whether there is a password, not its hash.
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "User('{}'@'{}', password: {})", self.name, self.host, self.password_hash.is_some())
+        write!(f, "User('{}'@'{}', password: {})", self.name, self.host, !self.password_hash.is_empty())
     }
 }
 
@@ -39,7 +38,7 @@ impl User {
             |host: &str| host.eq_ignore_ascii_case("localhost") || host == "127.0.0.1" || host == "::1";
         self.host.eq_ignore_ascii_case(host)
             || (is_local(&self.host) && is_local(host))
-            || like(self.host.as_bytes(), host.as_bytes())
+            || like(host, &self.host)
     }
 
     /// How exactly the user names a host: the most exact user is taken.
@@ -49,36 +48,12 @@ impl User {
     }
 }
 
-/// SQL's LIKE over ASCII without regard to case: `%` is any text, `_` any byte.
-fn like(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where the last `%` was and how much text it has taken.
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'%') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(&byte) if byte == b'_' || byte.eq_ignore_ascii_case(&text[t]) => (p, t) = (p + 1, t + 1),
-            _ => match star {
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    (p, t) = (at + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'%')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn user(host: &str) -> User {
-        User { name: "u".into(), host: host.into(), password_hash: None }
+        User { name: "u".into(), host: host.into(), password_hash: PasswordHash::EMPTY }
     }
 
     #[test]

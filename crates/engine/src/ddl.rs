@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
-use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
+use tributary_types::{ErrorCode, PasswordHash, SqlError, TableDef, TableRef};
 
 /// The right to change databases and tables, which one statement at a time has, from its check to its
 /// end. Waiting for it may be interrupted; the change itself may not.
@@ -177,7 +177,7 @@ impl Engine {
         &self,
         name: &str,
         host: &str,
-        hash: Option<[u8; 20]>,
+        hash: PasswordHash,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
         match self.catalog.create_user(name, host, hash).await {

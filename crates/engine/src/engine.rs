@@ -14,14 +14,15 @@ use parking_lot::RwLock;
 use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
 use tributary_http::ErrorLog;
 use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
-use tributary_mysql::PasswordHash;
 use tributary_query::QueryEngine;
 use tributary_table::{Table, TableError, TableStore};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::host::unix_ms;
+use tributary_types::system::is_information_schema;
+use tributary_types::{ErrorCode, PasswordHash, SqlError};
 use tributary_wal::OsDisk;
 
 /// How many tables are opened at a time.
@@ -134,6 +135,7 @@ impl Engine {
         let globals: Arc<RwLock<Variables>> = Arc::default();
         let ports: Arc<OnceLock<Ports>> = Arc::default();
         let namespace = EngineNamespace {
+            catalog: Arc::clone(&catalog),
             names: Arc::clone(&names),
             processes: Arc::clone(&processes),
             globals: Arc::clone(&globals),
@@ -216,7 +218,7 @@ impl Engine {
     #[must_use]
     pub fn users_without_password(&self) -> Vec<String> {
         let users = self.catalog.users();
-        let open = users.iter().filter(|user| user.password_hash.is_none());
+        let open = users.iter().filter(|user| user.password_hash.is_empty());
         let mut names: Vec<String> = open.map(|user| user.name.clone()).collect();
         names.sort();
         names
@@ -242,7 +244,7 @@ impl Engine {
     ) -> Result<Arc<Table>, SqlError> {
         let db = db.or(session_db);
         let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-        if db.eq_ignore_ascii_case("information_schema") {
+        if is_information_schema(db) {
             return Err(SqlError::new(
                 ErrorCode::DbAccessDenied,
                 "Access denied: tables of information_schema can be read only",
@@ -288,7 +290,7 @@ impl Engine {
     }
 
     /// Sets the password of every user of that name.
-    pub(crate) async fn set_password(&self, name: &str, hash: Option<[u8; 20]>) -> Result<(), SqlError> {
+    pub(crate) async fn set_password(&self, name: &str, hash: PasswordHash) -> Result<(), SqlError> {
         let hosts: Vec<String> = self
             .catalog
             .users()
@@ -306,7 +308,7 @@ impl Engine {
     }
 
     pub(crate) fn has_password(&self, name: &str) -> bool {
-        self.catalog.users().iter().any(|user| user.name == name && user.password_hash.is_some())
+        self.catalog.users().iter().any(|user| user.name == name && !user.password_hash.is_empty())
     }
 
     /// Checks a password that came in the clear (HTTP Basic).
@@ -316,7 +318,7 @@ impl Engine {
         let matches = self
             .catalog
             .find_user(name, host)
-            .is_some_and(|user| PasswordHash(user.password_hash) == PasswordHash::of(password));
+            .is_some_and(|user| user.password_hash == PasswordHash::of(password));
         if matches {
             return Ok(());
         }
@@ -367,10 +369,6 @@ async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Ta
         .buffer_unordered(TABLES_OPENED_AT_ONCE)
         .try_collect()
         .await
-}
-
-fn unix_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }
 
 /// `yyyy-MM-dd HH:mm:ss` in UTC.

@@ -28,7 +28,7 @@ impl ServerHooks for MysqlHooks {
     }
 
     fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash> {
-        self.engine.catalog.find_user(user, host).map(|user| PasswordHash(user.password_hash))
+        self.engine.catalog.find_user(user, host).map(|user| user.password_hash)
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {

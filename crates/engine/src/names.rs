@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_table::Table;
+use tributary_types::system::is_system_database;
 use tributary_types::{DbId, ErrorCode, SqlError};
 
 /// One database.
@@ -21,9 +22,6 @@ pub(crate) struct Names {
     generation: AtomicU64,
 }
 
-/// Databases that exist without having been created.
-const SYSTEM_DATABASES: [&str; 2] = ["information_schema", "mysql"];
-
 impl Names {
     /// Grows with every change; a plan made at this generation is good while it stays.
     pub fn generation(&self) -> u64 {
@@ -36,8 +34,7 @@ impl Names {
     }
 
     pub fn has_database(&self, name: &str) -> bool {
-        SYSTEM_DATABASES.iter().any(|system| system.eq_ignore_ascii_case(name))
-            || self.databases.read().contains_key(name)
+        is_system_database(name) || self.databases.read().contains_key(name)
     }
 
     pub fn database_id(&self, name: &str) -> Result<DbId, SqlError> {

@@ -8,10 +8,13 @@ use crate::variables::{VERSION_COMMENT, Variables};
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use tributary_catalog::Catalog;
 use tributary_query::{Namespace, ProcessRow, ServerFacts};
 use tributary_table::Table;
+use tributary_types::{ColumnChange, TableId};
 
 pub(crate) struct EngineNamespace {
+    pub catalog: Arc<Catalog>,
     pub names: Arc<Names>,
     pub processes: Arc<Processes>,
     pub globals: Arc<RwLock<Variables>>,
@@ -34,6 +37,10 @@ impl Namespace for EngineNamespace {
 
     fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
         self.names.find(database, name)
+    }
+
+    fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
+        self.catalog.column_changes(table)
     }
 
     fn processes(&self) -> Vec<ProcessRow> {

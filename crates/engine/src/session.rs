@@ -25,6 +25,7 @@ use tributary_mysql::{
 };
 use tributary_query::SessionView;
 use tributary_sql::Statement;
+use tributary_types::pattern::like;
 use tributary_types::{ErrorCode, Label, SqlError, TableDef, TxnId};
 
 /// What SHOW LAST INSERT tells.
@@ -250,7 +251,7 @@ impl Session for EngineSession {
         let def = table.def();
         let columns = def.schema.columns.iter();
         Ok(columns
-            .filter(|column| pattern.is_empty() || select::like(&column.name, pattern))
+            .filter(|column| pattern.is_empty() || like(&column.name, pattern))
             .map(|column| Column::new(&column.name, column.data_type).in_table(&def.db, &def.name))
             .collect())
     }

@@ -24,7 +24,6 @@ mod session;
 mod shared;
 mod wire;
 
-pub use auth::PasswordHash;
 pub use column::Column;
 pub use error::MalformedPacket;
 pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};
@@ -33,3 +32,4 @@ pub use result::{OkInfo, ResultWriter};
 pub use server::serve;
 pub use session::{ChangeUser, ConnectionInfo, Prepared, ServerHooks, Session, SessionStatus};
 pub use shared::ServeOptions;
+pub use tributary_types::PasswordHash;

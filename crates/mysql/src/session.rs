@@ -1,6 +1,5 @@
 //! What the protocol asks of the server behind it.
 
-use crate::auth::PasswordHash;
 use crate::column::Column;
 use crate::params::Params;
 use crate::result::ResultWriter;
@@ -8,7 +7,7 @@ use async_trait::async_trait;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use std::net::SocketAddr;
 use tokio_util::sync::CancellationToken;
-use tributary_types::{ErrorCode, SERVER_VERSION, SqlError};
+use tributary_types::{ErrorCode, PasswordHash, SERVER_VERSION, SqlError};
 
 /// One connection's statements. The methods are called one after another, never at the same time,
 /// in the order in which the client sent its commands. A statement runs to its end also when the

@@ -4,7 +4,7 @@ use crate::error::external;
 use crate::functions;
 use crate::info_schema;
 use crate::model::SessionView;
-use crate::namespace::{INFORMATION_SCHEMA, Namespace, SYSTEM_DATABASES};
+use crate::namespace::Namespace;
 use crate::provider::SnapshotProvider;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -16,6 +16,7 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tributary_types::system::{is_information_schema, is_system_database};
 use tributary_types::{ErrorCode, SqlError};
 
 /// A statement's view of names. Each table is asked for once: a statement reads one snapshot of it.
@@ -42,7 +43,7 @@ impl StatementContext<'_> {
     }
 
     fn provider(&self, database: &str, name: &str) -> Result<Arc<dyn TableProvider>> {
-        if database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+        if is_information_schema(database) {
             let table = info_schema::table(name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
@@ -53,8 +54,8 @@ impl StatementContext<'_> {
     }
 
     fn missing(&self, database: &str, name: &str) -> SqlError {
-        let exists = SYSTEM_DATABASES.contains(&database)
-            || self.namespace.databases().iter().any(|known| known == database);
+        let exists =
+            is_system_database(database) || self.namespace.databases().iter().any(|known| known == database);
         if exists { no_table(database, name) } else { no_database(database) }
     }
 }

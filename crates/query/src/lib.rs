@@ -29,4 +29,4 @@ pub use engine::QueryEngine;
 pub use error::stream_error;
 pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
-pub use namespace::{INFORMATION_SCHEMA, Namespace, ProcessRow, SYSTEM_DATABASES, ServerFacts};
+pub use namespace::{Namespace, ProcessRow, ServerFacts};

@@ -1,12 +1,8 @@
-//! What the query room asks of the server around it: names, and facts for `SHOW`.
+//! What this crate asks of the server around it: names, and facts for `SHOW`.
 
 use std::sync::Arc;
 use tributary_table::Table;
-
-/// The databases that every server shows besides those that users made.
-pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
-/// The database of tables about tables. Its name is compared without regard to case.
-pub const INFORMATION_SCHEMA: &str = "information_schema";
+use tributary_types::{ColumnChange, TableId};
 
 /// Names → tables. Answers come from memory: no call may wait.
 pub trait Namespace: Send + Sync + 'static {
@@ -16,6 +12,8 @@ pub trait Namespace: Send + Sync + 'static {
     fn tables(&self, database: &str) -> Vec<Arc<Table>>;
     /// The table of that name; names are compared exactly.
     fn table(&self, database: &str, name: &str) -> Option<Arc<Table>>;
+    /// The changes of a table's columns, oldest first.
+    fn column_changes(&self, table: TableId) -> Vec<ColumnChange>;
     /// The connections of now.
     fn processes(&self) -> Vec<ProcessRow>;
     fn server_facts(&self) -> ServerFacts;

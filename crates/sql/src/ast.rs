@@ -8,7 +8,9 @@
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
-use tributary_types::{DataType, DefaultValue, Distribution, ErrorCode, Sealed, SqlError, TableRef};
+use tributary_types::{
+    DataType, DefaultValue, Distribution, ErrorCode, PasswordHash, Sealed, SqlError, TableRef,
+};
 
 pub use sqlparser::ast::Expr;
 
@@ -87,12 +89,12 @@ pub enum Statement {
     CreateUser {
         user: UserName,
         if_not_exists: bool,
-        password: Option<Password>,
+        password: Option<PasswordHash>,
     },
     AlterUser {
         user: UserName,
         if_exists: bool,
-        password: Option<Password>,
+        password: Option<PasswordHash>,
     },
     DropUser {
         user: UserName,
@@ -281,7 +283,7 @@ pub enum SetItem {
         read_only: Option<bool>,
     },
     /// `None`: the session's own user.
-    Password { user: Option<UserName>, password: Password },
+    Password { user: Option<UserName>, password: PasswordHash },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -368,21 +370,6 @@ pub enum Show {
 pub struct UserName {
     pub name: String,
     pub host: String,
-}
-
-/// A password as a statement gives it.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Password {
-    Plain(String),
-    /// SHA1(SHA1(password)), from `*` + 40 hex digits.
-    Hash([u8; 20]),
-}
-
-/// Never shows the password.
-impl std::fmt::Debug for Password {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Password(…)")
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! bare integer crosses from one room to another. The exception is [`host`], through which a
 //! simulation replaces the machine.
 
+pub mod calendar;
 pub mod data_type;
 pub mod error;
 pub mod host;
@@ -12,8 +13,12 @@ pub mod ids;
 pub mod label;
 pub mod lock;
 pub mod mode;
+pub mod password;
+pub mod pattern;
 pub mod sealed;
+pub mod system;
 pub mod table;
+pub mod text;
 pub mod transaction;
 
 pub use data_type::DataType;
@@ -21,10 +26,12 @@ pub use error::{ErrorCode, SqlError};
 pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};
 pub use label::Label;
 pub use mode::GroupCommitMode;
+pub use password::PasswordHash;
 pub use sealed::Sealed;
 pub use table::{
-    ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT,
-    KeyModel, Partitioning, TableDef, TableProperties, TableRef, TableSchema,
+    ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
+    GROUP_COMMIT_INTERVAL_MS_DEFAULT, KeyModel, Partitioning, TableDef, TableProperties, TableRef,
+    TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 

@@ -141,6 +141,15 @@ impl TableSchema {
     }
 }
 
+/// One change of a table's columns, which made a schema of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnChange {
+    /// The schema that it made.
+    pub version: SchemaVersion,
+    /// Milliseconds since 1970; `None` if it was made before times were kept.
+    pub made_at_ms: Option<i64>,
+}
+
 /// `DISTRIBUTED BY`. Kept and shown; one node needs no buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Distribution {

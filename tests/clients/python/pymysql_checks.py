@@ -173,6 +173,32 @@ def errors(port, database):
         raise AssertionError("a wrong password was let in")
 
 
+def schema_changes(port, database):
+    """A client that waits for its schema change to be FINISHED sees it, as Doris's tools wait."""
+    connection = connect(port, database)
+    with connection.cursor(pymysql.cursors.DictCursor) as cursor:
+        cursor.execute(DT)
+        jobs = f"SHOW ALTER TABLE COLUMN FROM {database} WHERE TableName = 'dt' ORDER BY CreateTime DESC LIMIT 1"
+        cursor.execute(jobs)
+        equal(cursor.fetchall(), ())
+        last = 0
+        for change in ("ADD COLUMN a INT", "ADD COLUMN b INT", "DROP COLUMN a"):
+            cursor.execute(f"ALTER TABLE dt {change}")
+
+            def is_finished():
+                cursor.execute(jobs)
+                job = cursor.fetchone()
+                return job["State"] == "FINISHED" and int(job["JobId"]) > last
+
+            wait_until(f"{change} is finished", is_finished, seconds=10)
+            cursor.execute(jobs)
+            last = int(cursor.fetchone()["JobId"])
+        cursor.execute("SHOW ALTER TABLE COLUMN WHERE TableName = 'another'")
+        equal(cursor.fetchall(), ())
+        cursor.execute("SHOW ALTER TABLE COLUMN")
+        equal([row["SchemaVersion"].split(":")[0] for row in cursor.fetchall()], ["2", "3", "4"])
+
+
 def life(port, database):
     """Ping, select_db, several statements, kill of the socket."""
     connection = connect(port, database, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS)
@@ -194,6 +220,6 @@ def life(port, database):
 main(
     {
         check.__name__: check
-        for check in (types, parameters, unbuffered, autocommit_off, transactions, group_commit, errors, life)
+        for check in (types, parameters, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life)
     }
 )

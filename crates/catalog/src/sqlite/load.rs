@@ -3,11 +3,12 @@
 use super::change::Change;
 use super::{Sql, corrupt, failed_to, unsigned};
 use crate::definition;
-use crate::store::{Loaded, Revision, Stored};
+use crate::store::{KeptSchema, Loaded, Revision, Stored};
 use crate::users::User;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
-use tributary_types::{DbId, TableDef, TableId, TableSchema};
+use std::sync::Arc;
+use tributary_types::{DbId, PasswordHash, TableDef, TableId};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
@@ -52,16 +53,15 @@ async fn tables(connection: &mut SqliteConnection) -> Stored<Vec<TableDef>> {
     rows.iter().map(read).collect()
 }
 
-async fn schemas(connection: &mut SqliteConnection) -> Stored<Vec<(TableId, TableSchema)>> {
-    let rows: Vec<(i64, i64, String)> =
-        query_as("SELECT table_id, version, definition FROM schemas ORDER BY table_id, version")
+async fn schemas(connection: &mut SqliteConnection) -> Stored<Vec<(TableId, KeptSchema)>> {
+    let rows: Vec<(i64, i64, String, Option<i64>)> =
+        query_as("SELECT table_id, version, definition, made_at_ms FROM schemas ORDER BY table_id, version")
             .fetch_all(connection)
             .await
             .map_err(failed_to("read schemas"))?;
-    let read = |(id, version, text): &(i64, i64, String)| {
-        definition::schema(text)
-            .map(|schema| (TableId(*id as u64), schema))
-            .map_err(corrupt(format!("schema {version} of table {id}")))
+    let read = |(id, version, text, made_at_ms): &(i64, i64, String, Option<i64>)| {
+        let schema = definition::schema(text).map_err(corrupt(format!("schema {version} of table {id}")))?;
+        Ok((TableId(*id as u64), KeptSchema { schema: Arc::new(schema), made_at_ms: *made_at_ms }))
     };
     rows.iter().map(read).collect()
 }
@@ -74,7 +74,11 @@ async fn users(connection: &mut SqliteConnection) -> Sql<Vec<User>> {
                 hash.try_into().map_err(|_| sqlx::Error::Decode("a password hash has 20 bytes".into()))
             })
             .transpose()?;
-        Ok(User { name: row.try_get("name")?, host: row.try_get("host")?, password_hash })
+        Ok(User {
+            name: row.try_get("name")?,
+            host: row.try_get("host")?,
+            password_hash: PasswordHash(password_hash),
+        })
     };
     query("SELECT name, host, password_hash FROM users ORDER BY name, host")
         .try_map(read)

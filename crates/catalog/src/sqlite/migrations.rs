@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Each migration and the statement that counts it.
 const MIGRATIONS: [(&str, &str); 2] =
-    [(FIRST, "PRAGMA user_version = 1"), (REVISION_AND_NODES, "PRAGMA user_version = 2")];
+    [(FIRST, "PRAGMA user_version = 1"), (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2")];
 
 pub(super) const FIRST: &str = "
     CREATE TABLE meta (
@@ -78,10 +78,13 @@ pub(super) const FIRST: &str = "
     CREATE INDEX transactions_by_end ON transactions (finished_at_ms);
 ";
 
-/// Changes name the revision they were checked against; each node counts its own transactions.
-const REVISION_AND_NODES: &str = "
+/// Changes name the revision they were checked against, each node counts its own transactions, and it is known when
+/// columns were changed.
+const REVISIONS_NODES_TIMES: &str = "
     CREATE TABLE revision (number INTEGER NOT NULL) STRICT;
     INSERT INTO revision VALUES (1);
+
+    ALTER TABLE schemas ADD COLUMN made_at_ms INTEGER;
 
     CREATE TABLE nodes (
         number INTEGER PRIMARY KEY,

@@ -4,10 +4,9 @@ use super::change::Change;
 use super::{Sql, signed};
 use crate::definition;
 use crate::store::{Applied, Operation, Revision};
-use crate::users::PasswordHash;
 use sqlx::query;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
-use tributary_types::{DbId, TableDef, TableId};
+use tributary_types::{DbId, PasswordHash, TableDef, TableId};
 
 pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation) -> Sql<Applied> {
     let mut change = Change::begin(pool).await?;
@@ -21,8 +20,8 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
     match operation {
         Operation::CreateDatabase { id, name } => insert_database(&mut change, *id, name).await?,
         Operation::DropDatabase { id, .. } => delete_database(&mut change, *id).await?,
-        Operation::CreateTable(def) => insert_table(&mut change, def).await?,
-        Operation::ReplaceTable(def) => update_table(&mut change, def).await?,
+        Operation::CreateTable { def, made_at_ms } => insert_table(&mut change, def, *made_at_ms).await?,
+        Operation::ReplaceTable { def, made_at_ms } => update_table(&mut change, def, *made_at_ms).await?,
         Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
         Operation::CreateUser(user) => {
             query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?)")
@@ -57,7 +56,7 @@ fn not_written(error: serde_json::Error) -> sqlx::Error {
 }
 
 fn bytes(hash: PasswordHash) -> Option<Vec<u8>> {
-    hash.map(|hash| hash.to_vec())
+    hash.0.map(|hash| hash.to_vec())
 }
 
 async fn insert_database(connection: &mut SqliteConnection, id: DbId, name: &str) -> Sql<()> {
@@ -80,7 +79,7 @@ async fn delete_database(connection: &mut SqliteConnection, id: DbId) -> Sql<()>
     Ok(())
 }
 
-async fn insert_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
+async fn insert_table(connection: &mut SqliteConnection, def: &TableDef, made_at_ms: Option<i64>) -> Sql<()> {
     query("INSERT INTO tables (id, database_id, name, location, definition) VALUES (?, ?, ?, ?, ?)")
         .bind(signed(def.id.0))
         .bind(signed(def.db_id.0))
@@ -89,12 +88,12 @@ async fn insert_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<
         .bind(definition::of_table(def).map_err(not_written)?)
         .execute(&mut *connection)
         .await?;
-    put_schema(connection, def).await?;
+    put_schema(connection, def, made_at_ms).await?;
     query("DELETE FROM garbage WHERE location = ?").bind(&def.location).execute(connection).await?;
     Ok(())
 }
 
-async fn update_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
+async fn update_table(connection: &mut SqliteConnection, def: &TableDef, made_at_ms: Option<i64>) -> Sql<()> {
     query("UPDATE tables SET name = ?, location = ?, definition = ? WHERE id = ?")
         .bind(&def.name)
         .bind(&def.location)
@@ -102,14 +101,15 @@ async fn update_table(connection: &mut SqliteConnection, def: &TableDef) -> Sql<
         .bind(signed(def.id.0))
         .execute(&mut *connection)
         .await?;
-    put_schema(connection, def).await
+    put_schema(connection, def, made_at_ms).await
 }
 
-async fn put_schema(connection: &mut SqliteConnection, def: &TableDef) -> Sql<()> {
-    query("INSERT OR REPLACE INTO schemas (table_id, version, definition) VALUES (?, ?, ?)")
+async fn put_schema(connection: &mut SqliteConnection, def: &TableDef, made_at_ms: Option<i64>) -> Sql<()> {
+    query("INSERT OR REPLACE INTO schemas (table_id, version, definition, made_at_ms) VALUES (?, ?, ?, ?)")
         .bind(signed(def.id.0))
         .bind(def.schema.version.0)
         .bind(definition::of_schema(&def.schema).map_err(not_written)?)
+        .bind(made_at_ms)
         .execute(connection)
         .await?;
     Ok(())

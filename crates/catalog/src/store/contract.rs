@@ -6,7 +6,7 @@ use crate::transactions::TxnRecord;
 use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
-    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableRef, TableSchema,
+    ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema,
     TransactionKind, TransactionStatus, TxnId,
 };
 
@@ -51,11 +51,15 @@ fn table(db: DbId, id: u64, name: &str) -> TableDef {
 }
 
 fn user(name: &str) -> User {
-    User { name: name.to_owned(), host: "%".to_owned(), password_hash: None }
+    User { name: name.to_owned(), host: "%".to_owned(), password_hash: PasswordHash::EMPTY }
 }
 
 fn create_database(id: u64, name: &str) -> Operation {
     Operation::CreateDatabase { id: DbId(id), name: name.to_owned() }
+}
+
+fn create_table(def: Arc<TableDef>) -> Operation {
+    Operation::CreateTable { def, made_at_ms: Some(1) }
 }
 
 async fn state(store: &dyn Store) -> State {
@@ -90,13 +94,17 @@ pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place
     let operations = [
         create_database(1, "d"),
         create_database(2, "e"),
-        Operation::CreateTable(Arc::clone(&t)),
-        Operation::CreateTable(Arc::new(elsewhere)),
-        Operation::ReplaceTable(wider),
-        Operation::ReplaceTable(Arc::clone(&renamed)),
+        create_table(t),
+        create_table(Arc::new(elsewhere)),
+        Operation::ReplaceTable { def: wider, made_at_ms: Some(2) },
+        Operation::ReplaceTable { def: Arc::clone(&renamed), made_at_ms: None },
         Operation::CreateUser(user("zoe")),
         Operation::CreateUser(user("adam")),
-        Operation::SetPassword { name: "zoe".to_owned(), host: "%".to_owned(), hash: Some([7; 20]) },
+        Operation::SetPassword {
+            name: "zoe".to_owned(),
+            host: "%".to_owned(),
+            hash: PasswordHash::of("secret"),
+        },
         Operation::DropUser { name: "adam".to_owned(), host: "%".to_owned() },
         Operation::DropTable(renamed),
         Operation::DropDatabase { id: two, name: "e".to_owned() },
@@ -149,14 +157,14 @@ pub(crate) async fn of_operations_at_one_revision_only_one_is_made(place: impl P
 
 pub(crate) async fn an_operation_that_fails_leaves_the_revision_and_everything_else(place: impl Place) {
     let store = place.open().await;
-    make(&*store, [create_database(1, "d"), Operation::CreateTable(Arc::new(table(DbId(1), 1, "t")))]).await;
+    make(&*store, [create_database(1, "d"), create_table(Arc::new(table(DbId(1), 1, "t")))]).await;
     let before = state(&*store).await;
     let same_location = TableDef { location: "d/t-1".to_owned(), ..table(DbId(1), 2, "u") };
     for operation in [
         create_database(2, "d"),
-        Operation::CreateTable(Arc::new(table(DbId(1), 2, "t"))),
-        Operation::CreateTable(Arc::new(same_location)),
-        Operation::CreateTable(Arc::new(table(DbId(9), 2, "in no database"))),
+        create_table(Arc::new(table(DbId(1), 2, "t"))),
+        create_table(Arc::new(same_location)),
+        create_table(Arc::new(table(DbId(9), 2, "in no database"))),
     ] {
         let error = store.apply(before.revision, &operation).await.unwrap_err();
         assert!(error.to_string().contains(operation.action()), "{error}");
@@ -188,7 +196,7 @@ pub(crate) async fn garbage_is_kept_until_it_is_deleted(place: impl Place) {
         store.insert_garbage(&garbage).await.unwrap();
     }
     assert_eq!(garbage(&*store).await, ["d/t-1", "d/u-2"]);
-    make(&*store, [Operation::CreateTable(Arc::new(table(DbId(1), 1, "t")))]).await;
+    make(&*store, [create_table(Arc::new(table(DbId(1), 1, "t")))]).await;
     assert_eq!(garbage(&*store).await, ["d/u-2"], "files of a table are no garbage");
     store.delete_garbage(&["d/u-2".to_owned(), "unknown".to_owned()]).await.unwrap();
     assert!(garbage(&*store).await.is_empty());

@@ -7,13 +7,14 @@
 //! (+08:00), `+08`, `+08:00`, `+0800`, `+800`.
 
 use super::trim;
+use tributary_types::calendar::{self, Date};
 
 /// Microseconds of a day.
 pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
 const SECOND_MICROS: i64 = 1_000_000;
 /// 0000-01-01 and 9999-12-31 in days since 1970-01-01.
-pub(crate) const DAYS_MIN: i32 = days_from_civil(0, 1, 1);
-pub(crate) const DAYS_MAX: i32 = days_from_civil(9999, 12, 31);
+pub(crate) const DAYS_MIN: i32 = calendar::days_of(0, 1, 1);
+pub(crate) const DAYS_MAX: i32 = calendar::days_of(9999, 12, 31);
 
 /// Days since 1970-01-01 of a DATE. A time of day is dropped; a zone is converted first, into the
 /// one that is `utc_offset_seconds` ahead of UTC.
@@ -90,8 +91,9 @@ fn four(a: u8, b: u8, c: u8, d: u8) -> Option<u32> {
 /// Days since 1970-01-01, if the calendar has the day.
 #[inline]
 pub(crate) fn days(year: u32, month: u32, day: u32) -> Option<i32> {
-    let legal = year <= 9999 && (1..=12).contains(&month) && day >= 1 && day <= days_in_month(year, month);
-    legal.then(|| days_from_civil(year as i32, month as i32, day as i32))
+    let legal =
+        year <= 9999 && (1..=12).contains(&month) && day >= 1 && day <= calendar::days_in_month(year, month);
+    legal.then(|| calendar::days_of(year as i32, month, day))
 }
 
 /// Microseconds since midnight, if a clock shows that time.
@@ -101,41 +103,9 @@ pub(crate) fn time_micros(hour: u32, minute: u32, second: u32) -> Option<i64> {
     legal.then(|| i64::from(hour * 3600 + minute * 60 + second) * SECOND_MICROS)
 }
 
-const fn days_in_month(year: u32, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// The proleptic Gregorian calendar, counted in years that begin in March.
-const fn days_from_civil(year: i32, month: i32, day: i32) -> i32 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// Year, month and day of a count of days since 1970-01-01.
-pub(crate) const fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + (month <= 2) as i64;
-    (year, month as u32, day as u32)
-}
-
 /// `YYYY-MM-DD`.
 pub(crate) fn show_date(days: i64) -> String {
-    let (year, month, day) = civil_from_days(days);
+    let Date { year, month, day } = Date::from_days(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
@@ -151,8 +121,8 @@ pub(crate) fn show_datetime(micros: i64) -> String {
 
 /// `YYYYMMDD` as a number.
 pub(crate) fn date_number(days: i64) -> i64 {
-    let (year, month, day) = civil_from_days(days);
-    year * 10_000 + i64::from(month * 100 + day)
+    let Date { year, month, day } = Date::from_days(days);
+    year * 10_000 + i64::from(month) * 100 + i64::from(day)
 }
 
 /// `YYYYMMDDHHMMSS` as a number.

@@ -2,14 +2,13 @@
 //! itself can answer.
 
 use super::EngineSession;
-use super::set::password_of;
 use crate::interrupt::Interrupt;
 use crate::text_table::TextTable;
 use std::sync::Arc;
 use tributary_ingest::TransactionInfo;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_sql::{Kill, Name, Show, Statement, TransactionBy};
-use tributary_types::{ErrorCode, SqlError, TxnId};
+use tributary_types::{ErrorCode, PasswordHash, SqlError, TxnId};
 
 impl EngineSession {
     pub(super) async fn run_admin(
@@ -53,11 +52,11 @@ impl EngineSession {
                 engine.alter_table(&turn().await?, &name, &ops).await?;
             }
             Statement::CreateUser { user, if_not_exists, password } => {
-                let hash = password.as_ref().and_then(password_of);
+                let hash = password.unwrap_or(PasswordHash::EMPTY);
                 engine.create_user(&user.name, &user.host, hash, if_not_exists).await?;
             }
             Statement::AlterUser { user, password, .. } => {
-                let hash = password.as_ref().and_then(password_of);
+                let hash = password.unwrap_or(PasswordHash::EMPTY);
                 engine.set_password(&user.name, hash).await?;
             }
             Statement::DropUser { user, if_exists } => {

@@ -7,7 +7,7 @@ use arrow::util::display::array_value_to_string;
 use futures::StreamExt;
 use std::sync::Arc;
 use tributary_query::ScalarValue;
-use tributary_sql::{Password, Scope, SelectQuery, SetItem, SetValue};
+use tributary_sql::{Scope, SelectQuery, SetItem, SetValue};
 use tributary_types::{ErrorCode, SqlError};
 
 impl EngineSession {
@@ -49,7 +49,7 @@ impl EngineSession {
             },
             SetItem::Password { user, password } => {
                 let name = user.map_or_else(|| self.user.clone(), |user| user.name);
-                self.engine.set_password(&name, password_of(&password)).await
+                self.engine.set_password(&name, password).await
             }
         }
     }
@@ -132,13 +132,5 @@ impl EngineSession {
             Ok(None)
         };
         self.interrupt().or_after(self.query_timeout()).wait(run).await?
-    }
-}
-
-/// The stored form of a password: SHA1(SHA1(password)), or `None` for the empty one.
-pub(super) fn password_of(password: &Password) -> Option<[u8; 20]> {
-    match password {
-        Password::Plain(text) => tributary_mysql::PasswordHash::of(text).0,
-        Password::Hash(hash) => Some(*hash),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::statements::Statements;
 use super::{Connection, Link, guard};
-use crate::auth::{NATIVE_PASSWORD, NONCE_BYTES, fresh_nonce};
+use crate::auth::{self, NATIVE_PASSWORD, NONCE_BYTES, fresh_nonce};
 use crate::error::{MalformedPacket, ProtocolError};
 use crate::result::{OkInfo, write_ok};
 use crate::session::{ConnectionInfo, SessionStatus};
@@ -220,7 +220,7 @@ impl Login {
         let host = peer.ip().to_canonical().to_string();
         let stored = shared.hooks.lookup_password(&credentials.user, &host);
         let is_right = |nonce: &[u8; NONCE_BYTES], response: &[u8]| {
-            stored.is_some_and(|stored| stored.verify(nonce, response))
+            stored.is_some_and(|stored| auth::verify(&stored, nonce, response))
         };
         let (nonce, may_be_stale) = match challenge {
             Challenge::Fresh(nonce) => (nonce, false),

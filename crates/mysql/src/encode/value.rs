@@ -1,7 +1,7 @@
 //! One value of one column.
 
-use super::number::{write_decimal, write_float, write_int};
-use super::time::{Date, Instant, zone_offset};
+use super::number::{write_decimal, write_int};
+use super::time::{Instant, write_date, zone_offset};
 use crate::column::Column;
 use crate::wire::put;
 use arrow::array::{
@@ -17,6 +17,8 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use mysql_common::constants::ColumnType;
 use std::fmt::Write;
+use tributary_types::calendar::Date;
+use tributary_types::text::write_float;
 
 /// Why a value cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -260,11 +262,11 @@ impl<'a> Cell<'a> {
                 put::short_text(out, |out| write_decimal(out, array.value(row), *scale));
             }
             Self::Date32(array) => {
-                put::short_text(out, |out| Date::from_days(array.value(row).into()).write(out));
+                put::short_text(out, |out| write_date(out, Date::from_days(array.value(row).into())));
             }
             Self::Date64(_) => {
                 let instant = self.instant(row)?;
-                put::short_text(out, |out| instant.date().write(out));
+                put::short_text(out, |out| write_date(out, instant.date()));
             }
             Self::Timestamp(..) => {
                 let instant = self.instant(row)?;

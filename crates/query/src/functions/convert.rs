@@ -4,12 +4,13 @@
 //! conversions are functions too (`__text`, `__numeric`, …) so that a rewrite can ask for one
 //! before types are known; they vanish where the type fits.
 
-use super::{DATETIME, MySqlFunction, Param, datetime, format};
+use super::{DATETIME, MySqlFunction, Param, datetime};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::Result;
 use std::sync::Arc;
+use tributary_types::text;
 
 /// Conversions of one argument that are nothing when the argument has the type.
 pub const NAMES: [&str; 7] =
@@ -65,11 +66,11 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::Utf8 => Ok(Arc::clone(array)),
         DataType::Float32 => {
             let values = array.as_primitive::<arrow::datatypes::Float32Type>();
-            Ok(Arc::new(values.iter().map(|value| value.map(format::float)).collect::<StringArray>()))
+            Ok(Arc::new(values.iter().map(|value| value.map(text::float)).collect::<StringArray>()))
         }
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>();
-            Ok(Arc::new(values.iter().map(|value| value.map(format::double)).collect::<StringArray>()))
+            Ok(Arc::new(values.iter().map(|value| value.map(text::float)).collect::<StringArray>()))
         }
         DataType::Boolean => {
             let values = array.as_boolean();

@@ -7,7 +7,6 @@
 
 pub mod convert;
 pub mod datetime;
-pub mod format;
 mod json;
 mod misc;
 mod text;

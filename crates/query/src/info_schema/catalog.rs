@@ -4,11 +4,12 @@
 
 use super::columns::{character_length, numeric_precision, numeric_scale, type_name};
 use crate::model::SessionView;
-use crate::namespace::{INFORMATION_SCHEMA, Namespace, SYSTEM_DATABASES};
+use crate::namespace::Namespace;
 use crate::rows::{Cell, Grid};
 use crate::show::facts;
 use std::sync::Arc;
 use tributary_table::Table;
+use tributary_types::system::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
 use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef};
 
 /// The name of the only catalog.

@@ -5,6 +5,7 @@ use crate::error::plan_error;
 use crate::model::SessionView;
 use crate::rows::{Cell, Grid};
 use tributary_sql::{ShowFilter, ShowTail};
+use tributary_types::pattern::like;
 use tributary_types::{ErrorCode, SqlError};
 
 impl QueryEngine {
@@ -57,57 +58,5 @@ impl QueryEngine {
         let limit = tail.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         grid.slice(offset, limit);
         Ok(grid)
-    }
-}
-
-/// MySQL's LIKE without regard to case: `%` any text, `_` one character, `\` the next as it is.
-/// Time grows with the product of both lengths, never more.
-#[must_use]
-pub fn like(text: &str, pattern: &str) -> bool {
-    let text: Vec<char> = text.to_lowercase().chars().collect();
-    // `reach[i]`: the pattern so far matches the first i characters.
-    let mut reach = vec![false; text.len() + 1];
-    reach[0] = true;
-    let lower = pattern.to_lowercase();
-    let mut letters = lower.chars();
-    while let Some(letter) = letters.next() {
-        if letter == '%' {
-            let first = reach.iter().position(|reached| *reached).unwrap_or(reach.len());
-            reach[first..].fill(true);
-            continue;
-        }
-        let wanted = match letter {
-            '_' => None,
-            '\\' => Some(letters.next().unwrap_or('\\')),
-            other => Some(other),
-        };
-        for at in (0..text.len()).rev() {
-            reach[at + 1] = reach[at] && wanted.is_none_or(|wanted| wanted == text[at]);
-        }
-        reach[0] = false;
-    }
-    reach[text.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::like;
-
-    #[test]
-    fn like_knows_wildcards_and_escapes() {
-        for (text, pattern, expected) in [
-            ("group_commit", "group%", true),
-            ("GROUP_COMMIT", "%commit", true),
-            ("abc", "a_c", true),
-            ("abc", "a\\_c", false),
-            ("a_c", "a\\_c", true),
-            ("", "%", true),
-            ("", "", true),
-            ("abc", "", false),
-            ("abc", "%b%", true),
-            ("aab", "%ab", true),
-        ] {
-            assert_eq!(like(text, pattern), expected, "{text} LIKE {pattern}");
-        }
     }
 }

@@ -3,6 +3,7 @@
 //! What only the session or the loads know (SHOW LAST INSERT, TRANSACTION, LOAD, GRANTS …) is
 //! answered elsewhere and refused here.
 
+mod alters;
 pub mod facts;
 mod filter;
 mod nodes;
@@ -12,9 +13,11 @@ use crate::context::no_database;
 use crate::engine::QueryEngine;
 use crate::info_schema;
 use crate::model::{QueryResult, SessionView};
-use crate::namespace::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
 use crate::rows::{Cell, Grid, grid_result};
 use tributary_sql::{Name, Scope, Show};
+use tributary_types::system::{
+    INFORMATION_SCHEMA, SYSTEM_DATABASES, is_information_schema, is_system_database,
+};
 use tributary_types::{ErrorCode, SqlError};
 
 impl QueryEngine {
@@ -112,6 +115,10 @@ impl QueryEngine {
             Show::Data { table, tail } => {
                 self.tailed(session, self.data(session, table.as_ref())?, tail, 0)?
             }
+            Show::AlterTableColumn { db, tail } => {
+                let grid = self.column_changes(&self.database(session, db.as_deref())?);
+                self.tailed(session, grid, tail, 1)?
+            }
             Show::Catalogs { filter } => {
                 let mut grid = Grid::new(&[
                     "CatalogId#",
@@ -142,11 +149,10 @@ impl QueryEngine {
         let Some(name) = named.or(session.database.as_deref()) else {
             return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
         };
-        if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+        if is_information_schema(name) {
             return Ok(INFORMATION_SCHEMA.to_owned());
         }
-        let exists =
-            SYSTEM_DATABASES.contains(&name) || self.namespace.databases().iter().any(|known| known == name);
+        let exists = is_system_database(name) || self.namespace.databases().iter().any(|known| known == name);
         if exists {
             return Ok(name.to_owned());
         }
@@ -262,21 +268,6 @@ fn empty(show: &Show) -> Result<Grid, SqlError> {
         Show::Plugins => &["Name", "Status", "Type", "Library", "License"],
         Show::Privileges => &["Privilege", "Context", "Comment"],
         Show::Delete { .. } => &["TableName", "PartitionName", "CreateTime", "DeleteCondition", "State"],
-        Show::AlterTableColumn { .. } => &[
-            "JobId",
-            "TableName",
-            "CreateTime",
-            "FinishTime",
-            "IndexName",
-            "IndexId",
-            "OriginIndexId",
-            "SchemaVersion",
-            "TransactionId",
-            "State",
-            "Msg",
-            "Progress",
-            "Timeout",
-        ],
         Show::FrontendConfig { .. } => &["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"],
         _ => {
             return Err(SqlError::detail(

@@ -5,11 +5,11 @@ use crate::context::{no_database, no_table};
 use crate::engine::QueryEngine;
 use crate::info_schema;
 use crate::model::SessionView;
-use crate::namespace::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
 use crate::rows::{Cell, Grid};
 use std::sync::Arc;
 use tributary_sql::Name;
 use tributary_table::Table;
+use tributary_types::system::{INFORMATION_SCHEMA, is_information_schema, is_system_database};
 use tributary_types::{ColumnDef, SqlError, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
@@ -31,8 +31,7 @@ impl QueryEngine {
     }
 
     fn missing(&self, name: &TableRef) -> SqlError {
-        let is_system = SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(&name.db));
-        if is_system || self.namespace.databases().contains(&name.db) {
+        if is_system_database(&name.db) || self.namespace.databases().contains(&name.db) {
             no_table(&name.db, &name.table)
         } else {
             no_database(&name.db)
@@ -128,7 +127,7 @@ impl QueryEngine {
             }
             return Ok(grid);
         }
-        let system = name.db.eq_ignore_ascii_case(INFORMATION_SCHEMA);
+        let system = is_information_schema(&name.db);
         let Some(columns) = info_schema::columns_of(&name.table).filter(|_| system) else {
             return Err(self.missing(&name));
         };

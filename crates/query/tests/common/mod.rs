@@ -14,7 +14,7 @@ use tributary_query::{
 };
 use tributary_sql::{Expr, InsertSource, SelectQuery, Statement, Value};
 use tributary_table::{Publication, StoreOptions, Table, TableStore};
-use tributary_types::{DbId, ErrorCode, Lsn, SqlError, TableId, Version};
+use tributary_types::{ColumnChange, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version};
 
 /// 2024-05-06 07:08:09.123456 UTC.
 pub const NOW_MICROS: i64 = 1_714_979_289_123_456;
@@ -36,6 +36,16 @@ impl Namespace for Names {
 
     fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
         self.tables.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned()
+    }
+
+    fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
+        let is_it = |known: &&Arc<Table>| known.def().id == table;
+        let tables = self.tables.lock().unwrap();
+        let version = tables.values().find(is_it).map_or(1, |table| table.def().schema.version.0);
+        let at_ms = |version| 1_714_979_289_000 + i64::from(version);
+        (2..=version)
+            .map(|version| ColumnChange { version: SchemaVersion(version), made_at_ms: Some(at_ms(version)) })
+            .collect()
     }
 
     fn processes(&self) -> Vec<ProcessRow> {

@@ -1,10 +1,10 @@
 //! Users, their passwords, and KILL.
 
-use crate::ast::{Kill, Password, Statement, UserName};
+use crate::ast::{Kill, Statement, UserName};
 use crate::cursor::{Cursor, Parsed};
 use crate::parse::unsupported;
 use sqlparser::tokenizer::Token;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, PasswordHash, SqlError};
 
 /// The host of a user that is named without one.
 const ANY_HOST: &str = "%";
@@ -88,7 +88,7 @@ fn checked(name: String, host: String) -> Parsed<UserName> {
 }
 
 /// `IDENTIFIED [WITH mysql_native_password] BY [PASSWORD] '…'`
-fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<Password>> {
+fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<PasswordHash>> {
     if !cursor.eat("IDENTIFIED") {
         return Ok(None);
     }
@@ -105,42 +105,28 @@ fn identified(cursor: &mut Cursor<'_>) -> Parsed<Option<Password>> {
     if cursor.eat("PASSWORD") {
         return hash(&cursor.string("a password hash")?).map(Some);
     }
-    Ok(Some(Password::Plain(cursor.string("a password")?)))
+    Ok(Some(PasswordHash::of(&cursor.string("a password")?)))
 }
 
 /// After `SET PASSWORD [FOR u] =`: `PASSWORD('…')` or `'*HASH'`.
-pub(crate) fn password(cursor: &mut Cursor<'_>) -> Parsed<Password> {
+pub(crate) fn password(cursor: &mut Cursor<'_>) -> Parsed<PasswordHash> {
     if !cursor.eat("PASSWORD") {
         return hash(&cursor.string("PASSWORD('…') or a password hash")?);
     }
     cursor.expect_token(&Token::LParen)?;
     let plain = cursor.string("a password")?;
     cursor.expect_token(&Token::RParen)?;
-    Ok(Password::Plain(plain))
+    Ok(PasswordHash::of(&plain))
 }
 
 /// `*` and 40 hexadecimal digits; an empty text is the empty password.
-fn hash(text: &str) -> Parsed<Password> {
-    if text.is_empty() {
-        return Ok(Password::Plain(String::new()));
-    }
-    let digits = text.strip_prefix('*').map(str::as_bytes).filter(|digits| digits.len() == 40);
-    let mut hash = [0; 20];
-    let decoded = digits.is_some_and(|digits| {
-        digits.chunks_exact(2).zip(&mut hash).all(|(pair, byte)| {
-            let value = std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-            let is_hex = pair.iter().all(u8::is_ascii_hexdigit);
-            *byte = value.unwrap_or_default();
-            is_hex && value.is_some()
-        })
-    });
-    if decoded {
-        return Ok(Password::Hash(hash));
-    }
-    Err(SqlError::detail(
-        ErrorCode::Unknown,
-        "a password hash is '*' and 40 hexadecimal digits: for a password in plain text write PASSWORD('…')",
-    ))
+fn hash(text: &str) -> Parsed<PasswordHash> {
+    PasswordHash::parse(text).ok_or_else(|| {
+        SqlError::detail(
+            ErrorCode::Unknown,
+            "a password hash is '*' and 40 hexadecimal digits: for a password in plain text write PASSWORD('…')",
+        )
+    })
 }
 
 /// Roles, password policies and comments of users.

@@ -231,3 +231,26 @@ fn rows_acknowledged_to_concurrent_writers_survive_a_crash_exactly_once() {
         );
     }
 }
+
+#[test]
+fn changes_of_columns_are_shown_as_finished_after_a_restart_too() {
+    let mut server = Server::start().with_manual_table();
+    let mut client = server.connect_to("db");
+    client.ok("ALTER TABLE dt ADD COLUMN a INT");
+    client.ok("ALTER TABLE dt SET (\"group_commit_interval_ms\" = \"100\")");
+    client.ok("ALTER TABLE dt DROP COLUMN a");
+    client.ok("ALTER TABLE dt ADD COLUMN b INT, ADD COLUMN c INT");
+    client.ok("CREATE TABLE unchanged (a INT)");
+    let question = "SHOW ALTER TABLE COLUMN FROM db";
+    let jobs = client.rows(question);
+    let states = jobs.iter().filter(|job| job.contains("|dt|") && job.contains("|FINISHED|")).count();
+    assert_eq!((jobs.len(), states), (3, 3), "one for each statement that changed columns: {jobs:?}");
+    assert_eq!(
+        client.rows(&format!("{question} WHERE TableName = 'dt' ORDER BY JobId DESC LIMIT 1")),
+        jobs[2..]
+    );
+    assert!(client.rows(&format!("{question} WHERE State <> 'FINISHED'")).is_empty());
+    server.kill();
+    server.start_again();
+    assert_eq!(server.connect().rows(question), jobs);
+}

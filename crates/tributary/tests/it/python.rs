@@ -45,6 +45,11 @@ fn pymysql_errors_have_classes_and_numbers() {
 }
 
 #[test]
+fn pymysql_sees_its_schema_changes_finished() {
+    check("pymysql_checks.py", "schema_changes");
+}
+
+#[test]
 fn pymysql_pings_changes_databases_and_reads_several_results() {
     check("pymysql_checks.py", "life");
 }

@@ -1,4 +1,5 @@
 use super::*;
+use tributary_types::PasswordHash;
 
 fn variable(scope: Scope, name: &str, value: SetValue) -> SetItem {
     SetItem::Variable { scope, name: name.into(), value }
@@ -80,10 +81,12 @@ fn set_takes_names_character_sets_and_transactions() {
 
 #[test]
 fn passwords_are_set_as_text_or_hash() {
-    let plain = SetItem::Password { user: None, password: Password::Plain("x".into()) };
+    let plain = SetItem::Password { user: None, password: PasswordHash::of("x") };
     assert_eq!(set_of("set password = password('x')"), [plain]);
     let items = set_of("SET PASSWORD FOR 'u'@'%' = '*81F5E21E35407D884A6CD4A731AEBFB6AF209E1B'");
-    let SetItem::Password { user: Some(user), password: Password::Hash(hash) } = &items[0] else { panic!() };
+    let SetItem::Password { user: Some(user), password: PasswordHash(Some(hash)) } = &items[0] else {
+        panic!()
+    };
     assert_eq!((user.name.as_str(), user.host.as_str()), ("u", "%"));
     assert_eq!((hash[0], hash[19]), (0x81, 0x1b));
     assert!(error("set password = 'secret'").message.contains("write PASSWORD('…')"));
@@ -115,7 +118,7 @@ fn users_are_named_with_and_without_hosts() {
 #[test]
 fn users_are_created_and_altered_with_passwords() {
     let user = || UserName { name: "u".into(), host: "%".into() };
-    let password = |text: &str| Some(Password::Plain(text.into()));
+    let password = |text: &str| Some(PasswordHash::of(text));
     let created = Statement::CreateUser { user: user(), if_not_exists: true, password: password("p") };
     assert_eq!(ok("create user if not exists u identified by 'p'"), created);
     let altered = Statement::AlterUser { user: user(), if_exists: false, password: password("q") };

@@ -1,0 +1,50 @@
+//! The databases that the server makes itself.
+//!
+//! Their names are compared without regard to case, those of users' databases with regard to it.
+
+/// The database of tables about tables.
+pub const INFORMATION_SCHEMA: &str = "information_schema";
+/// The databases that exist without having been created, as they are shown.
+pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
+/// The names besides theirs that no database of a user can have.
+const RESERVED: [&str; 1] = ["__internal_schema"];
+
+/// Whether it is the database of tables about tables.
+#[must_use]
+pub const fn is_information_schema(database: &str) -> bool {
+    database.eq_ignore_ascii_case(INFORMATION_SCHEMA)
+}
+
+/// Whether the database exists without having been created.
+#[must_use]
+pub fn is_system_database(name: &str) -> bool {
+    SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Whether no database of a user can have the name.
+#[must_use]
+pub fn is_reserved_database(name: &str) -> bool {
+    is_system_database(name) || RESERVED.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_servers_databases_are_known_in_any_case() {
+        for (name, is_system, is_reserved) in [
+            ("information_schema", true, true),
+            ("MySQL", true, true),
+            ("__Internal_Schema", false, true),
+            ("db", false, false),
+        ] {
+            assert_eq!(
+                (is_system_database(name), is_reserved_database(name)),
+                (is_system, is_reserved),
+                "{name}"
+            );
+        }
+        assert!(is_information_schema("INFORMATION_SCHEMA") && !is_information_schema("mysql"));
+    }
+}

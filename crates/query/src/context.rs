@@ -14,8 +14,9 @@ use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tributary_types::system::{is_information_schema, is_system_database};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -33,7 +34,7 @@ pub struct StatementContext<'a> {
 impl StatementContext<'_> {
     fn source(&self, database: &str, name: &str) -> Result<Arc<dyn TableSource>> {
         let key = (database.to_owned(), name.to_owned());
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         if let Some(source) = tables.get(&key) {
             return Ok(Arc::clone(source));
         }

@@ -10,8 +10,9 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A table over `stream`; its columns have their names in lower case.
 pub(crate) fn table(stream: SendableRecordBatchStream) -> Result<Arc<dyn TableProvider>> {
@@ -38,7 +39,7 @@ impl PartitionStream for Once {
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.schema);
-        let taken = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self.stream.lock().take();
         let Some(stream) = taken else {
             let error =
                 exec_datafusion_err!("the body of a load can be read once; name http_stream once in FROM");

@@ -1,4 +1,4 @@
-//! Statements as the rest of the house sees them.
+//! Statements as the other crates see them.
 //!
 //! Statements are our own; expressions and queries inside of them are sqlparser's, re-exported as
 //! [`Expr`] and [`sqlparser::ast::Query`]. Names are kept as written: database and table names
@@ -116,43 +116,10 @@ pub struct SelectQuery {
 }
 
 impl SelectQuery {
-    /// `SELECT a, b UNION ALL SELECT c, d …`, one SELECT a row; `None` without rows.
-    ///
-    /// The trees are taken as they are. To print and parse them instead would change them: sqlparser
-    /// escapes no backslash when it prints a text, so what was a text could come back as SQL.
-    #[must_use]
-    pub fn of_rows(rows: Vec<Vec<Expr>>) -> Option<Self> {
-        let Self { mut ast, .. } = crate::parse_query("SELECT 1").ok()?;
-        let sp::SetExpr::Select(template) = ast.body.as_ref().clone() else { return None };
-        let select = |row: Vec<Expr>| {
-            let projection = row.into_iter().map(sp::SelectItem::UnnamedExpr).collect();
-            sp::SetExpr::Select(Box::new(sp::Select { projection, ..(*template).clone() }))
-        };
-        // Pair by pair, so that the tree is no deeper than it must be.
-        let mut parts: Vec<sp::SetExpr> = rows.into_iter().map(select).collect();
-        while parts.len() > 1 {
-            let mut rest = parts.into_iter();
-            let pairs = std::iter::from_fn(|| rest.next().map(|left| union_all(left, rest.next())));
-            parts = pairs.collect();
-        }
-        ast.body = Box::new(parts.pop()?);
-        Some(Self { ast, text: String::new() })
-    }
-
     /// How many `?` the query has.
     #[must_use]
     pub fn param_count(&self) -> usize {
         placeholders(&self.ast).len()
-    }
-}
-
-fn union_all(left: sp::SetExpr, right: Option<sp::SetExpr>) -> sp::SetExpr {
-    let Some(right) = right else { return left };
-    sp::SetExpr::SetOperation {
-        left: Box::new(left),
-        op: sp::SetOperator::Union,
-        set_quantifier: sp::SetQuantifier::All,
-        right: Box::new(right),
     }
 }
 

@@ -6,8 +6,7 @@
 //! around it) are counted and limited. An operator counts although it may not deepen the tree;
 //! what does deepen it is never missed.
 
-use crate::cursor::Parsed;
-use crate::syntax;
+use crate::errors::{self, Parsed};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// How many operators may be open at one place. A set operator counts as [`SET_OPERATOR_WEIGHT`].
@@ -74,7 +73,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Parsed<()> {
                  use IN (…), lists, or several statements",
                 CHAIN_MAX / SET_OPERATOR_WEIGHT
             );
-            return Err(syntax::at(&message, token.span.start));
+            return Err(errors::at(&message, token.span.start));
         }
     }
     Ok(())

@@ -5,7 +5,8 @@
 
 use crate::ast::{INTERNAL_CATALOG, Name};
 use crate::dialect::Grammar;
-use crate::syntax;
+use crate::errors::{self, Parsed};
+use crate::limits::DEPTH_MAX;
 use sqlparser::ast::{Expr, Query};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -16,12 +17,9 @@ pub(crate) struct Cursor<'a> {
     parser: Parser<'a>,
 }
 
-pub(crate) type Parsed<T> = Result<T, SqlError>;
-
 impl<'a> Cursor<'a> {
     pub(crate) fn new(sql: &'a str, grammar: &'a Grammar, tokens: Vec<TokenWithSpan>) -> Self {
-        let parser =
-            Parser::new(grammar).with_recursion_limit(syntax::DEPTH_MAX).with_tokens_with_locations(tokens);
+        let parser = Parser::new(grammar).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
         Self { sql, parser }
     }
 
@@ -207,11 +205,11 @@ impl<'a> Cursor<'a> {
 
     /// The error that something else was expected here.
     pub(crate) fn expected(&self, what: &str) -> SqlError {
-        syntax::expected(self.sql, what, self.parser.peek_token_ref())
+        errors::expected(self.sql, what, self.parser.peek_token_ref())
     }
 
     fn translate(&self, error: sqlparser::parser::ParserError) -> SqlError {
-        syntax::translate(self.sql, error, self.parser.peek_token_ref())
+        errors::translate(self.sql, error, self.parser.peek_token_ref())
     }
 }
 

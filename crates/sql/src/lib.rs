@@ -2,7 +2,7 @@
 //!
 //! [`parse`] turns the text of one statement into a [`Statement`], [`split`] cuts a text into
 //! statements. [`table`] makes a [`tributary_types::TableDef`] of a CREATE TABLE, applies light
-//! schema changes and prints a table back. Everything is a pure function of its input: this room
+//! schema changes and prints a table back. Everything is a pure function of its input: this crate
 //! knows no catalog, no session and no rows.
 //!
 //! Invariant: no text, however long, deep or broken, makes it panic, overflow the stack or work
@@ -10,13 +10,15 @@
 //!
 //! The hot form `INSERT INTO t VALUES (literals…)` is recognised elsewhere and never comes here.
 //!
-//! Errors are [`tributary_types::SqlError`] at once: every error of this room is for a client.
+//! Errors are [`tributary_types::SqlError`] at once: every error of this crate is for a client.
 
 pub mod ast;
 mod chains;
 mod cursor;
 mod dialect;
+mod errors;
 mod escapes;
+mod limits;
 pub mod names;
 mod parse;
 mod retries;
@@ -26,7 +28,7 @@ pub mod table;
 
 pub use ast::*;
 pub use chains::STACK_BYTES;
+pub use limits::STATEMENT_BYTES_MAX;
 pub use parse::{HttpStream, parse, parse_expression, parse_http_stream, parse_query};
 pub use split::split;
-pub use syntax::STATEMENT_BYTES_MAX;
 pub use table::{apply_alter, show_create_database, show_create_table};

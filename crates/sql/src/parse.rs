@@ -17,8 +17,9 @@ mod tests;
 pub use http_stream::{HttpStream, parse_http_stream};
 
 use crate::ast::{Expr, SelectQuery, Statement};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
 use crate::dialect::Grammar;
+use crate::errors::Parsed;
 use crate::syntax;
 use tributary_types::SqlError;
 

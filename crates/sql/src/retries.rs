@@ -5,8 +5,7 @@
 //! inside of groups multiply. The product over the open groups, times the tokens, is limited.
 //! (Attempts that go through expressions are limited by [`crate::dialect`].)
 
-use crate::cursor::Parsed;
-use crate::syntax;
+use crate::errors::{self, Parsed};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// How many tokens may be looked at in all attempts.
@@ -34,7 +33,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Parsed<()> {
                 let attempts = open.last().copied().unwrap_or(1).saturating_mul(run);
                 if attempts > allowed {
                     let message = "subqueries nest in too many parentheses: write one pair around each";
-                    return Err(syntax::at(message, token.span.start));
+                    return Err(errors::at(message, token.span.start));
                 }
                 let first = open.len().saturating_sub(run as usize);
                 open[first..].iter_mut().for_each(|inside| *inside = attempts);

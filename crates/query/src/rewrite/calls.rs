@@ -60,7 +60,7 @@ const OF_REAL: [(&str, &str); 13] = [
 ];
 
 /// Other names of functions that take any arguments.
-const RENAMED: [(&str, &str); 30] = [
+const RENAMED: [(&str, &str); 29] = [
     ("dlog1", "ln"),
     ("dlog10", "log10"),
     ("mid", "substring"),
@@ -71,7 +71,6 @@ const RENAMED: [(&str, &str); 30] = [
     ("any", "first_value"),
     ("ndv", "approx_distinct"),
     ("approx_count_distinct", "approx_distinct"),
-    ("json_unquote", "json_unquote"),
     ("jsonb_extract", "json_extract"),
     ("json_extract_string", "get_json_string"),
     ("jsonb_extract_string", "get_json_string"),

@@ -1,7 +1,8 @@
 //! CREATE, DROP, ALTER and TRUNCATE: databases, tables and (through [`super::user`]) users.
 
 use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::names;
 use crate::parse::{types, unsupported, user};
 use sqlparser::tokenizer::Token;

@@ -1,7 +1,8 @@
 //! `INSERT`, in all the forms that are not hot.
 
 use crate::ast::{Insert, InsertSource, Statement, Value};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::{query, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;

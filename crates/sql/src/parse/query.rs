@@ -1,10 +1,46 @@
 //! Queries, EXPLAIN, DESCRIBE and USE.
 
 use crate::ast::{Explain, SelectQuery, Statement};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::{insert, unsupported};
-use sqlparser::ast::{Query, SetExpr};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier};
 use sqlparser::tokenizer::Token;
+
+impl SelectQuery {
+    /// `SELECT a, b UNION ALL SELECT c, d …`, one SELECT a row; `None` without rows.
+    ///
+    /// The trees are taken as they are. To print and parse them instead would change them: sqlparser
+    /// escapes no backslash when it prints a text, so what was a text could come back as SQL.
+    #[must_use]
+    pub fn of_rows(rows: Vec<Vec<Expr>>) -> Option<Self> {
+        let Self { mut ast, .. } = super::parse_query("SELECT 1").ok()?;
+        let SetExpr::Select(template) = ast.body.as_ref().clone() else { return None };
+        let select = |row: Vec<Expr>| {
+            let projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
+            SetExpr::Select(Box::new(Select { projection, ..(*template).clone() }))
+        };
+        // Pair by pair, so that the tree is no deeper than it must be.
+        let mut parts: Vec<SetExpr> = rows.into_iter().map(select).collect();
+        while parts.len() > 1 {
+            let mut rest = parts.into_iter();
+            let pairs = std::iter::from_fn(|| rest.next().map(|left| union_all(left, rest.next())));
+            parts = pairs.collect();
+        }
+        ast.body = Box::new(parts.pop()?);
+        Some(Self { ast, text: String::new() })
+    }
+}
+
+fn union_all(left: SetExpr, right: Option<SetExpr>) -> SetExpr {
+    let Some(right) = right else { return left };
+    SetExpr::SetOperation {
+        left: Box::new(left),
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        right: Box::new(right),
+    }
+}
 
 /// Whether the next token begins a query.
 pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {

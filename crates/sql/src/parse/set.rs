@@ -1,7 +1,8 @@
 //! `SET`, in MySQL's many forms.
 
 use crate::ast::{Scope, SetItem, SetValue, Statement};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::{unsupported, user};
 use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;

@@ -1,7 +1,8 @@
 //! `SHOW`.
 
 use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::{set, unsupported, user};
 use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue};
 use sqlparser::tokenizer::Token;

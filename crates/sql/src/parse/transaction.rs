@@ -1,7 +1,8 @@
 //! BEGIN, COMMIT, ROLLBACK, SYNC and UNLOCK TABLES.
 
 use crate::ast::Statement;
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::unsupported;
 
 pub(crate) fn transaction(cursor: &mut Cursor<'_>) -> Parsed<Statement> {

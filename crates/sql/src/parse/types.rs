@@ -1,7 +1,8 @@
 //! Column definitions and types, as Doris writes them.
 
 use crate::ast::ColumnSpec;
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::{ddl, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};

@@ -1,7 +1,8 @@
 //! Users, their passwords, and KILL.
 
 use crate::ast::{Kill, Statement, UserName};
-use crate::cursor::{Cursor, Parsed};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
 use crate::parse::unsupported;
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, PasswordHash, SqlError};

@@ -1,4 +1,4 @@
-//! What this room counts. Names begin with `tributary_`; units are in the names.
+//! What this crate counts. Names begin with `tributary_`; units are in the names.
 
 use crate::group::CloseReason;
 use crate::route::{Fallback, Switch};

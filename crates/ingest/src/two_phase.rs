@@ -20,7 +20,7 @@ impl Ingest {
     /// Makes a two-phase load durable and leaves it PRECOMMITTED, invisible.
     ///
     /// # Errors
-    /// As of [`Ingest::commit`].
+    /// The same as those of [`Ingest::commit`].
     pub async fn prepare(
         &self,
         table: &Table,

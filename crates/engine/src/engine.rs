@@ -15,6 +15,7 @@ use prometheus::Registry;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
 use tributary_http::ErrorLog;
 use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
@@ -78,6 +79,8 @@ pub struct Engine {
     pub(crate) registry: Registry,
     pub(crate) gauges: Gauges,
     pub(crate) builders: Builders,
+    /// Turns of loads that write data files.
+    pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) options: EngineOptions,
     /// Held by a change of the catalog from its check to its end.
     pub(crate) changing: tokio::sync::Mutex<()>,
@@ -160,6 +163,7 @@ impl Engine {
             registry,
             gauges,
             builders: Builders::default(),
+            file_loads: crate::sink::file_loads(),
             options,
             changing: tokio::sync::Mutex::new(()),
             globals,

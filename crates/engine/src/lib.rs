@@ -24,6 +24,8 @@ mod session;
 pub mod similar;
 mod sink;
 mod stream_load;
+#[cfg(test)]
+mod testing;
 mod text_table;
 mod time_zone;
 mod variables;

@@ -179,8 +179,8 @@ impl Load {
     ///
     /// # Errors
     /// The rows can't be written; the load can't be finished any more.
-    pub async fn push(&mut self, blocks: Vec<Block>) -> Result<(), SinkError> {
-        self.sink.push(blocks).await
+    pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        self.sink.push(engine, blocks).await
     }
 
     /// Judges the rows and commits them as the route says. What is durable and visible on return is

@@ -14,6 +14,7 @@ pub(crate) struct Gauges {
     wal_entries: IntGauge,
     open_groups: IntGauge,
     group_bytes: IntGauge,
+    in_flight_bytes: IntGauge,
     memtable_bytes: IntGauge,
     memtable_rows: IntGauge,
     data_files: IntGauge,
@@ -47,6 +48,10 @@ impl Gauges {
             )?,
             open_groups: gauge("tributary_open_groups", "Groups that are not visible yet")?,
             group_bytes: gauge("tributary_group_bytes", "Bytes of rows in groups that are not visible yet")?,
+            in_flight_bytes: gauge(
+                "tributary_loads_in_flight_bytes",
+                "Bytes of rows of loads that have not joined a group or a transaction yet",
+            )?,
             memtable_bytes: gauge("tributary_memtable_bytes", "Bytes of rows in memtables")?,
             memtable_rows: gauge("tributary_memtable_rows", "Rows in memtables")?,
             data_files: gauge("tributary_data_files", "Data files of all tables")?,
@@ -80,6 +85,7 @@ impl Engine {
         gauges.wal_entries.set(sum(|stats| stats.entries));
         gauges.open_groups.set(self.ingest.open_groups() as i64);
         gauges.group_bytes.set(self.ingest.memory().in_groups() as i64);
+        gauges.in_flight_bytes.set(self.ingest.memory().in_flight() as i64);
         let tables = self.names.all_tables();
         let total = |of: &dyn Fn(&tributary_table::Table) -> u64| {
             tables.iter().map(|table| of(table)).sum::<u64>() as i64

@@ -1,13 +1,35 @@
 //! Where the decoded rows of one load gather: in memory while they are few, in data files when
 //! they become many, so that a load of any size takes bounded memory.
 //!
+//! What the sinks of all loads hold is counted in the memory budget. When it is much, large ones go on to data files
+//! earlier; only so many loads write files at a time, because each holds a run of rows that is sorted.
+//!
 //! Invariant: a sink that did not finish leaves no data file, however it ends.
 
+use crate::engine::Engine;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_ingest::LoadRows;
+use tributary_ingest::memory::InFlight;
 use tributary_table::{FileWriter, Table, TableError};
 use tributary_types::{ErrorCode, SqlError, TableSchema};
+
+/// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
+const COUNTED_BYTES_MIN: u64 = 64 * 1024;
+/// A load that holds less goes to no data file, however crowded the memory is, in bytes: files would become many
+/// and small.
+const SPILLED_BYTES_MIN: u64 = 1024 * 1024;
+/// How long a load waits until fewer others write data files.
+const FILES_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How many loads write data files at a time. Each holds up to 100 MB of rows; more of them than processors only
+/// hold memory.
+pub(crate) fn file_loads() -> Arc<Semaphore> {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Arc::new(Semaphore::new((2 * processors).max(4)))
+}
 
 /// The rows of one load so far.
 #[must_use = "finish or abort it; dropped, it deletes what it wrote in the background"]
@@ -18,6 +40,10 @@ pub(crate) struct LoadSink {
     bytes: u64,
     limit_bytes: u64,
     writer: Option<FileWriter>,
+    /// What is counted in the memory budget, from [`COUNTED_BYTES_MIN`] on.
+    held: Option<InFlight>,
+    /// The right to write data files, as long as there is a writer.
+    turn: Option<OwnedSemaphorePermit>,
     /// Rows are missing: writing them failed.
     is_broken: bool,
 }
@@ -34,6 +60,12 @@ pub(crate) enum SinkError {
         "schema version not match, maybe a schema change is in process. Please retry this load manually."
     )]
     SchemaChanged,
+    #[error(
+        "other large loads write data files, and none of them ended within {} s; nothing of the load was kept, \
+         retry it",
+        FILES_WAIT_MAX.as_secs()
+    )]
+    Busy,
     #[error("rows of this load could not be written before; nothing of it was kept, run it again")]
     Broken,
 }
@@ -47,7 +79,17 @@ impl From<SinkError> for SqlError {
 impl LoadSink {
     /// A sink for blocks of `schema`, which was the table's when the load began.
     pub fn new(table: Arc<Table>, schema: Arc<TableSchema>, limit_bytes: u64) -> Self {
-        Self { table, schema, blocks: Vec::new(), bytes: 0, limit_bytes, writer: None, is_broken: false }
+        Self {
+            table,
+            schema,
+            blocks: Vec::new(),
+            bytes: 0,
+            limit_bytes,
+            writer: None,
+            held: None,
+            turn: None,
+            is_broken: false,
+        }
     }
 
     pub fn table(&self) -> &Arc<Table> {
@@ -62,18 +104,43 @@ impl LoadSink {
     ///
     /// # Errors
     /// The rows can't be written. Then [`LoadSink::finish`] fails, too: no load is committed in part.
-    pub async fn push(&mut self, blocks: Vec<Block>) -> Result<(), SinkError> {
+    pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
         self.bytes += blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>();
         if self.blocks.is_empty() {
             self.blocks = blocks;
         } else {
             self.blocks.extend(blocks);
         }
-        if self.writer.is_some() || self.bytes > self.limit_bytes {
-            // Boxed: a small load, which never gets here, should not carry room for its states.
-            Box::pin(self.spill()).await?;
+        if self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN) {
+            return Ok(());
+        }
+        // Boxed: a small load, which never gets here, should not carry room for its states.
+        Box::pin(self.counted(engine)).await
+    }
+
+    /// Counts what is held, and writes it to data files if it is too much.
+    async fn counted(&mut self, engine: &Engine) -> Result<(), SinkError> {
+        let memory = engine.ingest.memory();
+        let held_bytes = self.held_bytes();
+        self.held.get_or_insert_with(|| InFlight::new(memory)).set(held_bytes);
+        let is_large = self.bytes > self.limit_bytes;
+        if self.writer.is_none() && !is_large && !(self.bytes > SPILLED_BYTES_MIN && memory.is_crowded()) {
+            return Ok(());
+        }
+        if self.turn.is_none() {
+            self.turn = Some(turn(engine).await?);
+        }
+        self.spill().await?;
+        let held_bytes = self.held_bytes();
+        if let Some(held) = &mut self.held {
+            held.set(held_bytes);
         }
         Ok(())
+    }
+
+    fn held_bytes(&self) -> u64 {
+        let in_blocks: u64 = self.blocks.iter().map(|block| block.len_bytes() as u64).sum();
+        in_blocks + self.writer.as_ref().map_or(0, |writer| writer.held_bytes() as u64)
     }
 
     async fn spill(&mut self) -> Result<(), SinkError> {
@@ -124,6 +191,15 @@ impl LoadSink {
     }
 }
 
+async fn turn(engine: &Engine) -> Result<OwnedSemaphorePermit, SinkError> {
+    let turn = Arc::clone(&engine.file_loads).acquire_owned();
+    match tokio::time::timeout(FILES_WAIT_MAX, turn).await {
+        Ok(Ok(turn)) => Ok(turn),
+        // It is never closed.
+        Ok(Err(_)) | Err(_) => Err(SinkError::Busy),
+    }
+}
+
 impl Drop for LoadSink {
     fn drop(&mut self) {
         let Some(writer) = self.writer.take() else { return };
@@ -134,3 +210,6 @@ impl Drop for LoadSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,7 +107,7 @@ impl Engine {
             }
         };
         let planned = started.elapsed();
-        let read_time = match read_body(&mut load, &mut reader, &mut body, deadline).await {
+        let read_time = match read_body(self, &mut load, &mut reader, &mut body, deadline).await {
             Ok(read_time) => read_time,
             Err(failed) => {
                 load.abort(&failed.message).await;
@@ -186,6 +186,7 @@ impl Heading {
 
 /// Reads the body into the load; gives the time that decoding took.
 async fn read_body(
+    engine: &Engine,
     load: &mut Load,
     reader: &mut RowReader,
     body: &mut LoadBody,
@@ -209,12 +210,12 @@ async fn read_body(
         read_time += before.elapsed();
         let blocks = decoded.map_err(bad_rows)?;
         if !blocks.is_empty() {
-            load.push(blocks).await.map_err(internal)?;
+            load.push(engine, blocks).await.map_err(internal)?;
         }
         deadline.check().map_err(late)?;
     }
     let blocks = reader.finish().map_err(bad_rows)?;
-    load.push(blocks).await.map_err(internal)?;
+    load.push(engine, blocks).await.map_err(internal)?;
     Ok(read_time)
 }
 

@@ -350,7 +350,7 @@ impl Ingest {
     }
 
     #[must_use]
-    pub fn memory(&self) -> &MemoryBudget {
+    pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.core.memory
     }
 

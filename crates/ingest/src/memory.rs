@@ -1,10 +1,12 @@
-//! The budget for rows that are in memory: open groups and memtables of all tables.
+//! The budget for rows that are in memory: open groups and memtables of all tables, and loads that are still on
+//! their way in.
 //!
 //! At the limit loads wait for a flush (slow answers first) and, if none comes in time, are
 //! refused with an error that may be retried. Nothing of a refused load was kept.
 
 use crate::error::IngestError;
 use crate::tasks;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -19,6 +21,7 @@ pub struct MemoryBudget {
     wait_max: Duration,
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
+    in_flight: AtomicU64,
     freed: Notify,
     flush_wanted: Notify,
 }
@@ -31,6 +34,7 @@ impl MemoryBudget {
             wait_max: MEMORY_WAIT_MAX,
             in_groups: AtomicU64::new(0),
             in_memtables: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
             freed: Notify::new(),
             flush_wanted: Notify::new(),
         }
@@ -51,6 +55,18 @@ impl MemoryBudget {
     #[must_use]
     pub fn in_groups(&self) -> u64 {
         self.in_groups.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of rows of loads that have not joined a group or a transaction yet.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Whether loads on their way in hold so much that they should go on to data files.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.in_flight() > self.limit / 4
     }
 
     /// Whether one group takes a large part of the budget.
@@ -143,10 +159,40 @@ impl MemoryBudget {
     }
 }
 
+/// What a load on its way in holds of the budget; given back when this is dropped. It is counted and does not wait:
+/// whoever counts looks at [`MemoryBudget::is_crowded`] and goes on to data files.
+#[derive(Debug)]
+pub struct InFlight {
+    budget: Arc<MemoryBudget>,
+    bytes: u64,
+}
+
+impl InFlight {
+    #[must_use]
+    pub fn new(budget: &Arc<MemoryBudget>) -> Self {
+        Self { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// The load holds so many bytes now.
+    pub fn set(&mut self, bytes: u64) {
+        if bytes >= self.bytes {
+            self.budget.in_flight.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else {
+            self.budget.in_flight.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn a_load_waits_until_a_flush_made_room() {
@@ -159,6 +205,21 @@ mod tests {
         budget.flush_wanted().await;
         budget.leave_group(90);
         waiting.await.expect("no panic").expect("admitted");
+    }
+
+    #[test]
+    fn what_loads_on_their_way_hold_is_counted_in_sum_and_given_back() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        let (mut one, mut other) = (InFlight::new(&budget), InFlight::new(&budget));
+        one.set(20);
+        other.set(5);
+        assert!(!budget.is_crowded(), "a quarter may be held");
+        other.set(6);
+        assert!(budget.is_crowded());
+        one.set(1);
+        assert_eq!(budget.in_flight(), 7);
+        drop((one, other));
+        assert_eq!(budget.in_flight(), 0);
     }
 
     #[tokio::test]

@@ -79,7 +79,7 @@ impl EngineSession {
                 empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
             }
         };
-        if let Err(error) = open.load.push(blocks).await {
+        if let Err(error) = open.load.push(&self.engine, blocks).await {
             // Some of the rows may be in data files with those of the statements before.
             self.discard_transaction("rows could not be written").await;
             return Err(SqlError::detail(

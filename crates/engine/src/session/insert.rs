@@ -6,6 +6,7 @@
 
 use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
+use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -276,7 +277,6 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
-        let limit_bytes = self.engine.options.large_load_bytes;
         let mut result = interrupt.wait(self.engine.query.query(&view, query, params)).await??;
         check_width(result.columns.len(), target)?;
         let mut read = Decoded::default();
@@ -287,7 +287,7 @@ impl EngineSession {
             let decoded = decode_batch(&batch, target, options, &mut builder);
             self.keep_builder(builder);
             let mut decoded = decoded?;
-            rows.take(std::mem::take(&mut decoded.blocks), limit_bytes).await?;
+            rows.take(&self.engine, std::mem::take(&mut decoded.blocks)).await?;
             append(&mut read, decoded);
         }
         Ok((read.counts, read.rejects))
@@ -318,7 +318,7 @@ impl EngineSession {
         let InsertLoad { table, schema, decoded, traits, label, reused_plan } = insert;
         let load = Load::begin(&self.engine, table, schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
-        load.push(decoded.blocks).await?;
+        load.push(&self.engine, decoded.blocks).await?;
         self.finish_load(load, decoded.counts, &decoded.rejects, options, reused_plan, out).await
     }
 
@@ -423,11 +423,12 @@ enum Rows<'a> {
 }
 
 impl Rows<'_> {
-    async fn take(&mut self, more: Vec<Block>, limit_bytes: u64) -> Result<(), SqlError> {
+    async fn take(&mut self, engine: &Engine, more: Vec<Block>) -> Result<(), SqlError> {
         let blocks = match self {
-            Self::Load(load) => return Ok(load.push(more).await?),
+            Self::Load(load) => return Ok(load.push(engine, more).await?),
             Self::Memory(blocks) => blocks,
         };
+        let limit_bytes = engine.options.large_load_bytes;
         blocks.extend(more);
         if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
             return Ok(());

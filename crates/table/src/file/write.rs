@@ -71,6 +71,12 @@ impl FileWriter {
         &self.writer.schema
     }
 
+    /// Bytes of rows that were taken and are not encoded yet.
+    #[must_use]
+    pub const fn held_bytes(&self) -> usize {
+        self.writer.run_bytes
+    }
+
     /// Takes rows in the order of arrival. Nothing is durable or visible on return.
     ///
     /// # Errors

@@ -1,0 +1,48 @@
+use super::*;
+use crate::testing::{TestEngine, block, wait_until};
+
+const MIB: usize = 1 << 20;
+
+/// A sink that has taken more rows than a run, so that a data file is begun.
+async fn with_a_file(test: &TestEngine, table: &Arc<Table>) -> LoadSink {
+    let schema = Arc::clone(&table.def().schema);
+    let mut sink = LoadSink::new(Arc::clone(table), Arc::clone(&schema), MIB as u64);
+    while test.data_files() == 0 {
+        sink.push(&test.engine, vec![block(&schema, 8 * MIB)]).await.expect("written");
+    }
+    sink
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn however_a_load_ends_it_leaves_no_data_file() {
+    let test = TestEngine::open(|_| ()).await;
+    let table = test.table().await;
+    with_a_file(&test, &table).await.abort().await;
+    assert_eq!(test.data_files(), 0, "aborted");
+    drop(with_a_file(&test, &table).await);
+    wait_until("the files of a load that was dropped are deleted", || test.data_files() == 0).await;
+    assert_eq!(test.engine.ingest.memory().in_flight(), 0, "and its memory is given back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loads_that_together_hold_much_go_on_to_data_files_early() {
+    let test = TestEngine::open(|options| options.large_load_bytes = 1 << 40).await;
+    let table = test.table().await;
+    let schema = Arc::clone(&table.def().schema);
+    let memory = test.engine.ingest.memory();
+    let mut sinks = Vec::new();
+    for _ in 0..20 {
+        let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 1 << 40);
+        sink.push(&test.engine, vec![block(&schema, 1000)]).await.expect("kept");
+        sinks.push(sink);
+    }
+    assert_eq!(memory.in_flight(), 0, "small loads are not counted");
+    for sink in sinks.iter_mut().take(3) {
+        sink.push(&test.engine, vec![block(&schema, 8 * MIB)]).await.expect("kept");
+    }
+    let writing = sinks.iter().filter(|sink| sink.writer.is_some()).count();
+    assert!(memory.in_flight() >= 16 * MIB as u64, "{}", memory.in_flight());
+    assert_eq!(writing, 1, "the third finds a quarter of the budget in use");
+    drop(sinks);
+    assert_eq!(memory.in_flight(), 0);
+}

@@ -1,0 +1,99 @@
+//! An engine for tests, in a directory of its own.
+
+use crate::engine::Engine;
+use crate::options::EngineOptions;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tributary_decode::{Block, BlockBuilder};
+use tributary_ingest::IngestOptions;
+use tributary_ingest::wal_space::WalLimit;
+use tributary_sql::Statement;
+use tributary_table::Table;
+use tributary_types::{TableRef, TableSchema};
+
+pub(crate) struct TestEngine {
+    pub engine: Arc<Engine>,
+    directory: TempDir,
+}
+
+impl TestEngine {
+    /// Opens an engine whose settings `change` may change.
+    pub async fn open(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut options = EngineOptions {
+            storage_root: directory.path().to_owned(),
+            host: "127.0.0.1".to_owned(),
+            group_commit_interval_ms: 10,
+            group_commit_data_bytes: 1 << 20,
+            large_load_bytes: 1 << 20,
+            error_log_keep: Duration::from_secs(3600),
+            ingest: IngestOptions {
+                wal_dirs: vec![directory.path().join("wal")],
+                retired_wal_dirs: Vec::new(),
+                wal_limit: WalLimit::Percent(10),
+                wal: tributary_wal::WalOptions { segment_bytes: 1 << 20, ..Default::default() },
+                memory_limit_bytes: 64 << 20,
+                label_keep: Duration::from_secs(3600),
+                precommit_timeout: Duration::from_secs(3600),
+            },
+            store: tributary_table::StoreOptions::default(),
+            query: tributary_query::QueryOptions::default(),
+        };
+        change(&mut options);
+        let (engine, _) = Engine::open(options).await.expect("an empty directory opens");
+        Self { engine, directory }
+    }
+
+    /// The table `d.t (id INT NOT NULL, text STRING)`, new.
+    pub async fn table(&self) -> Arc<Table> {
+        let turn = self.engine.changing().await;
+        self.engine.create_database(&turn, "d", true).await.expect("a new database");
+        let sql = "CREATE TABLE t (id INT NOT NULL, text STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
+        let Ok(Statement::CreateTable(create)) = tributary_sql::parse(sql) else { panic!("it is one") };
+        let name = TableRef { db: "d".to_owned(), table: "t".to_owned() };
+        self.engine.create_table(&turn, &create, &name).await.expect("a new table");
+        self.engine.names.table("d", "t").expect("it was created")
+    }
+
+    /// Files of tables besides the Delta logs, finished or not.
+    pub fn data_files(&self) -> usize {
+        files_below(&self.directory.path().join("tables")).len()
+    }
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.is_dir() {
+            found.push(path);
+        } else if entry.file_name() != "_delta_log" {
+            found.extend(files_below(&path));
+        }
+    }
+    found
+}
+
+/// A block of rows of the test's table that takes about so many bytes.
+pub(crate) fn block(schema: &Arc<TableSchema>, bytes: usize) -> Block {
+    const TEXT_BYTES: usize = 100_000;
+    let text = "x".repeat(TEXT_BYTES.min(bytes));
+    let mut builder = BlockBuilder::new(schema);
+    for id in 0..(bytes / TEXT_BYTES).max(1) {
+        builder.push_i32(0, id as i32);
+        builder.push_text(1, &text);
+        builder.finish_row();
+    }
+    builder.finish()
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let started = std::time::Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

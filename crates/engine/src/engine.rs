@@ -1,10 +1,12 @@
 //! What a server is made of, started and stopped in the right order.
 
+use crate::access::{Access, Everything, Object, Privilege};
 use crate::builders::Builders;
+use crate::error_log::ErrorLog;
 use crate::labels::{CatalogLabels, CatalogSchemas};
 use crate::metrics::Gauges;
 use crate::names::Names;
-use crate::namespace::EngineNamespace;
+use crate::namespace::{EngineNamespace, Facts};
 use crate::options::{EngineOptions, Ports};
 use crate::processes::Processes;
 use crate::variables::Variables;
@@ -17,13 +19,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
-use tributary_http::ErrorLog;
 use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_query::QueryEngine;
 use tributary_table::{Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
 use tributary_types::system::is_information_schema;
-use tributary_types::{ErrorCode, PasswordHash, SqlError};
+use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError};
 use tributary_wal::OsDisk;
 
 /// How many tables are opened at a time.
@@ -72,7 +73,10 @@ pub struct Engine {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) store: TableStore,
     pub(crate) ingest: Arc<Ingest>,
+    /// Queries of nobody, who sees no table: for expressions over the fields of a load.
     pub(crate) query: QueryEngine,
+    facts: Arc<Facts>,
+    access: Arc<dyn Access>,
     pub(crate) names: Arc<Names>,
     pub(crate) processes: Arc<Processes>,
     pub(crate) error_log: Arc<ErrorLog>,
@@ -100,6 +104,13 @@ impl Engine {
     /// # Errors
     /// See [`StartError`]; nothing was changed that the next start would not put right.
     pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
+        Self::open_with(options, Arc::new(Everything)).await
+    }
+
+    pub(crate) async fn open_with(
+        options: EngineOptions,
+        access: Arc<dyn Access>,
+    ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
         let lock = lock_root(&options.storage_root)?;
         let registry = Registry::new();
@@ -137,7 +148,7 @@ impl Engine {
         let processes = Arc::new(Processes::default());
         let globals: Arc<RwLock<Variables>> = Arc::default();
         let ports: Arc<OnceLock<Ports>> = Arc::default();
-        let namespace = EngineNamespace {
+        let facts = Arc::new(Facts {
             catalog: Arc::clone(&catalog),
             names: Arc::clone(&names),
             processes: Arc::clone(&processes),
@@ -148,15 +159,18 @@ impl Engine {
             storage_root: options.storage_root.clone(),
             started,
             started_unix_ms: unix_ms(),
-        };
-        let query = QueryEngine::new(Arc::new(namespace), &store, options.query.clone())
-            .map_err(StartError::Query)?;
+        });
+        let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
+        let query =
+            QueryEngine::new(Arc::new(nobody), &store, options.query.clone()).map_err(StartError::Query)?;
         let error_log = Arc::new(ErrorLog::new(options.storage_root.join("error_log")));
         let engine = Arc::new(Self {
             catalog,
             store,
             ingest,
             query,
+            facts,
+            access,
             names,
             processes,
             error_log,
@@ -236,12 +250,47 @@ impl Engine {
         unix_ms()
     }
 
+    /// Asks whether `principal` may.
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn check(
+        &self,
+        principal: &Principal,
+        privilege: Privilege,
+        object: Object<'_>,
+    ) -> Result<(), SqlError> {
+        self.access.check(principal, privilege, object)
+    }
+
+    /// Queries over what `principal` may see.
+    pub(crate) fn queries(&self, principal: &Principal) -> QueryEngine {
+        let viewer = Some((Arc::clone(&self.access), principal.clone()));
+        self.query.with_namespace(Arc::new(EngineNamespace { facts: Arc::clone(&self.facts), viewer }))
+    }
+
+    /// The database of that name.
+    ///
+    /// # Errors
+    /// No privilege, or an unknown database.
+    pub(crate) fn database(
+        &self,
+        principal: &Principal,
+        privilege: Privilege,
+        name: &str,
+    ) -> Result<DbId, SqlError> {
+        self.check(principal, privilege, Object::Database(name))?;
+        self.names.database_id(name)
+    }
+
     /// The table that a statement names: `name` in `db`, or in the session's database.
     ///
     /// # Errors
-    /// No database selected, unknown database or table.
+    /// No database selected, no privilege, unknown database or table.
     pub(crate) fn table(
         &self,
+        principal: &Principal,
+        privilege: Privilege,
         session_db: Option<&str>,
         db: Option<&str>,
         name: &str,
@@ -254,6 +303,7 @@ impl Engine {
                 "Access denied: tables of information_schema can be read only",
             ));
         }
+        self.check(principal, privilege, Object::Table { db, table: name })?;
         self.names.table(db, name)
     }
 
@@ -279,11 +329,13 @@ impl Engine {
         self.globals.read().values().time_zone.name.clone()
     }
 
-    pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {
+    pub(crate) fn kill_connection(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
+        self.check(principal, Privilege::Admin, Object::Connection(id))?;
         self.process(id).map(|process| process.kill())
     }
 
-    pub(crate) fn kill_statement(&self, id: u32) -> Result<(), SqlError> {
+    pub(crate) fn kill_statement(&self, principal: &Principal, id: u32) -> Result<(), SqlError> {
+        self.check(principal, Privilege::Admin, Object::Connection(id))?;
         self.process(id).map(|process| process.stop.set())
     }
 
@@ -311,12 +363,20 @@ impl Engine {
         Ok(())
     }
 
+    /// A user whose password was checked.
+    pub(crate) fn principal(&self, user: &str, host: &str) -> Principal {
+        Principal::new(user, host, self.names.generation())
+    }
+
     pub(crate) fn has_password(&self, name: &str) -> bool {
         self.catalog.users().iter().any(|user| user.name == name && !user.password_hash.is_empty())
     }
 
-    /// Checks a password that came in the clear (HTTP Basic).
-    pub(crate) fn check_password(&self, name: &str, password: &str, host: &str) -> Result<(), SqlError> {
+    /// The user with that password, which came in the clear (HTTP Basic).
+    ///
+    /// # Errors
+    /// [`ErrorCode::AccessDenied`].
+    pub(crate) fn authenticate(&self, name: &str, password: &str, host: &str) -> Result<Principal, SqlError> {
         // `user@cluster` is an older way to name a user.
         let name = name.split('@').next().unwrap_or(name);
         let matches = self
@@ -324,7 +384,7 @@ impl Engine {
             .find_user(name, host)
             .is_some_and(|user| user.password_hash == PasswordHash::of(password));
         if matches {
-            return Ok(());
+            return Ok(self.principal(name, host));
         }
         let using = if password.is_empty() { "NO" } else { "YES" };
         Err(SqlError::new(

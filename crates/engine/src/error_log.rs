@@ -1,9 +1,13 @@
 //! Reasons of rejected rows → a file that `ErrorURL` names.
 
+mod files;
+
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tributary_decode::Reject;
+
+pub(crate) use files::ErrorLog;
 
 impl Engine {
     /// Writes the reasons and gives their URL; `None` without rejects or if the disk refuses, which

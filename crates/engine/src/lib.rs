@@ -6,6 +6,7 @@
 //!
 //! Not its business: protocols' bytes, how rows are kept, how a group commits.
 
+mod access;
 mod answer;
 mod builders;
 mod ddl;

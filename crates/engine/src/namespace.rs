@@ -1,5 +1,6 @@
 //! What the query engine asks of the server: names and facts.
 
+use crate::access::{Access, Object, Privilege};
 use crate::engine::date_time;
 use crate::names::Names;
 use crate::options::Ports;
@@ -11,9 +12,10 @@ use std::time::Instant;
 use tributary_catalog::Catalog;
 use tributary_query::{Namespace, ProcessRow, ServerFacts};
 use tributary_table::Table;
-use tributary_types::{ColumnChange, TableId};
+use tributary_types::{ColumnChange, Principal, SqlError, TableId};
 
-pub(crate) struct EngineNamespace {
+/// What all users' views are made of.
+pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
     pub names: Arc<Names>,
     pub processes: Arc<Processes>,
@@ -26,27 +28,45 @@ pub(crate) struct EngineNamespace {
     pub started_unix_ms: i64,
 }
 
+/// The server as one user may see it.
+pub(crate) struct EngineNamespace {
+    pub facts: Arc<Facts>,
+    /// `None`: nobody, who sees no table.
+    pub viewer: Option<(Arc<dyn Access>, Principal)>,
+}
+
+impl EngineNamespace {
+    fn shows(&self, object: Object<'_>) -> bool {
+        self.viewer.as_ref().is_some_and(|(access, who)| access.allows(who, Privilege::Show, object))
+    }
+}
+
 impl Namespace for EngineNamespace {
     fn databases(&self) -> Vec<String> {
-        self.names.databases()
+        let all = self.facts.names.databases();
+        all.into_iter().filter(|name| self.shows(Object::Database(name))).collect()
     }
 
     fn tables(&self, database: &str) -> Vec<Arc<Table>> {
-        self.names.tables(database)
+        let mut all = self.facts.names.tables(database);
+        all.retain(|table| self.shows(Object::Table { db: database, table: &table.def().name }));
+        all
     }
 
-    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
-        self.names.find(database, name)
+    fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        Ok(self.facts.names.find(database, name))
     }
 
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
-        self.catalog.column_changes(table)
+        self.facts.catalog.column_changes(table)
     }
 
     fn processes(&self) -> Vec<ProcessRow> {
-        self.processes
-            .all()
-            .iter()
+        let all = self.facts.processes.all();
+        all.iter()
+            .filter(|process| self.shows(Object::Connection(process.id)))
             .map(|process| {
                 let state = process.state();
                 let is_running = state.is_running;
@@ -67,30 +87,30 @@ impl Namespace for EngineNamespace {
     }
 
     fn server_facts(&self) -> ServerFacts {
-        let ports = self.ports.get().copied().unwrap_or_default();
-        let tables = self.names.all_tables();
+        let ports = self.facts.ports.get().copied().unwrap_or_default();
+        let tables = self.facts.names.all_tables();
         let data_bytes = tables
             .iter()
             .flat_map(|table| table.snapshot().files.to_vec())
             .map(|file| file.size_bytes())
             .sum();
-        let disk = rustix::fs::statvfs(&self.storage_root).ok();
+        let disk = rustix::fs::statvfs(&self.facts.storage_root).ok();
         ServerFacts {
-            node_name: self.node.clone(),
-            host: self.host.clone(),
+            node_name: self.facts.node.clone(),
+            host: self.facts.host.clone(),
             query_port: ports.mysql,
             http_port: ports.http,
             webserver_port: ports.webserver,
             version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
-            start_time: date_time(self.started_unix_ms),
-            uptime_seconds: self.started.elapsed().as_secs(),
+            start_time: date_time(self.facts.started_unix_ms),
+            uptime_seconds: self.facts.started.elapsed().as_secs(),
             data_bytes,
             disk_available_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
             disk_total_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
             cpu_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             status: vec![
-                ("Uptime".to_owned(), self.started.elapsed().as_secs().to_string()),
-                ("Threads_connected".to_owned(), self.processes.all().len().to_string()),
+                ("Uptime".to_owned(), self.facts.started.elapsed().as_secs().to_string()),
+                ("Threads_connected".to_owned(), self.facts.processes.all().len().to_string()),
                 ("Open_tables".to_owned(), tables.len().to_string()),
             ],
             ..ServerFacts::default()
@@ -98,7 +118,7 @@ impl Namespace for EngineNamespace {
     }
 
     fn global_variables(&self) -> Vec<(String, String)> {
-        let shown = self.globals.read().shown();
+        let shown = self.facts.globals.read().shown();
         shown.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }

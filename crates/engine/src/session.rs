@@ -8,6 +8,7 @@ mod prepared;
 mod select;
 mod set;
 
+use crate::access::{self, Object, Privilege};
 use crate::builders::OwnBuilder;
 use crate::engine::Engine;
 use crate::processes::Process;
@@ -23,10 +24,11 @@ use tributary_ingest::TransactionStatus;
 use tributary_mysql::{
     ChangeUser, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
 };
-use tributary_query::SessionView;
+use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::Statement;
+use tributary_table::Table;
 use tributary_types::pattern::like;
-use tributary_types::{ErrorCode, Label, SqlError, TableDef, TxnId};
+use tributary_types::{ErrorCode, Label, Principal, SqlError, TableDef, TxnId};
 
 /// What SHOW LAST INSERT tells.
 #[derive(Clone, Debug)]
@@ -42,8 +44,9 @@ pub(crate) struct LastInsert {
 /// A connection's session.
 pub struct EngineSession {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) user: String,
-    pub(crate) host: String,
+    pub(crate) principal: Principal,
+    /// Queries over what the principal may see.
+    pub(crate) queries: QueryEngine,
     pub(crate) id: u32,
     pub(crate) database: Option<String>,
     pub(crate) variables: Variables,
@@ -65,19 +68,15 @@ impl EngineSession {
     /// # Errors
     /// The database named at connecting does not exist.
     pub fn open(engine: Arc<Engine>, info: ConnectionInfo) -> Result<Self, SqlError> {
-        let host = info.peer.ip().to_string();
-        let process = engine.processes.enter(
-            info.id,
-            info.user.clone(),
-            info.peer.to_string(),
-            engine.unix_ms(),
-            info.kill,
-        );
+        let principal = engine.principal(&info.user, &info.peer.ip().to_string());
+        engine.check(&principal, Privilege::Connect, Object::Server)?;
+        let process =
+            engine.processes.enter(info.id, info.user, info.peer.to_string(), engine.unix_ms(), info.kill);
         let mut session = Self {
             variables: engine.global_variables(),
+            queries: engine.queries(&principal),
             engine,
-            user: info.user,
-            host,
+            principal,
             id: info.id,
             database: None,
             user_variables: Arc::default(),
@@ -100,6 +99,7 @@ impl EngineSession {
 
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
         let name = name.strip_prefix("internal.").unwrap_or(name);
+        self.engine.check(&self.principal, Privilege::Connect, Object::Database(name))?;
         if !self.engine.names.has_database(name) {
             return Err(SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
         }
@@ -108,11 +108,21 @@ impl EngineSession {
         Ok(())
     }
 
+    /// The table that a statement names.
+    pub(super) fn table(
+        &self,
+        privilege: Privilege,
+        db: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>, SqlError> {
+        self.engine.table(&self.principal, privilege, self.database.as_deref(), db, name)
+    }
+
     /// The session as the query engine sees it.
     pub(crate) fn view(&self) -> SessionView {
         SessionView {
             database: self.database.clone(),
-            user: format!("{}@{}", self.user, self.host),
+            user: self.principal.to_string(),
             connection_id: self.id,
             variables: self.variables.shown(),
             user_variables: Arc::clone(&self.user_variables),
@@ -163,6 +173,8 @@ impl EngineSession {
         if !matches!(statement, Statement::Show(_)) {
             self.warnings.clear();
         }
+        let (privilege, object) = access::needed(&statement, self.database.as_deref());
+        self.engine.check(&self.principal, privilege, object)?;
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
@@ -235,19 +247,23 @@ impl Session for EngineSession {
     }
 
     async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError> {
+        let principal = self.engine.principal(&user.user, self.principal.host());
+        self.engine.check(&principal, Privilege::Connect, Object::Server)?;
+        let before = std::mem::replace(&mut self.principal, principal);
         let database = self.database.take();
         if let Some(name) = user.database.as_deref().filter(|name| !name.is_empty())
             && let Err(error) = self.use_database(name)
         {
             self.database = database;
+            self.principal = before;
             return Err(error);
         }
-        self.user = user.user;
+        self.queries = self.engine.queries(&self.principal);
         self.reset().await
     }
 
     async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
-        let table = self.engine.table(self.database.as_deref(), None, table)?;
+        let table = self.table(Privilege::Show, None, table)?;
         let def = table.def();
         let columns = def.schema.columns.iter();
         Ok(columns
@@ -257,7 +273,7 @@ impl Session for EngineSession {
     }
 
     async fn kill(&mut self, connection_id: u32) -> Result<(), SqlError> {
-        self.engine.kill_connection(connection_id)
+        self.engine.kill_connection(&self.principal, connection_id)
     }
 
     fn status(&self) -> SessionStatus {

@@ -7,6 +7,7 @@ mod http_stream;
 mod reader;
 mod time;
 
+use crate::access::{Object, Privilege};
 use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
@@ -18,12 +19,12 @@ use std::time::{Duration, Instant};
 use time::LoadTime;
 use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
-    Backend, ErrorLogReader, HttpStreamRequest, LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService,
-    StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
+    Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
+    LoadBody, LoadCode, LoadService, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TxnId};
+use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TxnId};
 
 /// The HTTP front end's way into the engine.
 pub struct HttpLoads(pub Arc<Engine>);
@@ -41,11 +42,16 @@ struct LoadRequest {
 }
 
 impl Engine {
-    async fn load_stream(self: &Arc<Self>, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
+    async fn load_stream(
+        self: &Arc<Self>,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
         if let Some(refusal) = refused_header(&request.table_headers) {
             return refusal;
         }
-        let table = match self.table(None, Some(&request.db), &request.table) {
+        let table = match self.table(principal, Privilege::Load, None, Some(&request.db), &request.table) {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
@@ -267,27 +273,42 @@ fn body_size(content_length: Option<u64>, chunked: bool) -> Body {
 }
 
 #[async_trait]
+impl Authenticator for HttpLoads {
+    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
+        let principal = self.0.authenticate(user, password, &peer.to_string())?;
+        self.0.check(&principal, Privilege::Connect, Object::Server)?;
+        Ok(principal)
+    }
+}
+
+#[async_trait]
 impl LoadService for HttpLoads {
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<(), SqlError> {
-        self.0.check_password(user, password, &peer.to_string())
+    async fn stream_load(
+        &self,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        self.0.load_stream(principal, request, body).await
     }
 
-    async fn stream_load(&self, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
-        self.0.load_stream(request, body).await
-    }
-
-    async fn http_stream(&self, request: HttpStreamRequest, body: LoadBody) -> LoadAnswer {
-        self.0.load_http_stream(request, body).await
+    async fn http_stream(
+        &self,
+        principal: &Principal,
+        request: HttpStreamRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        self.0.load_http_stream(principal, request, body).await
     }
 
     async fn two_phase(
         &self,
-        _user: &str,
+        principal: &Principal,
         db: &str,
         op: TwoPhaseOp,
         target: TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        let db = self.0.names.database_id(db)?;
+        let db = self.0.database(principal, Privilege::Load, db)?;
         let target = tributary_ingest::TwoPhaseTarget { txn: target.txn_id, label: target.label };
         match op {
             TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, &target).await?,
@@ -296,15 +317,23 @@ impl LoadService for HttpLoads {
         Ok(())
     }
 
-    async fn label_in_use(&self, _user: &str, db: &str, label: &Label) -> Option<LoadAnswer> {
-        let db = self.0.names.database_id(db).ok()?;
+    async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {
+        let db = self.0.database(principal, Privilege::Load, db).ok()?;
         let info = self.0.ingest.transactions().by_label(db, label.as_str())?;
         (info.status != TransactionStatus::Aborted)
             .then(|| LoadAnswer::label_already_exists(label.as_str(), info.txn, info.status.name()))
     }
+}
 
-    async fn label_info(&self, _user: &str, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError> {
-        let db = self.0.names.database_id(db)?;
+#[async_trait]
+impl InspectService for HttpLoads {
+    async fn label_info(
+        &self,
+        principal: &Principal,
+        db: &str,
+        label: &str,
+    ) -> Result<Option<LabelInfo>, SqlError> {
+        let db = self.0.database(principal, Privilege::Show, db)?;
         Ok(self.0.ingest.transactions().by_label(db, label).map(|info| LabelInfo {
             txn_id: info.txn,
             tables: vec![info.table_ref.table.clone()],
@@ -314,22 +343,30 @@ impl LoadService for HttpLoads {
         }))
     }
 
-    async fn table(&self, _user: &str, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
-        self.0.table(None, Some(db), table).map(|table| table.def())
+    async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
+        let table = self.0.table(principal, Privilege::Show, None, Some(db), table)?;
+        Ok(table.def())
     }
 
-    async fn row_count(&self, _user: &str, db: &str, table: &str) -> Result<u64, SqlError> {
-        self.0.table(None, Some(db), table).map(|table| table.snapshot().rows())
+    async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
+        let table = self.0.table(principal, Privilege::Select, None, Some(db), table)?;
+        Ok(table.snapshot().rows())
     }
 
-    fn backends(&self) -> Vec<Backend> {
+    fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {
+        self.0.check(principal, Privilege::Show, Object::Server)?;
         let options = &self.0.options;
-        vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }]
+        Ok(vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }])
     }
 
-    fn wal_counts(&self) -> Vec<WalCount> {
+    fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError> {
+        self.0.check(principal, Privilege::Show, Object::Server)?;
         let host_port = format!("{}:{}", self.0.options.host, self.0.ports().webserver);
-        vec![WalCount { host_port, count: self.0.ingest.open_groups() }]
+        Ok(vec![WalCount { host_port, count: self.0.ingest.open_groups() }])
+    }
+
+    fn health(&self) -> Health {
+        Health { nodes: 1, alive: 1 }
     }
 
     async fn error_log(&self, file: &str) -> std::io::Result<Option<ErrorLogReader>> {

@@ -1,5 +1,6 @@
 //! An engine for tests, in a directory of its own.
 
+use crate::access::{Access, Everything};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,10 @@ pub(crate) struct TestEngine {
 impl TestEngine {
     /// Opens an engine whose settings `change` may change.
     pub async fn open(change: impl FnOnce(&mut EngineOptions)) -> Self {
+        Self::open_with(change, Arc::new(Everything)).await
+    }
+
+    pub async fn open_with(change: impl FnOnce(&mut EngineOptions), access: Arc<dyn Access>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut options = EngineOptions {
             storage_root: directory.path().to_owned(),
@@ -42,7 +47,7 @@ impl TestEngine {
             query: tributary_query::QueryOptions::default(),
         };
         change(&mut options);
-        let (engine, _) = Engine::open(options).await.expect("an empty directory opens");
+        let (engine, _) = Engine::open_with(options, access).await.expect("an empty directory opens");
         Self { engine, directory }
     }
 

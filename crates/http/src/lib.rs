@@ -1,15 +1,14 @@
 //! The HTTP front end: Stream Load, HTTP Stream, two phase commit and the small inspection APIs.
 //!
 //! It turns requests into [`StreamLoadRequest`] and [`HttpStreamRequest`] with a streamed
-//! [`LoadBody`], hands them to a [`LoadService`], and turns the [`LoadAnswer`] into the JSON that
+//! [`LoadBody`], hands them to [`Services`], and turns the [`LoadAnswer`] into the JSON that
 //! Doris's clients parse (key order, indent and types are theirs).
 //!
 //! Invariant: every request whose head was understood is answered exactly once, and a body never
 //! needs more memory than a few hundred KiB, whatever its size and however well it compresses. A
 //! handler that panics answers its own request with a failure and harms no other.
 //!
-//! Not its business: tables, rows, SQL, transactions, storage. The one thing on disk is
-//! [`ErrorLog`], the text behind `ErrorURL`.
+//! Not its business: tables, rows, SQL, transactions, storage, disks.
 //!
 //! The library below is `hyper`. It decides some answers before this room sees the request:
 //! an unparsable head or `Content-Length` is answered 400 with an empty body, a head beyond
@@ -21,7 +20,6 @@ mod auth;
 mod body;
 mod code;
 mod columns;
-mod error_log;
 mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -38,14 +36,15 @@ mod service;
 pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
-pub use error_log::{
-    ERROR_LOG_KEEP, ERROR_LOG_ROWS_MAX, ERROR_LOG_SOURCE_BYTES_MAX, ErrorLog, ErrorLogWriter, error_url,
-};
 pub use options::HttpOptions;
 pub use request::{
     ColumnMapping, HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX,
     TableHeaders, TwoPhaseOp, TwoPhaseTarget,
 };
+pub use route::error_url;
 pub use server::serve;
-pub use service::{Backend, ErrorLogReader, LabelInfo, LoadService, WalCount};
+pub use service::{
+    Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService, Services,
+    WalCount,
+};
 pub use tributary_decode::Compression;

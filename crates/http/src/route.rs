@@ -103,6 +103,12 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
         .filter(|value| !value.is_empty())
 }
 
+/// The address that a client fetches `file` from.
+#[must_use]
+pub fn error_url(host: &str, http_port: u16, file: &str) -> String {
+    format!("http://{host}:{http_port}/api/_load_error_log?file={file}")
+}
+
 /// Undoes `%xx`. `None` if that is not UTF-8. A `%` without two hex digits stands for itself.
 fn percent_decoded(text: &str) -> Option<String> {
     percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)

@@ -10,7 +10,7 @@ use crate::headers::Headers;
 use crate::options::HttpOptions;
 use crate::reply::ReplyBody;
 use crate::route::Route;
-use crate::service::LoadService;
+use crate::service::Services;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
@@ -48,7 +48,7 @@ const LINGER_IDLE: Duration = Duration::from_secs(5);
 /// No listener was given, or one has no local address.
 pub async fn serve(
     listeners: Vec<TcpListener>,
-    service: Arc<dyn LoadService>,
+    services: Services,
     options: HttpOptions,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
@@ -56,7 +56,7 @@ pub async fn serve(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no listener: give at least one HTTP port"));
     }
     let grace = options.shutdown_grace;
-    let server = Server::new(service, options, shutdown.clone());
+    let server = Server::new(services, options, shutdown.clone());
     for listener in listeners {
         tracing::debug!(address = %listener.local_addr()?, "serving HTTP");
         server.connections.spawn(server.clone().accept(listener));
@@ -86,10 +86,10 @@ struct Server {
 }
 
 impl Server {
-    fn new(service: Arc<dyn LoadService>, options: HttpOptions, shutdown: CancellationToken) -> Self {
+    fn new(services: Services, options: HttpOptions, shutdown: CancellationToken) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
-            handler: Handler { service, options: Arc::new(options) },
+            handler: Handler { services, options: Arc::new(options) },
             connections: TaskTracker::new(),
             requests: TaskTracker::new(),
             shutdown,

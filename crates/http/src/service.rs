@@ -1,4 +1,4 @@
-//! The trait that the rest of the server implements for this room.
+//! The traits that the rest of the server implements for this crate.
 
 use crate::answer::LoadAnswer;
 use crate::body::LoadBody;
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
-use tributary_types::{Label, SqlError, TableDef, TxnId};
+use tributary_types::{Label, Principal, SqlError, TableDef, TxnId};
 
 /// The text of an error log, streamed.
 pub type ErrorLogReader = Pin<Box<dyn AsyncRead + Send>>;
@@ -43,25 +43,67 @@ pub struct LabelInfo {
     pub error_url: String,
 }
 
+/// How many nodes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub nodes: usize,
+    pub alive: usize,
+}
+
 /// What the HTTP front end needs from the server behind it.
 ///
 /// Every call runs in a task of its own: it is not cancelled when its client goes away (the body
-/// then ends with [`crate::BodyError::SenderGone`]), and a panic answers that request alone.
+/// then ends with [`crate::BodyError::SenderGone`]), and a panic answers that request alone. All but a few are
+/// made for the [`Principal`] that [`Authenticator`] gave; whether it may is the service's to check.
+#[derive(Clone)]
+pub struct Services {
+    pub authenticator: Arc<dyn Authenticator>,
+    pub loads: Arc<dyn LoadService>,
+    pub inspect: Arc<dyn InspectService>,
+}
+
+impl Services {
+    /// All services of one server.
+    #[must_use]
+    pub fn of<T: Authenticator + LoadService + InspectService>(server: &Arc<T>) -> Self {
+        Self {
+            authenticator: Arc::clone(server) as _,
+            loads: Arc::clone(server) as _,
+            inspect: Arc::clone(server) as _,
+        }
+    }
+}
+
+/// Who a client is.
 #[async_trait]
-pub trait LoadService: Send + Sync + 'static {
+pub trait Authenticator: Send + Sync + 'static {
     /// Checks a user's password.
     ///
     /// # Errors
     /// The text that the client gets, with HTTP 401.
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<(), SqlError>;
+    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError>;
+}
 
+/// Loads.
+#[async_trait]
+pub trait LoadService: Send + Sync + 'static {
     /// Runs a Stream Load. When it returns, the answer's promise holds: a `Success` is durable
     /// and, but for asynchronous group commit and two phase commit, visible. Dropping `body`
     /// before its end is legal: the rest is discarded here.
-    async fn stream_load(&self, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer;
+    async fn stream_load(
+        &self,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer;
 
     /// Runs an HTTP Stream, with the same promise.
-    async fn http_stream(&self, request: HttpStreamRequest, body: LoadBody) -> LoadAnswer;
+    async fn http_stream(
+        &self,
+        principal: &Principal,
+        request: HttpStreamRequest,
+        body: LoadBody,
+    ) -> LoadAnswer;
 
     /// Commits or aborts a pre-committed transaction; on return it is visible or gone.
     ///
@@ -69,7 +111,7 @@ pub trait LoadService: Send + Sync + 'static {
     /// Texts as Doris's (`transaction [7] not found.`, …): connectors parse them.
     async fn two_phase(
         &self,
-        user: &str,
+        principal: &Principal,
         db: &str,
         op: TwoPhaseOp,
         target: TwoPhaseTarget,
@@ -78,47 +120,65 @@ pub trait LoadService: Send + Sync + 'static {
     /// The `Label Already Exists` answer if `label` is taken. Asked only for a load that is
     /// refused for a header which Doris checks after the label, so that both are reported in
     /// Doris's order. The default knows no label.
-    async fn label_in_use(&self, user: &str, db: &str, label: &Label) -> Option<LoadAnswer> {
-        let _ = (user, db, label);
+    async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {
+        let _ = (principal, db, label);
         None
     }
+}
 
+/// The endpoints that look and change nothing.
+#[async_trait]
+pub trait InspectService: Send + Sync + 'static {
     /// What is known of a label; `None` if nothing is.
     ///
     /// # Errors
     /// Unknown database, no privilege.
-    async fn label_info(&self, user: &str, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError>;
+    async fn label_info(
+        &self,
+        principal: &Principal,
+        db: &str,
+        label: &str,
+    ) -> Result<Option<LabelInfo>, SqlError>;
 
     /// A table's definition.
     ///
     /// # Errors
     /// Unknown database or table, no privilege.
-    async fn table(&self, user: &str, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError>;
+    async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError>;
 
     /// About how many rows a table has.
     ///
     /// # Errors
     /// Unknown database or table, no privilege.
-    async fn row_count(&self, user: &str, db: &str, table: &str) -> Result<u64, SqlError>;
+    async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError>;
 
     /// The nodes that take loads.
-    fn backends(&self) -> Vec<Backend>;
+    ///
+    /// # Errors
+    /// No privilege.
+    fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError>;
 
     /// The WALs of each node.
-    fn wal_counts(&self) -> Vec<WalCount>;
+    ///
+    /// # Errors
+    /// No privilege.
+    fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError>;
 
-    /// Whether loads and queries are served yet.
+    /// Whether loads and queries are served yet. Anybody may ask.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Opens an error log by the `file` of its URL; `None` if there is no such log. Must be safe
-    /// against any `file`: [`crate::ErrorLog::open`] is.
+    /// How the nodes are. Anybody may ask.
+    fn health(&self) -> Health;
+
+    /// Opens an error log by the `file` of its URL, which nobody can guess, so that anybody who has it may; `None` if
+    /// there is no such log. Must be safe against any `file`.
     ///
     /// # Errors
     /// Reading failed.
     async fn error_log(&self, file: &str) -> io::Result<Option<ErrorLogReader>>;
 
-    /// All metrics in Prometheus' text format.
+    /// All metrics in Prometheus' text format. Anybody may ask.
     fn metrics(&self) -> String;
 }

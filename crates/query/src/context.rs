@@ -48,7 +48,7 @@ impl StatementContext<'_> {
             let table = info_schema::table(name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
-        match self.namespace.table(database, name) {
+        match self.namespace.table(database, name).map_err(external)? {
             Some(table) => Ok(Arc::new(SnapshotProvider::new(&table, self.store_url.clone())?)),
             None => Err(external(self.missing(database, name))),
         }

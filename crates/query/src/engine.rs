@@ -37,11 +37,12 @@ use url::Url;
 /// Consumers that an error about memory names.
 const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is not 0");
 
-/// Answers queries over the tables of a [`Namespace`]. One for a server; all its queries share
-/// one memory limit.
+/// Answers queries over the tables of a [`Namespace`]: those that one user may see. All engines of a server are made
+/// from one ([`QueryEngine::with_namespace`]) and share its memory limit.
+#[derive(Clone)]
 pub struct QueryEngine {
     pub(crate) namespace: Arc<dyn Namespace>,
-    pub(crate) state: Sealed<SessionState>,
+    pub(crate) state: Arc<Sealed<SessionState>>,
     store_url: ObjectStoreUrl,
 }
 
@@ -74,7 +75,13 @@ impl QueryEngine {
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
-        Ok(Self { namespace, state: Sealed::new(state), store_url })
+        Ok(Self { namespace, state: Arc::new(Sealed::new(state)), store_url })
+    }
+
+    /// The same engine over what somebody else may see.
+    #[must_use]
+    pub fn with_namespace(&self, namespace: Arc<dyn Namespace>) -> Self {
+        Self { namespace, ..self.clone() }
     }
 
     /// Runs a query; `params` are the values of its `?`, in order. Each table is read at the

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 use tributary_table::Table;
-use tributary_types::{ColumnChange, TableId};
+use tributary_types::{ColumnChange, SqlError, TableId};
 
-/// Names → tables. Answers come from memory: no call may wait.
+/// Names → tables, as one user may see them. Answers come from memory: no call may wait.
 pub trait Namespace: Send + Sync + 'static {
     /// The databases that users made, without the system's, in order of name.
     fn databases(&self) -> Vec<String>;
     /// The tables of a database, in order of name; none for a database that does not exist.
     fn tables(&self, database: &str) -> Vec<Arc<Table>>;
-    /// The table of that name; names are compared exactly.
-    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>>;
+    /// The table of that name, to look at it; names are compared exactly.
+    ///
+    /// # Errors
+    /// The user may not look at it.
+    fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
     /// The changes of a table's columns, oldest first.
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange>;
     /// The connections of now.

@@ -152,7 +152,7 @@ impl Listeners {
         );
         let http = tributary_http::serve(
             vec![self.http, self.webserver],
-            Arc::new(HttpLoads(Arc::clone(engine))),
+            tributary_http::Services::of(&Arc::new(HttpLoads(Arc::clone(engine)))),
             tributary_http::HttpOptions {
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,

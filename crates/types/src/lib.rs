@@ -15,6 +15,7 @@ pub mod lock;
 pub mod mode;
 pub mod password;
 pub mod pattern;
+pub mod principal;
 pub mod sealed;
 pub mod system;
 pub mod table;
@@ -27,6 +28,7 @@ pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};
 pub use label::Label;
 pub use mode::GroupCommitMode;
 pub use password::PasswordHash;
+pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
     ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,

@@ -2,6 +2,7 @@
 //! itself can answer.
 
 use super::EngineSession;
+use crate::access::Privilege;
 use crate::interrupt::Interrupt;
 use crate::text_table::TextTable;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ impl EngineSession {
                 engine.drop_table(&turn().await?, &name, if_exists).await?;
             }
             Statement::TruncateTable { table, .. } => {
-                let table = self.named(&table)?;
+                let table = self.named(Privilege::Load, &table)?;
                 self.interrupt().wait(engine.ingest.truncate(&table)).await??;
             }
             Statement::AlterTable { table, ops } => {
@@ -77,14 +78,18 @@ impl EngineSession {
         tributary_mysql::Session::status(self).in_transaction
     }
 
-    fn named(&self, name: &Name) -> Result<std::sync::Arc<tributary_table::Table>, SqlError> {
-        self.engine.table(self.database.as_deref(), name.db.as_deref(), &name.table)
+    fn named(
+        &self,
+        privilege: Privilege,
+        name: &Name,
+    ) -> Result<std::sync::Arc<tributary_table::Table>, SqlError> {
+        self.table(privilege, name.db.as_deref(), &name.table)
     }
 
     fn kill_other(&self, kill: &Kill) -> Result<(), SqlError> {
         match kill {
-            Kill::Connection(id) => self.engine.kill_connection(*id),
-            Kill::Query(id) => self.engine.kill_statement(*id),
+            Kill::Connection(id) => self.engine.kill_connection(&self.principal, *id),
+            Kill::Query(id) => self.engine.kill_statement(&self.principal, *id),
             Kill::QueryId(id) => Err(SqlError::new(
                 ErrorCode::UnknownThread,
                 format!("Unknown query id: {id}; use KILL QUERY with an Id of SHOW PROCESSLIST"),
@@ -96,12 +101,12 @@ impl EngineSession {
     pub(super) async fn show_own(&mut self, show: &Show) -> Result<Option<TextTable>, SqlError> {
         Ok(Some(match show {
             Show::CreateTable { table } => {
-                let def = self.named(table)?.def();
+                let def = self.named(Privilege::Show, table)?.def();
                 TextTable::new(&["Table", "Create Table"])
                     .row([Some(def.name.clone()), Some(tributary_sql::show_create_table(&def))])
             }
             Show::CreateDatabase { db } => {
-                self.engine.names.database_id(db)?;
+                self.engine.database(&self.principal, Privilege::Show, db)?;
                 TextTable::new(&["Database", "Create Database"])
                     .row([Some(db.clone()), Some(tributary_sql::show_create_database(db))])
             }
@@ -152,7 +157,7 @@ impl EngineSession {
     fn show_transaction(&self, db: Option<&str>, by: &TransactionBy) -> Result<TextTable, SqlError> {
         let db = db.or(self.database.as_deref());
         let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-        let db_id = self.engine.names.database_id(db)?;
+        let db_id = self.engine.database(&self.principal, Privilege::Show, db)?;
         let transactions = self.engine.ingest.transactions();
         let found = match by {
             TransactionBy::Id(id) => transactions.by_id(TxnId(*id)).filter(|info| info.db == db_id),
@@ -208,9 +213,9 @@ impl EngineSession {
 
     fn show_grants(&self) -> TextTable {
         TextTable::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).row([
-            Some(format!("'{}'@'%'", self.user)),
+            Some(format!("'{}'@'%'", self.principal.user())),
             Some(String::new()),
-            Some(if self.engine.has_password(&self.user) { "Yes" } else { "No" }.to_owned()),
+            Some(if self.engine.has_password(self.principal.user()) { "Yes" } else { "No" }.to_owned()),
             Some("operator".to_owned()),
             Some("Node_priv,Admin_priv".to_owned()),
         ])

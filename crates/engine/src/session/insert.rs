@@ -5,6 +5,7 @@
 //! the same head again and again. Expressions, DEFAULT and SELECT go through the query engine.
 
 use super::{EngineSession, LastInsert};
+use crate::access::Privilege;
 use crate::answer::LoadInfo;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
@@ -74,7 +75,7 @@ impl EngineSession {
             Some(plan) => plan.head.len(),
             None => {
                 let Some(head) = scan_insert_head(sql) else { return Ok(false) };
-                let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
+                let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
                 let target = Target::new(&table.def(), head.columns.as_deref())?;
                 let text = sql[..head.values_offset].into();
                 self.last_plan = Some(PlannedInsert { head: text, table, target, generation });
@@ -141,8 +142,7 @@ impl EngineSession {
                 "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
             ));
         }
-        let table =
-            self.engine.table(self.database.as_deref(), insert.table.db.as_deref(), &insert.table.table)?;
+        let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let def = table.def();
         let target = Target::new(&def, insert.columns.as_deref())?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
@@ -200,7 +200,7 @@ impl EngineSession {
                 None => params,
             };
             interrupt.check()?;
-            let mut result = interrupt.wait(self.engine.query.query(&view, &query, own)).await??;
+            let mut result = interrupt.wait(self.queries.query(&view, &query, own)).await??;
             check_width(result.columns.len(), target)?;
             while let Some(batch) = interrupt.wait(result.stream.next()).await? {
                 let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
@@ -277,7 +277,7 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
-        let mut result = interrupt.wait(self.engine.query.query(&view, query, params)).await??;
+        let mut result = interrupt.wait(self.queries.query(&view, query, params)).await??;
         check_width(result.columns.len(), target)?;
         let mut read = Decoded::default();
         while let Some(batch) = interrupt.wait(result.stream.next()).await? {

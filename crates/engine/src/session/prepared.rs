@@ -7,6 +7,7 @@
 use super::EngineSession;
 use super::insert::InsertLoad;
 use super::select::columns_of;
+use crate::access::Privilege;
 use std::sync::Arc;
 use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
 use tributary_mysql::{Params, Prepared, ResultWriter};
@@ -60,7 +61,7 @@ impl EngineSession {
         let statement = tributary_sql::parse(text)?;
         let param_count = param_count_u16(count_params(text))?;
         let columns = match &statement {
-            Statement::Query(query) => columns_of(&self.engine.query.describe(&self.view(), query).await?),
+            Statement::Query(query) => columns_of(&self.queries.describe(&self.view(), query).await?),
             _ => Vec::new(),
         };
         self.statements.insert(
@@ -74,7 +75,7 @@ impl EngineSession {
     fn plan_insert(&self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
         let generation = self.engine.names.generation();
-        let table = self.engine.table(self.database.as_deref(), head.db.as_deref(), &head.table)?;
+        let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
         let target = Target::new(&table.def(), head.columns.as_deref())?;
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
         Ok(values.map(|values| PreparedInsert {

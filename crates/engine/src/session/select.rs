@@ -24,7 +24,7 @@ impl EngineSession {
         };
         let view = self.view();
         let run = async {
-            let result = self.engine.query.query(&view, query, params).await?;
+            let result = self.queries.query(&view, query, params).await?;
             send_some(result, rows_max, out).await
         };
         self.interrupt().or_after(timeout).wait(run).await?
@@ -60,7 +60,7 @@ impl EngineSession {
         };
         let view = self.view();
         let run = async {
-            let plan = self.engine.query.explain(&view, &query, params, explain.analyze, explain.verbose);
+            let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.verbose);
             send(plan.await?, out).await
         };
         self.interrupt().or_after(self.query_timeout()).wait(run).await?
@@ -72,14 +72,14 @@ impl EngineSession {
         all: bool,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let result = self.engine.query.describe_table(&self.view(), table, all).await?;
+        let result = self.queries.describe_table(&self.view(), table, all).await?;
         send(result, out).await
     }
 
     pub(super) async fn run_show(&mut self, show: &Show, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         match self.show_own(show).await? {
             Some(table) => table.send(out).await,
-            None => send(self.engine.query.show(&self.view(), show).await?, out).await,
+            None => send(self.queries.show(&self.view(), show).await?, out).await,
         }
     }
 }

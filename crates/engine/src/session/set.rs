@@ -1,6 +1,7 @@
 //! SET: system variables, user variables, character sets, passwords.
 
 use super::EngineSession;
+use crate::access::{Object, Privilege};
 use crate::variables;
 use arrow::array::Array;
 use arrow::util::display::array_value_to_string;
@@ -48,7 +49,10 @@ impl EngineSession {
                 None => Ok(()),
             },
             SetItem::Password { user, password } => {
-                let name = user.map_or_else(|| self.user.clone(), |user| user.name);
+                let name = user.map_or_else(|| self.principal.user().to_owned(), |user| user.name);
+                if name != self.principal.user() {
+                    self.engine.check(&self.principal, Privilege::Admin, Object::User(&name))?;
+                }
                 self.engine.set_password(&name, password).await
             }
         }
@@ -70,6 +74,9 @@ impl EngineSession {
         value: SetValue,
         params: &[ScalarValue],
     ) -> Result<(), SqlError> {
+        if scope == Scope::Global {
+            self.engine.check(&self.principal, Privilege::Admin, Object::Server)?;
+        }
         if value == SetValue::Default {
             return match scope {
                 Scope::Session => self.variables.reset(name),
@@ -118,7 +125,7 @@ impl EngineSession {
     ) -> Result<Option<String>, SqlError> {
         let view = self.view();
         let run = async {
-            let mut result = self.engine.query.query(&view, query, params).await?;
+            let mut result = self.queries.query(&view, query, params).await?;
             while let Some(batch) = result.stream.next().await {
                 let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
                 if batch.num_rows() > 0 {

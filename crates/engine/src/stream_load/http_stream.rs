@@ -6,6 +6,7 @@
 use super::reader::{MappedColumn, Mapping, RowReader, Value};
 use super::time::LoadTime;
 use super::{LoadRequest, body_size, refused_header};
+use crate::access::Privilege;
 use crate::engine::Engine;
 use sqlparser::ast::{Expr, Ident};
 use std::sync::Arc;
@@ -13,11 +14,12 @@ use tributary_decode::{BodyFormat, FieldNames, LoadFormat};
 use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody};
 use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
-use tributary_types::{ErrorCode, Label, Sealed, SqlError, TableDef};
+use tributary_types::{ErrorCode, Label, Principal, Sealed, SqlError, TableDef};
 
 impl Engine {
     pub(super) async fn load_http_stream(
         self: &Arc<Self>,
+        principal: &Principal,
         request: HttpStreamRequest,
         body: LoadBody,
     ) -> LoadAnswer {
@@ -32,7 +34,7 @@ impl Engine {
             return LoadAnswer::from_sql_error(&partitions_refused());
         }
         let name = &statement.insert.table;
-        let table = match self.table(None, name.db.as_deref(), &name.table) {
+        let table = match self.table(principal, Privilege::Load, None, name.db.as_deref(), &name.table) {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };

@@ -8,7 +8,7 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use std::net::IpAddr;
-use tributary_types::{ColumnDef, DataType, ErrorCode, SqlError, TableDef};
+use tributary_types::{ColumnDef, DataType, ErrorCode, Principal, SqlError, TableDef};
 
 type Reply = Response<ReplyBody>;
 
@@ -18,7 +18,7 @@ impl Handler {
         match route {
             Route::Health => return self.health(),
             Route::Bootstrap => return self.bootstrap(),
-            Route::Metrics => return reply::metrics(self.service.metrics()),
+            Route::Metrics => return reply::metrics(self.services.inspect.metrics()),
             Route::ErrorLog => return self.error_log(query).await,
             Route::Root => return reply::text(StatusCode::OK, ROOT_TEXT),
             _ => {}
@@ -28,8 +28,8 @@ impl Handler {
             Err(text) => return reply::unauthorized(reply::envelope(EnvelopeCode::Unauthorized, text)),
         };
         match route {
-            Route::WalSize => self.wal_size(query),
-            Route::Backends => self.backends(query),
+            Route::WalSize => self.wal_size(&user, query),
+            Route::Backends => self.backends(&user, query),
             Route::Schema { db, table } => self.schema(&user, &db, &table).await,
             Route::Count { db, table } => self.count(&user, &db, &table).await,
             Route::LoadState { db } => self.load_state(&user, &db, query).await,
@@ -42,20 +42,19 @@ impl Handler {
     }
 
     fn health(&self) -> Reply {
-        if !self.service.is_ready() {
+        if !self.services.inspect.is_ready() {
             return not_ready();
         }
-        let backends = self.service.backends();
-        let alive = backends.iter().filter(|backend| backend.is_alive).count();
+        let health = self.services.inspect.health();
         reply::envelope(
             EnvelopeCode::Success,
-            json!({ "total_backend_num": backends.len(), "online_backend_num": alive }),
+            json!({ "total_backend_num": health.nodes, "online_backend_num": health.alive }),
         )
     }
 
     /// Ports and version are for nodes that know the cluster's token; there are none.
     fn bootstrap(&self) -> Reply {
-        if !self.service.is_ready() {
+        if !self.services.inspect.is_ready() {
             return reply::envelope(EnvelopeCode::Error, "not ready");
         }
         let unknown = json!({
@@ -64,11 +63,13 @@ impl Handler {
         reply::envelope(EnvelopeCode::Success, unknown)
     }
 
-    fn backends(&self, query: Option<&str>) -> Reply {
+    fn backends(&self, user: &Principal, query: Option<&str>) -> Reply {
+        let backends = match self.services.inspect.backends(user) {
+            Ok(backends) => backends,
+            Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        };
         let asked = parameter(query, "is_alive").map(|text| text.eq_ignore_ascii_case("true"));
-        let backends: Vec<Value> = self
-            .service
-            .backends()
+        let backends: Vec<Value> = backends
             .into_iter()
             .filter(|backend| asked != Some(true) || backend.is_alive)
             .map(|backend| {
@@ -78,8 +79,11 @@ impl Handler {
         reply::envelope(EnvelopeCode::Success, json!({ "backends": backends }))
     }
 
-    fn wal_size(&self, query: Option<&str>) -> Reply {
-        let counts = self.service.wal_counts();
+    fn wal_size(&self, user: &Principal, query: Option<&str>) -> Reply {
+        let counts = match self.services.inspect.wal_counts(user) {
+            Ok(counts) => counts,
+            Err(error) => return reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        };
         let shown = match parameter(query, "host_ports") {
             None => Ok(counts),
             Some(asked) => of_nodes(&counts, &asked),
@@ -101,7 +105,7 @@ impl Handler {
                 "the parameter `file` is missing: take the whole address from ErrorURL\n",
             );
         };
-        match self.service.error_log(&file).await {
+        match self.services.inspect.error_log(&file).await {
             Ok(Some(reader)) => reply::stream(reader),
             Ok(None) => reply::text(
                 StatusCode::NOT_FOUND,
@@ -117,37 +121,37 @@ impl Handler {
         }
     }
 
-    async fn schema(&self, user: &str, db: &str, table: &str) -> Reply {
-        let data = match self.service.table(user, db, table).await {
+    async fn schema(&self, user: &Principal, db: &str, table: &str) -> Reply {
+        let data = match self.services.inspect.table(user, db, table).await {
             Ok(table) => schema_document(&table),
             Err(error) => exception(&error),
         };
         reply::envelope(EnvelopeCode::Success, data)
     }
 
-    async fn count(&self, user: &str, db: &str, table: &str) -> Reply {
-        let data = match self.service.row_count(user, db, table).await {
+    async fn count(&self, user: &Principal, db: &str, table: &str) -> Reply {
+        let data = match self.services.inspect.row_count(user, db, table).await {
             Ok(rows) => json!({ "status": 200, "size": rows }),
             Err(error) => exception(&error),
         };
         reply::envelope(EnvelopeCode::Success, data)
     }
 
-    async fn load_state(&self, user: &str, db: &str, query: Option<&str>) -> Reply {
+    async fn load_state(&self, user: &Principal, db: &str, query: Option<&str>) -> Reply {
         let Some(label) = parameter(query, "label") else {
             return reply::envelope(EnvelopeCode::BadRequest, "No label selected");
         };
-        match self.service.label_info(user, db, &label).await {
+        match self.services.inspect.label_info(user, db, &label).await {
             Ok(info) => reply::envelope(EnvelopeCode::Success, info.map_or("UNKNOWN", |info| info.status)),
             Err(error) => reply::envelope(EnvelopeCode::Error, error.detail_text()),
         }
     }
 
-    async fn load_info(&self, user: &str, db: &str, query: Option<&str>) -> Reply {
+    async fn load_info(&self, user: &Principal, db: &str, query: Option<&str>) -> Reply {
         let Some(label) = parameter(query, "label") else {
             return reply::status_and_message("FAILED", "No label selected");
         };
-        match self.service.label_info(user, db, &label).await {
+        match self.services.inspect.label_info(user, db, &label).await {
             Err(error) => reply::status_and_message("FAILED", error.detail_text()),
             Ok(None) => reply::status_and_message(
                 "FAILED",

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tributary_decode::Compression;
-use tributary_types::Label;
+use tributary_types::{Label, Principal};
 
 /// How long the server waits for a body that a service still holds after its answer.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,11 +65,12 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
         };
-        match self.stream_load_request(Headers(&head.headers), user, target).await {
+        match self.stream_load_request(Headers(&head.headers), &user, target).await {
             Err(answer) => refused(echo, answer, wire),
             Ok(request) => {
                 let compression = request.compression;
-                run(echo, wire, compression, |body| self.service.stream_load(request, body)).await
+                let loads = &self.services.loads;
+                run(echo, wire, compression, |body| loads.stream_load(&user, request, body)).await
             }
         }
     }
@@ -80,11 +81,12 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
         };
-        match self.http_stream_request(Headers(&head.headers), user) {
+        match self.http_stream_request(Headers(&head.headers), &user) {
             Err(error) => refused(echo, LoadAnswer::fail(error.code, error.text), wire),
             Ok(request) => {
                 let compression = request.compression;
-                run(echo, wire, compression, |body| self.service.http_stream(request, body)).await
+                let loads = &self.services.loads;
+                run(echo, wire, compression, |body| loads.http_stream(&user, request, body)).await
             }
         }
     }
@@ -94,7 +96,7 @@ impl Handler {
     async fn stream_load_request(
         &self,
         headers: Headers<'_>,
-        user: String,
+        user: &Principal,
         target: (String, String),
     ) -> Result<StreamLoadRequest, LoadAnswer> {
         if let Some(text) = missing_name(&target) {
@@ -105,24 +107,24 @@ impl Handler {
             .map_err(fail)?
             .or_timeout(self.options.load_timeout);
         let (label, db) = (early.label.clone(), target.0.clone());
-        match headers::stream_load(headers, early, target, user.clone()) {
+        match headers::stream_load(headers, early, target, user.user().to_owned()) {
             Ok(request) => Ok(request),
-            Err(error) => Err(self.used_label(&user, &db, label).await.unwrap_or_else(|| fail(error))),
+            Err(error) => Err(self.used_label(user, &db, label).await.unwrap_or_else(|| fail(error))),
         }
     }
 
-    async fn used_label(&self, user: &str, db: &str, label: Option<Label>) -> Option<LoadAnswer> {
-        self.service.label_in_use(user, db, &label?).await
+    async fn used_label(&self, user: &Principal, db: &str, label: Option<Label>) -> Option<LoadAnswer> {
+        self.services.loads.label_in_use(user, db, &label?).await
     }
 
     fn http_stream_request(
         &self,
         headers: Headers<'_>,
-        user: String,
+        user: &Principal,
     ) -> Result<HttpStreamRequest, HeaderError> {
         let early = Early::of_http_stream(headers, self.options.streaming_load_max_bytes())?
             .or_timeout(self.options.load_timeout);
-        headers::http_stream(headers, early, user)
+        headers::http_stream(headers, early, user.user().to_owned())
     }
 }
 

@@ -14,16 +14,17 @@ use crate::code::LoadCode;
 use crate::options::HttpOptions;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
 use crate::route::{NoRoute, Route};
-use crate::service::LoadService;
+use crate::service::Services;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::net::IpAddr;
 use std::sync::Arc;
+use tributary_types::Principal;
 
 /// What every handler needs.
 #[derive(Clone)]
 pub(crate) struct Handler {
-    pub(crate) service: Arc<dyn LoadService>,
+    pub(crate) services: Services,
     pub(crate) options: Arc<HttpOptions>,
 }
 
@@ -73,14 +74,14 @@ impl Handler {
     ///
     /// # Errors
     /// What to tell the client, without a code.
-    async fn user(&self, head: &Parts, peer: IpAddr) -> Result<String, String> {
+    async fn user(&self, head: &Parts, peer: IpAddr) -> Result<Principal, String> {
         let Some(credentials) = auth::credentials(&head.headers) else {
             return Err("no valid Basic authorization".to_owned());
         };
-        self.service
+        self.services
+            .authenticator
             .authenticate(&credentials.user, &credentials.password, peer)
             .await
-            .map(|()| credentials.user)
             .map_err(|error| error.message)
     }
 }

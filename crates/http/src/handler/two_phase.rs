@@ -25,7 +25,7 @@ impl Handler {
                 return reply::status_and_message("Fail", &error.to_string());
             }
         };
-        match self.service.two_phase(&user, db, op, target.clone()).await {
+        match self.services.loads.two_phase(&user, db, op, target.clone()).await {
             Ok(()) => reply::status_and_message("Success", &done(op, &target)),
             Err(error) => reply::status_and_message("Fail", &LoadAnswer::from_sql_error(&error).message),
         }

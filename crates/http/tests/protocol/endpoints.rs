@@ -97,8 +97,9 @@ async fn an_unknown_path_is_404_and_a_wrong_method_405_with_what_to_use() {
 #[tokio::test]
 async fn an_error_log_is_streamed_to_anyone_and_no_other_file_is() {
     let running = start().await;
-    let rows = (0..5_000).map(|row| (format!("row {row} is bad"), "a,b".to_owned()));
-    let file = running.fake.logs.write(7, rows).unwrap();
+    let rows = (0..5_000).map(|row| format!("Reason: row {row} is bad. src line [a,b]; \n"));
+    let file = "__shard_7/error_log_insert_stmt_0-7_0_7";
+    running.fake.logs.lock().unwrap().insert(file.to_owned(), rows.collect());
     let mut client = Client::connect(running.address).await;
     client.head(&format!("GET /api/_load_error_log?file={file}"), &[]).await;
     let answer = client.answer().await;

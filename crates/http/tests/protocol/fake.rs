@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -30,7 +31,8 @@ pub struct Fake {
     seen: mpsc::UnboundedSender<Seen>,
     /// A load into `gated` waits here before it reads.
     pub gate: Semaphore,
-    pub logs: ErrorLog,
+    /// Error logs by the `file` of their address.
+    pub logs: Mutex<BTreeMap<String, String>>,
 }
 
 impl Fake {
@@ -76,16 +78,19 @@ fn unknown_table(table: &str) -> SqlError {
 }
 
 #[async_trait]
-impl LoadService for Fake {
-    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<(), SqlError> {
+impl Authenticator for Fake {
+    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
         if user == "root" && password.is_empty() {
-            return Ok(());
+            return Ok(Principal::new(user, &peer.to_string(), 0));
         }
         let text = format!("Access denied for user '{user}'@'{peer}' (using password: YES)");
         Err(SqlError::new(ErrorCode::AccessDenied, text))
     }
+}
 
-    async fn stream_load(&self, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
+#[async_trait]
+impl LoadService for Fake {
+    async fn stream_load(&self, _: &Principal, request: StreamLoadRequest, body: LoadBody) -> LoadAnswer {
         let group = request.group_commit.is_some_and(|mode| mode != GroupCommitMode::Off);
         let table = request.table.clone();
         self.loads.lock().unwrap().push(request);
@@ -100,7 +105,7 @@ impl LoadService for Fake {
         }
     }
 
-    async fn http_stream(&self, request: HttpStreamRequest, body: LoadBody) -> LoadAnswer {
+    async fn http_stream(&self, _: &Principal, request: HttpStreamRequest, body: LoadBody) -> LoadAnswer {
         let group = request.group_commit.is_some();
         self.streams.lock().unwrap().push(request);
         self.consume(body).await.answer(group)
@@ -108,23 +113,26 @@ impl LoadService for Fake {
 
     async fn two_phase(
         &self,
-        user: &str,
+        principal: &Principal,
         db: &str,
         op: TwoPhaseOp,
         target: TwoPhaseTarget,
     ) -> Result<(), SqlError> {
-        self.phases.lock().unwrap().push((user.to_owned(), db.to_owned(), op, target.clone()));
+        self.phases.lock().unwrap().push((principal.user().to_owned(), db.to_owned(), op, target.clone()));
         match target.txn_id {
             Some(TxnId(404)) => Err(SqlError::detail(ErrorCode::Unknown, "transaction [404] not found.")),
             _ => Ok(()),
         }
     }
 
-    async fn label_in_use(&self, _user: &str, _db: &str, label: &Label) -> Option<LoadAnswer> {
+    async fn label_in_use(&self, _: &Principal, _db: &str, label: &Label) -> Option<LoadAnswer> {
         (label.as_str() == "used").then(|| LoadAnswer::label_already_exists("used", TxnId(8), "VISIBLE"))
     }
+}
 
-    async fn label_info(&self, _user: &str, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError> {
+#[async_trait]
+impl InspectService for Fake {
+    async fn label_info(&self, _: &Principal, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError> {
         if db != "db" {
             return Err(SqlError::detail(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'")));
         }
@@ -137,7 +145,7 @@ impl LoadService for Fake {
         }))
     }
 
-    async fn table(&self, _user: &str, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
+    async fn table(&self, _: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
         if table != "dt" {
             return Err(unknown_table(table));
         }
@@ -150,25 +158,29 @@ impl LoadService for Fake {
         Ok(Arc::new(TableDef::new(TableId(1), db, table, schema)))
     }
 
-    async fn row_count(&self, _user: &str, _db: &str, table: &str) -> Result<u64, SqlError> {
+    async fn row_count(&self, _: &Principal, _db: &str, table: &str) -> Result<u64, SqlError> {
         if table == "dt" { Ok(42) } else { Err(unknown_table(table)) }
     }
 
-    fn backends(&self) -> Vec<Backend> {
+    fn backends(&self, _: &Principal) -> Result<Vec<Backend>, SqlError> {
         let backend = |ip: &str, is_alive| Backend { ip: ip.to_owned(), http_port: 8040, is_alive };
-        vec![backend("127.0.0.1", true), backend("127.0.0.2", false)]
+        Ok(vec![backend("127.0.0.1", true), backend("127.0.0.2", false)])
     }
 
-    fn wal_counts(&self) -> Vec<WalCount> {
-        vec![
+    fn health(&self) -> Health {
+        Health { nodes: 2, alive: 1 }
+    }
+
+    fn wal_counts(&self, _: &Principal) -> Result<Vec<WalCount>, SqlError> {
+        Ok(vec![
             WalCount { host_port: "127.0.0.1:9050".to_owned(), count: 3 },
             WalCount { host_port: "127.0.0.2:9050".to_owned(), count: 0 },
-        ]
+        ])
     }
 
     async fn error_log(&self, file: &str) -> io::Result<Option<ErrorLogReader>> {
-        let file = self.logs.open(file)?;
-        Ok(file.map(|file| Box::pin(tokio::fs::File::from_std(file)) as ErrorLogReader))
+        let text = self.logs.lock().unwrap().get(file).cloned();
+        Ok(text.map(|text| Box::pin(io::Cursor::new(text.into_bytes())) as ErrorLogReader))
     }
 
     fn metrics(&self) -> String {
@@ -184,7 +196,6 @@ pub struct Running {
     pub seen: mpsc::UnboundedReceiver<Seen>,
     pub shutdown: CancellationToken,
     pub server: JoinHandle<io::Result<()>>,
-    _dir: tempfile::TempDir,
 }
 
 pub async fn start() -> Running {
@@ -192,7 +203,6 @@ pub async fn start() -> Running {
 }
 
 pub async fn start_with(options: HttpOptions) -> Running {
-    let dir = tempfile::tempdir().unwrap();
     let (sender, seen) = mpsc::unbounded_channel();
     let fake = Arc::new(Fake {
         loads: Mutex::default(),
@@ -200,12 +210,12 @@ pub async fn start_with(options: HttpOptions) -> Running {
         phases: Mutex::default(),
         seen: sender,
         gate: Semaphore::new(0),
-        logs: ErrorLog::new(dir.path()),
+        logs: Mutex::default(),
     });
     let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let second = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, second_address) = (first.local_addr().unwrap(), second.local_addr().unwrap());
     let shutdown = CancellationToken::new();
-    let server = tokio::spawn(serve(vec![first, second], Arc::clone(&fake) as _, options, shutdown.clone()));
-    Running { address, second_address, fake, seen, shutdown, server, _dir: dir }
+    let server = tokio::spawn(serve(vec![first, second], Services::of(&fake), options, shutdown.clone()));
+    Running { address, second_address, fake, seen, shutdown, server }
 }

@@ -21,7 +21,7 @@ impl QueryEngine {
         name: &Name,
     ) -> Result<(TableRef, Option<Arc<Table>>), SqlError> {
         let name = name.resolve(session.database.as_deref())?;
-        let found = self.namespace.table(&name.db, &name.table);
+        let found = self.namespace.table(&name.db, &name.table)?;
         Ok((name, found))
     }
 

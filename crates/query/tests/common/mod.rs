@@ -34,8 +34,8 @@ impl Namespace for Names {
         tables.iter().filter(|((db, _), _)| db == database).map(|(_, table)| Arc::clone(table)).collect()
     }
 
-    fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
-        self.tables.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned()
+    fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        Ok(self.tables.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned())
     }
 
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
@@ -170,7 +170,7 @@ impl Server {
     }
 
     pub fn table(&self, name: &str) -> Arc<Table> {
-        self.names.table("db", name).unwrap_or_else(|| panic!("no table {name}"))
+        self.names.table("db", name).unwrap().unwrap_or_else(|| panic!("no table {name}"))
     }
 
     async fn insert(&self, name: &str, query: &SelectQuery) -> Result<(), SqlError> {

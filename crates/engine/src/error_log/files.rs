@@ -1,7 +1,7 @@
-//! The text behind `ErrorURL`: one line of reason per rejected row.
+//! The files behind `ErrorURL`: one line of reason per rejected row.
 //!
 //! Files are named as Doris names them, `__shard_<n>/error_log_insert_stmt_<hi>-<lo>_<hi>_<lo>`,
-//! and are forgotten after a time ([`ERROR_LOG_KEEP`] by default). Invariant: nothing but a file of that shape is ever
+//! and are forgotten after a time. Invariant: nothing but a file of that shape is ever
 //! opened or deleted, whatever name is asked for.
 //!
 //! These are notes for people, not data: they are not made durable. All calls block on the disk.
@@ -11,33 +11,24 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long a file is kept.
-pub const ERROR_LOG_KEEP: Duration = Duration::from_secs(48 * 60 * 60);
 /// Rows written per load; the last line says when there were more.
-pub const ERROR_LOG_ROWS_MAX: u64 = 10_000;
+const ERROR_LOG_ROWS_MAX: u64 = 10_000;
 /// Bytes of a row's source written; longer rows are cut.
-pub const ERROR_LOG_SOURCE_BYTES_MAX: usize = 4_096;
+const ERROR_LOG_SOURCE_BYTES_MAX: usize = 4_096;
 
 const SHARDS: u128 = 16;
 const SHARD_PREFIX: &str = "__shard_";
 const FILE_PREFIX: &str = "error_log_insert_stmt_";
 
-/// The address that a client fetches `file` from.
-#[must_use]
-pub fn error_url(host: &str, http_port: u16, file: &str) -> String {
-    format!("http://{host}:{http_port}/api/_load_error_log?file={file}")
-}
-
 /// The error logs of one node, in a folder of their own.
 #[derive(Clone, Debug)]
-pub struct ErrorLog {
+pub(crate) struct ErrorLog {
     dir: PathBuf,
 }
 
 impl ErrorLog {
     /// Error logs in `dir`, which is made with the first file.
-    #[must_use]
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
@@ -45,7 +36,7 @@ impl ErrorLog {
     ///
     /// # Errors
     /// The file cannot be made, or a load with that id has one.
-    pub fn create(&self, load_id: u128) -> io::Result<ErrorLogWriter> {
+    pub(crate) fn create(&self, load_id: u128) -> io::Result<ErrorLogWriter> {
         let (high, low) = ((load_id >> 64) as u64, load_id as u64);
         let name =
             format!("{SHARD_PREFIX}{}/{FILE_PREFIX}{high:x}-{low:x}_{high:x}_{low:x}", load_id % SHARDS);
@@ -61,7 +52,7 @@ impl ErrorLog {
     ///
     /// # Errors
     /// The file cannot be made or written.
-    pub fn write<R: AsRef<str>, S: AsRef<str>>(
+    pub(crate) fn write<R: AsRef<str>, S: AsRef<str>>(
         &self,
         load_id: u128,
         rejects: impl IntoIterator<Item = (R, S)>,
@@ -78,7 +69,7 @@ impl ErrorLog {
     ///
     /// # Errors
     /// The file is there and cannot be opened.
-    pub fn open(&self, file: &str) -> io::Result<Option<File>> {
+    pub(crate) fn open(&self, file: &str) -> io::Result<Option<File>> {
         let Some((shard, name)) = file.split_once('/') else { return Ok(None) };
         if !is_shard(shard) || !is_log(name) {
             return Ok(None);
@@ -94,7 +85,7 @@ impl ErrorLog {
     ///
     /// # Errors
     /// A folder cannot be read or a file cannot be deleted; later files are tried next time.
-    pub fn purge(&self, now: SystemTime, keep: Duration) -> io::Result<usize> {
+    pub(crate) fn purge(&self, now: SystemTime, keep: Duration) -> io::Result<usize> {
         let mut purged = 0;
         for shard in children(&self.dir, is_shard)? {
             for file in children(&shard, is_log)? {
@@ -109,7 +100,7 @@ impl ErrorLog {
 
 /// One load's log being written. Without [`ErrorLogWriter::finish`] its end may be missing.
 #[derive(Debug)]
-pub struct ErrorLogWriter {
+pub(crate) struct ErrorLogWriter {
     name: String,
     file: BufWriter<File>,
     rows: u64,
@@ -120,7 +111,7 @@ impl ErrorLogWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn push(&mut self, reason: &str, source: &str) -> io::Result<()> {
+    pub(crate) fn push(&mut self, reason: &str, source: &str) -> io::Result<()> {
         self.rows += 1;
         if self.rows > ERROR_LOG_ROWS_MAX {
             return Ok(());
@@ -133,7 +124,7 @@ impl ErrorLogWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(mut self) -> io::Result<String> {
+    pub(crate) fn finish(mut self) -> io::Result<String> {
         if self.rows > ERROR_LOG_ROWS_MAX {
             let more = self.rows - ERROR_LOG_ROWS_MAX;
             writeln!(
@@ -199,6 +190,8 @@ fn remove(file: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KEEP: Duration = Duration::from_secs(48 * 60 * 60);
     use std::io::Read;
 
     const ID: u128 = 0x4140_0000_0000_00a1_0000_0000_0000_00b2;
@@ -226,7 +219,7 @@ mod tests {
              Reason: b. src line [1,x]; \n"
         );
         assert_eq!(
-            error_url("127.0.0.1", 8040, &file),
+            tributary_http::error_url("127.0.0.1", 8040, &file),
             format!("http://127.0.0.1:8040/api/_load_error_log?file={file}")
         );
     }
@@ -272,12 +265,12 @@ mod tests {
     fn a_purge_deletes_logs_older_than_two_days_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let log = ErrorLog::new(dir.path());
-        assert_eq!(log.purge(SystemTime::now(), ERROR_LOG_KEEP).unwrap(), 0);
+        assert_eq!(log.purge(SystemTime::now(), KEEP).unwrap(), 0);
         let file = log.write(ID, [("r", "s")]).unwrap();
         std::fs::write(dir.path().join("__shard_2/notes"), "x").unwrap();
-        assert_eq!(log.purge(SystemTime::now(), ERROR_LOG_KEEP).unwrap(), 0);
-        let later = SystemTime::now() + ERROR_LOG_KEEP + Duration::from_secs(60);
-        assert_eq!(log.purge(later, ERROR_LOG_KEEP).unwrap(), 1);
+        assert_eq!(log.purge(SystemTime::now(), KEEP).unwrap(), 0);
+        let later = SystemTime::now() + KEEP + Duration::from_secs(60);
+        assert_eq!(log.purge(later, KEEP).unwrap(), 1);
         assert!(log.open(&file).unwrap().is_none());
         assert!(dir.path().join("__shard_2/notes").exists());
     }

@@ -1,0 +1,145 @@
+//! Who may do what: the one question that every statement, endpoint and look-up of a name asks.
+//!
+//! Privileges are not built yet, so [`Everything`] is allowed. What exists is the door: a table, a
+//! database or a statement is reached only with a [`Principal`] and a [`Privilege`], so a checker
+//! that refuses is a change of one type.
+//!
+//! A plan of an INSERT is checked when it is made, and made anew when a name changes
+//! (`Names::generation`); a change of privileges has to count as one.
+//!
+//! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
+
+use tributary_sql::{Kill, Name, Show, Statement};
+use tributary_types::{Principal, SqlError};
+
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Privilege {
+    /// To use a session at all: variables, transactions, SYNC.
+    Connect,
+    Select,
+    Load,
+    Create,
+    Alter,
+    Drop,
+    /// To look at facts of the server, of other users or of other sessions.
+    Show,
+    /// To change users, global settings and other sessions.
+    Admin,
+}
+
+/// With what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object<'a> {
+    Server,
+    Database(&'a str),
+    Table { db: &'a str, table: &'a str },
+    User(&'a str),
+    Connection(u32),
+}
+
+/// Decides. Asked for every statement and look-up, though not for every execution of a plan: it answers from memory.
+pub(crate) trait Access: Send + Sync + 'static {
+    /// # Errors
+    /// The text that the client gets if the principal may not.
+    fn check(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> Result<(), SqlError>;
+
+    /// Whether the principal may; for lists that leave out what it may not see.
+    fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
+        self.check(principal, privilege, object).is_ok()
+    }
+}
+
+/// Allows everything.
+pub(crate) struct Everything;
+
+impl Access for Everything {
+    fn check(&self, _: &Principal, _: Privilege, _: Object<'_>) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// What a statement needs before it runs. Tables that it reads or loads into are checked where their names are looked
+/// up. A new kind of statement does not compile without a line here.
+pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
+    let database = |db: &'a Option<String>| match db.as_deref().or(session_db) {
+        Some(db) => Object::Database(db),
+        None => Object::Server,
+    };
+    let table = |name: &'a Name| match name.db.as_deref().or(session_db) {
+        Some(db) => Object::Table { db, table: &name.table },
+        None => Object::Server,
+    };
+    match statement {
+        Statement::Empty
+        | Statement::Set(_)
+        | Statement::Begin { .. }
+        | Statement::Commit
+        | Statement::Rollback
+        | Statement::Sync
+        | Statement::UnlockTables
+        | Statement::Query(_)
+        | Statement::Explain(_) => (Privilege::Connect, Object::Server),
+        Statement::Use { db } => (Privilege::Connect, Object::Database(db)),
+        Statement::Insert(insert) => (Privilege::Load, table(&insert.table)),
+        Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
+        Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
+        Statement::DropDatabase { name, .. } => (Privilege::Drop, Object::Database(name)),
+        Statement::CreateTable(create) => (Privilege::Create, table(&create.table)),
+        Statement::DropTable { table: name, .. } => (Privilege::Drop, table(name)),
+        Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
+        Statement::AlterTable { table: name, .. } => (Privilege::Alter, table(name)),
+        Statement::CreateUser { user, .. }
+        | Statement::AlterUser { user, .. }
+        | Statement::DropUser { user, .. } => (Privilege::Admin, Object::User(&user.name)),
+        Statement::Kill(kill) => match kill {
+            Kill::Connection(id) | Kill::Query(id) => (Privilege::Admin, Object::Connection(*id)),
+            Kill::QueryId(_) => (Privilege::Admin, Object::Server),
+        },
+        Statement::Show(show) => match &**show {
+            Show::Databases { .. }
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::Warnings { .. }
+            | Show::Errors { .. }
+            | Show::Engines
+            | Show::Charset { .. }
+            | Show::Collation { .. }
+            | Show::ProcessList { .. }
+            | Show::LastInsert
+            | Show::ProcedureStatus { .. }
+            | Show::FunctionStatus { .. }
+            | Show::Plugins
+            | Show::Privileges
+            | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
+            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } => {
+                (Privilege::Show, Object::Server)
+            }
+            Show::Grants { user, .. } => match user {
+                Some(user) => (Privilege::Show, Object::User(&user.name)),
+                None => (Privilege::Connect, Object::Server),
+            },
+            Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
+            Show::Tables { db, .. }
+            | Show::TableStatus { db, .. }
+            | Show::Load { db, .. }
+            | Show::StreamLoad { db, .. }
+            | Show::AlterTableColumn { db, .. }
+            | Show::Triggers { db, .. }
+            | Show::Events { db, .. }
+            | Show::Transaction { db, .. }
+            | Show::Delete { db } => (Privilege::Show, database(db)),
+            Show::Columns { table: name, .. }
+            | Show::CreateTable { table: name }
+            | Show::Index { table: name }
+            | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
+            Show::Data { table: name, .. } => match name {
+                Some(name) => (Privilege::Show, table(name)),
+                None => (Privilege::Show, session_db.map_or(Object::Server, Object::Database)),
+            },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

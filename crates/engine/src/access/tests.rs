@@ -1,0 +1,278 @@
+use super::*;
+use crate::hooks::MysqlHooks;
+use crate::stream_load::HttpLoads;
+use crate::testing::TestEngine;
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tributary_client::{Answer, Client, ClientError};
+use tributary_types::ErrorCode;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Refuses as much as a test tells it.
+#[derive(Default)]
+struct Refusing(AtomicU8);
+
+const NOTHING: u8 = 0;
+/// Everything but to have a session.
+const ALL_BUT_SESSIONS: u8 = 1;
+const ALL: u8 = 2;
+
+impl Access for Refusing {
+    fn check(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> Result<(), SqlError> {
+        let is_session = privilege == Privilege::Connect && object == Object::Server;
+        match self.0.load(Ordering::SeqCst) {
+            NOTHING => Ok(()),
+            ALL_BUT_SESSIONS if is_session => Ok(()),
+            _ => Err(SqlError::new(
+                ErrorCode::PrivilegeDenied,
+                format!("refused to {principal}: {privilege:?} {object:?}"),
+            )),
+        }
+    }
+}
+
+struct Ports {
+    refusing: Arc<Refusing>,
+    mysql: SocketAddr,
+    http: SocketAddr,
+    shutdown: CancellationToken,
+    _test: TestEngine,
+}
+
+/// A server with the table `d.t`, on free ports.
+async fn serve() -> Ports {
+    let refusing = Arc::new(Refusing::default());
+    let test = TestEngine::open_with(|_| (), Arc::clone(&refusing) as _).await;
+    test.table().await;
+    let shutdown = CancellationToken::new();
+    let [mysql, http] =
+        [0, 1].map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port of the loopback"));
+    let addresses = [&mysql, &http].map(|listener| listener.local_addr().expect("it is bound"));
+    let [mysql, http] = [mysql, http].map(|listener| {
+        listener.set_nonblocking(true).expect("a socket can be");
+        tokio::net::TcpListener::from_std(listener).expect("it is not blocking")
+    });
+    tokio::spawn(tributary_mysql::serve(
+        mysql,
+        Arc::new(MysqlHooks::new(Arc::clone(&test.engine))),
+        tributary_mysql::ServeOptions::default(),
+        shutdown.clone(),
+    ));
+    tokio::spawn(tributary_http::serve(
+        vec![http],
+        tributary_http::Services::of(&Arc::new(HttpLoads(Arc::clone(&test.engine)))),
+        tributary_http::HttpOptions::default(),
+        shutdown.clone(),
+    ));
+    Ports { refusing, mysql: addresses[0], http: addresses[1], shutdown, _test: test }
+}
+
+impl Drop for Ports {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// One statement of each kind, and more where one kind has several doors.
+const STATEMENTS: &[&str] = &[
+    "",
+    "CREATE DATABASE x",
+    "DROP DATABASE d",
+    "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    "DROP TABLE d.t",
+    "TRUNCATE TABLE d.t",
+    "ALTER TABLE d.t ADD COLUMN x INT",
+    "INSERT INTO d.t VALUES (1, 'a')",
+    "INSERT INTO d.t VALUES (1 + 1, 'a')",
+    "INSERT INTO d.t SELECT 1, 'a'",
+    "SELECT 1",
+    "SELECT * FROM d.t",
+    "EXPLAIN SELECT * FROM d.t",
+    "USE d",
+    "SET @x = 1",
+    "SET GLOBAL query_timeout = 1",
+    "SHOW TABLES FROM d",
+    "SHOW CREATE TABLE d.t",
+    "DESC d.t",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "SYNC",
+    "CREATE USER x",
+    "ALTER USER root IDENTIFIED BY 'x'",
+    "DROP USER x",
+    "KILL 1",
+    "KILL QUERY 1",
+    "UNLOCK TABLES",
+];
+
+/// All names that [`kind`] gives.
+const KINDS: [&str; 22] = [
+    "empty",
+    "create database",
+    "drop database",
+    "create table",
+    "drop table",
+    "truncate",
+    "alter table",
+    "insert",
+    "query",
+    "explain",
+    "use",
+    "set",
+    "show",
+    "describe",
+    "begin",
+    "commit",
+    "rollback",
+    "sync",
+    "create user",
+    "alter user",
+    "drop user",
+    "kill",
+];
+
+/// A new kind of statement does not compile without a name here, and needs one in [`STATEMENTS`] then.
+fn kind(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Empty | Statement::UnlockTables => "empty",
+        Statement::CreateDatabase { .. } => "create database",
+        Statement::DropDatabase { .. } => "drop database",
+        Statement::CreateTable(_) => "create table",
+        Statement::DropTable { .. } => "drop table",
+        Statement::TruncateTable { .. } => "truncate",
+        Statement::AlterTable { .. } => "alter table",
+        Statement::Insert(_) => "insert",
+        Statement::Query(_) => "query",
+        Statement::Explain(_) => "explain",
+        Statement::Use { .. } => "use",
+        Statement::Set(_) => "set",
+        Statement::Show(_) => "show",
+        Statement::Describe { .. } => "describe",
+        Statement::Begin { .. } => "begin",
+        Statement::Commit => "commit",
+        Statement::Rollback => "rollback",
+        Statement::Sync => "sync",
+        Statement::CreateUser { .. } => "create user",
+        Statement::AlterUser { .. } => "alter user",
+        Statement::DropUser { .. } => "drop user",
+        Statement::Kill(_) => "kill",
+    }
+}
+
+fn refused(client: &mut Client, sql: &str) -> bool {
+    match client.query(sql) {
+        Err(ClientError::Refused(error)) => error.message.contains("refused to root@127.0.0.1: "),
+        _ => false,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_statement_asks_whether_it_may() {
+    let parsed = STATEMENTS.iter().map(|sql| tributary_sql::parse(sql).expect("legal"));
+    let kinds: BTreeSet<&str> = parsed.map(|statement| kind(&statement)).collect();
+    assert_eq!(kinds, BTreeSet::from(KINDS), "there is a statement of each kind");
+    let ports = serve().await;
+    let (mysql, refusing) = (ports.mysql, Arc::clone(&ports.refusing));
+    let client = tokio::task::spawn_blocking(move || {
+        let mut client = Client::connect(mysql, Some("d"), Some(PATIENCE)).expect("allowed");
+        let prepared = client.prepare("SELECT ?").expect("allowed");
+        refusing.0.store(ALL, Ordering::SeqCst);
+        for sql in STATEMENTS {
+            assert!(refused(&mut client, sql), "{sql}");
+        }
+        let error =
+            client.execute(prepared, &[tributary_client::Value::Int(1)]).map(|_| ()).expect_err("refused");
+        assert!(error.to_string().contains("refused to"), "{error}");
+        assert!(Client::connect(mysql, None, Some(PATIENCE)).is_err(), "no session is opened");
+    });
+    client.await.expect("no panic");
+    drop(ports);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_may_not_be_seen_are_neither_planned_nor_listed() {
+    let ports = serve().await;
+    let (mysql, refusing) = (ports.mysql, Arc::clone(&ports.refusing));
+    let client = tokio::task::spawn_blocking(move || {
+        let mut client = Client::connect(mysql, Some("d"), Some(PATIENCE)).expect("allowed");
+        let mut count = |sql: &str| match client.query(sql).expect("allowed") {
+            Answer::Rows(rows) => rows.rows.len(),
+            Answer::Ok(_) => 0,
+        };
+        let lists = [
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'd'",
+            "SELECT schema_name FROM information_schema.schemata WHERE schema_name = 'd'",
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'd'",
+            "SHOW PROCESSLIST",
+        ];
+        for sql in lists {
+            assert!(count(sql) > 0, "{sql}");
+        }
+        refusing.0.store(ALL_BUT_SESSIONS, Ordering::SeqCst);
+        for sql in lists {
+            assert_eq!(count(sql), 0, "{sql}");
+        }
+        for sql in ["SELECT * FROM t", "EXPLAIN SELECT * FROM d.t", "SELECT (SELECT max(id) FROM t)"] {
+            assert!(refused(&mut client, sql), "{sql}");
+        }
+        assert!(client.prepare("INSERT INTO t VALUES (?, ?)").is_err());
+        assert!(client.prepare("SELECT * FROM t").is_err());
+    });
+    client.await.expect("no panic");
+    drop(ports);
+}
+
+fn http(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("above zero");
+    let (line, headers) = request.split_once('|').unwrap_or((request, ""));
+    let mut head = format!(
+        "{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nConnection: close\r\nContent-Length: 4\r\n"
+    );
+    for header in headers.split('|').filter(|header| !header.is_empty()) {
+        head += &format!("{header}\r\n");
+    }
+    stream.write_all(format!("{head}\r\n1\ta\n").as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_endpoint_that_is_not_public_asks_whether_it_may() {
+    let ports = serve().await;
+    let (address, refusing) = (ports.http, Arc::clone(&ports.refusing));
+    let requests = tokio::task::spawn_blocking(move || {
+        let endpoints = [
+            "PUT /api/d/t/_stream_load",
+            "PUT /api/_http_stream|sql: INSERT INTO d.t SELECT * FROM http_stream(\"format\" = \"CSV\")",
+            "PUT /api/d/_stream_load_2pc|label: a|txn_operation: commit",
+            "GET /api/d/t/_schema",
+            "GET /api/d/t/_count",
+            "GET /api/d/get_load_state?label=a",
+            "GET /api/d/_load_info?label=a",
+            "GET /api/backends",
+            "GET /api/get_wal_size",
+        ];
+        for refused in [ALL_BUT_SESSIONS, ALL] {
+            refusing.0.store(refused, Ordering::SeqCst);
+            for endpoint in endpoints {
+                let answer = http(address, endpoint);
+                assert!(answer.contains("refused to root@127.0.0.1: "), "{endpoint}: {answer}");
+            }
+        }
+        for public in ["GET /api/health", "GET /api/bootstrap", "GET /metrics", "GET /"] {
+            let answer = http(address, public);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{public}: {answer}");
+        }
+    });
+    requests.await.expect("no panic");
+    drop(ports);
+}

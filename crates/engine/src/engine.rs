@@ -4,22 +4,22 @@ use crate::access::{Access, Everything, Object, Privilege};
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::labels::{CatalogLabels, CatalogSchemas};
-use crate::metrics::Gauges;
+use crate::metrics::{self, Gauges};
 use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
 use crate::options::{EngineOptions, Ports};
 use crate::processes::Processes;
+use crate::start_error::StartError;
 use crate::variables::Variables;
 use crate::wal_dirs::{self, WalDirs};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::RwLock;
 use prometheus::Registry;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation};
-use tributary_ingest::{Ingest, IngestError, IngestMetrics, IngestOptions, RecoveryReport};
+use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_query::QueryEngine;
 use tributary_table::{Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
@@ -31,42 +31,6 @@ use tributary_wal::OsDisk;
 const TABLES_OPENED_AT_ONCE: usize = 16;
 /// How often error logs are purged.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
-
-/// Why the engine can't start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(
-        "storage root {} is in use by another server (its file LOCK is locked); stop that server, or give this one \
-         another storage_root_path", .0.display()
-    )]
-    Locked(PathBuf),
-    #[error(
-        "the write-ahead log {} was used by this storage root and is gone: the directory has no segment. Rows \
-         that were acknowledged and are in no data file yet are in it. Mount its disk, or restore it, or, if it \
-         was moved, name the new directory in group_commit_wal_path, and start again. To go on without it, and \
-         lose those rows, create the empty file {}", .0.display(), .0.join(wal_dirs::GIVEN_UP).display()
-    )]
-    LogGone(PathBuf),
-    #[error(
-        "the directory {} has segments of a write-ahead log that this storage root does not know, and {}, which it \
-         knows, is not configured any more. If both are the same log, moved or copied, create the empty file {}. If \
-         they are not, move the files of the former away, or name another directory in group_commit_wal_path. Then \
-         start again", unknown.display(), known.display(), known.join(wal_dirs::GIVEN_UP).display()
-    )]
-    LogUnknown { unknown: PathBuf, known: PathBuf },
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: std::io::Error },
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
-    #[error(transparent)]
-    Table(#[from] TableError),
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
-    #[error("metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
-    #[error("query engine: {0}")]
-    Query(SqlError),
-}
 
 /// A server's parts.
 pub struct Engine {
@@ -80,8 +44,8 @@ pub struct Engine {
     pub(crate) names: Arc<Names>,
     pub(crate) processes: Arc<Processes>,
     pub(crate) error_log: Arc<ErrorLog>,
-    pub(crate) registry: Registry,
-    pub(crate) gauges: Gauges,
+    registry: Registry,
+    gauges: Gauges,
     pub(crate) builders: Builders,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
@@ -112,24 +76,24 @@ impl Engine {
         access: Arc<dyn Access>,
     ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
         let started = Instant::now();
-        let lock = lock_root(&options.storage_root)?;
+        let lock = lock_state(&options.state_dir)?;
         let registry = Registry::new();
-        let metrics = Arc::new(IngestMetrics::new(&registry)?);
+        let ingest_metrics = Arc::new(IngestMetrics::new(&registry)?);
         let gauges = Gauges::new(&registry)?;
-        let location = CatalogLocation::in_directory(&options.storage_root);
+        let location = CatalogLocation::in_directory(&options.state_dir);
         if !location.exists() {
             refuse_missing_catalog(&location, &options)?;
         }
         let catalog = Arc::new(Catalog::open(&location).await?);
         let node = catalog.node().node_id.clone();
         let store_options = tributary_table::StoreOptions { node: node.clone(), ..options.store.clone() };
-        let store = TableStore::local(&options.storage_root, store_options)?;
+        let store = TableStore::local(options.tables.directory(), store_options)?;
         let tables = open_tables(&catalog, &store).await?;
-        let wal_dirs = wal_dirs::to_open(&catalog, &options.storage_root, &options.ingest.wal_dirs).await?;
+        let wal_dirs = wal_dirs::to_open(&catalog, &options.state_dir, &options.ingest.wal_dirs).await?;
         let (ingest, report) = Ingest::open(
             IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
             Arc::new(OsDisk),
-            metrics,
+            ingest_metrics,
             Arc::new(CatalogLabels(Arc::clone(&catalog))),
             &CatalogSchemas(Arc::clone(&catalog)),
             tables.clone(),
@@ -156,14 +120,14 @@ impl Engine {
             ports: Arc::clone(&ports),
             host: options.host.clone(),
             node,
-            storage_root: options.storage_root.clone(),
+            tables: options.tables.clone(),
             started,
             started_unix_ms: unix_ms(),
         });
         let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
         let query =
             QueryEngine::new(Arc::new(nobody), &store, options.query.clone()).map_err(StartError::Query)?;
-        let error_log = Arc::new(ErrorLog::new(options.storage_root.join("error_log")));
+        let error_log = Arc::new(ErrorLog::new(options.state_dir.join("error_log")));
         let engine = Arc::new(Self {
             catalog,
             store,
@@ -230,6 +194,12 @@ impl Engine {
 
     pub(crate) fn ports(&self) -> Ports {
         self.ports.get().copied().unwrap_or_default()
+    }
+
+    /// All metrics in Prometheus' text format.
+    pub(crate) fn metrics_text(&self) -> String {
+        self.gauges.read(&self.ingest, &self.names.all_tables(), self.processes.all().len());
+        metrics::text(&self.registry)
     }
 
     /// The users that have no password.
@@ -394,7 +364,7 @@ impl Engine {
     }
 }
 
-fn lock_root(root: &std::path::Path) -> Result<std::fs::File, StartError> {
+fn lock_state(root: &std::path::Path) -> Result<std::fs::File, StartError> {
     let failed = |action: &'static str, path: &std::path::Path, source| StartError::Io {
         action,
         path: path.to_owned(),
@@ -417,7 +387,7 @@ fn lock_root(root: &std::path::Path) -> Result<std::fs::File, StartError> {
 
 /// A new catalog beside the tables and logs of an old one would give up every row.
 fn refuse_missing_catalog(location: &CatalogLocation, options: &EngineOptions) -> Result<(), StartError> {
-    let tables = options.storage_root.join("tables");
+    let tables = options.tables.directory().join("tables");
     let evidence = options.ingest.wal_dirs.iter().find(|dir| wal_dirs::is_in_use(dir)).or_else(|| {
         std::fs::read_dir(&tables).is_ok_and(|mut inside| inside.next().is_some()).then_some(&tables)
     });
@@ -433,11 +403,4 @@ async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Ta
         .buffer_unordered(TABLES_OPENED_AT_ONCE)
         .try_collect()
         .await
-}
-
-/// `yyyy-MM-dd HH:mm:ss` in UTC.
-pub(crate) fn date_time(unix_ms: i64) -> String {
-    chrono::DateTime::from_timestamp_millis(unix_ms)
-        .map(|time| time.format("%Y-%m-%d %H:%M:%S").to_string())
-        .unwrap_or_default()
 }

@@ -9,6 +9,7 @@
 mod access;
 mod answer;
 mod builders;
+mod clock;
 mod ddl;
 mod engine;
 mod error_log;
@@ -24,6 +25,7 @@ mod processes;
 mod session;
 pub mod similar;
 mod sink;
+mod start_error;
 mod stream_load;
 #[cfg(test)]
 mod testing;
@@ -32,10 +34,11 @@ mod time_zone;
 mod variables;
 mod wal_dirs;
 
-pub use engine::{Engine, StartError};
+pub use engine::Engine;
 pub use hooks::MysqlHooks;
-pub use options::{EngineOptions, Ports};
+pub use options::{BadStorageRoot, EngineOptions, Ports, StorageRoot};
 pub use session::EngineSession;
+pub use start_error::StartError;
 pub use stream_load::HttpLoads;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;

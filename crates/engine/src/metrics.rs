@@ -1,7 +1,9 @@
 //! What `/metrics` tells: the counters of the rooms, and gauges that are read when asked.
 
-use crate::engine::Engine;
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
+use std::sync::Arc;
+use tributary_ingest::Ingest;
+use tributary_table::Table;
 
 /// Gauges that are set when metrics are asked for.
 #[derive(Debug)]
@@ -62,20 +64,20 @@ impl Gauges {
     }
 }
 
-impl Engine {
-    /// All metrics in Prometheus' text format.
-    pub(crate) fn metrics_text(&self) -> String {
-        self.read_gauges();
-        let mut out = Vec::new();
-        match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
-            Ok(()) => String::from_utf8_lossy(&out).into_owned(),
-            Err(error) => format!("# metrics can't be written: {error}\n"),
-        }
+/// All metrics in Prometheus' text format.
+pub(crate) fn text(registry: &Registry) -> String {
+    let mut out = Vec::new();
+    match TextEncoder::new().encode(&registry.gather(), &mut out) {
+        Ok(()) => String::from_utf8_lossy(&out).into_owned(),
+        Err(error) => format!("# metrics can't be written: {error}\n"),
     }
+}
 
-    fn read_gauges(&self) {
-        let gauges = &self.gauges;
-        let stats: Vec<_> = self.ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();
+impl Gauges {
+    /// Sets the gauges to what is so now.
+    pub fn read(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) {
+        let gauges = self;
+        let stats: Vec<_> = ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();
         let sum = |of: fn(&tributary_wal::WalStats) -> u64| stats.iter().map(of).sum::<u64>() as i64;
         gauges.wal_segments.set(sum(|stats| stats.segments as u64));
         gauges.wal_bytes.set(sum(|stats| stats.bytes_total));
@@ -83,13 +85,10 @@ impl Engine {
         gauges.wal_fsyncs.set(sum(|stats| stats.fsyncs));
         gauges.wal_written_bytes.set(sum(|stats| stats.bytes_written));
         gauges.wal_entries.set(sum(|stats| stats.entries));
-        gauges.open_groups.set(self.ingest.open_groups() as i64);
-        gauges.group_bytes.set(self.ingest.memory().in_groups() as i64);
-        gauges.in_flight_bytes.set(self.ingest.memory().in_flight() as i64);
-        let tables = self.names.all_tables();
-        let total = |of: &dyn Fn(&tributary_table::Table) -> u64| {
-            tables.iter().map(|table| of(table)).sum::<u64>() as i64
-        };
+        gauges.open_groups.set(ingest.open_groups() as i64);
+        gauges.group_bytes.set(ingest.memory().in_groups() as i64);
+        gauges.in_flight_bytes.set(ingest.memory().in_flight() as i64);
+        let total = |of: &dyn Fn(&Table) -> u64| tables.iter().map(|table| of(table)).sum::<u64>() as i64;
         gauges.memtable_bytes.set(total(&|table| table.memtable_bytes()));
         gauges.memtable_rows.set(total(&|table| table.memtable_rows()));
         gauges.data_files.set(total(&|table| table.snapshot().files.len() as u64));
@@ -97,6 +96,6 @@ impl Engine {
             table.snapshot().files.iter().map(tributary_table::LiveFile::size_bytes).sum()
         }));
         gauges.tables.set(tables.len() as i64);
-        gauges.connections.set(self.processes.all().len() as i64);
+        gauges.connections.set(connections as i64);
     }
 }

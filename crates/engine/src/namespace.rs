@@ -1,9 +1,9 @@
 //! What the query engine asks of the server: names and facts.
 
 use crate::access::{Access, Object, Privilege};
-use crate::engine::date_time;
+use crate::clock::date_time;
 use crate::names::Names;
-use crate::options::Ports;
+use crate::options::{Ports, StorageRoot};
 use crate::processes::Processes;
 use crate::variables::{VERSION_COMMENT, Variables};
 use parking_lot::RwLock;
@@ -23,7 +23,7 @@ pub(crate) struct Facts {
     pub ports: Arc<OnceLock<Ports>>,
     pub host: String,
     pub node: String,
-    pub storage_root: std::path::PathBuf,
+    pub tables: StorageRoot,
     pub started: Instant,
     pub started_unix_ms: i64,
 }
@@ -94,7 +94,7 @@ impl Namespace for EngineNamespace {
             .flat_map(|table| table.snapshot().files.to_vec())
             .map(|file| file.size_bytes())
             .sum();
-        let disk = rustix::fs::statvfs(&self.facts.storage_root).ok();
+        let disk = rustix::fs::statvfs(self.facts.tables.directory()).ok();
         ServerFacts {
             node_name: self.facts.node.clone(),
             host: self.facts.host.clone(),

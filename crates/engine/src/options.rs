@@ -1,15 +1,19 @@
 //! Settings of the engine, as the server's configuration gives them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tributary_ingest::IngestOptions;
 use tributary_query::QueryOptions;
 use tributary_table::StoreOptions;
+use url::Url;
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    pub storage_root: PathBuf,
+    /// What this server keeps for itself, on a local disk: LOCK, catalog, error logs.
+    pub state_dir: PathBuf,
+    /// Where the tables are.
+    pub tables: StorageRoot,
     /// The host that URLs in answers name.
     pub host: String,
     /// `group_commit_interval_ms` of tables created without it, in ms.
@@ -24,10 +28,88 @@ pub struct EngineOptions {
     pub query: QueryOptions,
 }
 
+/// Where tables are kept: a URL, of which only directories of this machine are supported so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageRoot {
+    directory: PathBuf,
+}
+
+impl From<PathBuf> for StorageRoot {
+    fn from(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+}
+
+/// A storage root that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadStorageRoot {
+    #[error(
+        "the storage root {root} is in a store of the kind '{scheme}', which is not supported; tables can be in a \
+         local directory: a path, or file:///path"
+    )]
+    Scheme { root: String, scheme: String },
+    #[error(
+        "the storage root {root} is no directory of this machine: a file URL is file:///path, with three slashes"
+    )]
+    NotLocal { root: String },
+}
+
+impl StorageRoot {
+    /// Reads a path or a URL.
+    ///
+    /// # Errors
+    /// [`BadStorageRoot::Scheme`] for any but `file`, [`BadStorageRoot::NotLocal`] for a file of another machine.
+    pub fn parse(root: &str) -> Result<Self, BadStorageRoot> {
+        let Some((scheme, _)) = root.split_once("://") else {
+            return Ok(Self { directory: PathBuf::from(root) });
+        };
+        if !scheme.eq_ignore_ascii_case("file") {
+            return Err(BadStorageRoot::Scheme { root: root.to_owned(), scheme: scheme.to_owned() });
+        }
+        let directory = Url::parse(root).ok().and_then(|url| url.to_file_path().ok());
+        directory
+            .map(|directory| Self { directory })
+            .ok_or_else(|| BadStorageRoot::NotLocal { root: root.to_owned() })
+    }
+
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
 /// The ports that the server listens on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
     pub mysql: u16,
     pub http: u16,
     pub webserver: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_root_is_a_path_or_a_file_url() {
+        for (text, directory) in [
+            ("./data", "./data"),
+            ("/a b/data", "/a b/data"),
+            ("file:///a%20b/data", "/a b/data"),
+            ("FILE:///data", "/data"),
+        ] {
+            let root = StorageRoot::parse(text).expect(text);
+            assert_eq!(root.directory(), Path::new(directory), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_not_supported_is_refused_by_its_name() {
+        let error = StorageRoot::parse("s3://bucket/data").unwrap_err().to_string();
+        assert!(
+            error.contains("s3://bucket/data") && error.contains("'s3'") && error.contains("file:///path"),
+            "{error}"
+        );
+        assert!(matches!(StorageRoot::parse("file://host/data"), Err(BadStorageRoot::NotLocal { .. })));
+    }
 }

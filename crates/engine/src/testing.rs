@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Everything};
 use crate::engine::Engine;
-use crate::options::EngineOptions;
+use crate::options::{EngineOptions, StorageRoot};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,8 @@ impl TestEngine {
     pub async fn open_with(change: impl FnOnce(&mut EngineOptions), access: Arc<dyn Access>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut options = EngineOptions {
-            storage_root: directory.path().to_owned(),
+            state_dir: directory.path().to_owned(),
+            tables: StorageRoot::parse(&directory.path().display().to_string()).expect("a directory"),
             host: "127.0.0.1".to_owned(),
             group_commit_interval_ms: 10,
             group_commit_data_bytes: 1 << 20,

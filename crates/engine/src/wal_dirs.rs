@@ -7,7 +7,7 @@
 //! Invariant: a log is forgotten only when its rows are elsewhere or its owner has given them up, and
 //! segments of a forgotten log are never read again, nor taken for those of a log that was moved here.
 
-use crate::engine::StartError;
+use crate::start_error::StartError;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};

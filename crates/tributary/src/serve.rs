@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tributary_engine::{Engine, EngineOptions, HttpLoads, MysqlHooks, Ports};
+use tributary_engine::{Engine, EngineOptions, HttpLoads, MysqlHooks, Ports, StorageRoot};
 use tributary_ingest::IngestOptions;
 use tributary_mysql::ServeOptions;
 
@@ -45,7 +45,7 @@ async fn serve(config: &Config) -> Outcome<()> {
     let bind = settings.bind;
     // The signals are taken before the ready line: who reads it may send one at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (engine, report) = Engine::open(engine_options(settings)).await?;
+    let (engine, report) = Engine::open(engine_options(settings)?).await?;
     tracing::info!(?report, "recovered");
     refuse_open_door(&engine, bind).await?;
     let listeners = Listeners::bind(settings).await?;
@@ -167,11 +167,24 @@ impl Listeners {
     }
 }
 
-fn engine_options(settings: &Settings) -> EngineOptions {
+/// The root of the tables, which is a directory so far.
+fn storage_root(settings: &Settings) -> Outcome<StorageRoot> {
+    let directory = &settings.storage_root_path;
+    let Some(text) = directory.to_str() else { return Ok(StorageRoot::from(directory.clone())) };
+    let root = StorageRoot::parse(text)?;
+    if root.directory() != directory {
+        let path = root.directory().display();
+        return Err(format!("storage_root_path is '{text}': write the directory as a path, {path}").into());
+    }
+    Ok(root)
+}
+
+fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     let defaults = tributary_engine::StoreOptions::default();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    EngineOptions {
-        storage_root: settings.storage_root_path.clone(),
+    Ok(EngineOptions {
+        state_dir: settings.storage_root_path.clone(),
+        tables: storage_root(settings)?,
         host: if settings.bind.is_unspecified() { "127.0.0.1".to_owned() } else { settings.bind.to_string() },
         group_commit_interval_ms: settings.group_commit_interval_ms_default_value,
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
@@ -203,5 +216,5 @@ fn engine_options(settings: &Settings) -> EngineOptions {
                 threads => threads as usize,
             },
         },
-    }
+    })
 }

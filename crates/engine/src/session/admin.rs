@@ -174,7 +174,7 @@ impl EngineSession {
     }
 
     fn transaction_row(&self, info: &TransactionInfo) -> TextTable {
-        let time = |at: Option<i64>| at.map(crate::engine::date_time);
+        let time = |at: Option<i64>| at.map(crate::clock::date_time);
         TextTable::new(&[
             "TransactionId",
             "Label",

@@ -1,0 +1,8 @@
+//! The time of day as answers and facts about the server show it.
+
+/// `yyyy-MM-dd HH:mm:ss` in UTC.
+pub(crate) fn date_time(unix_ms: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(unix_ms)
+        .map(|time| time.format("%Y-%m-%d %H:%M:%S").to_string())
+        .unwrap_or_default()
+}

@@ -2,7 +2,7 @@
 //!
 //! The trees of sqlparser and the plans of DataFusion are hundreds of types that refer to each other. An async
 //! method that holds one must be shown to be `Send`, and each one walks all of those types anew; together that was
-//! nine tenths of what compiling `engine` took. A sealed value is `Send` at a glance. So: what a tree is
+//! most of what compiling `engine` took. A sealed value is `Send` at a glance. So: what a tree is
 //! kept in, or handed to an async function in, is sealed.
 
 use std::any::Any;

@@ -135,6 +135,7 @@ fn query_timeout_ends_an_insert_select_and_its_label_is_free() {
     assert_eq!(error.number, 5024, "{error}");
     assert!(error.message.contains("query timeout: 2 s have passed"), "{error}");
     wait_until("the files are deleted", || data_files(&tables).len() == before);
+    client.ok("SET query_timeout = DEFAULT");
     client.ok("INSERT INTO big WITH LABEL a SELECT id, 'x' FROM n");
     assert_eq!(client.value("SELECT count(*) FROM big"), "1000");
 }

@@ -382,7 +382,12 @@ impl Model {
     /// # Errors
     /// The promise that it breaks.
     pub fn in_order(&mut self, table: TableId, rows: &[i64]) -> Checked {
-        self.order.check(&mut self.loads, &format!("table {table}"), rows)
+        self.order.check(&mut self.loads, table, rows)
+    }
+
+    /// A snapshot of the table has data files.
+    pub fn has_files(&mut self, table: TableId) {
+        self.order.has_files(table);
     }
 
     fn seen(&mut self, id: LoadId) -> Checked {

@@ -78,6 +78,9 @@ impl World {
 
     /// Checks in which order a snapshot that was taken just now has the rows of its memtable.
     pub fn check_order(&self, table: &Table, snapshot: &Snapshot) {
+        if !snapshot.files.is_empty() {
+            self.model.borrow_mut().has_files(table.id());
+        }
         let checked = self.model.borrow_mut().in_order(table.id(), &rows::in_memtable(snapshot));
         self.check(checked);
     }

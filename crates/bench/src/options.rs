@@ -50,6 +50,10 @@ struct Common {
     /// Sends a load again that the server refuses, and counts it, instead of ending the run
     #[arg(long, global = true)]
     send_again: bool,
+    /// Another `tributary` binary, the version before: each combination runs on both by turns, and what is shown are
+    /// medians of the pairs' ratios
+    #[arg(long, global = true, value_name = "BINARY", conflicts_with_all = ["host", "plot"])]
+    against: Option<PathBuf>,
     /// Writes all runs to a JSON file
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -126,11 +130,19 @@ impl Bench {
     pub fn run(self) -> Result<(), BenchError> {
         let target = self.common.target()?;
         if let Test::Query { rows } = self.test {
+            if self.common.against.is_some() {
+                return Err(BenchError::Argument("--against: the query test has no turns".into()));
+            }
             return query::run(&target, rows, self.common.runs.max(5));
         }
         let (cells, limit) = self.test.cells(&self.common);
         let (runs, sends_again) = (self.common.runs.max(1), self.common.send_again);
         let suite = Suite { target, limit, runs, sends_again };
+        if let Some(binary) = &self.common.against {
+            let turns = suite.run_by_turns(&suite.target.with_program(binary.clone()), &cells)?;
+            report::turns::print(&turns);
+            return self.common.json.as_ref().map_or(Ok(()), |path| report::write_json(path, &turns));
+        }
         let results = suite.run(&cells)?;
         report::table::print(&results);
         if let Some(path) = &self.common.json {
@@ -153,7 +165,8 @@ impl Common {
             Some((name, value)) => Ok((format!("TRIBUTARY_{}", name.to_uppercase()), value.to_owned())),
             None => Err(BenchError::Argument(format!("--set `{setting}`: expected NAME=VALUE"))),
         });
-        Ok(Target::Start { directory: self.directory.clone(), settings: settings.collect::<Result<_, _>>()? })
+        let (program, directory) = (std::env::current_exe()?, self.directory.clone());
+        Ok(Target::Start { program, directory, settings: settings.collect::<Result<_, _>>()? })
     }
 }
 

@@ -33,7 +33,7 @@ const IN_MEMORY: f64 = 0.1;
 /// # Errors
 /// A load or a query failed, or both did not see the same rows.
 pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
-    let Target::Start { directory, settings } = target else {
+    let Target::Start { program, directory, settings } = target else {
         return Err(BenchError::Argument("the query test starts its own server: leave out --host".into()));
     };
     let mut settings = settings.clone();
@@ -41,11 +41,11 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
     // One connection, so that two servers are given the same rows.
     let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Async, connections: 1, interval_ms: 1000 };
     // The same rows by a server of their own, all in data files when it has stopped.
-    let mut other = Server::start(Some(directory), &settings)?;
+    let mut other = Server::start(program, directory, &settings)?;
     cell.create_table(&other)?;
     load(&cell, &other, rows)?;
     other.stop()?;
-    let mut server = Server::start(Some(directory), &settings)?;
+    let mut server = Server::start(program, directory, &settings)?;
     cell.create_table(&server)?;
     load(&cell, &server, rows - in_memory)?;
     settings.extend(KEEP.map(|(name, value)| (name.to_owned(), value.to_owned())));

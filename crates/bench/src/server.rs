@@ -23,6 +23,7 @@ pub struct Server {
 
 #[derive(Debug)]
 struct Own {
+    program: PathBuf,
     process: Child,
     /// Nothing after it was handed on.
     data: Option<TempDir>,
@@ -55,19 +56,19 @@ pub struct Usage {
 }
 
 impl Server {
-    /// Starts this program as a server with settings in the form `TRIBUTARY_… = …`.
+    /// Starts a `tributary` binary as a server, its data in a directory of its own below `parent`, with settings
+    /// in the form `TRIBUTARY_… = …`.
     ///
     /// # Errors
-    /// It does not become ready; its log says why.
-    pub fn start(parent: Option<&Path>, settings: &[(String, String)]) -> Result<Self, BenchError> {
-        let parent = parent.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-        let data = tempfile::Builder::new().prefix("tributary-bench-").tempdir_in(&parent)?;
-        Self::launch(data, settings)
+    /// The server does not become ready; its log says why.
+    pub fn start(program: &Path, parent: &Path, settings: &[(String, String)]) -> Result<Self, BenchError> {
+        let data = tempfile::Builder::new().prefix("tributary-bench-").tempdir_in(parent)?;
+        Self::launch(program, data, settings)
     }
 
-    fn launch(data: TempDir, settings: &[(String, String)]) -> Result<Self, BenchError> {
+    fn launch(program: &Path, data: TempDir, settings: &[(String, String)]) -> Result<Self, BenchError> {
         let log = fs::File::create(data.path().join("server.log"))?;
-        let mut process = Command::new(std::env::current_exe()?)
+        let mut process = Command::new(program)
             .args(["serve", "--query-port", "0", "--http-port", "0", "--webserver-port", "0"])
             .arg("--storage-root-path")
             .arg(data.path().join("data"))
@@ -75,7 +76,10 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
-            .spawn()?;
+            .spawn()
+            .map_err(|error| {
+                BenchError::Server(format!("`{}` does not start: {error}", program.display()))
+            })?;
         let mut line = String::new();
         if let Some(stdout) = process.stdout.take() {
             BufReader::new(stdout).read_line(&mut line)?;
@@ -85,7 +89,7 @@ impl Server {
             rest.split_whitespace().next()?.parse().ok()
         };
         let (mysql, http) = (address(" mysql="), address(" http="));
-        let own = Own { process, data: Some(data) };
+        let own = Own { program: program.to_owned(), process, data: Some(data) };
         match (mysql, http) {
             (Some(mysql), Some(http)) => Ok(Self { mysql, http, own: Some(own) }),
             _ => {
@@ -176,8 +180,10 @@ impl Server {
     /// See [`Server::stop`] and [`Server::start`].
     pub fn restart(&mut self, settings: &[(String, String)]) -> Result<(), BenchError> {
         self.stop()?;
-        if let Some(data) = self.own.as_mut().and_then(|own| own.data.take()) {
-            *self = Self::launch(data, settings)?;
+        if let Some(own) = &mut self.own
+            && let Some(data) = own.data.take()
+        {
+            *self = Self::launch(&own.program.clone(), data, settings)?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Many cells, each run several times, each run on a fresh server unless one is running already.
+//! Many cells, each run several times, each run on a fresh server unless one is running already; or the same cells
+//! on two binaries by turns.
 
 use crate::cell::{Cell, Measured};
 use crate::client::closed_loop::Limit;
@@ -12,16 +13,25 @@ use std::time::Duration;
 /// The server to measure.
 #[derive(Clone, Debug)]
 pub enum Target {
-    Start { directory: PathBuf, settings: Vec<(String, String)> },
+    Start { program: PathBuf, directory: PathBuf, settings: Vec<(String, String)> },
     Running(Address),
 }
 
 impl Target {
+    /// The same with another binary; a server that is running already stays as it is.
+    #[must_use]
+    pub fn with_program(&self, binary: PathBuf) -> Self {
+        match self.clone() {
+            Self::Start { directory, settings, .. } => Self::Start { program: binary, directory, settings },
+            running @ Self::Running(_) => running,
+        }
+    }
+
     /// # Errors
     /// The server does not start.
     pub fn server(&self) -> Result<Server, BenchError> {
         match self {
-            Self::Start { directory, settings } => Server::start(Some(directory), settings),
+            Self::Start { program, directory, settings } => Server::start(program, directory, settings),
             Self::Running(address) => Ok(Server::running(*address)),
         }
     }
@@ -57,6 +67,22 @@ impl CellResult {
     }
 }
 
+/// Two runs of a cell, one right after the other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    pub before: Measured,
+    pub now: Measured,
+}
+
+/// A cell's pairs, in the order of the rounds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Turns {
+    pub name: String,
+    #[serde(flatten)]
+    pub cell: Cell,
+    pub pairs: Vec<Pair>,
+}
+
 impl Suite {
     /// Runs all cells, round by round, so that a disturbance of the machine hits one run of many
     /// cells and not many runs of one.
@@ -67,18 +93,8 @@ impl Suite {
         let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); cells.len()];
         for round in 0..self.runs {
             for (number, cell) in cells.iter().enumerate() {
-                let server = self.target.server()?;
                 let head = format!("{}/{} run {}/{} {cell}", number + 1, cells.len(), round + 1, self.runs);
-                let show = |elapsed, rows| progress(&head, elapsed, rows);
-                let measured = cell.measure(&server, self.limit, self.sends_again, &show)?;
-                eprintln!(
-                    "{}{head}: {:.0} rows/s, p50 {:.2} ms, p99 {:.2} ms",
-                    clear(),
-                    measured.rows_per_second,
-                    measured.p50_ms,
-                    measured.p99_ms
-                );
-                runs[number].push(measured);
+                runs[number].push(self.run_once(&self.target, cell, &head)?);
             }
         }
         let result = |(cell, mut runs): (&Cell, Vec<Measured>)| {
@@ -91,6 +107,48 @@ impl Suite {
             }
         };
         Ok(cells.iter().zip(runs).map(result).collect())
+    }
+
+    /// Runs all cells on the target and on another one. The two runs of a pair follow each other at once, and every
+    /// other round begins with the other target, so that a machine that changes by the minute treats both alike.
+    ///
+    /// # Errors
+    /// See [`Cell::measure`].
+    pub fn run_by_turns(&self, before: &Target, cells: &[Cell]) -> Result<Vec<Turns>, BenchError> {
+        let named = |cell: &Cell| Turns { name: cell.to_string(), cell: *cell, pairs: Vec::new() };
+        let mut turns: Vec<Turns> = cells.iter().map(named).collect();
+        for round in 0..self.runs {
+            for (number, cell) in cells.iter().enumerate() {
+                let head = |which: &str| {
+                    format!("{}/{} run {}/{} {cell}, {which}", number + 1, cells.len(), round + 1, self.runs)
+                };
+                let run_before = || self.run_once(before, cell, &head("before"));
+                let run_now = || self.run_once(&self.target, cell, &head("now"));
+                let pair = if round % 2 == 0 {
+                    let before = run_before()?;
+                    Pair { before, now: run_now()? }
+                } else {
+                    let now = run_now()?;
+                    Pair { before: run_before()?, now }
+                };
+                turns[number].pairs.push(pair);
+            }
+        }
+        Ok(turns)
+    }
+
+    fn run_once(&self, target: &Target, cell: &Cell, head: &str) -> Result<Measured, BenchError> {
+        let server = target.server()?;
+        let show = |elapsed, rows| progress(head, elapsed, rows);
+        let measured = cell.measure(&server, self.limit, self.sends_again, &show)?;
+        eprintln!(
+            "{}{head}: {:.0} rows/s, p50 {:.2} ms, p99 {:.2} ms",
+            clear(),
+            measured.rows_per_second,
+            measured.p50_ms,
+            measured.p99_ms
+        );
+        Ok(measured)
     }
 }
 

@@ -2,9 +2,10 @@
 
 pub mod plot;
 pub mod table;
+pub mod turns;
 
 use crate::error::BenchError;
-use crate::suite::CellResult;
+use serde::Serialize;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub(crate) fn cannot_write(path: &Path, reason: impl Display) -> BenchError {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_json(path: &Path, results: &[CellResult]) -> Result<(), BenchError> {
+pub fn write_json(path: &Path, results: &[impl Serialize]) -> Result<(), BenchError> {
     let text = serde_json::to_string_pretty(results).map_err(|error| cannot_write(path, error))?;
     std::fs::write(path, text + "\n").map_err(|error| cannot_write(path, error))
 }

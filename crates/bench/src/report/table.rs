@@ -20,30 +20,34 @@ const HEADS: [&str; 13] = [
 
 /// Prints the cells' medians as a Markdown table.
 pub fn print(results: &[CellResult]) {
-    let rows: Vec<Vec<String>> = results.iter().map(row).collect();
-    let widths: Vec<usize> = (0..HEADS.len())
-        .map(|column| {
-            rows.iter().map(|row| row[column].len()).chain([HEADS[column].len()]).max().unwrap_or_default()
-        })
-        .collect();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        println!("| {} |", padded.collect::<Vec<_>>().join(" | "));
-    };
-    line(&HEADS.map(String::from));
-    let rule = |(column, &width): (usize, &usize)| {
-        if column == 0 { "-".repeat(width) } else { format!("{}:", "-".repeat(width - 1)) }
-    };
-    line(&widths.iter().enumerate().map(rule).collect::<Vec<_>>());
-    rows.iter().for_each(|row| line(row));
+    markdown(&HEADS, &results.iter().map(row).collect::<Vec<_>>());
     println!(
         "\nMedians of {} run(s). Every row was found again by SQL. Acknowledgements are durable: the log is synced \
          with fdatasync before each; CPU in cores. The client's CPU includes sending over TCP.",
         results.first().map_or(0, |result| result.runs.len())
     );
     results.iter().for_each(print_more);
+}
+
+/// A Markdown table, its first column to the left and the others to the right.
+pub(super) fn markdown(heads: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([heads[column].len()]).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        println!("| {} |", padded.collect::<Vec<_>>().join(" | "));
+    };
+    line(&heads.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let rule = |(column, &width): (usize, &usize)| {
+        if column == 0 { "-".repeat(width) } else { format!("{}:", "-".repeat(width - 1)) }
+    };
+    line(&widths.iter().enumerate().map(rule).collect::<Vec<_>>());
+    rows.iter().for_each(|row| line(row));
 }
 
 fn row(result: &CellResult) -> Vec<String> {

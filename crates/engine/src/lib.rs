@@ -29,7 +29,6 @@ mod start_error;
 mod stream_load;
 #[cfg(test)]
 mod testing;
-mod text_table;
 mod time_zone;
 mod variables;
 mod wal_dirs;

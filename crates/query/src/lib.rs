@@ -30,3 +30,4 @@ pub use error::stream_error;
 pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 pub use namespace::{Namespace, ProcessRow, ServerFacts};
+pub use rows::{Cell, Grid};

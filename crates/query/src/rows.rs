@@ -62,6 +62,13 @@ impl Grid {
         Self { columns: columns.collect(), rows: Vec::new() }
     }
 
+    /// The table with one more row.
+    #[must_use]
+    pub fn with_row(mut self, row: Vec<Cell>) -> Self {
+        self.push(row);
+        self
+    }
+
     /// Appends a row; it has a value for each column.
     pub fn push(&mut self, row: Vec<Cell>) {
         debug_assert_eq!(row.len(), self.columns.len(), "row {row:?} of {:?}", self.columns);
@@ -142,14 +149,19 @@ pub(crate) fn result(columns: Vec<ResultColumn>, arrays: Vec<ArrayRef>) -> Resul
     Ok(output::result(columns, Box::pin(RecordBatchStreamAdapter::new(schema, stream))))
 }
 
-/// A result of a table.
-pub(crate) fn grid_result(grid: &Grid) -> Result<QueryResult, SqlError> {
-    let batch = grid.batch().map_err(|error| plan_error(&error.into()))?;
-    let columns = batch
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| ResultColumn::computed(field.name(), field.data_type().clone()))
-        .collect();
-    result(columns, batch.columns().to_vec())
+impl QueryResult {
+    /// The result that shows these rows.
+    ///
+    /// # Errors
+    /// Never for rows of the columns' types.
+    pub fn from_rows(grid: &Grid) -> Result<Self, SqlError> {
+        let batch = grid.batch().map_err(|error| plan_error(&error.into()))?;
+        let columns = batch
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| ResultColumn::computed(field.name(), field.data_type().clone()))
+            .collect();
+        result(columns, batch.columns().to_vec())
+    }
 }

@@ -1,7 +1,7 @@
 //! SHOW and DESC, as rows that are made from names and facts.
 //!
-//! What only the session or the loads know (SHOW LAST INSERT, TRANSACTION, LOAD, GRANTS …) is
-//! answered elsewhere and refused here.
+//! What the session, the catalog or the loads know (SHOW CREATE, WARNINGS, LAST INSERT, TRANSACTION,
+//! GRANTS …) is answered by the engine and refused here.
 
 mod alters;
 pub mod facts;
@@ -13,7 +13,7 @@ use crate::context::no_database;
 use crate::engine::QueryEngine;
 use crate::info_schema;
 use crate::model::{QueryResult, SessionView};
-use crate::rows::{Cell, Grid, grid_result};
+use crate::rows::{Cell, Grid};
 use tributary_sql::{Name, Scope, Show};
 use tributary_types::system::{
     INFORMATION_SCHEMA, SYSTEM_DATABASES, is_information_schema, is_system_database,
@@ -27,7 +27,7 @@ impl QueryEngine {
     /// Unknown databases, tables and columns; [`ErrorCode::NotSupported`] for what only the
     /// session knows.
     pub async fn show(&self, session: &SessionView, show: &Show) -> Result<QueryResult, SqlError> {
-        grid_result(&self.show_grid(session, show)?)
+        QueryResult::from_rows(&self.show_grid(session, show)?)
     }
 
     /// Answers `DESC t` and, with `all`, `DESC t ALL`.
@@ -42,7 +42,7 @@ impl QueryEngine {
     ) -> Result<QueryResult, SqlError> {
         let grid =
             if all { self.describe_all(session, table)? } else { self.columns(session, table, false)? };
-        grid_result(&grid)
+        QueryResult::from_rows(&grid)
     }
 
     fn show_grid(&self, session: &SessionView, show: &Show) -> Result<Grid, SqlError> {
@@ -67,13 +67,6 @@ impl QueryEngine {
             Show::Columns { full, table, filter } => {
                 self.filtered(session, self.columns(session, table, *full)?, filter.as_ref(), 0)?
             }
-            Show::CreateTable { table } => self.create_table(session, table)?,
-            Show::CreateDatabase { db } => {
-                let db = self.database(session, Some(db))?;
-                let mut grid = Grid::new(&["Database", "Create Database"]);
-                grid.push(vec![db.as_str().into(), tributary_sql::show_create_database(&db).into()]);
-                grid
-            }
             Show::Variables { scope, filter } => {
                 self.filtered(session, self.variables(session, *scope), filter.as_ref(), 0)?
             }
@@ -84,11 +77,6 @@ impl QueryEngine {
                 }
                 self.filtered(session, grid, filter.as_ref(), 0)?
             }
-            Show::Warnings { count: false } | Show::Errors { count: false } => {
-                Grid::new(&["Level", "Code#", "Message"])
-            }
-            Show::Warnings { count: true } => count("@@session.warning_count"),
-            Show::Errors { count: true } => count("@@session.error_count"),
             Show::Engines => filled(
                 &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
                 facts::engines(),
@@ -184,11 +172,6 @@ fn filled(names: &[&str], rows: Vec<Vec<Cell>>) -> Grid {
     grid
 }
 
-/// `SHOW COUNT(*) WARNINGS`: none are kept.
-fn count(name: &str) -> Grid {
-    filled(&[&format!("{name}#")], vec![vec![Cell::Int(0)]])
-}
-
 /// Statements are cut to this many characters without FULL.
 const INFO_CHARACTERS: usize = 100;
 
@@ -220,7 +203,7 @@ fn process_list(rows: Vec<Vec<Cell>>, full: bool) -> Grid {
     grid
 }
 
-/// SHOW statements that have nothing to show, and those that are answered elsewhere.
+/// The SHOW statements that have nothing to show; the rest are not for the query engine.
 fn empty(show: &Show) -> Result<Grid, SqlError> {
     let names: &[&str] = match show {
         Show::Triggers { .. } => &[

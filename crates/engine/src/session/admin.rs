@@ -4,11 +4,12 @@
 use super::EngineSession;
 use crate::access::Privilege;
 use crate::interrupt::Interrupt;
-use crate::text_table::TextTable;
 use std::sync::Arc;
 use tributary_ingest::TransactionInfo;
 use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_query::{Cell, Grid};
 use tributary_sql::{Kill, Name, Show, Statement, TransactionBy};
+use tributary_table::Table;
 use tributary_types::{ErrorCode, PasswordHash, SqlError, TxnId};
 
 impl EngineSession {
@@ -78,11 +79,7 @@ impl EngineSession {
         tributary_mysql::Session::status(self).in_transaction
     }
 
-    fn named(
-        &self,
-        privilege: Privilege,
-        name: &Name,
-    ) -> Result<std::sync::Arc<tributary_table::Table>, SqlError> {
+    fn named(&self, privilege: Privilege, name: &Name) -> Result<Arc<Table>, SqlError> {
         self.table(privilege, name.db.as_deref(), &name.table)
     }
 
@@ -97,32 +94,34 @@ impl EngineSession {
         }
     }
 
-    /// The SHOWs that need more than the query engine knows.
-    pub(super) async fn show_own(&mut self, show: &Show) -> Result<Option<TextTable>, SqlError> {
+    /// Answers the SHOWs that need more than the query engine knows; `None` is for one that does not.
+    pub(super) async fn show_own(&mut self, show: &Show) -> Result<Option<Grid>, SqlError> {
         Ok(Some(match show {
             Show::CreateTable { table } => {
                 let def = self.named(Privilege::Show, table)?.def();
-                TextTable::new(&["Table", "Create Table"])
-                    .row([Some(def.name.clone()), Some(tributary_sql::show_create_table(&def))])
+                let statement = tributary_sql::show_create_table(&def);
+                Grid::new(&["Table", "Create Table"])
+                    .with_row(vec![def.name.as_str().into(), statement.into()])
             }
             Show::CreateDatabase { db } => {
                 self.engine.database(&self.principal, Privilege::Show, db)?;
-                TextTable::new(&["Database", "Create Database"])
-                    .row([Some(db.clone()), Some(tributary_sql::show_create_database(db))])
+                let statement = tributary_sql::show_create_database(db);
+                Grid::new(&["Database", "Create Database"])
+                    .with_row(vec![db.as_str().into(), statement.into()])
             }
             Show::Warnings { count: true } => {
-                TextTable::new(&["@@session.warning_count"]).row([Some(self.warnings.len().to_string())])
+                Grid::new(&["@@session.warning_count"]).with_row(vec![self.warnings.len().to_string().into()])
             }
             Show::Warnings { count: false } => {
                 let code = ErrorCode::Unknown.number().to_string();
-                self.warnings.iter().fold(TextTable::new(&["Level", "Code", "Message"]), |table, text| {
-                    table.row([Some("Warning".to_owned()), Some(code.clone()), Some(text.clone())])
-                })
+                let mut grid = Grid::new(&["Level", "Code", "Message"]);
+                for text in &self.warnings {
+                    grid.push(vec!["Warning".into(), code.as_str().into(), text.as_str().into()]);
+                }
+                grid
             }
-            Show::Errors { count: true } => {
-                TextTable::new(&["@@session.error_count"]).row([Some("0".to_owned())])
-            }
-            Show::Errors { count: false } => TextTable::new(&["Level", "Code", "Message"]),
+            Show::Errors { count: true } => Grid::new(&["@@session.error_count"]).with_row(vec!["0".into()]),
+            Show::Errors { count: false } => Grid::new(&["Level", "Code", "Message"]),
             Show::LastInsert => self.show_last_insert(),
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
             Show::Grants { .. } => self.show_grants(),
@@ -130,8 +129,8 @@ impl EngineSession {
         }))
     }
 
-    fn show_last_insert(&self) -> TextTable {
-        let table = TextTable::new(&[
+    fn show_last_insert(&self) -> Grid {
+        let table = Grid::new(&[
             "TransactionId",
             "Label",
             "Database",
@@ -143,18 +142,18 @@ impl EngineSession {
         let Some(last) = &self.last_insert else { return table };
         let status =
             self.engine.ingest.transactions().by_id(last.txn).map_or(last.status, |info| info.status);
-        table.row([
-            Some(last.txn.to_string()),
-            Some(last.label.to_string()),
-            Some(last.table.db.clone()),
-            Some(last.table.name.clone()),
-            Some(status.name().to_owned()),
-            Some(last.loaded.to_string()),
-            Some(last.filtered.to_string()),
+        table.with_row(vec![
+            last.txn.to_string().into(),
+            last.label.to_string().into(),
+            last.table.db.clone().into(),
+            last.table.name.clone().into(),
+            status.name().into(),
+            last.loaded.to_string().into(),
+            last.filtered.to_string().into(),
         ])
     }
 
-    fn show_transaction(&self, db: Option<&str>, by: &TransactionBy) -> Result<TextTable, SqlError> {
+    fn show_transaction(&self, db: Option<&str>, by: &TransactionBy) -> Result<Grid, SqlError> {
         let db = db.or(self.database.as_deref());
         let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
         let db_id = self.engine.database(&self.principal, Privilege::Show, db)?;
@@ -173,9 +172,9 @@ impl EngineSession {
         Ok(self.transaction_row(&info))
     }
 
-    fn transaction_row(&self, info: &TransactionInfo) -> TextTable {
-        let time = |at: Option<i64>| at.map(crate::clock::date_time);
-        TextTable::new(&[
+    fn transaction_row(&self, info: &TransactionInfo) -> Grid {
+        let time = |at: Option<i64>| Cell::from(at.map(crate::clock::date_time));
+        Grid::new(&[
             "TransactionId",
             "Label",
             "Coordinator",
@@ -192,32 +191,35 @@ impl EngineSession {
             "TimeoutMs",
             "ErrMsg",
         ])
-        .row([
-            Some(info.txn.to_string()),
-            Some(info.label.to_string()),
-            Some(format!("FE: {}", self.engine.options.host)),
-            Some(info.status.name().to_owned()),
-            Some(info.kind.source_type().to_owned()),
+        .with_row(vec![
+            info.txn.to_string().into(),
+            info.label.to_string().into(),
+            format!("FE: {}", self.engine.options.host).into(),
+            info.status.name().into(),
+            info.kind.source_type().into(),
             time(Some(info.prepared_at_ms)),
             time(info.precommitted_at_ms),
             time(info.finished_at_ms),
             time(info.finished_at_ms),
             time(info.finished_at_ms),
-            Some(info.reason.clone()),
-            Some("0".to_owned()),
-            Some("-1".to_owned()),
-            Some((self.variables.values().insert_timeout * 1000).to_string()),
-            Some(String::new()),
+            info.reason.clone().into(),
+            "0".into(),
+            "-1".into(),
+            (self.variables.values().insert_timeout * 1000).to_string().into(),
+            "".into(),
         ])
     }
 
-    fn show_grants(&self) -> TextTable {
-        TextTable::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).row([
-            Some(format!("'{}'@'%'", self.principal.user())),
-            Some(String::new()),
-            Some(if self.engine.has_password(self.principal.user()) { "Yes" } else { "No" }.to_owned()),
-            Some("operator".to_owned()),
-            Some("Node_priv,Admin_priv".to_owned()),
+    fn show_grants(&self) -> Grid {
+        Grid::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).with_row(vec![
+            format!("'{}'@'%'", self.principal.user()).into(),
+            "".into(),
+            if self.engine.has_password(self.principal.user()) { "Yes" } else { "No" }.into(),
+            "operator".into(),
+            "Node_priv,Admin_priv".into(),
         ])
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,7 @@ impl EngineSession {
 
     pub(super) async fn run_show(&mut self, show: &Show, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         match self.show_own(show).await? {
-            Some(table) => table.send(out).await,
+            Some(rows) => send(QueryResult::from_rows(&rows)?, out).await,
             None => send(self.queries.show(&self.view(), show).await?, out).await,
         }
     }

@@ -178,13 +178,6 @@ impl QueryEngine {
         Ok(grid)
     }
 
-    pub(super) fn create_table(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
-        let def = self.existing(session, name)?.def();
-        let mut grid = Grid::new(&["Table", "Create Table"]);
-        grid.push(vec![def.name.as_str().into(), tributary_sql::show_create_table(&def).into()]);
-        Ok(grid)
-    }
-
     /// There are no indexes; the table must exist.
     pub(super) fn index(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
         self.existing(session, name)?;

@@ -31,6 +31,10 @@ hunt *args:
 fuzz target="all" seconds="120":
     scripts/fuzz {{target}} {{seconds}}
 
+# random queries, compared with MariaDB and DuckDB: just sqldiff --seconds 60
+sqldiff *args:
+    scripts/sqldiff {{args}}
+
 # the real server, killed again and again
 torture duration="10m" *args:
     cargo run --release -- torture --duration {{duration}} {{args}}

@@ -29,8 +29,28 @@ pub struct OkAnswer {
 pub struct Rows {
     /// The columns' names.
     pub columns: Vec<String>,
+    /// The columns' types.
+    pub kinds: Vec<ColumnKind>,
     /// The rows.
     pub rows: Vec<Row>,
+}
+
+/// A column's type, as MySQL's protocol numbers it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnKind {
+    /// Such as 3 for INT and 253 for VARCHAR.
+    pub code: u8,
+    /// Whether its numbers have no sign.
+    pub unsigned: bool,
+    /// Digits after the point that its values show.
+    pub decimals: u8,
+}
+
+/// How the rows of an answer are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Binary,
 }
 
 /// The values of a row as texts; NULL is `None`.
@@ -64,12 +84,21 @@ pub(crate) fn is_eof(packet: &[u8]) -> bool {
     packet.len() < 9 && packet.first() == Some(&0xfe)
 }
 
-pub(crate) fn column_name(packet: &[u8]) -> io::Result<String> {
+/// A column's name and type.
+pub(crate) fn column(packet: &[u8]) -> io::Result<(String, ColumnKind)> {
+    const UNSIGNED: u16 = 0x20;
     let mut fields = Fields(packet);
     for _catalog_schema_and_two_tables in 0..4 {
         fields.text()?;
     }
-    fields.text()?.ok_or_else(|| broken("a column without a name"))
+    let name = fields.text()?.ok_or_else(|| broken("a column without a name"))?;
+    fields.text()?; // its name in the table
+    let _length_of_the_rest = fields.number()?;
+    let _character_set_and_width: [u8; 6] = fields.array()?;
+    let [code] = fields.array()?;
+    let unsigned = fields.short()? & UNSIGNED != 0;
+    let [decimals] = fields.array()?;
+    Ok((name, ColumnKind { code, unsigned, decimals }))
 }
 
 pub(crate) fn row(packet: &[u8], columns: usize) -> io::Result<Row> {

@@ -1,19 +1,19 @@
 //! A blocking connection of root, without a password.
 
-use crate::answer::{self, Answer, OkAnswer, Rows};
+use crate::answer::{self, Answer, Form, OkAnswer, Rows};
 use crate::command::{self, Statement};
 use crate::error::{ClientError, broken, refusal};
 use crate::fields::Fields;
 use crate::value::Value;
-use crate::{login, packet};
-use std::io::{self, BufReader, Write};
+use crate::{binary, login, packet};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// A connection of root.
+/// A connection of root, over TCP unless another stream is given.
 #[derive(Debug)]
-pub struct Client {
-    stream: BufReader<TcpStream>,
+pub struct Client<S = TcpStream> {
+    stream: BufReader<S>,
 }
 
 impl Client {
@@ -30,6 +30,16 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(patience)?;
         stream.set_write_timeout(patience)?;
+        Self::over(stream, database)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Logs in over a stream that leads to the server, such as a Unix socket.
+    ///
+    /// # Errors
+    /// No answer comes, or the server does not want the client.
+    pub fn over(stream: S, database: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self { stream: BufReader::new(stream) };
         client.log_in(database)?;
         Ok(client)
@@ -95,19 +105,25 @@ impl Client {
     /// # Errors
     /// See [`Client::query`].
     pub fn answer(&mut self) -> Result<Answer, ClientError> {
+        self.read_answer(Form::Text)
+    }
+
+    fn read_answer(&mut self, form: Form) -> Result<Answer, ClientError> {
         let (_, first) = self.read()?;
         if first.first() == Some(&0) {
             return answer::ok(&first).map(Answer::Ok);
         }
         let count = Fields(&first).number()?.ok_or_else(|| broken("no count of columns"))?;
-        self.read_rows(count as usize).map(Answer::Rows)
+        self.read_rows(count as usize, form).map(Answer::Rows)
     }
 
-    fn read_rows(&mut self, count: usize) -> Result<Rows, ClientError> {
+    fn read_rows(&mut self, count: usize, form: Form) -> Result<Rows, ClientError> {
         let mut answer = Rows::default();
         for _ in 0..count {
             let (_, packet) = self.read()?;
-            answer.columns.push(answer::column_name(&packet)?);
+            let (name, kind) = answer::column(&packet)?;
+            answer.columns.push(name);
+            answer.kinds.push(kind);
         }
         self.read_eof()?;
         loop {
@@ -115,7 +131,10 @@ impl Client {
             if answer::is_eof(&packet) {
                 return Ok(answer);
             }
-            answer.rows.push(answer::row(&packet, count)?);
+            answer.rows.push(match form {
+                Form::Text => answer::row(&packet, count)?,
+                Form::Binary => binary::row(&packet, &answer.kinds)?,
+            });
         }
     }
 
@@ -152,9 +171,26 @@ impl Client {
         answer::ok(&packet)
     }
 
+    /// Runs a prepared statement with rows, or one without.
+    ///
+    /// # Errors
+    /// See [`Client::query`].
+    pub fn execute_query(&mut self, statement: Statement, values: &[Value]) -> Result<Answer, ClientError> {
+        self.write(&command::execute(statement, values, true).0, 0)?;
+        self.read_answer(Form::Binary)
+    }
+
+    /// Forgets a prepared statement. The server does not answer.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn close(&mut self, statement: Statement) -> io::Result<()> {
+        self.write(&command::close(statement), 0)
+    }
+
     /// The socket of a connection that is logged in and has read all its answers.
     #[must_use]
-    pub fn into_stream(self) -> TcpStream {
+    pub fn into_stream(self) -> S {
         self.stream.into_inner()
     }
 
@@ -211,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_client_logs_in_asks_and_reads_rows() {
-        const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\x01a";
+        const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\x01a\x0c\xff\0\x10\0\0\0\xfd\0\0\0\0\0";
         let (port, server) = serve(&[
             &[b"\x0agreeting"],
             &[b"\xfecaching_sha2_password\0"],

@@ -5,6 +5,7 @@ use crate::value::Value;
 const COM_QUERY: u8 = 3;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_CLOSE: u8 = 0x19;
 
 /// The number of a prepared statement, which its connection knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,12 @@ pub fn query(sql: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn prepare(sql: &str) -> Vec<u8> {
     [&[COM_STMT_PREPARE], sql.as_bytes()].concat()
+}
+
+/// A request to forget a prepared statement.
+#[must_use]
+pub fn close(statement: Statement) -> Vec<u8> {
+    [&[COM_STMT_CLOSE], &statement.0.to_le_bytes()[..]].concat()
 }
 
 /// An execution, and where in the payload each parameter's value begins. The first execution of a

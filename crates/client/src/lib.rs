@@ -4,14 +4,14 @@
 //! [`Client`] is a blocking connection of root without a password. It shows what drivers hide: the
 //! info text of an answer, the number and state of an error. Below it are the pieces for those who
 //! write their own loop: [`command`] makes payloads, [`packet`] frames them, [`affected_rows`] reads
-//! an answer. This room knows MySQL's protocol and nothing of the server's code.
+//! an answer. This crate knows MySQL's protocol and nothing of the server's code.
 //!
 //! | file | what happens there |
 //! | --- | --- |
 //! | `client` | the connection |
 //! | `login` | who the client says it is |
 //! | `command`, `value` | statements and parameters → payloads |
-//! | `answer`, `fields` | payloads → rows and success |
+//! | `answer`, `binary`, `fields` | payloads → rows and success |
 //! | `error` | why a statement has no success |
 //! | `packet` | payloads ↔ packets |
 
@@ -19,13 +19,14 @@ pub mod command;
 pub mod packet;
 
 mod answer;
+mod binary;
 mod client;
 mod error;
 mod fields;
 mod login;
 mod value;
 
-pub use answer::{Answer, OkAnswer, Row, Rows, affected_rows};
+pub use answer::{Answer, ColumnKind, OkAnswer, Row, Rows, affected_rows};
 pub use client::Client;
 pub use command::Statement;
 pub use error::{ClientError, ServerError};

@@ -1,0 +1,201 @@
+//! The checks: each runs a query in two ways whose answers must be the same.
+
+use crate::ast::{Body, Expr, Form, Op, Query, Select};
+use crate::compare::{Answered, Difference, Outcome, difference};
+use crate::print;
+use crate::schema::{Dialect, Kind, Schema};
+use crate::side::{Side, SideError};
+
+/// A way to tell whether an answer is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Check {
+    /// MariaDB answers the same.
+    MariaDb,
+    /// DuckDB answers the same.
+    DuckDb,
+    /// Rows where the condition is true, false and NULL are together all rows.
+    Split,
+    /// As many rows pass the condition as show it to be true in a column.
+    Column,
+    /// The query prepared, its literals as parameters, answers the same.
+    Prepared,
+    /// The query as a derived table answers the same.
+    Derived,
+    /// The query as a common table expression answers the same.
+    Common,
+}
+
+impl Check {
+    pub const ALL: [Self; 7] =
+        [Self::MariaDb, Self::DuckDb, Self::Split, Self::Column, Self::Prepared, Self::Derived, Self::Common];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MariaDb => "mariadb",
+            Self::DuckDb => "duckdb",
+            Self::Split => "split",
+            Self::Column => "column",
+            Self::Prepared => "prepared",
+            Self::Derived => "derived",
+            Self::Common => "common",
+        }
+    }
+}
+
+/// Who answers.
+pub struct Sides {
+    pub ours: Box<dyn Side>,
+    pub mariadb: Option<Box<dyn Side>>,
+    pub duckdb: Option<Box<dyn Side>>,
+}
+
+/// The two answers of a check, with the statements that made them.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    pub difference: Option<Difference>,
+    pub ours: (String, Outcome),
+    pub other: (String, Outcome),
+    /// How many statements the server under test has run.
+    pub statements: u64,
+}
+
+impl Sides {
+    /// Loads the tables on all sides.
+    ///
+    /// # Errors
+    /// That of the first side that does not take them.
+    pub fn load(&mut self, schema: &Schema) -> Result<(), SideError> {
+        self.ours.load(schema)?;
+        for side in [&mut self.mariadb, &mut self.duckdb].into_iter().flatten() {
+            side.load(schema)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is everyone whom the check needs.
+    #[must_use]
+    pub fn can(&self, check: Check) -> bool {
+        match check {
+            Check::MariaDb => self.mariadb.is_some(),
+            Check::DuckDb => self.duckdb.is_some(),
+            _ => true,
+        }
+    }
+
+    /// Runs a check. [`Check::Split`] and [`Check::Column`] are about the query's WHERE and find
+    /// nothing without one.
+    pub fn run(&mut self, check: Check, query: &Query) -> Verdict {
+        let text = print::query(query, Dialect::Ours);
+        match check {
+            Check::MariaDb => other_side(&mut *self.ours, self.mariadb.as_deref_mut(), query),
+            Check::DuckDb => other_side(&mut *self.ours, self.duckdb.as_deref_mut(), query),
+            Check::Prepared => {
+                let (sql, values) = print::prepared(query);
+                let other = self.ours.ask_prepared(&sql, &values);
+                let shown = format!("{sql} -- prepared, with {values:?}");
+                self.verdict(query.is_ordered(), text, (shown, other), 1)
+            }
+            Check::Derived | Check::Common => {
+                let sql = if check == Check::Derived {
+                    format!("SELECT * FROM ({text}) d")
+                } else {
+                    format!("WITH d AS ({text}) SELECT * FROM d")
+                };
+                let other = self.ours.ask(&sql);
+                self.verdict(false, text, (sql, other), 1)
+            }
+            Check::Split => self.split(query),
+            Check::Column => self.column(query),
+        }
+    }
+
+    fn verdict(&mut self, ordered: bool, text: String, other: (String, Outcome), statements: u64) -> Verdict {
+        let ours = self.ours.ask(&text);
+        let difference = difference(&ours, &other.1, ordered);
+        Verdict { difference, ours: (text, ours), other, statements: statements + 1 }
+    }
+
+    fn split(&mut self, query: &Query) -> Verdict {
+        let Some((whole, condition)) = apart(query) else { return nothing(query) };
+        let (mut texts, mut together) = (Vec::new(), None);
+        for form in [None, Some(&NOT), Some(&IS_NULL)] {
+            let mut part = whole.clone();
+            part.filter = Some(match form {
+                None => condition.clone(),
+                Some(form) => Expr::new(Op::Form(form), Kind::Bool, vec![condition.clone()]),
+            });
+            let text = print::query(&Query::of(part), Dialect::Ours);
+            let answer = self.ours.ask(&text);
+            texts.push(text);
+            together = Some(match together {
+                None => answer,
+                Some(before) => joined(before, answer),
+            });
+        }
+        let together = together.unwrap_or_else(|| Outcome::Gone("nothing was asked".to_owned()));
+        let whole = print::query(&Query::of(whole), Dialect::Ours);
+        let answer = self.ours.ask(&whole);
+        // The parts are "ours": an error of one of them alone is what there is to find.
+        let difference = difference(&together, &answer, false);
+        Verdict { difference, ours: (texts.join(";\n"), together), other: (whole, answer), statements: 4 }
+    }
+
+    fn column(&mut self, query: &Query) -> Verdict {
+        let Some((mut whole, condition)) = apart(query) else { return nothing(query) };
+        let count = Op::Aggregate { name: "COUNT", distinct: false };
+        let mut filtered = whole.clone();
+        (filtered.star, whole.star) = (false, false);
+        filtered.items = vec![Expr::new(count, Kind::Int, Vec::new())];
+        filtered.filter = Some(condition.clone());
+        whole.items = vec![Expr::new(Op::Form(&IS_TRUE), Kind::Bool, vec![condition])];
+        let filtered = print::query(&Query::of(filtered), Dialect::Ours);
+        let whole = print::query(&Query::of(whole), Dialect::Ours);
+        let other = match self.ours.ask(&whole) {
+            Outcome::Rows(answer) => {
+                let truths = answer.rows.iter().filter(|row| row[0].as_deref() == Some("1")).count();
+                let rows = vec![vec![Some(truths.to_string())]];
+                Outcome::Rows(Answered { contents: answer.contents, rows })
+            }
+            outcome => outcome,
+        };
+        self.verdict(false, filtered, (whole, other), 1)
+    }
+}
+
+static NOT: Form = Form { name: "NOT", mysql: "NOT {0}", duckdb: "NOT {0}" };
+static IS_NULL: Form = Form { name: "IS NULL", mysql: "{0} IS NULL", duckdb: "{0} IS NULL" };
+static IS_TRUE: Form = Form { name: "IS TRUE", mysql: "{0} IS TRUE", duckdb: "{0} IS TRUE" };
+
+/// A query without its WHERE, and that.
+fn apart(query: &Query) -> Option<(Select, Expr)> {
+    let Body::Select(select) = &query.body else { return None };
+    let mut select = (**select).clone();
+    let condition = select.filter.take()?;
+    Some((select, condition))
+}
+
+fn nothing(query: &Query) -> Verdict {
+    let answer = (print::query(query, Dialect::Ours), Outcome::Gone("there is nothing to check".to_owned()));
+    Verdict { difference: None, ours: answer.clone(), other: answer, statements: 0 }
+}
+
+fn joined(before: Outcome, after: Outcome) -> Outcome {
+    match (before, after) {
+        (Outcome::Rows(mut before), Outcome::Rows(after)) => {
+            before.rows.extend(after.rows);
+            Outcome::Rows(before)
+        }
+        (Outcome::Rows(_), failed) | (failed, _) => failed,
+    }
+}
+
+fn other_side(ours: &mut dyn Side, other: Option<&mut (dyn Side + 'static)>, query: &Query) -> Verdict {
+    let Some(other) = other else { return nothing(query) };
+    let text = print::query(query, Dialect::Ours);
+    let other_text = print::query(query, other.dialect());
+    let other_outcome = other.ask(&other_text);
+    let outcome = ours.ask(&text);
+    let difference = difference(&outcome, &other_outcome, query.is_ordered());
+    Verdict { difference, ours: (text, outcome), other: (other_text, other_outcome), statements: 1 }
+}

@@ -1,0 +1,218 @@
+//! Two answers: are they the same?
+//!
+//! Rows are compared in their order where the query sets one, else as multisets. A value has one
+//! canonical form per kind: numbers without trailing zeros and without a sign of zero, moments without
+//! trailing zeros of their fraction, texts as they are. Doubles are equal within [`DOUBLE_TOLERANCE`].
+
+/// How far doubles may be apart, relative to the larger one: sums come in another order, and MariaDB
+/// divides decimals where others divide doubles.
+pub const DOUBLE_TOLERANCE: f64 = 1e-9;
+/// As above where a FLOAT, which has 24 bits, is shown by one of the sides.
+pub const SINGLE_TOLERANCE: f64 = 1e-5;
+
+/// What a column of an answer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Integers and decimals.
+    Exact,
+    Double,
+    Single,
+    Time,
+    Text,
+}
+
+/// The rows of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub contents: Vec<Content>,
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// What a side says to a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Rows(Answered),
+    /// It refuses the query, or it failed in it.
+    Error {
+        number: u16,
+        text: String,
+    },
+    /// No answer came.
+    Gone(String),
+}
+
+/// How the second answer differs from the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Difference {
+    Columns,
+    RowCount,
+    Values,
+    Order,
+    /// The server under test refuses what the other side answers.
+    OursFails,
+    /// The other side refuses what the server under test answers.
+    OtherFails,
+    /// The server under test is gone.
+    Gone,
+}
+
+impl Difference {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Columns => "another count of columns",
+            Self::RowCount => "another count of rows",
+            Self::Values => "other values",
+            Self::Order => "another order",
+            Self::OursFails => "ours fails",
+            Self::OtherFails => "the other side fails",
+            Self::Gone => "no answer",
+        }
+    }
+}
+
+/// The difference between what the server under test and the other side say.
+#[must_use]
+pub fn difference(ours: &Outcome, other: &Outcome, ordered: bool) -> Option<Difference> {
+    match (ours, other) {
+        (Outcome::Gone(_), _) => Some(Difference::Gone),
+        // What the other side does not answer cannot be compared.
+        (_, Outcome::Gone(_)) | (Outcome::Error { .. }, Outcome::Error { .. }) => None,
+        (Outcome::Error { .. }, Outcome::Rows(_)) => Some(Difference::OursFails),
+        (Outcome::Rows(_), Outcome::Error { .. }) => Some(Difference::OtherFails),
+        (Outcome::Rows(ours), Outcome::Rows(other)) => between_rows(ours, other, ordered),
+    }
+}
+
+fn between_rows(ours: &Answered, other: &Answered, ordered: bool) -> Option<Difference> {
+    if ours.contents.len() != other.contents.len() {
+        return Some(Difference::Columns);
+    }
+    if ours.rows.len() != other.rows.len() {
+        return Some(Difference::RowCount);
+    }
+    let columns: Vec<(Content, Content)> =
+        ours.contents.iter().copied().zip(other.contents.iter().copied()).collect();
+    let same = |left: &Vec<Option<String>>, right: &Vec<Option<String>>| {
+        columns
+            .iter()
+            .zip(left.iter().zip(right))
+            .all(|(&contents, (left, right))| same_value(left.as_deref(), right.as_deref(), contents))
+    };
+    if ours.rows.iter().zip(&other.rows).all(|(left, right)| same(left, right)) {
+        return None;
+    }
+    // Few rows: each looks for one that is the same and that no row before it took.
+    let mut left_over: Vec<_> = other.rows.iter().collect();
+    for row in &ours.rows {
+        match left_over.iter().position(|candidate| same(row, candidate)) {
+            Some(place) => drop(left_over.swap_remove(place)),
+            None => return Some(Difference::Values),
+        }
+    }
+    ordered.then_some(Difference::Order)
+}
+
+/// Whether two values of columns with these contents are the same.
+#[must_use]
+pub fn same_value(left: Option<&str>, right: Option<&str>, contents: (Content, Content)) -> bool {
+    let (Some(left), Some(right)) = (left, right) else { return left == right };
+    if left == right {
+        return true;
+    }
+    let is = |content: Content| contents.0 == content || contents.1 == content;
+    if is(Content::Single) || is(Content::Double) {
+        let tolerance = if is(Content::Single) { SINGLE_TOLERANCE } else { DOUBLE_TOLERANCE };
+        return match (left.parse::<f64>(), right.parse::<f64>()) {
+            (Ok(left), Ok(right)) => {
+                left == right || (left - right).abs() <= tolerance * left.abs().max(right.abs()).max(1.0)
+            }
+            _ => false,
+        };
+    }
+    if is(Content::Exact) {
+        return match (canonical_number(left), canonical_number(right)) {
+            (Some(left), Some(right)) => left == right,
+            _ => false,
+        };
+    }
+    is(Content::Time) && canonical_time(left) == canonical_time(right)
+}
+
+/// A decimal number without zeros that say nothing; `None` if it is no number without an exponent.
+#[must_use]
+pub fn canonical_number(text: &str) -> Option<String> {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let only_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !only_digits(whole) || !only_digits(fraction) {
+        return None;
+    }
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let sign = if whole == "0" && fraction.is_empty() { "" } else { sign };
+    Some(if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") })
+}
+
+fn canonical_time(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(contents: &[Content], rows: &[&[&str]]) -> Outcome {
+        let value = |text: &&str| (*text != "NULL").then(|| (*text).to_owned());
+        let rows = rows.iter().map(|row| row.iter().map(value).collect()).collect();
+        Outcome::Rows(Answered { contents: contents.to_vec(), rows })
+    }
+
+    #[test]
+    fn rows_are_a_multiset_unless_the_query_orders_them() {
+        let contents = [Content::Exact, Content::Text];
+        let left = rows(&contents, &[&["1", "a"], &["2", "b"], &["2", "b"]]);
+        let right = rows(&contents, &[&["2", "b"], &["1", "a"], &["2", "b"]]);
+        assert_eq!(difference(&left, &right, false), None);
+        assert_eq!(difference(&left, &right, true), Some(Difference::Order));
+        let doubled = rows(&contents, &[&["1", "a"], &["1", "a"], &["2", "b"]]);
+        assert_eq!(difference(&left, &doubled, false), Some(Difference::Values));
+        let fewer = rows(&contents, &[&["1", "a"]]);
+        assert_eq!(difference(&left, &fewer, false), Some(Difference::RowCount));
+        let narrow = rows(&contents[..1], &[&["1"]]);
+        assert_eq!(difference(&fewer, &narrow, false), Some(Difference::Columns));
+    }
+
+    #[test]
+    fn values_have_one_form_per_kind() {
+        let exact = (Content::Exact, Content::Exact);
+        assert!(same_value(Some("1.50"), Some("1.5"), exact));
+        assert!(same_value(Some("-0.00"), Some("0"), exact));
+        assert!(same_value(Some("007"), Some("7"), exact));
+        assert!(!same_value(Some("1.5"), Some("1.50000001"), exact));
+        assert!(!same_value(None, Some("0"), exact));
+        assert!(same_value(None, None, exact));
+        let double = (Content::Exact, Content::Double);
+        assert!(same_value(Some("0.333333333333"), Some("0.3333333333333333"), double));
+        assert!(!same_value(Some("0.3333"), Some("0.3333333333333333"), double));
+        assert!(same_value(Some("1e3"), Some("1000"), double));
+        assert!(!same_value(Some("x"), Some("1000"), double));
+        let time = (Content::Time, Content::Time);
+        assert!(same_value(Some("2020-01-01 00:00:00.500"), Some("2020-01-01 00:00:00.5"), time));
+        assert!(same_value(Some("2020-01-01 00:00:00.000"), Some("2020-01-01 00:00:00"), time));
+        let text = (Content::Text, Content::Text);
+        assert!(!same_value(Some("1.50"), Some("1.5"), text));
+    }
+
+    #[test]
+    fn errors_of_one_side_are_differences() {
+        let answer = rows(&[Content::Exact], &[&["1"]]);
+        let error = Outcome::Error { number: 1105, text: "no".to_owned() };
+        let gone = Outcome::Gone("reset".to_owned());
+        assert_eq!(difference(&error, &answer, false), Some(Difference::OursFails));
+        assert_eq!(difference(&answer, &error, false), Some(Difference::OtherFails));
+        assert_eq!(difference(&error, &error, false), None);
+        assert_eq!(difference(&gone, &error, false), Some(Difference::Gone));
+        assert_eq!(difference(&answer, &gone, false), None);
+    }
+}

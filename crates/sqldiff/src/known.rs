@@ -1,0 +1,143 @@
+//! The list of known differences: what it is by design that the sides answer differently, each with
+//! its reason. The list is [`known.toml`](../known.toml).
+
+use crate::check::Check;
+use crate::compare::{Difference, Outcome};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+const LIST: &str = include_str!("../known.toml");
+
+/// A known difference.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    pub name: String,
+    /// Why it is right that the answers differ, or why the server does not answer.
+    pub reason: String,
+    /// The checks that it is about; none: all of them.
+    #[serde(default)]
+    pub checks: Vec<String>,
+    /// What kind of difference: `answers`, `ours fails` or `the other side fails`.
+    pub when: String,
+    /// The words of a query that must all be there (`features`).
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Words of which one must be there, if there are any in this list.
+    #[serde(default)]
+    pub any: Vec<String>,
+    /// What the error must hold.
+    #[serde(default)]
+    pub error: String,
+}
+
+#[derive(Deserialize)]
+struct List {
+    rule: Vec<Rule>,
+}
+
+/// The rules of the list.
+///
+/// # Errors
+/// The list is not what it should be.
+pub fn rules() -> Result<Vec<Rule>, toml::de::Error> {
+    toml::from_str::<List>(LIST).map(|list| list.rule)
+}
+
+impl Rule {
+    /// Whether the rule explains a difference of a query with these words.
+    #[must_use]
+    pub fn explains(
+        &self,
+        check: Check,
+        difference: Difference,
+        errors: [&Outcome; 2],
+        words: &BTreeSet<String>,
+    ) -> bool {
+        let when = match difference {
+            Difference::Gone => return false,
+            Difference::OursFails => "ours fails",
+            Difference::OtherFails => "the other side fails",
+            _ => "answers",
+        };
+        self.when == when
+            && (self.checks.is_empty() || self.checks.iter().any(|name| name == check.name()))
+            && self.needs.iter().all(|word| words.contains(word))
+            && (self.any.is_empty() || self.any.iter().any(|word| words.contains(word)))
+            && (self.error.is_empty()
+                || errors.iter().any(
+                    |outcome| matches!(outcome, Outcome::Error { text, .. } if text.contains(&self.error)),
+                ))
+    }
+
+    /// Whether the error alone decides, so that nothing needs to be shrunk to tell.
+    #[must_use]
+    pub fn is_told_by_the_error(&self) -> bool {
+        !self.error.is_empty()
+    }
+}
+
+/// The list as the table of the documentation.
+#[must_use]
+pub fn as_markdown(rules: &[Rule]) -> String {
+    let mut text = String::from("| difference | with | why |\n| --- | --- | --- |\n");
+    for rule in rules {
+        let with = if rule.checks.is_empty() { "all".to_owned() } else { rule.checks.join(", ") };
+        text.push_str(&format!("| {} ({}) | {with} | {} |\n", rule.name, rule.when, rule.reason));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_of_the_list_can_match_and_has_a_reason() {
+        let rules = rules().expect("the list is well formed");
+        let mut names = BTreeSet::new();
+        for rule in &rules {
+            assert!(names.insert(&rule.name), "{} is there twice", rule.name);
+            assert!(rule.reason.len() > 20, "{}: {:?} is no reason", rule.name, rule.reason);
+            assert!(["answers", "ours fails", "the other side fails"].contains(&rule.when.as_str()));
+            let narrow = !(rule.needs.is_empty() && rule.any.is_empty() && rule.error.is_empty());
+            assert!(narrow, "{} explains everything", rule.name);
+            for check in &rule.checks {
+                assert!(Check::ALL.iter().any(|known| known.name() == check), "{check} is no check");
+            }
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_the_list() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sqldiff.md");
+        let text = std::fs::read_to_string(path).expect("the documentation is there");
+        let head = "<!-- The list, from crates/sqldiff/known.toml. -->\n\n";
+        let (before, _) = text.split_once(head).expect("the mark is there");
+        let wanted = format!("{before}{head}{}", as_markdown(&rules().expect("the list is well formed")));
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
+            std::fs::write(path, wanted).expect("written");
+        } else {
+            assert_eq!(text, wanted, "`UPDATE_REFERENCE=1 cargo test -p tributary-sqldiff` writes it anew");
+        }
+    }
+
+    #[test]
+    fn a_rule_explains_what_it_says_and_nothing_else() {
+        let rule: Rule = toml::from_str(
+            "name = 'n'\nreason = 'r'\nchecks = ['mariadb']\nwhen = 'ours fails'\nneeds = ['fn:LN']\nerror = 'no'",
+        )
+        .expect("a rule");
+        let error = Outcome::Error { number: 1, text: "say no".to_owned() };
+        let gone = Outcome::Gone(String::new());
+        let words = BTreeSet::from(["fn:LN".to_owned(), "where".to_owned()]);
+        let explains = |check, difference, words: &BTreeSet<String>| {
+            rule.explains(check, difference, [&error, &gone], words)
+        };
+        assert!(explains(Check::MariaDb, Difference::OursFails, &words));
+        assert!(!explains(Check::DuckDb, Difference::OursFails, &words));
+        assert!(!explains(Check::MariaDb, Difference::Values, &words));
+        assert!(!explains(Check::MariaDb, Difference::OursFails, &BTreeSet::new()));
+        assert!(!rule.explains(Check::MariaDb, Difference::OursFails, [&gone, &gone], &words));
+    }
+}

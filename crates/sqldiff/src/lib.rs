@@ -1,0 +1,29 @@
+//! The differential tester: random tables and queries, answered by the server, by MariaDB and by
+//! DuckDB, and compared; and checks that need the server alone. What differs is made small, matched
+//! against the list of known differences, and reported once per shape.
+//!
+//! Nothing here knows the server's code: it is asked over its port. Everything is a function of the
+//! seed, so a finding can be made again.
+//!
+//! | module | what happens there |
+//! | --- | --- |
+//! | `schema`, `ast`, `print` | tables and queries, and how each dialect writes them |
+//! | `generate` | a seed → tables and queries |
+//! | `side` | who answers: the server, MariaDB, DuckDB |
+//! | `check`, `compare` | two ways to the same answer, and whether it is the same |
+//! | `shrink`, `features` | a smaller query with the same difference; what it is made of |
+//! | `known` | the list of known differences |
+//! | `run`, `report` | the loop, and what it tells |
+
+pub mod ast;
+pub mod check;
+pub mod compare;
+pub mod features;
+pub mod generate;
+pub mod known;
+pub mod print;
+pub mod report;
+pub mod run;
+pub mod schema;
+pub mod shrink;
+pub mod side;

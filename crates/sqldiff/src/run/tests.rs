@@ -1,0 +1,111 @@
+//! The tester finds a wrong answer, and makes it small.
+
+use super::*;
+use crate::check::Sides;
+use crate::compare::{Answered, Content};
+use crate::schema::Dialect;
+use crate::side::Side;
+use tributary_client::Value;
+
+/// A side that answers every query with the same rows, but for a cell of those that name a function.
+struct Told {
+    dialect: Dialect,
+    wrong: Option<&'static str>,
+    /// What the tables hold when the query comes: the cell is wrong only while there are rows.
+    rows: usize,
+}
+
+impl Side for Told {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn load(&mut self, schema: &Schema) -> Result<(), SideError> {
+        self.rows = schema.tables.iter().map(|table| table.rows.len()).sum();
+        Ok(())
+    }
+
+    fn ask(&mut self, sql: &str) -> Outcome {
+        let is_wrong = self.rows > 0 && self.wrong.is_some_and(|word| sql.contains(word));
+        let cell = if is_wrong { "8" } else { "7" };
+        let rows = vec![vec![Some("1".to_owned())], vec![Some(cell.to_owned())]];
+        Outcome::Rows(Answered { contents: vec![Content::Exact], rows })
+    }
+
+    fn ask_prepared(&mut self, sql: &str, _: &[Value]) -> Outcome {
+        self.ask(sql)
+    }
+}
+
+fn report(wrong: Option<&'static str>, rules: Vec<Rule>) -> Report {
+    let told = |dialect, wrong| Box::new(Told { dialect, wrong, rows: 0 });
+    let sides =
+        Sides { ours: told(Dialect::Ours, wrong), mariadb: Some(told(Dialect::MariaDb, None)), duckdb: None };
+    let plan =
+        Plan { seed: 3, per_seed: 200, only: None, queries: 600, until: None, checks: vec![Check::MariaDb] };
+    let shared = Shared {
+        plan,
+        rules,
+        report: Mutex::new(Report::default()),
+        next_seed: AtomicU64::new(3),
+        tell: &|_| {},
+    };
+    shared.work(sides).expect("the sides take all tables");
+    shared.report.into_inner().expect("nobody panicked")
+}
+
+#[test]
+fn a_wrong_cell_is_found_and_made_small() {
+    let report = report(Some("IFNULL("), Vec::new());
+    assert_eq!(report.queries(), 600);
+    assert!(!report.findings.is_empty(), "{}", report.summary(std::time::Duration::ZERO));
+    for (_, finding) in report.findings.values() {
+        let text = &finding.verdict.ours.0;
+        assert_eq!(finding.verdict.difference, Some(Difference::Values));
+        assert_eq!(text.matches("IFNULL(").count(), 1, "{text}");
+        assert_eq!(text.matches("SELECT").count(), 1, "{text}");
+        assert!(!text.contains("WHERE") && !text.contains("LIMIT"), "{text}");
+        let rows: usize = finding.schema.tables.iter().map(|table| table.rows.len()).sum();
+        // Without a table in the query there is no row to keep.
+        assert!(rows <= 1, "{rows} rows");
+        let script = finding.script();
+        assert!(script.contains("--   8") && script.contains("--   7"), "{script}");
+    }
+    // One bug is a shape for each pair of kinds, not one for each query.
+    let shapes = report.findings.len() as u64;
+    let times: u64 = report.findings.values().map(|(times, _)| times).sum();
+    assert!(shapes < 30 && shapes * 2 < times, "{}", report.summary(std::time::Duration::ZERO));
+}
+
+#[test]
+fn right_answers_are_no_findings() {
+    let report = report(None, Vec::new());
+    assert_eq!(report.queries(), 600);
+    assert!(report.findings.is_empty());
+}
+
+#[test]
+fn what_a_rule_explains_is_counted_by_the_rule() {
+    let rule = Rule {
+        name: "IFNULL".to_owned(),
+        reason: "It is wrong on purpose.".to_owned(),
+        checks: Vec::new(),
+        when: "answers".to_owned(),
+        needs: vec!["fn:IFNULL".to_owned()],
+        any: Vec::new(),
+        error: String::new(),
+    };
+    let report = report(Some("IFNULL("), vec![rule]);
+    assert!(report.findings.is_empty());
+    assert!(report.known["IFNULL"] > 0);
+}
+
+#[test]
+fn a_number_of_a_seed_is_the_same_query_without_those_before_it() {
+    let schema = generate::schema(9);
+    let all: Vec<_> = (0..40).map(|number| subject(9, number, &schema)).collect();
+    assert_eq!(subject(9, 31, &schema), all[31]);
+    assert_ne!(all[0], all[20]);
+    let checks: std::collections::BTreeSet<Check> = all.iter().flatten().map(|(check, _)| *check).collect();
+    assert!(checks.len() >= 6, "{checks:?}");
+}

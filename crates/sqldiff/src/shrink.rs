@@ -244,6 +244,13 @@ fn drop_column(query: &mut Query, place: usize) {
 }
 
 fn smaller_selects(select: &Select) -> Vec<Select> {
+    let mut all = without_clauses(select);
+    all.extend(with_smaller_sources(select));
+    all.extend(with_smaller_exprs(select));
+    all
+}
+
+fn without_clauses(select: &Select) -> Vec<Select> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Select)| {
         let mut select = select.clone();
@@ -289,6 +296,16 @@ fn smaller_selects(select: &Select) -> Vec<Select> {
             }
         });
     }
+    all
+}
+
+fn with_smaller_sources(select: &Select) -> Vec<Select> {
+    let mut all = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Select)| {
+        let mut select = select.clone();
+        change(&mut select);
+        all.push(select);
+    };
     if let Some(Join { source, .. }) = select.joins.first() {
         // Without the first source, the next one is the first.
         let source = source.clone();
@@ -331,6 +348,17 @@ fn smaller_selects(select: &Select) -> Vec<Select> {
             });
         }
     }
+    all
+}
+
+fn with_smaller_exprs(select: &Select) -> Vec<Select> {
+    let mut all = Vec::new();
+    let mut with = |change: &dyn Fn(&mut Select)| {
+        let mut select = select.clone();
+        change(&mut select);
+        all.push(select);
+    };
+    let rolled_up = select.grouping == Grouping::Rollup;
     if let Some(filter) = &select.filter {
         smaller_exprs(filter)
             .into_iter()

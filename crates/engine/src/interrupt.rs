@@ -4,12 +4,13 @@
 //! is interrupted cleans up as after any other error.
 
 use futures::task::AtomicWaker;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 use tributary_types::{ErrorCode, SqlError};
 
 /// Whether the statement of one connection should stop. One task waits for it at a time. Asking and
@@ -105,26 +106,46 @@ impl<'a> Interrupt<'a> {
 
     /// Runs `work` until it is done or interrupted, in which case it is dropped where it waits. What is
     /// ready is taken first.
-    pub async fn wait<F: Future>(self, work: F) -> Result<F::Output, Interrupted> {
-        let Some((deadline, limit)) = self.limit else { return self.until_killed(work).await };
-        tokio::select! {
-            biased;
-            outcome = self.until_killed(work) => outcome,
-            () = tokio::time::sleep_until(deadline) => Err(Interrupted::TimedOut(limit)),
-        }
+    pub fn wait<F: Future>(self, work: F) -> Waiting<'a, F> {
+        Waiting { work, stop: self.stop, limit: self.limit, sleep: None }
     }
+}
 
-    async fn until_killed<F: Future>(self, work: F) -> Result<F::Output, Interrupted> {
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if let Poll::Ready(output) = work.as_mut().poll(context) {
-                return Poll::Ready(Ok(output));
-            }
-            let Some(stop) = self.stop else { return Poll::Pending };
+pin_project! {
+    /// See [`Interrupt::wait`]. Written by hand: an async function would have room for the work once more at each
+    /// level, and every INSERT is one of them.
+    #[must_use = "futures do nothing unless they are awaited"]
+    pub(crate) struct Waiting<'a, F> {
+        #[pin]
+        work: F,
+        stop: Option<&'a Stop>,
+        limit: Option<(Instant, Duration)>,
+        // Made when the work has to wait.
+        sleep: Option<Pin<Box<Sleep>>>,
+    }
+}
+
+impl<F: Future> Future for Waiting<'_, F> {
+    type Output = Result<F::Output, Interrupted>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.work.poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        if let Some(stop) = this.stop {
             stop.waiting.register(context.waker());
-            if stop.is_set() { Poll::Ready(Err(Interrupted::Killed)) } else { Poll::Pending }
-        })
-        .await
+            if stop.is_set() {
+                return Poll::Ready(Err(Interrupted::Killed));
+            }
+        }
+        if let Some((deadline, limit)) = *this.limit {
+            let sleep = this.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            if sleep.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(Interrupted::TimedOut(limit)));
+            }
+        }
+        Poll::Pending
     }
 }
 

@@ -39,7 +39,8 @@ pub(crate) struct LoadSink {
     blocks: Vec<Block>,
     bytes: u64,
     limit_bytes: u64,
-    writer: Option<FileWriter>,
+    /// Boxed: a small load, which has none, is handed on without room for it.
+    writer: Option<Box<FileWriter>>,
     /// What is counted in the memory budget, from [`COUNTED_BYTES_MIN`] on.
     held: Option<InFlight>,
     /// The right to write data files, as long as there is a writer.
@@ -153,7 +154,7 @@ impl LoadSink {
         let blocks = std::mem::take(&mut self.blocks);
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            None => self.writer.insert(self.table.new_file_writer()?),
+            None => self.writer.insert(Box::new(self.table.new_file_writer()?)),
         };
         for batch in blocks_to_batches(&self.schema, &blocks)? {
             writer.append(batch).await?;
@@ -186,7 +187,7 @@ impl LoadSink {
     /// Gives up. On return the data files that were written are deleted.
     pub async fn abort(mut self) {
         if let Some(writer) = self.writer.take() {
-            writer.abort().await;
+            Box::pin(writer.abort()).await;
         }
     }
 }

@@ -18,12 +18,13 @@ use datafusion::common::ScalarValue;
 use sqlparser::ast::{
     Expr, GroupByExpr, GroupByWithModifier, Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName,
     ObjectNamePart, Offset, OffsetRows, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    TableAlias, TableFactor, Value, VisitorMut,
 };
 use sqlparser::tokenizer::Location;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use titles::Title;
+use tributary_sql::visit::walk_query_mut;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Subqueries in expressions and BETWEEN may nest this deep together: planning walks what is inside
@@ -80,7 +81,7 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
         depth: 0,
         subqueries: 0,
     };
-    match VisitMut::visit(&mut query, &mut rewriter) {
+    match walk_query_mut(&mut query, &mut rewriter) {
         ControlFlow::Continue(()) => Ok(Rewritten { query, titles, spellings: rewriter.spellings }),
         ControlFlow::Break(error) => Err(error),
     }

@@ -137,7 +137,7 @@ pub fn placeholders(query: &sp::Query) -> Vec<Location> {
         }
     }
     let mut find = Find(Vec::new());
-    let _ = sp::Visit::visit(query, &mut find);
+    let _ = crate::visit::walk_query(query, &mut find);
     find.0.sort();
     find.0
 }

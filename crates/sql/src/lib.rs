@@ -25,6 +25,7 @@ mod retries;
 mod split;
 mod syntax;
 pub mod table;
+pub mod visit;
 
 pub use ast::*;
 pub use chains::STACK_BYTES;

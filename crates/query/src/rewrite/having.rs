@@ -1,10 +1,9 @@
 //! HAVING without groups: MySQL filters rows with it, after the select list has been named.
 
 use super::calls;
-use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Query, Select, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
-};
+use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Query, Select, SelectItem, Visitor, VisitorMut};
 use std::ops::ControlFlow;
+use tributary_sql::visit::{walk_expr, walk_expr_mut, walk_item};
 
 /// Makes the HAVING of a SELECT without GROUP BY and without aggregates a part of its WHERE.
 /// Names of the select list mean what they stand for there.
@@ -13,7 +12,11 @@ pub(super) fn move_to_where(select: &mut Select) {
         GroupByExpr::Expressions(exprs, _) => !exprs.is_empty(),
         GroupByExpr::All(_) => true,
     };
-    if is_grouped || select.having.is_none() || aggregates(&select.projection) || aggregates(&select.having) {
+    let is_aggregate = |select: &Select| {
+        select.projection.iter().any(|item| walk_item(item, &mut Find::default()).is_break())
+            || select.having.iter().any(|having| walk_expr(having, &mut Find::default()).is_break())
+    };
+    if is_grouped || is_aggregate(select) {
         return;
     }
     let Some(mut condition) = select.having.take() else { return };
@@ -25,7 +28,7 @@ pub(super) fn move_to_where(select: &mut Select) {
             _ => None,
         })
         .collect();
-    let _ = VisitMut::visit(&mut condition, &mut Substitute { aliases });
+    let _ = walk_expr_mut(&mut condition, &mut Substitute { aliases });
     select.selection = Some(match select.selection.take() {
         None => condition,
         Some(filter) => Expr::BinaryOp {
@@ -36,31 +39,33 @@ pub(super) fn move_to_where(select: &mut Select) {
     });
 }
 
-/// Whether there is an aggregate outside of subqueries.
-fn aggregates(part: &impl Visit) -> bool {
-    struct Find {
-        subqueries: usize,
+/// Breaks off at an aggregate outside of subqueries.
+#[derive(Default)]
+struct Find {
+    subqueries: usize,
+}
+
+impl Visitor for Find {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.subqueries += 1;
+        ControlFlow::Continue(())
     }
-    impl Visitor for Find {
-        type Break = ();
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.subqueries += 1;
-            ControlFlow::Continue(())
-        }
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.subqueries -= 1;
-            ControlFlow::Continue(())
-        }
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Function(call) if self.subqueries == 0 && calls::is_aggregate(call) => {
-                    ControlFlow::Break(())
-                }
-                _ => ControlFlow::Continue(()),
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.subqueries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(call) if self.subqueries == 0 && calls::is_aggregate(call) => {
+                ControlFlow::Break(())
             }
+            _ => ControlFlow::Continue(()),
         }
     }
-    part.visit(&mut Find { subqueries: 0 }).is_break()
 }
 
 struct Substitute {

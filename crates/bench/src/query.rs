@@ -6,12 +6,9 @@ use crate::client::closed_loop::{self, Limit, Watch};
 use crate::error::BenchError;
 use crate::server::Server;
 use crate::suite::Target;
-use datafusion::arrow::array::{AsArray, PrimitiveArray};
-use datafusion::arrow::datatypes::Int64Type;
-use datafusion::error::DataFusionError;
-use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tributary_yardstick::Yardstick;
 
 const QUERY: &str = "SELECT L_RETURNFLAG, L_LINESTATUS, SUM(L_QUANTITY) AS sum_qty, \
 SUM(L_EXTENDEDPRICE) AS sum_base_price, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS sum_disc_price, \
@@ -97,17 +94,15 @@ fn ask_in_turn(
     files: &[PathBuf],
     runs: usize,
 ) -> Result<(Vec<Duration>, Vec<Duration>), BenchError> {
-    let failed = |error: DataFusionError| BenchError::Server(error.to_string());
     let mut client = server.connect("bench")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let context = runtime.block_on(plain(files)).map_err(failed)?;
+    let plain = Yardstick::over("lineitem", files).map_err(BenchError::Server)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..=runs {
         let begin = Instant::now();
         let rows = client.query(QUERY)?;
         ours.push(begin.elapsed());
         let count: u64 = rows.iter().filter_map(|row| row.last()?.parse::<u64>().ok()).sum();
-        let (took, plain_count) = runtime.block_on(ask_plain(&context)).map_err(failed)?;
+        let (took, plain_count) = plain.ask(QUERY).map_err(BenchError::Server)?;
         theirs.push(took);
         if count != plain_count {
             return Err(BenchError::Verification(format!(
@@ -118,25 +113,6 @@ fn ask_in_turn(
     ours.remove(0);
     theirs.remove(0);
     Ok((ours, theirs))
-}
-
-/// DataFusion with its defaults over these files.
-async fn plain(files: &[PathBuf]) -> datafusion::error::Result<SessionContext> {
-    let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
-    let context = SessionContext::new_with_config(config);
-    let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
-    let frame = context.read_parquet(paths, ParquetReadOptions::default()).await?;
-    context.register_table("lineitem", frame.into_view())?;
-    Ok(context)
-}
-
-/// How long the query took, and how many rows it counted.
-async fn ask_plain(context: &SessionContext) -> datafusion::error::Result<(Duration, u64)> {
-    let begin = Instant::now();
-    let batches = context.sql(QUERY).await?.collect().await?;
-    let took = begin.elapsed();
-    let counts = batches.iter().filter_map(|batch| batch.columns().last()?.as_primitive_opt::<Int64Type>());
-    Ok((took, counts.flat_map(PrimitiveArray::values).sum::<i64>() as u64))
 }
 
 /// The data files that the table's Delta log says are live.

@@ -1,0 +1,68 @@
+//! Plain DataFusion with its defaults over Parquet files: what `tributary bench query` is held against.
+//!
+//! A crate of its own for the sake of build time: what calls DataFusion's asynchronous functions has them compiled into
+//! itself, and here that may be done with less optimisation than in `bench`, whose client has to be quick. The operators
+//! that the query runs are DataFusion's own, fully optimised.
+
+use datafusion::arrow::array::{AsArray, PrimitiveArray};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// A table of Parquet files, and the threads that queries run on.
+#[derive(Debug)]
+pub struct Yardstick {
+    runtime: Runtime,
+    context: Context,
+}
+
+struct Context(SessionContext);
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionContext").finish_non_exhaustive()
+    }
+}
+
+impl Yardstick {
+    /// The rows of all files as one table of this name. Names keep their case.
+    ///
+    /// # Errors
+    /// The files can't be read, or the threads can't be started, in DataFusion's words.
+    pub fn over(table: &str, files: &[PathBuf]) -> Result<Self, String> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        let context = runtime.block_on(register(table, files)).map_err(|error| error.to_string())?;
+        Ok(Self { runtime, context: Context(context) })
+    }
+
+    /// How long the query took, and the sum of its last column, which is a count.
+    ///
+    /// # Errors
+    /// The query fails, in DataFusion's words.
+    pub fn ask(&self, sql: &str) -> Result<(Duration, u64), String> {
+        self.runtime.block_on(ask(&self.context.0, sql)).map_err(|error| error.to_string())
+    }
+}
+
+async fn register(table: &str, files: &[PathBuf]) -> Result<SessionContext, DataFusionError> {
+    let config = SessionConfig::new().set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+    let context = SessionContext::new_with_config(config);
+    let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let frame = context.read_parquet(paths, ParquetReadOptions::default()).await?;
+    context.register_table(table, frame.into_view())?;
+    Ok(context)
+}
+
+async fn ask(context: &SessionContext, sql: &str) -> Result<(Duration, u64), DataFusionError> {
+    let begin = Instant::now();
+    let batches = context.sql(sql).await?.collect().await?;
+    let took = begin.elapsed();
+    let counts = batches.iter().filter_map(|batch| batch.columns().last()?.as_primitive_opt::<Int64Type>());
+    Ok((took, counts.flat_map(PrimitiveArray::values).sum::<i64>().unsigned_abs()))
+}

@@ -36,6 +36,8 @@ pub struct LogCore {
     log: LogId,
     salts: u64,
     spare_asked: bool,
+    /// A segment was closed of which notice is to be given.
+    to_announce: bool,
     /// The active segment takes more than its share, because no file could be created for the next.
     outgrown: bool,
     failure: Option<WalError>,
@@ -76,6 +78,7 @@ impl LogCore {
             log,
             salts,
             spare_asked: false,
+            to_announce: false,
             outgrown: false,
             failure: None,
             _lock: lock,
@@ -120,6 +123,7 @@ impl LogCore {
     /// [`WalError::Failed`] if the directory cannot be synced.
     pub fn release(&mut self, lsn: Lsn) -> Result<(), WalError> {
         let released = self.counters.release(lsn);
+        self.inventory.announce();
         self.inventory.recycle(released).map_err(|error| self.fail_with(error))
     }
 
@@ -163,6 +167,11 @@ impl LogCore {
         soon && !self.inventory.has_spare()
     }
 
+    /// Whether notice of a closed segment is to be given; `true` at most once per segment.
+    pub(crate) fn asks_for_notice(&mut self) -> bool {
+        std::mem::take(&mut self.to_announce)
+    }
+
     /// Makes sure that the active segment can take a frame of that length.
     fn make_room(&mut self, frame_bytes: u64) -> Result<(), WalError> {
         let fits = self.active.used_bytes() + frame_bytes <= self.segment_bytes;
@@ -203,6 +212,7 @@ impl LogCore {
         });
         self.counters.active_file_bytes.store(self.active.file_bytes(), Relaxed);
         self.spare_asked = false;
+        self.to_announce = self.inventory.announces();
         self.outgrown = false;
         Ok(())
     }

@@ -8,26 +8,38 @@
 
 use crate::disk::{Disk, DiskDir, DiskFile, OpenMode};
 use crate::error::{WalError, is_no_space};
-use crate::options::WalOptions;
+use crate::options::{SegmentHook, WalOptions};
 use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_name, spare_name};
 use crate::segment::writer::SegmentWriter;
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tributary_types::Lsn;
 use tributary_types::lock::{Rank, Ranked};
+use tributary_types::{Lsn, host};
 
 /// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
 const FILL_STEP_BYTES: u64 = 8 << 20;
 
-/// A segment that takes no more frames.
-#[derive(Clone, Debug)]
-pub(crate) struct ClosedSegment {
-    pub(crate) path: PathBuf,
-    pub(crate) first: Lsn,
-    pub(crate) end: Lsn,
-    pub(crate) file_bytes: u64,
+/// A segment that takes no more frames: all of it is durable, name and contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedSegment {
+    pub path: PathBuf,
+    /// The LSN of its first frame.
+    pub first: Lsn,
+    /// The LSN after its last frame.
+    pub end: Lsn,
+    /// The length of the file. What comes after the last frame means nothing.
+    pub file_bytes: u64,
+}
+
+impl ClosedSegment {
+    /// How much of the file means something, header included.
+    #[must_use]
+    pub const fn used_bytes(&self) -> u64 {
+        SEGMENT_HEADER_BYTES + (self.end.0 - self.first.0)
+    }
 }
 
 /// A file that can become a segment.
@@ -46,6 +58,7 @@ pub(crate) struct Inventory {
     segment_bytes: u64,
     max_spares: usize,
     reserve_bytes: u64,
+    on_segment_closed: Option<SegmentHook>,
     files: Ranked<Files>,
 }
 
@@ -54,6 +67,8 @@ struct Files {
     closed: VecDeque<ClosedSegment>,
     spares: Vec<Spare>,
     next_spare: u64,
+    /// Closed segments up to here were announced, where there is somebody to announce them to.
+    announced: Lsn,
 }
 
 /// What the inventory holds.
@@ -79,6 +94,7 @@ impl Inventory {
             segment_bytes: options.segment_bytes,
             max_spares: options.max_spare_segments,
             reserve_bytes: options.reserve_bytes,
+            on_segment_closed: options.on_segment_closed.clone(),
             files: Ranked::new(Rank::LogInventory, Files::default()),
         })
     }
@@ -111,6 +127,32 @@ impl Inventory {
             "closed segments join without a gap"
         );
         files.closed.push_back(segment);
+    }
+
+    /// Whether somebody waits for notices of closed segments.
+    pub(crate) fn announces(&self) -> bool {
+        self.on_segment_closed.is_some()
+    }
+
+    /// Gives notice of the closed segments that nobody was told of, from the oldest on. No lock is held meanwhile. Only
+    /// whoever recycles may call this, so that a segment stays as it is until its notice was taken.
+    pub(crate) fn announce(&self) {
+        let Some(hook) = &self.on_segment_closed else { return };
+        while let Some(segment) = self.next_unannounced() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(&segment))) {
+                if host::is_simulated() {
+                    // There a panic is a finding.
+                    resume_unwind(panic);
+                }
+                tracing::error!(file = %segment.path.display(), "the notice of a closed segment of the write-ahead log panicked");
+            }
+            self.files.lock().announced = segment.end;
+        }
+    }
+
+    fn next_unannounced(&self) -> Option<ClosedSegment> {
+        let files = self.files.lock();
+        files.closed.iter().find(|segment| segment.end > files.announced).cloned()
     }
 
     /// Takes over a spare file that an earlier process left, or removes it if it is not fit for use.
@@ -177,12 +219,13 @@ impl Inventory {
         Ok(SegmentWriter::new(spare.file, path, header, spare.file_bytes))
     }
 
-    /// Recycles the closed segments that end at or before `lsn`, from the oldest on. A segment that cannot be
-    /// renamed or removed stays for the next call.
+    /// Recycles the closed segments that end at or before `lsn`, from the oldest on, if they were announced. A segment
+    /// that cannot be renamed or removed stays for the next call.
     ///
     /// # Errors
     /// [`WalError::Io`] if the directory cannot be synced: what it holds is unknown, and the log must stop.
     pub(crate) fn recycle(&self, lsn: Lsn) -> Result<(), WalError> {
+        let lsn = if self.announces() { lsn.min(self.files.lock().announced) } else { lsn };
         while let Some((segment, reuse_as)) = self.next_released(lsn) {
             let path = segment.path.clone();
             let gone = match &reuse_as {

@@ -91,6 +91,10 @@ impl Wal {
             dir,
             options,
         });
+        if shared.inventory.announces() {
+            // Segments of an earlier process.
+            shared.keeper.announce();
+        }
         if let Some(host) = host::simulated() {
             simulated::spawn(&*host, &shared);
             let writer = std::thread::current().id();

@@ -1,6 +1,7 @@
 //! Settings of a log.
 
 use crate::error::WalError;
+use crate::inventory::ClosedSegment;
 use crate::segment::format::SEGMENT_HEADER_BYTES;
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +9,12 @@ use std::sync::Arc;
 /// A callback for the failure of a log ([`WalError::Failed`]), run once on a thread of the log or of a submitter. It must
 /// not shut the log down.
 pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
+
+/// A callback for a segment that was closed, as for copying it elsewhere. It is called once for each, from the oldest on,
+/// also for those that an earlier process closed; so after a restart a segment may come again. It runs on the log's keeper
+/// thread without any lock of the log, and may take its time: entries are written meanwhile, but no segment is recycled,
+/// this one included, and none is prepared ahead. It must not shut the log down.
+pub type SegmentHook = Arc<dyn Fn(&ClosedSegment) + Send + Sync>;
 
 /// The smallest segment: a header and as much space for frames.
 pub const SEGMENT_BYTES_MIN: u64 = 2 * SEGMENT_HEADER_BYTES;
@@ -26,6 +33,8 @@ pub struct WalOptions {
     pub reserve_bytes: u64,
     /// What to do when the log has failed. `None` logs the failure and aborts the process.
     pub on_fatal: Option<FatalHook>,
+    /// Who is told of closed segments.
+    pub on_segment_closed: Option<SegmentHook>,
     /// Whether a lone submission may be written by the submitting thread (see [`crate::log::Offered`]). `None` allows it if
     /// there is more than one processor; with several logs, set it so that threads which wait for their disks leave one
     /// processor to the others.
@@ -42,6 +51,7 @@ impl Default for WalOptions {
             frame_bytes: 16 << 20,
             reserve_bytes: 0,
             on_fatal: None,
+            on_segment_closed: None,
             may_write_here: None,
             salt_seed: None,
         }
@@ -56,6 +66,7 @@ impl fmt::Debug for WalOptions {
             .field("frame_bytes", &self.frame_bytes)
             .field("reserve_bytes", &self.reserve_bytes)
             .field("on_fatal", &self.on_fatal.as_ref().map_or("abort", |_| "own"))
+            .field("on_segment_closed", &self.on_segment_closed.as_ref().map_or("none", |_| "own"))
             .field("may_write_here", &self.may_write_here)
             .field("salt_seed", &self.salt_seed)
             .finish()

@@ -1,5 +1,5 @@
-//! The keeper thread: prepares spare segments ahead and recycles released ones, so that neither delays an
-//! acknowledgement.
+//! The keeper thread: prepares spare segments ahead, gives notice of closed ones and recycles released ones, so that none
+//! of this delays an acknowledgement.
 
 use super::Shared;
 use crate::error::WalError;
@@ -18,8 +18,15 @@ pub(super) struct Keeper {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Orders {
     prepare: bool,
+    announce: bool,
     recycle: bool,
     stop: bool,
+}
+
+impl Orders {
+    fn is_work(self) -> bool {
+        self.prepare || self.announce || self.recycle
+    }
 }
 
 impl Default for Keeper {
@@ -32,6 +39,10 @@ impl Default for Keeper {
 impl Keeper {
     pub(super) fn prepare(&self) {
         self.ask(|orders| orders.prepare = true);
+    }
+
+    pub(super) fn announce(&self) {
+        self.ask(|orders| orders.announce = true);
     }
 
     pub(super) fn recycle(&self) {
@@ -55,7 +66,7 @@ impl Keeper {
             if orders.stop {
                 return None;
             }
-            if orders.prepare || orders.recycle {
+            if orders.is_work() {
                 return Some(orders);
             }
             self.woken.notified().await;
@@ -65,7 +76,7 @@ impl Keeper {
     /// Waits for orders and takes them; `None` once it is to stop.
     fn take(&self) -> Option<Orders> {
         let mut orders = self.orders.lock();
-        while !(orders.prepare || orders.recycle || orders.stop) {
+        while !(orders.is_work() || orders.stop) {
             self.asked.wait(orders.for_condvar());
         }
         if orders.stop { None } else { Some(std::mem::take(&mut *orders)) }
@@ -83,7 +94,11 @@ pub(super) fn run(shared: &Shared) {
 
 /// Carries out orders. Returns `false` if the log has failed.
 pub(super) fn obey(shared: &Shared, orders: Orders) -> bool {
-    if orders.recycle
+    if orders.announce {
+        shared.inventory.announce();
+    }
+    // What was released may have waited for its notice.
+    if (orders.recycle || orders.announce)
         && let Err(error) = shared.inventory.recycle(shared.counters.released())
     {
         shared.fail(&failed(shared, error));

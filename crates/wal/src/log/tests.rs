@@ -1,3 +1,5 @@
+mod notices;
+
 use crate::testing::{dir, entry, options};
 use crate::{Appended, Entry, MemDisk, OsDisk, Wal, WalError, WalOptions};
 use bytes::Bytes;

@@ -118,6 +118,9 @@ fn write(core: &mut LogCore, shared: &Shared, frame: &mut Vec<Submission>) -> Re
     if core.asks_for_spare() {
         shared.keeper.prepare();
     }
+    if core.asks_for_notice() {
+        shared.keeper.announce();
+    }
     Ok(())
 }
 

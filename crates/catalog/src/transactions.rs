@@ -1,6 +1,8 @@
 //! Finished transactions as they are kept: for labels that stay used, and for SHOW.
 
-use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId};
+use tributary_types::{
+    Attachment, DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId,
+};
 
 /// A transaction as it is kept. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,4 +25,5 @@ pub struct TxnRecord {
     pub finished_at_ms: Option<i64>,
     /// Why it was aborted; empty otherwise.
     pub reason: String,
+    pub attachment: Option<Attachment>,
 }

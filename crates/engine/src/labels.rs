@@ -62,6 +62,7 @@ fn record(info: &TransactionInfo) -> TxnRecord {
         precommitted_at_ms: info.precommitted_at_ms,
         finished_at_ms: info.finished_at_ms,
         reason: info.reason.clone(),
+        attachment: info.attachment.clone(),
     }
 }
 
@@ -79,6 +80,7 @@ fn info(record: TxnRecord) -> TransactionInfo {
         precommitted_at_ms: record.precommitted_at_ms,
         finished_at_ms: record.finished_at_ms,
         reason: record.reason,
+        attachment: record.attachment,
         loads: record.loads,
         rows: record.rows,
         bytes: record.bytes,

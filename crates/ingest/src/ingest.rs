@@ -222,15 +222,8 @@ impl Ingest {
         if self.is_stopping.load(Ordering::Acquire) {
             return Err(IngestError::ShuttingDown);
         }
-        self.core.transactions.begin(NewTransaction {
-            db: table.db_id,
-            table: table.id,
-            table_ref: table.table_ref(),
-            label,
-            label_is_kept,
-            kind,
-            now_ms: host::unix_ms(),
-        })
+        let new = NewTransaction::of_load(table, label, label_is_kept, kind, host::unix_ms());
+        self.core.transactions.begin(new)
     }
 
     /// Commits a load as its own transaction. Durable and visible on return.
@@ -293,7 +286,8 @@ impl Ingest {
             label: reservation.label().clone(),
             label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
             kind: reservation.kind(),
-            prepared_at_ms: info.map_or_else(host::unix_ms, |info| info.prepared_at_ms),
+            prepared_at_ms: info.as_ref().map_or_else(host::unix_ms, |info| info.prepared_at_ms),
+            attachment: info.and_then(|info| info.attachment),
         }
     }
 

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tributary_decode::Block;
 use tributary_table::DataFile;
-use tributary_types::{DbId, Label, TableId, TransactionKind, TxnId, Version};
+use tributary_types::{Attachment, DbId, Label, TableId, TransactionKind, TxnId, Version};
 use tributary_wal::Entry;
 
 /// The kinds of entries.
@@ -100,6 +100,9 @@ pub struct CommitBody {
     /// Loads whose data entries do not count: their clients were told that they failed.
     #[serde(default)]
     pub excluded: Vec<u32>,
+    /// What the load's maker has the transaction keep; in base64.
+    #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<Attachment>,
 }
 
 impl CommitBody {
@@ -123,6 +126,9 @@ pub struct PrepareBody {
     pub prepared_at_ms: i64,
     #[serde(default)]
     pub files: Vec<DataFile>,
+    /// As in [`CommitBody`].
+    #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<Attachment>,
 }
 
 /// A transaction that will never be visible.
@@ -179,6 +185,26 @@ pub fn read<T: Body>(entry: &Entry) -> Result<T, String> {
         ));
     }
     body.map_err(|error| error.to_string())
+}
+
+/// An attachment as text.
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use tributary_types::Attachment;
+
+    pub(super) fn serialize<S: Serializer>(kept: &Option<Attachment>, to: S) -> Result<S::Ok, S::Error> {
+        match kept {
+            Some(kept) => to.serialize_str(&STANDARD.encode(kept.bytes())),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Attachment>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
+        STANDARD.decode(text).map(|bytes| Some(Attachment::from_storage(bytes))).map_err(D::Error::custom)
+    }
 }
 
 #[cfg(test)]

@@ -242,6 +242,7 @@ impl Reader<'_> {
         };
         let mut info = TransactionInfo::begun(entry.txn, begun);
         info.commit(body.committed_at_ms, body.loads, body.rows, body.bytes);
+        info.attachment.clone_from(&body.attachment);
         self.contents.finished.push(info);
         let Some(table) = table else { return Ok(()) };
         if body.version <= table.persisted_version() {
@@ -444,15 +445,7 @@ fn recovered_group(
     let def = queue.table.def();
     let label = Label::of_group(host::random(rand::random));
     let now_ms = host::unix_ms();
-    let begun = NewTransaction {
-        db: def.db_id,
-        table: def.id,
-        table_ref: def.table_ref(),
-        label: label.clone(),
-        label_is_kept: false,
-        kind: TransactionKind::Group,
-        now_ms,
-    };
+    let begun = NewTransaction::of_group(&def, label.clone(), now_ms);
     core.transactions.restore(TransactionInfo::begun(txn, begun), false);
     let mut group = Group { appends: recovered_appends(unanswered), ..Group::new(txn, label, now_ms, low) };
     for data in loads {
@@ -482,16 +475,10 @@ fn restore_prepared(
         rows: body.rows,
         bytes: body.bytes,
     };
-    let begun = NewTransaction {
-        db: body.db,
-        table: def.id,
-        table_ref: def.table_ref(),
-        label: body.label.clone(),
-        label_is_kept: true,
-        kind: TransactionKind::StreamLoad,
-        now_ms: body.prepared_at_ms,
-    };
+    let kind = TransactionKind::StreamLoad;
+    let begun = NewTransaction::of_load(&def, body.label.clone(), true, kind, body.prepared_at_ms);
     let mut info = TransactionInfo::begun(txn, begun);
+    info.attachment.clone_from(&body.attachment);
     info.precommit(body.prepared_at_ms, body.rows, body.bytes);
     core.transactions.restore(info, false);
     queue.table.hold(&rows.files);
@@ -501,8 +488,9 @@ fn restore_prepared(
         txn,
         label: body.label,
         label_is_kept: true,
-        kind: TransactionKind::StreamLoad,
+        kind,
         prepared_at_ms: body.prepared_at_ms,
+        attachment: body.attachment,
     };
     Prepared { queue: Arc::clone(queue), own, rows }
 }

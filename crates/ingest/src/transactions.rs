@@ -10,7 +10,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host};
+use tributary_types::{
+    Attachment, DbId, Label, TableDef, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host,
+};
 
 /// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
 const FINISHED_REMEMBERED_MAX: usize = 10_000;
@@ -35,6 +37,8 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
+    /// What its maker has it keep, see [`Reservation::attach`].
+    pub attachment: Option<Attachment>,
 }
 
 impl TransactionInfo {
@@ -56,6 +60,7 @@ impl TransactionInfo {
             loads: 0,
             rows: 0,
             bytes: 0,
+            attachment: None,
         }
     }
 
@@ -222,6 +227,15 @@ impl Transactions {
         all
     }
 
+    /// The attachment of the newest visible transaction for which `is_of` holds, as far as transactions are remembered. Goes
+    /// through all of them.
+    pub fn last_attachment(&self, is_of: impl Fn(&TransactionInfo) -> bool) -> Option<Attachment> {
+        let book = self.book.lock();
+        let visible = book.by_id.values().filter(|info| info.status == TransactionStatus::Visible);
+        let attached = visible.filter(|info| info.attachment.is_some() && is_of(info));
+        attached.max_by_key(|info| info.txn)?.attachment.clone()
+    }
+
     /// What the label store does not have yet.
     pub(crate) fn unrecorded(&self) -> Vec<TransactionInfo> {
         self.book.lock().unrecorded.clone()
@@ -298,6 +312,23 @@ pub struct NewTransaction {
     pub now_ms: i64,
 }
 
+impl NewTransaction {
+    pub(crate) fn of_load(
+        table: &TableDef,
+        label: Label,
+        label_is_kept: bool,
+        kind: TransactionKind,
+        now_ms: i64,
+    ) -> Self {
+        let table_ref = table.table_ref();
+        Self { db: table.db_id, table: table.id, table_ref, label, label_is_kept, kind, now_ms }
+    }
+
+    pub(crate) fn of_group(table: &TableDef, label: Label, now_ms: i64) -> Self {
+        Self::of_load(table, label, false, TransactionKind::Group, now_ms)
+    }
+}
+
 /// A transaction of one load, aborted when it is dropped before it was committed or prepared.
 #[derive(Debug)]
 pub struct Reservation {
@@ -322,6 +353,14 @@ impl Reservation {
     #[must_use]
     pub const fn kind(&self) -> TransactionKind {
         self.kind
+    }
+
+    /// Has the transaction keep bytes: durable with the load's rows or not at all, and given back, also after a restart,
+    /// for as long as the label stays used, which a client must have chosen ([`Transactions::last_attachment`]).
+    pub fn attach(&self, attachment: Attachment) {
+        if let Some(info) = self.transactions.book.lock().by_id.get_mut(&self.txn) {
+            info.attachment = Some(attachment);
+        }
     }
 
     /// Gives the transaction to whoever finishes it now.

@@ -168,6 +168,7 @@ impl Core {
             bytes: rows.bytes,
             prepared_at_ms: own.prepared_at_ms,
             files: rows.files.clone(),
+            attachment: own.attachment.clone(),
         };
         self.memory.enter_group(rows.memory_bytes());
         let outcome = queue.prepare(txn, body, &rows.blocks).await;

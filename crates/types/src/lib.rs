@@ -1,10 +1,11 @@
-//! The words of the house: tables, columns, types, labels, ids and the error a client sees.
+//! The words of all crates: tables, columns, types, labels, ids and the error a client sees.
 //!
-//! Every other room speaks in these terms and this room knows none of them. Nothing here does
+//! Every other crate speaks in these terms and this one knows none of them. Nothing here does
 //! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
-//! bare integer crosses from one room to another. The exception is [`host`], through which a
+//! bare integer crosses from one crate to another. The exception is [`host`], through which a
 //! simulation replaces the machine.
 
+pub mod attachment;
 pub mod calendar;
 pub mod data_type;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod table;
 pub mod text;
 pub mod transaction;
 
+pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;
 pub use error::{ErrorCode, SqlError};
 pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};

@@ -11,8 +11,11 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 2] =
-    [(FIRST, "PRAGMA user_version = 1"), (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2")];
+const MIGRATIONS: [(&str, &str); 3] = [
+    (FIRST, "PRAGMA user_version = 1"),
+    (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
+    (ATTACHMENTS, "PRAGMA user_version = 3"),
+];
 
 pub(super) const FIRST: &str = "
     CREATE TABLE meta (
@@ -120,6 +123,9 @@ const REVISIONS_NODES_TIMES: &str = "
     CREATE INDEX transactions_by_label ON transactions (database_id, label);
     CREATE INDEX transactions_by_end ON transactions (node, finished_at_ms);
 ";
+
+/// Transactions keep bytes of whoever made them.
+const ATTACHMENTS: &str = "ALTER TABLE transactions ADD COLUMN attachment BLOB";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

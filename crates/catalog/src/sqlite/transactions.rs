@@ -5,7 +5,9 @@ use super::{Sql, signed, unsigned};
 use crate::transactions::TxnRecord;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_scalar};
-use tributary_types::{DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId};
+use tributary_types::{
+    Attachment, DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId,
+};
 
 pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) -> Sql<()> {
     let mut transaction = Change::begin(pool).await?;
@@ -19,7 +21,7 @@ pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) ->
         query(
             "INSERT OR REPLACE INTO transactions (node, txn_id, database_id, table_id, database_name, table_name, label, \
              label_is_kept, kind, status, loads, row_count, bytes, prepared_at_ms, precommitted_at_ms, \
-             finished_at_ms, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             finished_at_ms, reason, attachment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(node)
         .bind(signed(record.txn_id.0))
@@ -38,6 +40,7 @@ pub(super) async fn put(pool: &SqlitePool, node: &str, records: &[TxnRecord]) ->
         .bind(record.precommitted_at_ms)
         .bind(record.finished_at_ms)
         .bind(&record.reason)
+        .bind(record.attachment.as_ref().map(Attachment::bytes))
         .execute(&mut *transaction)
         .await?;
     }
@@ -130,6 +133,7 @@ fn read(row: SqliteRow) -> Sql<TxnRecord> {
         precommitted_at_ms: row.try_get("precommitted_at_ms")?,
         finished_at_ms: row.try_get("finished_at_ms")?,
         reason: row.try_get("reason")?,
+        attachment: row.try_get::<Option<Vec<u8>>, _>("attachment")?.map(Attachment::from_storage),
     })
 }
 

@@ -6,8 +6,8 @@ use crate::transactions::TxnRecord;
 use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
-    ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema,
-    TransactionKind, TransactionStatus, TxnId,
+    Attachment, ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef,
+    TableSchema, TransactionKind, TransactionStatus, TxnId,
 };
 
 /// A place of its own for each test, where a store is opened on the same data again and again.
@@ -228,6 +228,7 @@ fn record(txn: u64, label: &str, status: TransactionStatus, finished: Option<i64
         precommitted_at_ms: None,
         finished_at_ms: finished,
         reason: String::new(),
+        attachment: None,
     }
 }
 
@@ -253,7 +254,8 @@ pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(
     let found = store.transaction_by_label(DbId(2), &by_label("there")).await.unwrap();
     assert_eq!(found, None, "labels are a database's");
     assert_eq!(store.recent_transactions(DbId(1), 2).await.unwrap(), [aborted, there]);
-    let replaced = TxnRecord { rows: 11, ..here };
+    let attachment = Some(Attachment::new(b"0:17,1:23\0").unwrap());
+    let replaced = TxnRecord { rows: 11, attachment, ..here };
     store.put_transactions("a", std::slice::from_ref(&replaced)).await.unwrap();
     assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap(), Some(replaced));
 }

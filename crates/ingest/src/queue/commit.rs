@@ -128,6 +128,7 @@ impl TableQueue {
             committed_at_ms: host::unix_ms(),
             files: files.clone(),
             excluded: excluded.clone(),
+            attachment: None,
         };
         let mut state = self.state.lock();
         if let Err(dropped) = state.refuse_if_dropped(&self.table) {

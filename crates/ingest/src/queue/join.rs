@@ -17,7 +17,7 @@ use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tributary_types::{Label, TransactionKind, TxnId, Version, host};
+use tributary_types::{Label, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// A sync load of at least this size is written to the log when it arrives; smaller ones are
@@ -132,15 +132,7 @@ impl TableQueue {
         let label = Label::of_group(host::random(rand::random));
         let now_ms = host::unix_ms();
         let interval = Duration::from_millis(def.properties.group_commit_interval_ms);
-        let txn = self.core.transactions.begin_group(NewTransaction {
-            db: def.db_id,
-            table: def.id,
-            table_ref: def.table_ref(),
-            label: label.clone(),
-            label_is_kept: false,
-            kind: TransactionKind::Group,
-            now_ms,
-        });
+        let txn = self.core.transactions.begin_group(NewTransaction::of_group(&def, label.clone(), now_ms));
         let deadline = (!interval.is_zero()).then(|| {
             let now = host::now();
             let next = last_deadline.map(|last| last + interval).filter(|next| *next > now);

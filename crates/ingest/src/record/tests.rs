@@ -20,6 +20,7 @@ fn commit() -> CommitBody {
         committed_at_ms: 1_700_000_000_123,
         files: Vec::new(),
         excluded: vec![4, 5],
+        attachment: None,
     }
 }
 
@@ -32,7 +33,12 @@ fn prepare() -> PrepareBody {
         bytes: 90,
         prepared_at_ms: 1_700_000_000_000,
         files: Vec::new(),
+        attachment: None,
     }
+}
+
+fn attached() -> Option<Attachment> {
+    Some(Attachment::new(b"partition 0: 17\0\xff").unwrap())
 }
 
 fn abort() -> AbortBody {
@@ -60,6 +66,10 @@ fn check<T: Body + PartialEq + std::fmt::Debug>(body: &T, golden: &str) {
 fn bodies_are_written_and_read_as_the_golden_files_say() {
     check(&commit(), include_str!("golden/commit.json"));
     check(&prepare(), include_str!("golden/prepare.json"));
+    let with_attachment = CommitBody { attachment: attached(), ..commit() };
+    check(&with_attachment, include_str!("golden/commit-attachment.json"));
+    let with_attachment = PrepareBody { attachment: attached(), ..prepare() };
+    check(&with_attachment, include_str!("golden/prepare-attachment.json"));
     check(&abort(), include_str!("golden/abort.json"));
     check(&TruncateBody { format: Format(1), version: Version(7) }, include_str!("golden/truncate.json"));
 }
@@ -92,6 +102,12 @@ fn a_newer_format_is_refused_with_what_to_do() {
         let error = read::<TruncateBody>(&entry(body)).unwrap_err();
         assert!(error.contains("format 2") && error.contains("start that one"), "{error}");
     }
+}
+
+#[test]
+fn an_attachment_that_is_no_base64_is_damaged() {
+    let text = include_str!("golden/commit-attachment.json").replace("attachment\":\"", "attachment\":\"?");
+    assert!(read::<CommitBody>(&entry(&text)).is_err());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+mod attachments;
 mod data_files;
 mod gated;
 mod groups;

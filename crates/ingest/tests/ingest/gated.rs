@@ -1,7 +1,9 @@
-//! A disk whose syncs wait until the test lets them end, so that a log is busy for as long as it takes.
+//! A disk whose syncs wait until the test lets them end, so that a log is busy for as long as it takes, and that counts how
+//! often the log has found it full.
 
 use std::io::{self, IoSlice};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use tributary_wal::disk::{DirLock, DiskDir};
 use tributary_wal::{Disk, DiskFile, MemDisk, OpenMode};
@@ -11,6 +13,7 @@ use tributary_wal::{Disk, DiskFile, MemDisk, OpenMode};
 pub struct GatedDisk {
     disk: MemDisk,
     gate: Arc<Gate>,
+    full: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +34,12 @@ impl Drop for Held {
 
 impl GatedDisk {
     pub fn new(disk: MemDisk) -> Self {
-        Self { disk, gate: Arc::default() }
+        Self { disk, gate: Arc::default(), full: Arc::default() }
+    }
+
+    /// How often a log's writer had to write and was told that there is no space at all.
+    pub fn refusals(&self) -> u64 {
+        self.full.load(Ordering::SeqCst)
     }
 
     pub fn hold(&self) -> Held {
@@ -71,7 +79,12 @@ impl Disk for GatedDisk {
     }
 
     fn available_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.available_bytes(dir)
+        let available = self.disk.available_bytes(dir)?;
+        // The keeper asks too, ahead of time.
+        if available == 0 && std::thread::current().name() == Some("wal-writer") {
+            self.full.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(available)
     }
 }
 

@@ -40,20 +40,20 @@ async fn a_group_that_waits_for_space_is_not_overtaken_by_groups_that_were_opene
         until("the sync load joins", || running.ingest.memory().in_groups() > in_groups).await;
     }
     machine.disk.set_capacity(Some(0));
-    let sync = |ingest: &Arc<Ingest>| {
-        let ingest = Arc::clone(ingest);
-        tokio::spawn(async move { ingest.sync().await })
-    };
-    let first = sync(&running.ingest);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let refusals = || machine.gated.refusals();
+    // Polled once, it has closed the open group.
+    let mut first = Box::pin(running.ingest.sync());
+    assert!(futures::poll!(first.as_mut()).is_pending());
+    until("the first group has found no space", || refusals() > 0).await;
     // The second group's would find room.
     running.group(true, "VALUES (200000, 'second')").await.unwrap();
-    let second = sync(&running.ingest);
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut second = Box::pin(running.ingest.sync());
+    assert!(futures::poll!(second.as_mut()).is_pending());
+    let before = refusals();
+    until("the first group has been tried twice beside the second", || refusals() >= before + 2).await;
     assert!(running.ids().is_empty(), "the second group waits for the first");
     machine.disk.set_capacity(None);
-    let (first, second) = in_time("both are visible", async { tokio::join!(first, second) }).await;
-    first.and(second).unwrap();
+    in_time("both are visible", async { tokio::join!(first, second) }).await;
     for load in held {
         load.await.unwrap().unwrap();
     }

@@ -5,17 +5,18 @@ use crate::error::CatalogError;
 use crate::location::CatalogLocation;
 use crate::sqlite::SqliteStore;
 use crate::state::State;
-use crate::store::{Applied, Garbage, NodeIdentity, Operation, Store};
+use crate::store::{Applied, Garbage, Operation, Store};
 use crate::transactions::TxnRecord;
 use crate::users::{FIRST_USERS, User};
 use std::sync::Arc;
 use tributary_types::{
     ColumnChange, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef, TableSchema, TxnId,
-    host,
 };
 
-const NODE_ID: &str = "node_id";
-const NODE_CREATED: &str = "node_created_at_ms";
+/// Set once the users of a new catalog are made.
+const FIRST_USERS_MADE: &str = "first_users";
+/// Where earlier versions kept the node's id.
+pub(crate) const OLD_NODE_ID: &str = "node_id";
 
 /// What exists. Lookups take no lock and do not wait; a change is durable and shown by every later
 /// lookup when its method returns. A change that has begun goes on to its end even if the caller
@@ -23,14 +24,13 @@ const NODE_CREATED: &str = "node_created_at_ms";
 #[derive(Debug)]
 pub struct Catalog {
     shared: Arc<Shared>,
-    node: NodeIdentity,
 }
 
-type Result<T> = std::result::Result<T, CatalogError>;
+pub(crate) type Result<T> = std::result::Result<T, CatalogError>;
 
 impl Catalog {
-    /// Opens the catalog, which is created if there is none. The first start makes the node's identity and the users
-    /// `root` and `admin` without passwords.
+    /// Opens the catalog, which is created if there is none: then with the users `root` and `admin` without
+    /// passwords.
     ///
     /// # Errors
     /// [`CatalogError::NewerFormat`], [`CatalogError::Damaged`], [`CatalogError::Corrupt`], or
@@ -44,19 +44,14 @@ impl Catalog {
     /// Opens a catalog that `store` keeps.
     pub(crate) async fn with_store(store: Box<dyn Store>) -> Result<Self> {
         let mut state = State::new(store.load().await?);
-        if store.meta_get(NODE_ID).await?.is_none() {
-            state = with_first_users(&*store, state).await?;
+        if store.meta_get(FIRST_USERS_MADE).await?.is_none() {
+            // Earlier versions made them before they kept a node's id.
+            if store.meta_get(OLD_NODE_ID).await?.is_none() {
+                state = with_first_users(&*store, state).await?;
+            }
+            store.meta_put(FIRST_USERS_MADE, "made", &[]).await?;
         }
-        let new_id = uuid::Uuid::new_v4().simple().to_string();
-        let node_id = store.meta_init(NODE_ID, &new_id).await?;
-        let created = store.meta_init(NODE_CREATED, &host::unix_ms().to_string()).await?;
-        let created_at_ms =
-            created.parse().map_err(|error: std::num::ParseIntError| CatalogError::Corrupt {
-                what: format!("the value '{created}' of {NODE_CREATED}"),
-                reason: error.to_string(),
-            })?;
-        let node = NodeIdentity { node_id, created_at_ms };
-        Ok(Self { shared: Arc::new(Shared::new(store, state)), node })
+        Ok(Self { shared: Arc::new(Shared::new(store, state)) })
     }
 
     /// Closes the store after the changes that are being made. No change may follow.
@@ -64,25 +59,8 @@ impl Catalog {
         self.shared.close().await;
     }
 
-    #[must_use]
-    pub const fn node(&self) -> &NodeIdentity {
-        &self.node
-    }
-
-    /// A value that someone keeps here.
-    ///
-    /// # Errors
-    /// [`CatalogError::Store`].
-    pub async fn meta_get(&self, key: &str) -> Result<Option<String>> {
-        self.shared.store.meta_get(key).await
-    }
-
-    /// Keeps a value. Durable on return.
-    ///
-    /// # Errors
-    /// [`CatalogError::Store`].
-    pub async fn meta_set(&self, key: &str, value: &str) -> Result<()> {
-        self.shared.store.meta_set(key, value).await
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.shared.store
     }
 
     // ---- databases and tables: lookups ----
@@ -260,31 +238,31 @@ impl Catalog {
 
     // ---- finished transactions ----
 
-    /// Keeps transactions of this node, in one write. A record replaces an earlier one of its transaction.
+    /// Keeps transactions of a node, in one write. A record replaces an earlier one of its transaction.
     ///
     /// # Errors
     /// [`CatalogError::Store`]; then none is kept.
-    pub async fn record_transactions(&self, records: &[TxnRecord]) -> Result<()> {
+    pub async fn record_transactions(&self, node: &str, records: &[TxnRecord]) -> Result<()> {
         if records.is_empty() {
             return Ok(());
         }
-        self.shared.store.put_transactions(&self.node.node_id, records).await
+        self.shared.store.put_transactions(node, records).await
     }
 
-    /// The transactions of this node that keep their labels used.
+    /// The transactions of a node that keep their labels used.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
-    pub async fn kept_transactions(&self) -> Result<Vec<TxnRecord>> {
-        self.shared.store.kept_transactions(&self.node.node_id).await
+    pub async fn kept_transactions(&self, node: &str) -> Result<Vec<TxnRecord>> {
+        self.shared.store.kept_transactions(node).await
     }
 
-    /// A transaction of this node.
+    /// A transaction of a node.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
-    pub async fn transaction_by_id(&self, txn: TxnId) -> Result<Option<TxnRecord>> {
-        self.shared.store.transaction_by_id(&self.node.node_id, txn).await
+    pub async fn transaction_by_id(&self, node: &str, txn: TxnId) -> Result<Option<TxnRecord>> {
+        self.shared.store.transaction_by_id(node, txn).await
     }
 
     /// The transaction, of any node, that has the label: one that is not aborted if there is, else the last.
@@ -303,13 +281,18 @@ impl Catalog {
         self.shared.store.recent_transactions(db, limit).await
     }
 
-    /// Forgets transactions of this node that finished before the time (ms since 1970), and of the others the
+    /// Forgets transactions of a node that finished before the time (ms since 1970), and of the others the
     /// oldest above `keep_max`. The result is how many were forgotten.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
-    pub async fn purge_transactions(&self, finished_before_ms: i64, keep_max: u64) -> Result<u64> {
-        self.shared.store.purge_transactions(&self.node.node_id, finished_before_ms, keep_max).await
+    pub async fn purge_transactions(
+        &self,
+        node: &str,
+        finished_before_ms: i64,
+        keep_max: u64,
+    ) -> Result<u64> {
+        self.shared.store.purge_transactions(node, finished_before_ms, keep_max).await
     }
 }
 

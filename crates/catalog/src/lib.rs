@@ -3,8 +3,8 @@
 //!
 //! [`Catalog`] answers names from memory, without waiting, and changes them durably: a change is in
 //! the store (SQLite, `catalog.db`, synchronous) before any lookup shows it. Changes are made one
-//! after the other, each against the revision it was checked against. Rows, files and running transactions are not its business; it knows only where
-//! a dropped table's files are, until someone has deleted them.
+//! after the other, each against the revision it was checked against. Not its business: rows, files, running
+//! transactions, and who the node is; it knows only where a dropped table's files are, until someone has deleted them.
 //!
 //! All SQL is in one module behind a trait, so that another database can take SQLite's place.
 //!
@@ -15,6 +15,7 @@ mod changes;
 mod definition;
 mod error;
 mod location;
+mod node;
 mod sqlite;
 mod state;
 mod store;
@@ -27,6 +28,7 @@ mod tests;
 pub use catalog::Catalog;
 pub use error::CatalogError;
 pub use location::CatalogLocation;
-pub use store::{Garbage, NodeIdentity};
+pub use node::{NodeEntry, OldNode};
+pub use store::Garbage;
 pub use transactions::TxnRecord;
 pub use users::User;

@@ -123,16 +123,6 @@ impl Store for SqliteStore {
         operations::apply(&self.pool, at, operation).await.map_err(failed_to(operation.action()))
     }
 
-    async fn meta_init(&self, key: &str, value: &str) -> Stored<String> {
-        query("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING")
-            .bind(key)
-            .bind(value)
-            .execute(&self.pool)
-            .await
-            .map_err(failed_to("write a value"))?;
-        Ok(self.meta_get(key).await?.unwrap_or_else(|| value.to_owned()))
-    }
-
     async fn meta_get(&self, key: &str) -> Stored<Option<String>> {
         query_scalar("SELECT value FROM meta WHERE key = ?")
             .bind(key)
@@ -141,14 +131,8 @@ impl Store for SqliteStore {
             .map_err(failed_to("read a value"))
     }
 
-    async fn meta_set(&self, key: &str, value: &str) -> Stored<()> {
-        query("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
-            .bind(key)
-            .bind(value)
-            .execute(&self.pool)
-            .await
-            .map_err(failed_to("write a value"))?;
-        Ok(())
+    async fn meta_put(&self, key: &str, value: &str, instead_of: &[&str]) -> Stored<()> {
+        self.put_value(key, value, instead_of).await.map_err(failed_to("write a value"))
     }
 
     async fn next_table_id(&self) -> Stored<TableId> {
@@ -214,6 +198,19 @@ impl Store for SqliteStore {
 type Sql<T> = Result<T, sqlx::Error>;
 
 impl SqliteStore {
+    async fn put_value(&self, key: &str, value: &str, instead_of: &[&str]) -> Sql<()> {
+        let mut transaction = Change::begin(&self.pool).await?;
+        for gone in instead_of {
+            query("DELETE FROM meta WHERE key = ?").bind(*gone).execute(&mut *transaction).await?;
+        }
+        query("INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+            .bind(key)
+            .bind(value)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await
+    }
+
     async fn delete_garbage_rows(&self, locations: &[String]) -> Sql<()> {
         let mut transaction = Change::begin(&self.pool).await?;
         for location in locations {

@@ -27,15 +27,6 @@ pub struct Garbage {
     pub table_id: TableId,
 }
 
-/// Who this node is, from its first start on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeIdentity {
-    /// 32 hexadecimal digits, random.
-    pub node_id: String,
-    /// Milliseconds since 1970.
-    pub created_at_ms: i64,
-}
-
 /// Counts the changes of what is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Revision(pub u64);
@@ -140,10 +131,9 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// Makes the change if the store is still at the revision.
     async fn apply(&self, at: Revision, operation: &Operation) -> Stored<Applied>;
 
-    /// Sets the value if the key has none; the result is the value that it has then.
-    async fn meta_init(&self, key: &str, value: &str) -> Stored<String>;
     async fn meta_get(&self, key: &str) -> Stored<Option<String>>;
-    async fn meta_set(&self, key: &str, value: &str) -> Stored<()>;
+    /// Sets a value and removes those of other keys.
+    async fn meta_put(&self, key: &str, value: &str, instead_of: &[&str]) -> Stored<()>;
 
     /// An id that was never given and never will be again.
     async fn next_table_id(&self) -> Stored<TableId>;

@@ -59,7 +59,6 @@ async fn what_was_created_is_there_after_a_reopen() {
     catalog.create_database("d").await.unwrap();
     catalog.create_database("e").await.unwrap();
     let table = create(&catalog, "t").await;
-    let node = catalog.node().clone();
 
     let catalog = reopen(catalog, &dir).await;
     assert_eq!(catalog.databases(), ["d", "e"]);
@@ -67,8 +66,6 @@ async fn what_was_created_is_there_after_a_reopen() {
     assert_eq!(catalog.tables("d"), [Arc::clone(&table)]);
     assert!(catalog.tables("e").is_empty() && catalog.tables("nowhere").is_empty());
     assert_eq!(catalog.table_by_id(table.id), Some(table));
-    assert_eq!(*catalog.node(), node);
-    assert_eq!(node.node_id.len(), 32);
 }
 
 #[tokio::test]
@@ -335,7 +332,6 @@ async fn changes_of_another_node_are_seen_by_the_next_change() {
     here.drop_database("d").await.unwrap();
     assert_eq!(number(there.drop_table(&name("d", "t")).await.unwrap_err()), 1049);
     assert_eq!(there.databases(), ["e"]);
-    assert_eq!(here.node(), there.node(), "both are on one machine");
 }
 
 #[tokio::test]
@@ -460,4 +456,59 @@ async fn a_failed_change_is_not_shown() {
     assert_eq!(error.code(), ErrorCode::Unknown);
     assert!(error.to_string().starts_with("the catalog failed to create a database"), "{error}");
     assert_eq!(catalog.databases(), ["d"]);
+}
+
+#[tokio::test]
+async fn a_catalog_that_is_new_knows_no_node_until_its_file_is_durable() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    assert_eq!(catalog.node_entry().await.unwrap(), NodeEntry::Nowhere);
+    catalog.node_is_in_file("a").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.node_entry().await.unwrap(), NodeEntry::InFile("a".to_owned()));
+}
+
+#[tokio::test]
+async fn what_earlier_versions_kept_of_a_node_is_given_until_its_file_is_durable() {
+    let dir = TempDir::new().unwrap();
+    open(&dir).await.close().await;
+    run_sql(
+        dir.path(),
+        "DELETE FROM meta;
+         INSERT INTO meta VALUES ('node_id', 'a'), ('node_created_at_ms', '5'), ('wal_dirs', 'wal
+/b/log')",
+    )
+    .await;
+    let old = OldNode {
+        id: "a".to_owned(),
+        created_at_ms: 5,
+        wal_dirs: vec!["wal".to_owned(), "/b/log".to_owned()],
+    };
+    for _ in 0..2 {
+        let catalog = open(&dir).await;
+        assert_eq!(catalog.node_entry().await.unwrap(), NodeEntry::Here(old.clone()));
+        catalog.close().await;
+    }
+    let catalog = open(&dir).await;
+    catalog.node_is_in_file("a").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.node_entry().await.unwrap(), NodeEntry::InFile("a".to_owned()));
+    catalog.close().await;
+    run_sql(dir.path(), "DELETE FROM meta WHERE key = 'node_file'").await;
+    assert_eq!(open(&dir).await.node_entry().await.unwrap(), NodeEntry::Nowhere, "nothing old is left");
+}
+
+#[tokio::test]
+async fn the_first_users_are_made_once_also_where_an_earlier_version_made_them() {
+    let dir = TempDir::new().unwrap();
+    let catalog = open(&dir).await;
+    catalog.drop_user("admin", "%").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.users().len(), 1);
+    catalog.close().await;
+    run_sql(dir.path(), "DELETE FROM meta; INSERT INTO meta VALUES ('node_id', 'a')").await;
+    let catalog = open(&dir).await;
+    catalog.node_is_in_file("a").await.unwrap();
+    let catalog = reopen(catalog, &dir).await;
+    assert_eq!(catalog.users().len(), 1);
 }

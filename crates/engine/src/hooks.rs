@@ -37,10 +37,8 @@ impl ServerHooks for MysqlHooks {
 
     fn statistics(&self) -> String {
         let uptime = self.engine.uptime().as_secs();
-        let connections = self.engine.processes.all().len();
-        format!(
-            "Uptime: {uptime}  Threads: {connections}  Open tables: {}",
-            self.engine.names.all_tables().len()
-        )
+        let connections = self.engine.processes().all().len();
+        let tables = self.engine.table_count();
+        format!("Uptime: {uptime}  Threads: {connections}  Open tables: {tables}")
     }
 }

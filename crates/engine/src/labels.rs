@@ -10,7 +10,11 @@ use tributary_types::{SchemaVersion, TableId, TableSchema};
 /// At most so many kept labels of one server; the oldest are forgotten first.
 const KEPT_LABELS_MAX: u64 = 1_000_000;
 
-pub(crate) struct CatalogLabels(pub Arc<Catalog>);
+pub(crate) struct CatalogLabels {
+    pub catalog: Arc<Catalog>,
+    /// The id of the node whose transactions they are.
+    pub node: String,
+}
 
 impl fmt::Debug for CatalogLabels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,16 +26,16 @@ impl fmt::Debug for CatalogLabels {
 impl LabelStore for CatalogLabels {
     async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
         let records: Vec<TxnRecord> = finished.iter().map(record).collect();
-        self.0.record_transactions(&records).await.map_err(|error| error.to_string())
+        self.catalog.record_transactions(&self.node, &records).await.map_err(|error| error.to_string())
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
-        let records = self.0.kept_transactions().await.map_err(|error| error.to_string())?;
+        let records = self.catalog.kept_transactions(&self.node).await.map_err(|error| error.to_string())?;
         Ok(records.into_iter().map(info).collect())
     }
 
     async fn purge(&self, before_ms: i64) -> Result<(), String> {
-        let purged = self.0.purge_transactions(before_ms, KEPT_LABELS_MAX).await;
+        let purged = self.catalog.purge_transactions(&self.node, before_ms, KEPT_LABELS_MAX).await;
         purged.map(|_| ()).map_err(|error| error.to_string())
     }
 }

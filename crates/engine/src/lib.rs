@@ -1,4 +1,4 @@
-//! Statements and loads → work: the room where the front ends meet the house.
+//! Statements and loads → work: where the front ends meet the rest of the server.
 //!
 //! [`Engine`] holds what a server is made of (catalog, tables, ingest, queries) and starts it in
 //! the right order. [`EngineSession`] is one MySQL connection; [`HttpLoads`] is the HTTP service.
@@ -10,7 +10,6 @@ mod access;
 mod answer;
 mod builders;
 mod clock;
-mod ddl;
 mod engine;
 mod error_log;
 mod hooks;
@@ -20,6 +19,7 @@ mod load;
 mod metrics;
 mod names;
 mod namespace;
+mod node;
 mod options;
 mod processes;
 mod session;

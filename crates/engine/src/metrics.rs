@@ -1,13 +1,43 @@
-//! What `/metrics` tells: the counters of the rooms, and gauges that are read when asked.
+//! What `/metrics` tells: the counters of the crates, and gauges that are read when asked.
 
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
 use tributary_ingest::Ingest;
 use tributary_table::Table;
 
+/// All metrics of a server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    gauges: Gauges,
+}
+
+impl Metrics {
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let gauges = Gauges::new(&registry)?;
+        Ok(Self { registry, gauges })
+    }
+
+    /// Where the crates register their counters.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// All metrics in Prometheus' text format.
+    pub fn text(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) -> String {
+        self.gauges.read(ingest, tables, connections);
+        let mut out = Vec::new();
+        match TextEncoder::new().encode(&self.registry.gather(), &mut out) {
+            Ok(()) => String::from_utf8_lossy(&out).into_owned(),
+            Err(error) => format!("# metrics can't be written: {error}\n"),
+        }
+    }
+}
+
 /// Gauges that are set when metrics are asked for.
 #[derive(Debug)]
-pub(crate) struct Gauges {
+struct Gauges {
     wal_segments: IntGauge,
     wal_bytes: IntGauge,
     wal_live_bytes: IntGauge,
@@ -26,7 +56,7 @@ pub(crate) struct Gauges {
 }
 
 impl Gauges {
-    pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+    fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let gauge = |name: &str, help: &str| -> Result<IntGauge, prometheus::Error> {
             let gauge = IntGauge::new(name, help)?;
             registry.register(Box::new(gauge.clone()))?;
@@ -64,18 +94,9 @@ impl Gauges {
     }
 }
 
-/// All metrics in Prometheus' text format.
-pub(crate) fn text(registry: &Registry) -> String {
-    let mut out = Vec::new();
-    match TextEncoder::new().encode(&registry.gather(), &mut out) {
-        Ok(()) => String::from_utf8_lossy(&out).into_owned(),
-        Err(error) => format!("# metrics can't be written: {error}\n"),
-    }
-}
-
 impl Gauges {
     /// Sets the gauges to what is so now.
-    pub fn read(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) {
+    fn read(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) {
         let gauges = self;
         let stats: Vec<_> = ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();
         let sum = |of: fn(&tributary_wal::WalStats) -> u64| stats.iter().map(of).sum::<u64>() as i64;

@@ -14,13 +14,13 @@ use tributary_query::{Namespace, ProcessRow, ServerFacts};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, Principal, SqlError, TableId};
 
-/// What all users' views are made of.
+/// What all users' views are made of, and what the engine looks names and connections up in.
 pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
-    pub names: Arc<Names>,
-    pub processes: Arc<Processes>,
-    pub globals: Arc<RwLock<Variables>>,
-    pub ports: Arc<OnceLock<Ports>>,
+    pub names: Names,
+    pub processes: Processes,
+    pub globals: RwLock<Variables>,
+    pub ports: OnceLock<Ports>,
     pub host: String,
     pub node: String,
     pub tables: StorageRoot,

@@ -71,7 +71,7 @@ impl EngineSession {
         let principal = engine.principal(&info.user, &info.peer.ip().to_string());
         engine.check(&principal, Privilege::Connect, Object::Server)?;
         let process =
-            engine.processes.enter(info.id, info.user, info.peer.to_string(), engine.unix_ms(), info.kill);
+            engine.processes().enter(info.id, info.user, info.peer.to_string(), engine.unix_ms(), info.kill);
         let mut session = Self {
             variables: engine.global_variables(),
             queries: engine.queries(&principal),
@@ -91,7 +91,7 @@ impl EngineSession {
         if let Some(database) = info.database.filter(|database| !database.is_empty())
             && let Err(error) = session.use_database(&database)
         {
-            session.engine.processes.leave(session.id);
+            session.engine.processes().leave(session.id);
             return Err(error);
         }
         Ok(session)
@@ -99,10 +99,7 @@ impl EngineSession {
 
     pub(crate) fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
         let name = name.strip_prefix("internal.").unwrap_or(name);
-        self.engine.check(&self.principal, Privilege::Connect, Object::Database(name))?;
-        if !self.engine.names.has_database(name) {
-            return Err(SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
-        }
+        self.engine.check_use(&self.principal, name)?;
         self.database = Some(name.to_owned());
         self.last_plan = None;
         Ok(())
@@ -311,7 +308,7 @@ impl EngineSession {
 
 impl Drop for EngineSession {
     fn drop(&mut self) {
-        self.engine.processes.leave(self.id);
+        self.engine.processes().leave(self.id);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Why a server can't start, in words that say what to do.
 
+use crate::wal_dirs::GIVEN_UP;
 use std::path::PathBuf;
 use tributary_catalog::CatalogError;
 use tributary_ingest::IngestError;
 use tributary_table::TableError;
 use tributary_types::SqlError;
-
-use crate::wal_dirs::GIVEN_UP;
+use tributary_wal::LogId;
 
 /// Why the engine can't start.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,36 @@ pub enum StartError {
          start again", unknown.display(), known.display(), known.join(GIVEN_UP).display()
     )]
     LogUnknown { unknown: PathBuf, known: PathBuf },
+    #[error(
+        "the directory {} has the write-ahead log {found}, but this storage root used the log {known} there: another \
+         disk is mounted, or files were exchanged. Acknowledged rows that are in no data file yet may be in {known}. \
+         Mount or restore it, and start again. To go on with the log that is there, and lose those rows, create the \
+         empty file {}", dir.display(), dir.join(GIVEN_UP).display()
+    )]
+    LogDiffers { dir: PathBuf, known: LogId, found: LogId },
+    #[error(
+        "the file {} is missing: it holds the identity of this server ({known}) and the list of its write-ahead logs. \
+         Without it, used labels would be free again and a missing log would go unnoticed. Nothing was changed. Restore \
+         the file from a copy. If there is none, write it with this line, naming each directory that has a write-ahead \
+         log of this server: `{line}`", path.display()
+    )]
+    NodeGone { path: PathBuf, known: String, line: String },
+    #[error(
+        "the file {}, which holds the identity of this server and the list of its write-ahead logs, can't be read: \
+         {reason}. Nothing was changed. Restore the file from a copy. If there is none, move it away and start again: \
+         the server then says how to write it anew", path.display()
+    )]
+    NodeBroken { path: PathBuf, reason: String },
+    #[error(
+        "the file {} has format {found}, and this server knows up to {known}: start the newer server that wrote it",
+        path.display()
+    )]
+    NodeNewer { path: PathBuf, found: u64, known: u64 },
+    #[error(
+        "the file {} is of the server {found}, and the catalog beside it is of {known}: one of them comes from another \
+         storage root. Nothing was changed. Restore the one that belongs here", path.display()
+    )]
+    NodeDiffers { path: PathBuf, found: String, known: String },
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]

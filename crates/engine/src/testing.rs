@@ -1,9 +1,8 @@
 //! An engine for tests, in a directory of its own.
 
-use crate::access::{Access, Everything};
+use crate::access::{Access, Everything, Privilege};
 use crate::engine::Engine;
 use crate::options::{EngineOptions, StorageRoot};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -12,7 +11,8 @@ use tributary_ingest::IngestOptions;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_sql::Statement;
 use tributary_table::Table;
-use tributary_types::{TableRef, TableSchema};
+use tributary_types::{Principal, TableRef, TableSchema};
+use walkdir::WalkDir;
 
 pub(crate) struct TestEngine {
     pub engine: Arc<Engine>,
@@ -60,26 +60,16 @@ impl TestEngine {
         let Ok(Statement::CreateTable(create)) = tributary_sql::parse(sql) else { panic!("it is one") };
         let name = TableRef { db: "d".to_owned(), table: "t".to_owned() };
         self.engine.create_table(&turn, &create, &name).await.expect("a new table");
-        self.engine.names.table("d", "t").expect("it was created")
+        let root = Principal::new("root", "%", 0);
+        self.engine.table(&root, Privilege::Load, Some("d"), None, "t").expect("it was created")
     }
 
     /// Files of tables besides the Delta logs, finished or not.
     pub fn data_files(&self) -> usize {
-        files_below(&self.directory.path().join("tables")).len()
+        let all = WalkDir::new(self.directory.path().join("tables")).into_iter();
+        let without_logs = all.filter_entry(|entry| entry.file_name() != "_delta_log");
+        without_logs.flatten().filter(|entry| entry.file_type().is_file()).count()
     }
-}
-
-fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !path.is_dir() {
-            found.push(path);
-        } else if entry.file_name() != "_delta_log" {
-            found.extend(files_below(&path));
-        }
-    }
-    found
 }
 
 /// A block of rows of the test's table that takes about so many bytes.

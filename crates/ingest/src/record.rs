@@ -194,6 +194,7 @@ mod base64_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use tributary_types::Attachment;
 
+    #[expect(clippy::ref_option, reason = "the form that serde asks for")]
     pub(super) fn serialize<S: Serializer>(kept: &Option<Attachment>, to: S) -> Result<S::Ok, S::Error> {
         match kept {
             Some(kept) => to.serialize_str(&STANDARD.encode(kept.bytes())),

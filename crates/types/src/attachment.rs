@@ -58,7 +58,7 @@ mod tests {
     fn an_attachment_above_the_limit_is_refused_with_both_numbers() {
         let most = vec![7; ATTACHMENT_BYTES_MAX];
         assert_eq!(Attachment::new(&most).map(|kept| kept.bytes().to_vec()), Ok(most));
-        let error = Attachment::new(&[7; ATTACHMENT_BYTES_MAX + 1]).unwrap_err().to_string();
+        let error = Attachment::new(&vec![7; ATTACHMENT_BYTES_MAX + 1]).unwrap_err().to_string();
         assert!(error.contains("65537 bytes") && error.contains("at most 65536"), "{error}");
     }
 }

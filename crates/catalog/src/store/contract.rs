@@ -25,7 +25,7 @@ macro_rules! store_contract {
             an_operation_that_fails_leaves_the_revision_and_everything_else
             ids_are_given_once
             garbage_is_kept_until_it_is_deleted
-            a_value_is_initialized_once_and_replaced
+            a_value_is_replaced_and_takes_the_place_of_others
             transactions_of_several_nodes_share_numbers_and_not_records
             a_purge_is_one_nodes
         );
@@ -202,13 +202,16 @@ pub(crate) async fn garbage_is_kept_until_it_is_deleted(place: impl Place) {
     assert!(garbage(&*store).await.is_empty());
 }
 
-pub(crate) async fn a_value_is_initialized_once_and_replaced(place: impl Place) {
+pub(crate) async fn a_value_is_replaced_and_takes_the_place_of_others(place: impl Place) {
     let store = place.open().await;
     assert_eq!(store.meta_get("k").await.unwrap(), None);
-    assert_eq!(store.meta_init("k", "first").await.unwrap(), "first");
-    assert_eq!(store.meta_init("k", "second").await.unwrap(), "first");
-    store.meta_set("k", "third").await.unwrap();
-    assert_eq!(place.open().await.meta_get("k").await.unwrap().as_deref(), Some("third"));
+    store.meta_put("k", "first", &[]).await.unwrap();
+    store.meta_put("k", "second", &[]).await.unwrap();
+    assert_eq!(place.open().await.meta_get("k").await.unwrap().as_deref(), Some("second"));
+    store.meta_put("new", "third", &["k", "unknown"]).await.unwrap();
+    let other = place.open().await;
+    assert_eq!(other.meta_get("new").await.unwrap().as_deref(), Some("third"));
+    assert_eq!(other.meta_get("k").await.unwrap(), None);
 }
 
 fn record(txn: u64, label: &str, status: TransactionStatus, finished: Option<i64>) -> TxnRecord {

@@ -69,7 +69,7 @@ impl EngineSession {
         sql: &[u8],
         out: &mut ResultWriter<'_>,
     ) -> Result<bool, SqlError> {
-        let generation = self.engine.names.generation();
+        let generation = self.engine.generation();
         let known = self.last_plan.as_ref().filter(|plan| plan.is_for(sql, generation));
         let values_offset = match known {
             Some(plan) => plan.head.len(),

@@ -74,7 +74,7 @@ impl EngineSession {
     /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
     fn plan_insert(&self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
-        let generation = self.engine.names.generation();
+        let generation = self.engine.generation();
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
         let target = Target::new(&table.def(), head.columns.as_deref())?;
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
@@ -118,7 +118,7 @@ impl EngineSession {
         params: Params<'_>,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        if insert.generation != self.engine.names.generation() {
+        if insert.generation != self.engine.generation() {
             let Some(again) = self.plan_insert(&insert.text)? else {
                 return Err(SqlError::detail(
                     ErrorCode::Unknown,

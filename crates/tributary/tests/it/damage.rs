@@ -32,7 +32,7 @@ fn killed_with_five_loads() -> Server {
 }
 
 /// Starts the program on the data and waits until it gives up; what it says then.
-fn refusal(data: &Path) -> String {
+pub fn refusal(data: &Path) -> String {
     let mut child = command(data).spawn().expect("the program runs");
     let mut line = String::new();
     let stdout = child.stdout.take().expect("piped");

@@ -4,7 +4,8 @@
 use crate::support::{Client, Server, wait_until};
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use walkdir::WalkDir;
 
 /// A group that stays open for longer than any test runs.
 const SLOW_GROUP: &str = "PROPERTIES (\"group_commit_interval_ms\" = \"3600000\")";
@@ -75,17 +76,10 @@ fn a_kill_that_comes_too_late_does_not_end_the_next_statement() {
 }
 
 /// Files of tables besides the Delta logs, finished or not.
-fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !path.is_dir() {
-            found.push(path);
-        } else if entry.file_name() != "_delta_log" {
-            found.extend(data_files(&path));
-        }
-    }
-    found
+fn data_files(directory: &Path) -> usize {
+    let without_logs =
+        WalkDir::new(directory).into_iter().filter_entry(|entry| entry.file_name() != "_delta_log");
+    without_logs.flatten().filter(|entry| entry.file_type().is_file()).count()
 }
 
 /// A server that writes every load to data files, with 1000 numbers in `d.n` and the empty table `d.big`.
@@ -115,13 +109,13 @@ fn an_insert_select_that_is_killed_leaves_no_data_file() {
     let (server, mut client) = server_with_numbers();
     let mut other = server.connect_to("d");
     let tables = server.data().join("tables");
-    let before = data_files(&tables).len();
+    let before = data_files(&tables);
     let id = connection_id(&mut client);
     client.send(ENDLESS);
-    wait_until("rows are in a data file", || data_files(&tables).len() > before);
+    wait_until("rows are in a data file", || data_files(&tables) > before);
     other.ok(&format!("KILL QUERY {id}"));
     assert_eq!(client.answered_error().number, 1317);
-    wait_until("the files are deleted", || data_files(&tables).len() == before);
+    wait_until("the files are deleted", || data_files(&tables) == before);
     assert_eq!(other.value("SELECT count(*) FROM big"), "0");
 }
 
@@ -129,12 +123,12 @@ fn an_insert_select_that_is_killed_leaves_no_data_file() {
 fn query_timeout_ends_an_insert_select_and_its_label_is_free() {
     let (server, mut client) = server_with_numbers();
     let tables = server.data().join("tables");
-    let before = data_files(&tables).len();
+    let before = data_files(&tables);
     client.ok("SET query_timeout = 2");
     let error = client.error(&ENDLESS.replace("big", "big WITH LABEL a"));
     assert_eq!(error.number, 5024, "{error}");
     assert!(error.message.contains("query timeout: 2 s have passed"), "{error}");
-    wait_until("the files are deleted", || data_files(&tables).len() == before);
+    wait_until("the files are deleted", || data_files(&tables) == before);
     client.ok("SET query_timeout = DEFAULT");
     client.ok("INSERT INTO big WITH LABEL a SELECT id, 'x' FROM n");
     assert_eq!(client.value("SELECT count(*) FROM big"), "1000");
@@ -145,7 +139,7 @@ fn a_stream_load_that_times_out_leaves_no_data_file() {
     const TIMEOUT_SECONDS: u64 = 20;
     let (server, mut client) = server_with_numbers();
     let tables = server.data().join("tables");
-    let before = data_files(&tables).len();
+    let before = data_files(&tables);
     let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
     write!(
         stream,
@@ -156,11 +150,11 @@ fn a_stream_load_that_times_out_leaves_no_data_file() {
     let line = format!("1,{}\n", "x".repeat(100_000));
     wait_until("rows are in a data file", || {
         // The server stops reading when the time is over.
-        stream.write_all(line.repeat(50).as_bytes()).is_err() || data_files(&tables).len() > before
+        stream.write_all(line.repeat(50).as_bytes()).is_err() || data_files(&tables) > before
     });
     let answer = std::io::read_to_string(&mut stream).unwrap_or_default();
     assert!(answer.contains(&format!("timeout of {TIMEOUT_SECONDS} s reached")), "{answer}");
-    wait_until("the files are deleted", || data_files(&tables).len() == before);
+    wait_until("the files are deleted", || data_files(&tables) == before);
     client.ok("INSERT INTO big WITH LABEL a VALUES (1, 'x')");
 }
 

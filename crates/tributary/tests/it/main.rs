@@ -27,6 +27,7 @@ mod lifecycle;
 mod manual_insert;
 mod manual_stream_load;
 mod node;
+mod node_file;
 mod old_data;
 mod python;
 mod stream_load;

@@ -22,9 +22,17 @@ fn fixture(name: &str) -> PathBuf {
 
 /// A server of today on a copy of the data directory.
 fn start(version: &str) -> Server {
+    start_with(version, None)
+}
+
+/// As [`start`], with one more file in the directory.
+fn start_with(version: &str, file: Option<(&str, &[u8])>) -> Server {
     Server::on(&FOR_EVER, |directory| {
         let archive = fixture(&format!("data-{version}.tar.gz"));
         run("tar", Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(directory)).success();
+        if let Some((name, contents)) = file {
+            std::fs::write(directory.join("data").join(name), contents).expect("written");
+        }
     })
 }
 
@@ -75,6 +83,27 @@ fn every_row_of_an_old_data_directory_is_there_and_stays() {
         assert!(server.stop().success());
         server.start_again();
         assert_same_answers(&server, &answers);
+    }
+}
+
+#[test]
+fn an_old_data_directory_opens_wherever_its_first_start_was_cut_off() {
+    for version in VERSIONS {
+        let answers = answers(version);
+        let mut server = start(version);
+        let node = std::fs::read(server.data().join("node.json")).expect("the first start writes it");
+        let text = String::from_utf8_lossy(&node).into_owned();
+        assert!(text.contains("\"dir\": \"wal\"") && text.contains("\"log\""), "{text}");
+        server.kill();
+        // Before the file had its name, and after that but before the catalog was told.
+        for (name, contents) in [("node.json.new", &node[..node.len() / 2]), ("node.json", &node)] {
+            let mut server = start_with(version, Some((name, contents)));
+            assert_same_answers(&server, &answers);
+            assert_eq!(std::fs::read(server.data().join("node.json")).expect("the file"), node, "{name}");
+            server.kill();
+            server.start_again();
+            assert_same_answers(&server, &answers);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Changes of databases, tables and users: the catalog first, then the rest of the house, so that
+//! Changes of databases, tables and users: the catalog first, then the rest of the server, so that
 //! a crash in between leaves something that the next start puts right.
 
-use crate::engine::Engine;
+use super::Engine;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
@@ -25,11 +25,11 @@ impl Engine {
         name: &str,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
-        if if_not_exists && self.names.has_database(name) {
+        if if_not_exists && self.names().has_database(name) {
             return Ok(());
         }
         let id = self.catalog.create_database(name).await?;
-        self.names.add_database(name, id);
+        self.names().add_database(name, id);
         Ok(())
     }
 
@@ -44,10 +44,10 @@ impl Engine {
             Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        for table in self.names.tables(name) {
+        for table in self.names().tables(name) {
             table.close().await;
         }
-        self.names.remove_database(name);
+        self.names().remove_database(name);
         for def in dropped {
             self.ingest.detach(def.id);
         }
@@ -61,8 +61,8 @@ impl Engine {
         create: &CreateTable,
         name: &TableRef,
     ) -> Result<(), SqlError> {
-        let db_id = self.names.database_id(&name.db)?;
-        if self.names.find(&name.db, &name.table).is_some() {
+        let db_id = self.names().database_id(&name.db)?;
+        if self.names().find(&name.db, &name.table).is_some() {
             if create.if_not_exists {
                 return Ok(());
             }
@@ -78,7 +78,7 @@ impl Engine {
         let table = self.store.create(&Arc::new(def.clone())).await.map_err(table_error)?;
         self.catalog.create_table(def).await?;
         self.ingest.attach(Arc::clone(&table));
-        self.names.add_table(table);
+        self.names().add_table(table);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
-        if let Some(table) = self.names.remove_table(&name.db, &name.table) {
+        if let Some(table) = self.names().remove_table(&name.db, &name.table) {
             table.close().await;
         }
         self.ingest.detach(def.id);
@@ -121,7 +121,7 @@ impl Engine {
         name: &TableRef,
         ops: &[AlterOp],
     ) -> Result<(), SqlError> {
-        let table = self.names.table(&name.db, &name.table)?;
+        let table = self.names().table(&name.db, &name.table)?;
         let old = table.def();
         let mut new = (*old).clone();
         for op in ops {
@@ -130,7 +130,7 @@ impl Engine {
         if new == *old {
             return Ok(());
         }
-        if new.name != old.name && self.names.find(&new.db, &new.name).is_some() {
+        if new.name != old.name && self.names().find(&new.db, &new.name).is_some() {
             return Err(SqlError::new(
                 ErrorCode::TableExists,
                 format!("Table '{}' already exists", new.name),
@@ -143,10 +143,10 @@ impl Engine {
             return Err(table_error(error));
         }
         if new.name != old.name {
-            self.names.remove_table(&old.db, &old.name);
-            self.names.add_table(table);
+            self.names().remove_table(&old.db, &old.name);
+            self.names().add_table(table);
         }
-        self.names.changed();
+        self.names().changed();
         Ok(())
     }
 

@@ -1,0 +1,221 @@
+//! Start and stop: the parts of a server are made, and end, in the order in which they need each other.
+//!
+//! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's
+//! file comes before the catalog: whoever has a catalog has an identity.
+
+use super::Engine;
+use crate::access::{Access, Everything};
+use crate::builders::Builders;
+use crate::error_log::ErrorLog;
+use crate::labels::{CatalogLabels, CatalogSchemas};
+use crate::metrics::Metrics;
+use crate::names::Names;
+use crate::namespace::{EngineNamespace, Facts};
+use crate::node::NodeFile;
+use crate::options::EngineOptions;
+use crate::processes::Processes;
+use crate::start_error::StartError;
+use crate::wal_dirs::{self, WalDirs};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::{Mutex, RwLock};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
+use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, RecoveryReport};
+use tributary_query::QueryEngine;
+use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_types::host::unix_ms;
+use tributary_wal::{Disk, OsDisk, is_in_use};
+
+/// How many tables are opened at a time.
+const TABLES_OPENED_AT_ONCE: usize = 16;
+/// How often error logs are purged.
+const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// What lasts from the start to the stop, and only they know.
+pub(super) struct Running {
+    background: Mutex<Vec<JoinHandle<()>>>,
+    node: NodeFile,
+    wal_dirs: WalDirs,
+    /// Locked while this process has the state directory.
+    _lock: File,
+}
+
+impl Engine {
+    /// Opens the storage root: catalog, tables, logs. Every acknowledged row is in its table, once,
+    /// when this returns.
+    ///
+    /// # Errors
+    /// See [`StartError`]; nothing was changed that the next start would not put right.
+    pub async fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoveryReport), StartError> {
+        Self::open_with(options, Arc::new(Everything)).await
+    }
+
+    pub(crate) async fn open_with(
+        options: EngineOptions,
+        access: Arc<dyn Access>,
+    ) -> Result<(Arc<Self>, RecoveryReport), StartError> {
+        let started = Instant::now();
+        let lock = lock_state(&options.state_dir)?;
+        let metrics = Metrics::new()?;
+        let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
+        let (node, catalog) = open_catalog(&options).await?;
+        let store_options = StoreOptions { node: node.id(), ..options.store.clone() };
+        let store = TableStore::local(options.tables.directory(), store_options)?;
+        let tables = open_tables(&catalog, &store).await?;
+        let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
+        let (ingest, report) = Ingest::open(
+            IngestOptions { retired_wal_dirs: wal_dirs.retired.clone(), ..options.ingest.clone() },
+            Arc::new(OsDisk),
+            ingest_metrics,
+            Arc::new(CatalogLabels { catalog: Arc::clone(&catalog), node: node.id() }),
+            &CatalogSchemas(Arc::clone(&catalog)),
+            tables.clone(),
+        )
+        .await?;
+        wal_dirs.remember(&node)?;
+        let facts = Arc::new(Facts {
+            names: names(&catalog, tables),
+            catalog: Arc::clone(&catalog),
+            processes: Processes::default(),
+            globals: RwLock::default(),
+            ports: OnceLock::new(),
+            host: options.host.clone(),
+            node: node.id(),
+            tables: options.tables.clone(),
+            started,
+            started_unix_ms: unix_ms(),
+        });
+        let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
+        let query =
+            QueryEngine::new(Arc::new(nobody), &store, options.query.clone()).map_err(StartError::Query)?;
+        let engine = Arc::new(Self {
+            catalog,
+            store,
+            ingest,
+            query,
+            error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
+            builders: Builders::default(),
+            file_loads: crate::sink::file_loads(),
+            options,
+            facts,
+            access,
+            metrics,
+            changing: tokio::sync::Mutex::new(()),
+            running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
+        });
+        engine.collect_garbage().await.map_err(StartError::Query)?;
+        engine.start_background();
+        Ok((engine, report))
+    }
+
+    fn start_background(self: &Arc<Self>) {
+        let maintain = tokio::spawn(Arc::clone(&self.ingest).maintain());
+        let engine = Arc::downgrade(self);
+        let purge = tokio::spawn(async move {
+            while let Some(engine) = engine.upgrade() {
+                engine.purge_error_logs().await;
+                drop(engine);
+                tokio::time::sleep(PURGE_INTERVAL).await;
+            }
+        });
+        self.running.background.lock().extend([maintain, purge]);
+    }
+
+    /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
+    /// any more.
+    pub async fn shutdown(&self) {
+        let Running { background, node, wal_dirs, .. } = &self.running;
+        let background = std::mem::take(&mut *background.lock());
+        background.iter().for_each(JoinHandle::abort);
+        for task in background {
+            // Cut off, as it was told to be. Until it is, it may flush and release the logs.
+            drop(task.await);
+        }
+        self.ingest.shutdown().await;
+        if let Err(error) = wal_dirs.forget_empty(node, &self.ingest) {
+            tracing::warn!(%error, "the list of write-ahead logs stays as it was");
+        }
+        self.catalog.close().await;
+    }
+}
+
+fn lock_state(root: &Path) -> Result<File, StartError> {
+    let failed =
+        |action: &'static str, path: &Path, source| StartError::Io { action, path: path.to_owned(), source };
+    OsDisk.create_dir_all(root).map_err(|error| failed("create", root, error))?;
+    let path = root.join("LOCK");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| failed("open", &path, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StartError::Locked(root.to_owned())),
+        Err(TryLockError::Error(error)) => Err(failed("lock", &path, error)),
+    }
+}
+
+/// Who this node is, and its catalog, which knows that.
+async fn open_catalog(options: &EngineOptions) -> Result<(NodeFile, Arc<Catalog>), StartError> {
+    let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+    let dir = &options.state_dir;
+    let location = CatalogLocation::in_directory(dir);
+    let mut found = NodeFile::read(Arc::clone(&disk), dir)?;
+    if !location.exists() {
+        refuse_missing_catalog(&location, options, found.as_ref())?;
+        if found.is_none() {
+            found = Some(NodeFile::create(Arc::clone(&disk), dir)?);
+        }
+    }
+    let catalog = Catalog::open(&location).await?;
+    let entry = catalog.node_entry().await?;
+    let node = NodeFile::settle(found, &entry, disk, dir)?;
+    if !matches!(entry, NodeEntry::InFile(_)) {
+        catalog.node_is_in_file(&node.id()).await?;
+    }
+    Ok((node, Arc::new(catalog)))
+}
+
+/// A new catalog beside the tables and logs of an old one would give up every row.
+fn refuse_missing_catalog(
+    location: &CatalogLocation,
+    options: &EngineOptions,
+    node: Option<&NodeFile>,
+) -> Result<(), StartError> {
+    let tables = options.tables.directory().join("tables");
+    let log = || options.ingest.wal_dirs.iter().find(|dir| is_in_use(dir)).cloned();
+    let table =
+        || std::fs::read_dir(&tables).is_ok_and(|mut inside| inside.next().is_some()).then(|| tables.clone());
+    let node = || node.filter(|node| !node.wal_dirs().is_empty()).map(NodeFile::path);
+    log().or_else(table).or_else(node).map_or(Ok(()), |evidence| {
+        Err(CatalogError::Missing { path: location.to_string(), evidence: evidence.display().to_string() }
+            .into())
+    })
+}
+
+async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Table>>, TableError> {
+    futures::stream::iter(catalog.all_tables())
+        .map(|def| async move { store.open(&def).await })
+        .buffer_unordered(TABLES_OPENED_AT_ONCE)
+        .try_collect()
+        .await
+}
+
+fn names(catalog: &Catalog, tables: Vec<Arc<Table>>) -> Names {
+    let names = Names::default();
+    for database in catalog.databases() {
+        if let Some(id) = catalog.database_id(&database) {
+            names.add_database(&database, id);
+        }
+    }
+    for table in tables {
+        names.add_table(table);
+    }
+    names
+}

@@ -128,7 +128,7 @@ variables! {
     character_set_server: String = "utf8mb4".into(), charset(), Kept;
     /// Character set of names.
     character_set_system: String = "utf8mb4".into(), text(), ReadOnly;
-    /// A decimal that overflows is no number.
+    /// Arithmetic on decimals that overflows is an error.
     check_overflow_for_decimal: bool = true, flag(), Fixed;
     /// Doris's; answers are the same.
     codegen_level: i64 = 0, any_whole(), Kept;
@@ -302,7 +302,7 @@ variables! {
     enable_sql_cache: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_stats: bool = true, flag(), Kept;
-    /// A cast that fails gives NULL.
+    /// A cast of text that is no such value gives NULL; a number that does not fit its type is an error.
     enable_strict_cast: bool = false, flag(), Fixed;
     /// Doris's; answers are the same.
     enable_strict_consistency_dml: bool = true, flag(), Kept;

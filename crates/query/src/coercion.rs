@@ -4,10 +4,14 @@
 //! numbers, and a date with a text as dates. Constants are converted here, at planning, so that
 //! filters on them can still prune files; columns are converted leniently at run time.
 
-use crate::functions::{self, convert::is_text, datetime};
-use arrow::datatypes::DataType;
+use crate::functions::{self, DATETIME, convert::is_text, datetime};
+use crate::types;
+use arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
+
+/// What BIGINT UNSIGNED calculates in.
+const UNSIGNED: DataType = DataType::Decimal128(20, 0);
 
 /// Types that behave alike in comparisons and arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,7 @@ pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Ex
         (Boolean, Text) => swapped(text_with_boolean(right, left)),
         (Integer | Decimal | Float, Boolean) => number_with_boolean(left, right),
         (Boolean, Integer | Decimal | Float) => swapped(number_with_boolean(right, left)),
+        (Integer | Decimal | Float, Integer | Decimal | Float) => numbers(left, right, types),
         (Integer, Date | DateTime) => (convert("__datetime", left), convert("__datetime", right)),
         (Date | DateTime, Integer) => (convert("__datetime", left), convert("__datetime", right)),
         _ => (left, right),
@@ -88,21 +93,67 @@ fn swapped((left, right): (Expr, Expr)) -> (Expr, Expr) {
 
 fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, Expr) {
     let Some(constant) = constant_text(&text) else {
-        return (convert("__double", text), convert("__double", number));
+        return (convert("__double", text), double(number, number_type));
     };
-    let constant = constant.trim();
-    if let Ok(value) = constant.parse::<i64>() {
-        return (literal(ScalarValue::Int64(Some(value))), number);
+    let scalar = exact_number(constant.trim()).unwrap_or_else(|| {
+        let value = constant.trim().parse().ok();
+        ScalarValue::Float64(value.filter(|value: &f64| value.is_finite()))
+    });
+    let scalar_type = scalar.data_type();
+    numbers(literal(scalar), number, (&scalar_type, number_type))
+}
+
+/// The whole or decimal number that a text is, with all its digits.
+fn exact_number(text: &str) -> Option<ScalarValue> {
+    if let Ok(value) = text.parse() {
+        return Some(ScalarValue::Int64(Some(value)));
     }
-    if kind(number_type) == Kind::Decimal
-        && let Ok(value) = ScalarValue::try_from_string(constant.to_owned(), number_type)
-        && value.to_string().trim_end_matches('0') == constant.trim_end_matches('0')
-    {
-        return (literal(value), number);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
     }
-    match constant.parse::<f64>() {
-        Ok(value) if value.is_finite() => (literal(ScalarValue::Float64(Some(value))), number),
-        _ => (literal(ScalarValue::Float64(None)), number),
+    let value: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = u8::try_from(fraction.len()).ok()?;
+    let digits = u8::try_from(value.unsigned_abs().to_string().len()).ok()?.max(scale);
+    let fits = digits <= Decimal128Type::MAX_PRECISION;
+    fits.then(|| ScalarValue::Decimal128(Some(value), digits, scale as i8))
+}
+
+/// Two numbers as DOUBLE if one of them is a float, else exactly. DataFusion alone would make
+/// decimals of floats, and lose the digits of decimals that are too wide for 128 bits.
+fn numbers(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Expr, Expr) {
+    match types::comparison([types.0, types.1]) {
+        Some(DataType::Float64) => (double(left, types.0), double(right, types.1)),
+        Some(wide @ DataType::Decimal256(..)) => (cast(left, wide.clone()), cast(right, wide)),
+        _ => (left, right),
+    }
+}
+
+/// A number as DOUBLE. Constants are read from their digits: the float next to `522.762`, and not
+/// next to 522762 and then divided.
+#[must_use]
+pub fn double(expr: Expr, data_type: &DataType) -> Expr {
+    let digits = match &expr {
+        _ if *data_type == DataType::Float64 => return expr,
+        Expr::Literal(ScalarValue::Decimal128(Some(value), precision, scale), _) => {
+            Decimal128Type::format_decimal(*value, *precision, *scale)
+        }
+        _ => return cast(expr, DataType::Float64),
+    };
+    literal(ScalarValue::Float64(digits.parse().ok()))
+}
+
+/// A value in the common type of several ([`types::common`]): text of anything, a number of a
+/// smaller one. A number that is too large for the common DECIMAL is an error when it comes.
+#[must_use]
+pub fn widened(expr: Expr, from: &DataType, to: &DataType) -> Expr {
+    match to {
+        to if from == to => expr,
+        to if is_text(to) && is_text(from) => cast(expr, to.clone()),
+        DataType::Utf8 if *from != DataType::Null => convert("__text", expr),
+        to if *to == DATETIME && *from == DataType::Date32 => convert("__datetime", expr),
+        DataType::Float64 => double(expr, from),
+        to => cast(expr, to.clone()),
     }
 }
 
@@ -146,9 +197,8 @@ pub fn operand(expr: Expr, data_type: &DataType) -> (Expr, DataType) {
     match kind(data_type) {
         Kind::Text => (convert("__double", expr), DataType::Float64),
         Kind::Boolean | Kind::Date | Kind::DateTime => (convert("__integer", expr), DataType::Int64),
-        Kind::Integer if !matches!(data_type, DataType::Int64 | DataType::UInt64) => {
-            (cast(expr, DataType::Int64), DataType::Int64)
-        }
+        Kind::Integer if *data_type == DataType::UInt64 => (cast(expr, UNSIGNED), UNSIGNED),
+        Kind::Integer if *data_type != DataType::Int64 => (cast(expr, DataType::Int64), DataType::Int64),
         Kind::Float if *data_type != DataType::Float64 => (cast(expr, DataType::Float64), DataType::Float64),
         _ => (expr, data_type.clone()),
     }

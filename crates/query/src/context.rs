@@ -6,13 +6,14 @@ use crate::info_schema;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::provider::SnapshotProvider;
+use crate::set_operations::SetOperations;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::datasource::{TableProvider, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -29,6 +30,9 @@ pub struct StatementContext<'a> {
     /// Table functions that this statement may use, by lower-case name.
     pub functions: HashMap<String, Arc<dyn TableProvider>>,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
+    pub sets: Arc<SetOperations>,
+    /// `sets`, as the planner asks for it.
+    pub relation_planners: [Arc<dyn RelationPlanner>; 1],
 }
 
 impl StatementContext<'_> {
@@ -106,9 +110,12 @@ impl ContextProvider for StatementContext<'_> {
         self.state.expr_planners()
     }
 
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relation_planners
+    }
+
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let own = functions::all().iter().find(|function| function.name() == name);
-        own.or_else(|| self.state.scalar_functions().get(name)).cloned()
+        functions::get(name).or_else(|| self.state.scalar_functions().get(name).cloned())
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -116,6 +123,9 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        if name == "sum" {
+            return Some(functions::sum::sum());
+        }
         self.state.aggregate_functions().get(name).cloned()
     }
 

@@ -10,6 +10,7 @@ use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
+use crate::set_operations::SetOperations;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -19,6 +20,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
@@ -208,16 +210,16 @@ impl QueryEngine {
         functions: HashMap<String, Arc<dyn TableProvider>>,
     ) -> Result<(LogicalPlan, Rewritten), SqlError> {
         let global = |name: &str| self.global_variable(name);
-        let environment = Environment { session, global: &global, params };
+        // A query that reads a load's body converts as loads do.
+        let lenient_casts = !functions.is_empty();
+        let environment = Environment { session, global: &global, params, lenient_casts };
         let context = self.context(session, functions);
         on_deep_stack(|| {
             let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
             let statement =
                 Statement::Query(Box::new(std::mem::replace(&mut rewritten.query, empty_query())));
-            let plan = SqlToRel::new(&context)
-                .sql_statement_to_plan(statement)
-                .map_err(|error| plan_error(&error))?;
-            Ok((plan, rewritten))
+            let plan = plan_statement(&context, statement, rewritten.is_recursive);
+            Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
         })
     }
 
@@ -226,6 +228,7 @@ impl QueryEngine {
         session: &'a SessionView,
         functions: HashMap<String, Arc<dyn TableProvider>>,
     ) -> StatementContext<'a> {
+        let sets = Arc::new(SetOperations::default());
         StatementContext {
             state: &self.state,
             namespace: self.namespace.as_ref(),
@@ -233,6 +236,8 @@ impl QueryEngine {
             store_url: self.store_url.clone(),
             functions,
             tables: Mutex::new(HashMap::new()),
+            relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>],
+            sets,
         }
     }
 
@@ -243,6 +248,24 @@ impl QueryEngine {
 
     pub(crate) fn global_variable(&self, name: &str) -> Option<String> {
         self.namespace.global_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+/// Plans a rewritten statement. One with recursive CTEs is planned again for as long as these turn
+/// out to need wider types.
+fn plan_statement(
+    context: &StatementContext<'_>,
+    statement: Statement,
+    is_recursive: bool,
+) -> datafusion::common::Result<LogicalPlan> {
+    if !is_recursive {
+        return SqlToRel::new(context).sql_statement_to_plan(statement);
+    }
+    loop {
+        let planned = SqlToRel::new(context).sql_statement_to_plan(statement.clone());
+        if planned.is_ok() || !context.sets.widened() {
+            return planned;
+        }
     }
 }
 

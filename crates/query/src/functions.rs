@@ -5,13 +5,18 @@
 //! calls the body. Names with two leading underscores are not for users: the rewrite of a query
 //! puts them in. Functions that DataFusion has under another name are in `rewrite::calls`.
 
+mod arithmetic;
+pub mod cast;
+pub mod choice;
 pub mod convert;
 pub mod datetime;
 mod json;
 mod misc;
+pub mod sum;
 mod text;
 mod time;
 
+use crate::labels;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -134,7 +139,11 @@ impl ScalarUDFImpl for MySqlFunction {
         let rows = if constant { 1 } else { args.number_rows };
         let mut arrays = Vec::with_capacity(args.args.len());
         for (index, arg) in args.args.into_iter().enumerate() {
-            arrays.push(convert::to_param(&arg.into_array(rows)?, self.param(index))?);
+            let array = arg.into_array(rows)?;
+            arrays.push(match (self.param(index), labels::digits(&args.arg_fields[index])) {
+                (Param::Text, Some(digits)) => convert::datetime_text(&array, digits)?,
+                (param, _) => convert::to_param(&array, param)?,
+            });
         }
         let result = (self.body)(&arrays)?;
         if constant {
@@ -158,13 +167,32 @@ impl ScalarUDFImpl for MySqlFunction {
 /// All functions of this module.
 pub fn all() -> &'static [Arc<ScalarUDF>] {
     static ALL: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(|| {
-        [convert::functions(), text::functions(), time::functions(), json::functions(), misc::functions()]
-            .into_iter()
-            .flatten()
-            .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
-            .collect()
+        let choices = choice::choices().into_iter().map(ScalarUDF::new_from_impl);
+        let operators = arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
+        [
+            arithmetic::functions(),
+            choice::functions(),
+            convert::functions(),
+            text::functions(),
+            time::functions(),
+            json::functions(),
+            misc::functions(),
+        ]
+        .into_iter()
+        .flatten()
+        .map(ScalarUDF::new_from_impl)
+        .chain(choices)
+        .chain(operators)
+        .map(Arc::new)
+        .collect()
     });
     &ALL
+}
+
+/// The function that a query may call by that name.
+pub fn get(name: &str) -> Option<Arc<ScalarUDF>> {
+    let listed = all().iter().find(|function| function.name() == name);
+    listed.map(Arc::clone).or_else(|| cast::function(name))
 }
 
 /// The function with that name, which must be one of ours.

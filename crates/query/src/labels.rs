@@ -14,6 +14,7 @@ const NAME: &str = "tributary.name";
 const TYPE: &str = "tributary.type";
 const TABLE: &str = "tributary.table";
 const DATABASE: &str = "tributary.database";
+const DIGITS: &str = "tributary.digits";
 
 /// The schema of a table in a query.
 #[must_use]
@@ -35,6 +36,28 @@ pub fn spelled(name: &str) -> HashMap<String, String> {
     HashMap::from([(NAME.to_owned(), name.to_owned())])
 }
 
+/// Metadata of an expression: DATETIME with that many digits of a second.
+#[must_use]
+pub fn with_digits(digits: u8) -> HashMap<String, String> {
+    HashMap::from([(DIGITS.to_owned(), digits.to_string())])
+}
+
+/// How many digits of a second a field of DATETIMEs has, if that is known: from the cast or the
+/// table's column that it comes from.
+#[must_use]
+pub fn digits(field: &Field) -> Option<u8> {
+    if !matches!(field.data_type(), ArrowType::Timestamp(..)) {
+        return None;
+    }
+    if let Some(digits) = field.metadata().get(DIGITS) {
+        return digits.parse().ok();
+    }
+    match serde_json::from_str(field.metadata().get(TYPE)?) {
+        Ok(DataType::DateTime { scale }) => Some(scale),
+        _ => None,
+    }
+}
+
 /// The declared name of the column that a field shows.
 #[must_use]
 pub fn declared_name(field: &Field) -> Option<&str> {
@@ -47,9 +70,10 @@ pub fn declared_name(field: &Field) -> Option<&str> {
 pub fn result_column(title: String, field: &Field, data_type: ArrowType, is_column: bool) -> ResultColumn {
     let of = |key: &str| field.metadata().get(key).filter(|_| is_column).cloned();
     let declared: Option<DataType> = of(TYPE).and_then(|text| serde_json::from_str(&text).ok());
+    let declared = declared.filter(|declared| declared.to_arrow() == *field.data_type());
     ResultColumn {
         name: title,
-        declared: declared.filter(|declared| declared.to_arrow() == *field.data_type()),
+        declared: declared.or_else(|| digits(field).map(|scale| DataType::DateTime { scale })),
         database: of(DATABASE),
         table: of(TABLE),
         original_name: of(NAME),

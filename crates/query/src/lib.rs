@@ -21,8 +21,10 @@ mod output;
 mod provider;
 mod rewrite;
 mod rows;
+mod set_operations;
 mod show;
 mod stream_table;
+mod types;
 
 pub use datafusion::common::ScalarValue;
 pub use engine::QueryEngine;

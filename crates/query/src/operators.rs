@@ -3,19 +3,23 @@
 //! [`OperatorPlanner`] is asked by the SQL planner for each binary operator; [`CoercionRule`] does
 //! the same for IN and BETWEEN, which the planner builds without asking.
 
-use crate::coercion::{Kind, comparable, kind, operand};
-use crate::functions;
+use crate::coercion::{Kind, cast, comparable, double, kind, operand};
+use crate::functions::{self, choice};
+use crate::types;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
-use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::{Between, InList, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
 use sqlparser::ast::BinaryOperator as Sql;
+use std::sync::Arc;
 
 /// Plans MySQL's binary operators.
 #[derive(Debug)]
@@ -44,8 +48,8 @@ impl ExprPlanner for OperatorPlanner {
             }
             Sql::Xor => binary_expr(truth(left, &left_type), Operator::NotEq, truth(right, &right_type)),
             Sql::Plus | Sql::Minus | Sql::Multiply => {
-                let ((left, _), (right, _)) = (operand(left, &left_type), operand(right, &right_type));
-                binary_expr(left, arithmetic(&op), right)
+                let (left, right) = ((left, &left_type), (right, &right_type));
+                calculate(left, arithmetic(&op), right, schema)
             }
             Sql::Divide => divide((left, &left_type), (right, &right_type)),
             Sql::MyIntegerDivide => whole_quotient((left, &left_type), (right, &right_type)),
@@ -102,31 +106,118 @@ fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
     datafusion::functions::core::expr_fn::nullif(expr, lit(zero))
 }
 
+/// `+`, `-` or `*`. Operators of DataFusion wrap around where a BIGINT overflows; ours end the
+/// query, so they stand wherever the types of the operands do not rule an overflow out.
+fn calculate(
+    left: (Expr, &DataType),
+    op: Operator,
+    right: (Expr, &DataType),
+    schema: &dyn ExprSchema,
+) -> Expr {
+    let safe = range_of(op, bounds(&left.0, schema, 0), bounds(&right.0, schema, 0)).is_some();
+    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    let name = match op {
+        Operator::Plus => "__add",
+        Operator::Minus => "__subtract",
+        _ => "__multiply",
+    };
+    if safe || left_type != DataType::Int64 || right_type != DataType::Int64 {
+        return binary_expr(left, op, right);
+    }
+    functions::named(name).call(vec![left, right])
+}
+
+/// How deep [`bounds`] looks into an expression.
+const BOUNDS_DEPTH_MAX: usize = 4;
+
+/// The smallest and the largest value that a whole number can have.
+type Bounds = (i64, i64);
+
+fn bounds(expr: &Expr, schema: &dyn ExprSchema, depth: usize) -> Bounds {
+    let of_type = |expr: &Expr| match expr.get_type(schema) {
+        Ok(DataType::Boolean) => (0, 1),
+        Ok(DataType::Int8) => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        Ok(DataType::Int16) => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Ok(DataType::Int32) => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => (*value, *value),
+        Expr::Cast(inner) if inner.field.data_type() == &DataType::Int64 => of_type(&inner.expr),
+        Expr::BinaryExpr(inner) if depth < BOUNDS_DEPTH_MAX => {
+            let sides = (bounds(&inner.left, schema, depth + 1), bounds(&inner.right, schema, depth + 1));
+            range_of(inner.op, sides.0, sides.1).unwrap_or((i64::MIN, i64::MAX))
+        }
+        Expr::BinaryExpr(_) => (i64::MIN, i64::MAX),
+        other => of_type(other),
+    }
+}
+
+/// The bounds of a result; `None` if it can overflow, or for other operators.
+fn range_of(op: Operator, left: Bounds, right: Bounds) -> Option<Bounds> {
+    match op {
+        Operator::Plus => Some((left.0.checked_add(right.0)?, left.1.checked_add(right.1)?)),
+        Operator::Minus => Some((left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?)),
+        Operator::Multiply => {
+            let corners = [
+                left.0.checked_mul(right.0)?,
+                left.0.checked_mul(right.1)?,
+                left.1.checked_mul(right.0)?,
+                left.1.checked_mul(right.1)?,
+            ];
+            Some((*corners.iter().min()?, *corners.iter().max()?))
+        }
+        _ => None,
+    }
+}
+
 /// `/`: whole numbers divide as doubles (1/2 is 0.5), a division by zero is NULL.
 fn divide(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
     let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
     let decimal = kind(&left_type) == Kind::Decimal || kind(&right_type) == Kind::Decimal;
     let float = kind(&left_type) == Kind::Float || kind(&right_type) == Kind::Float;
-    if decimal && !float {
-        return binary_expr(left, Operator::Divide, null_if_zero(right, &right_type));
+    if kind(&left_type) == Kind::Null || kind(&right_type) == Kind::Null {
+        return binary_expr(left, Operator::Divide, right);
     }
-    let double = |expr, data_type: &DataType| {
-        if *data_type == DataType::Float64 { expr } else { crate::coercion::cast(expr, DataType::Float64) }
-    };
-    let right = double(right, &right_type);
-    binary_expr(double(left, &left_type), Operator::Divide, null_if_zero(right, &DataType::Float64))
+    // As whole numbers, which LARGEINT is.
+    let whole = |data_type: &DataType| [DataType::Int64, LARGEINT].contains(data_type);
+    if decimal && !float && !(whole(&left_type) && whole(&right_type)) {
+        let exact = |expr, data_type: &DataType| match data_type {
+            DataType::Int64 => cast(expr, WHOLE),
+            _ => expr,
+        };
+        return functions::named("__divide").call(vec![exact(left, &left_type), exact(right, &right_type)]);
+    }
+    // A negative zero is a zero too.
+    let zero = lit(0.0_f64);
+    let right = binary_expr(double(right, &right_type), Operator::Plus, zero);
+    let right = null_if_zero(right, &DataType::Float64);
+    binary_expr(double(left, &left_type), Operator::Divide, right)
 }
+
+const LARGEINT: DataType = DataType::Decimal128(38, 0);
+
+/// BIGINT as a DECIMAL.
+const WHOLE: DataType = DataType::Decimal128(19, 0);
 
 /// `DIV`: the quotient without its fraction.
 fn whole_quotient(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
     let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
-    if kind(&left_type) == Kind::Integer && kind(&right_type) == Kind::Integer {
+    let both = |wanted: &[Kind]| wanted.contains(&kind(&left_type)) && wanted.contains(&kind(&right_type));
+    if both(&[Kind::Integer]) {
         return binary_expr(left, Operator::Divide, null_if_zero(right, &right_type));
+    }
+    if both(&[Kind::Integer, Kind::Decimal]) {
+        let exact = |expr, data_type: &DataType| match data_type {
+            DataType::Int64 => cast(expr, WHOLE),
+            _ => expr,
+        };
+        return functions::named("__quotient").call(vec![exact(left, &left_type), exact(right, &right_type)]);
     }
     functions::named("__integer").call(vec![divide((left, &left_type), (right, &right_type))])
 }
 
-/// Gives IN and BETWEEN the conversions of `=` and `<=`.
+/// Gives IN and BETWEEN the conversions of `=` and `<=`, and plans the choices of [`choice`].
 #[derive(Debug)]
 pub struct CoercionRule;
 
@@ -146,11 +237,28 @@ fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    let done = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let done = expr.transform_up(|expr| coerce_expr(expr, &schema))?;
         Ok(done.update_data(|expr| name.restore(expr)))
-    })
+    })?;
+    done.transform_data(joined_alike)
+}
+
+/// The pairs of columns that a join compares, converted as `=` would.
+fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+    let mut changed = false;
+    for (left, right) in &mut join.on {
+        let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+        let (Ok(left_type), Ok(right_type)) = types else { continue };
+        if left_type != right_type {
+            let pair = comparable(left.clone(), right.clone(), (&left_type, &right_type));
+            changed |= pair.0 != *left || pair.1 != *right;
+            (*left, *right) = pair;
+        }
+    }
+    Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
 }
 
 /// One expression; those whose types are not known yet stay as they are. Nothing is duplicated:
@@ -173,6 +281,33 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 Expr::InList(InList { expr: Box::new(expr), list, negated }),
                 became_texts || changed,
             ))
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            let rows = Arc::clone(&subquery.subquery);
+            let (Ok(of), [field]) = (expr.get_type(schema), rows.schema().fields().as_ref()) else {
+                return Ok(Transformed::no(Expr::InSubquery(InSubquery { expr, subquery, negated })));
+            };
+            let column = Expr::Column(rows.schema().columns().remove(0));
+            let (expr, converted) = comparable(*expr, column.clone(), (&of, field.data_type()));
+            let changed = converted != column;
+            let subquery = if changed {
+                let one = vec![converted.alias(field.name())];
+                let plan = LogicalPlanBuilder::from(Arc::clone(&rows)).project(one)?.build()?;
+                subquery.with_plan(Arc::new(plan))
+            } else {
+                subquery
+            };
+            let within = InSubquery { expr: Box::new(expr), subquery, negated };
+            Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
+        }
+        Expr::ScalarFunction(call) => {
+            let alike = |operand, values| {
+                let (values, _) = texts_among_texts(&operand, values, schema);
+                let (operand, values, _) = alike(operand, values, schema);
+                (operand, values)
+            };
+            let planned = choice::plan(&call, |expr| expr.get_type(schema), alike)?;
+            Ok(planned.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -200,6 +335,17 @@ fn texts_among_texts(expr: &Expr, list: Vec<Expr>, schema: &DFSchema) -> (Vec<Ex
 fn alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
     let types: Result<Vec<DataType>> = others.iter().map(|other| other.get_type(schema)).collect();
     let (Ok(of), Ok(types)) = (expr.get_type(schema), types) else { return (expr, others, false) };
+    match types::comparison(std::iter::once(&of).chain(&types)) {
+        Some(DataType::Float64) => {
+            let others = others.into_iter().zip(&types).map(|(other, data_type)| double(other, data_type));
+            return (double(expr, &of), others.collect(), true);
+        }
+        Some(wide @ DataType::Decimal256(..)) => {
+            let others = others.into_iter().map(|other| cast(other, wide.clone()));
+            return (cast(expr, wide.clone()), others.collect(), true);
+        }
+        _ => {}
+    }
     let fits = |other: &DataType| kind(other) == kind(&of) || kind(other) == Kind::Null;
     if types.iter().all(fits) {
         return (expr, others, false);

@@ -3,11 +3,12 @@
 //! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
 //! [`ResultColumn::data_type`] lists.
 
-use crate::functions::{DATETIME, convert};
+use crate::functions::DATETIME;
 use crate::labels;
 use crate::model::{QueryResult, ResultColumn};
 use crate::rewrite::titles::Title;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result};
 use datafusion::execution::SendableRecordBatchStream;
@@ -59,7 +60,8 @@ fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             (0..array.len()).map(|row| (!array.is_null(row)).then(|| formatter.value(row).to_string()));
         return Ok(Arc::new(text.collect::<arrow::array::StringArray>()));
     }
-    convert::safe_cast(array, to)
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(array, to, &options)?)
 }
 
 /// The columns of a plan's result.
@@ -86,7 +88,10 @@ pub fn columns(
 /// Which outputs are columns and nothing more, if the plan's shape tells. `None`: all may be.
 fn direct_columns(plan: &LogicalPlan) -> Option<Vec<bool>> {
     match plan {
-        LogicalPlan::Projection(projection) => Some(projection.expr.iter().map(is_column).collect()),
+        LogicalPlan::Projection(projection) => {
+            let shows_table = direct_columns(&projection.input).is_none_or(|direct| direct.contains(&true));
+            Some(projection.expr.iter().map(|expr| shows_table && is_column(expr)).collect())
+        }
         LogicalPlan::Sort(sort) => direct_columns(&sort.input),
         LogicalPlan::Limit(limit) => direct_columns(&limit.input),
         LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => direct_columns(input),

@@ -11,6 +11,7 @@ mod casts;
 mod dates;
 mod exprs;
 mod having;
+mod sets;
 pub mod titles;
 
 use crate::model::SessionView;
@@ -41,6 +42,8 @@ pub struct Rewritten {
     pub titles: Vec<Title>,
     /// Aliases and columns of all selects by their lower-case name, as they were written.
     pub spellings: HashMap<String, String>,
+    /// Whether a CTE reads itself.
+    pub is_recursive: bool,
 }
 
 /// What a rewrite takes from outside of the query.
@@ -50,6 +53,8 @@ pub struct Environment<'a> {
     pub global: &'a dyn Fn(&str) -> Option<String>,
     /// Values of `?` in the order of the text; `None` takes NULL for all (0 in LIMIT).
     pub params: Option<&'a [ScalarValue]>,
+    /// Whether CAST gives NULL for a number that does not fit, as in loads, and no error.
+    pub lenient_casts: bool,
 }
 
 /// Rewrites a query; `text` is the statement that it was parsed from.
@@ -80,9 +85,15 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
         spellings: HashMap::new(),
         depth: 0,
         subqueries: 0,
+        recursions: 0,
     };
     match walk_query_mut(&mut query, &mut rewriter) {
-        ControlFlow::Continue(()) => Ok(Rewritten { query, titles, spellings: rewriter.spellings }),
+        ControlFlow::Continue(()) => Ok(Rewritten {
+            query,
+            titles,
+            spellings: rewriter.spellings,
+            is_recursive: rewriter.recursions > 0,
+        }),
         ControlFlow::Break(error) => Err(error),
     }
 }
@@ -100,6 +111,7 @@ struct Rewriter<'a> {
     spellings: HashMap<String, String>,
     depth: usize,
     subqueries: usize,
+    recursions: usize,
 }
 
 impl VisitorMut for Rewriter<'_> {
@@ -109,6 +121,7 @@ impl VisitorMut for Rewriter<'_> {
         query.locks.clear();
         query.for_clause = None;
         if let Some(with) = &mut query.with {
+            self.recursions += sets::mark_recursions(with, self.recursions);
             for cte in &mut with.cte_tables {
                 self.ctes.insert(cte.alias.name.value.clone());
                 self.lower_alias_columns(&mut cte.alias);
@@ -118,6 +131,11 @@ impl VisitorMut for Rewriter<'_> {
         if let Some(limit) = &mut query.limit_clause {
             self.bind_limit(limit);
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        sets::bracket(query);
         ControlFlow::Continue(())
     }
 

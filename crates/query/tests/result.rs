@@ -165,6 +165,52 @@ async fn a_loads_columns_are_computed_from_texts() {
 }
 
 #[tokio::test]
+async fn a_number_that_does_not_fit_a_cast_is_null_in_a_load_and_an_error_in_a_query() {
+    let server = server().await;
+    let batch = strings(&["c1"], vec![vec!["1", "1000", "x"]]);
+    let narrow = tributary_sql::parse_expression("CAST(c1 * 1 AS TINYINT)").unwrap();
+    let targets = [("k".to_owned(), narrow)];
+    let projection = server.engine.compile_projection(&server.session, &batch.schema(), &targets).unwrap();
+    let computed = projection.evaluate(&batch).unwrap();
+    assert_eq!(rows(std::slice::from_ref(&computed)), [["1"], ["NULL"], ["NULL"]]);
+
+    let stream = futures::stream::iter([Ok(batch.clone())]);
+    let body = Box::pin(RecordBatchStreamAdapter::new(batch.schema(), stream));
+    let text = "SELECT CAST(c1 * 1 AS TINYINT) FROM http_stream('format'='csv')";
+    let query = tributary_sql::parse_query(text).unwrap();
+    let result = server.engine.query_over(&server.session, &query, body).await.unwrap();
+    let (_, batches) = collect(result).await.unwrap();
+    assert_eq!(rows(&batches), [["1"], ["NULL"], ["NULL"]]);
+
+    let error = server.query("SELECT CAST(Id * 1000 AS TINYINT) FROM t WHERE Id = 1", &[]).await.unwrap_err();
+    assert!(error.to_string().contains("1000 does not fit TINYINT"), "{error}");
+}
+
+#[tokio::test]
+async fn a_cast_to_datetime_says_how_many_digits_it_has() {
+    let server = server().await;
+    for (sql, scale) in [
+        ("SELECT CAST(at AS DATETIME(3)) FROM t", 3),
+        ("SELECT x FROM (SELECT CAST(at AS DATETIME) AS x FROM t) s", 0),
+        ("SELECT NOW(6)", 6),
+    ] {
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let columns = server.engine.describe(&server.session, &query).await.unwrap();
+        assert_eq!(columns[0].declared, Some(tributary_types::DataType::DateTime { scale }), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn the_columns_of_a_union_are_no_tables_columns() {
+    let server = server().await;
+    for sql in ["SELECT id FROM t UNION ALL SELECT 1", "SELECT * FROM t UNION SELECT * FROM t"] {
+        let query = tributary_sql::parse_query(sql).unwrap();
+        let columns = server.engine.describe(&server.session, &query).await.unwrap();
+        assert_eq!((columns[0].declared, columns[0].table.as_deref()), (None, None), "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn a_query_over_a_loads_body_reads_it_once() {
     let server = server().await;
     let batch = strings(&["c1", "c2"], vec![vec!["1", "2", "3"], vec!["a", "b", "c"]]);

@@ -95,6 +95,10 @@ macro_rules! files {
 files! {
     selects_answer_as_written: "select.slt",
     types_meet_as_in_mysql: "coercion.slt",
+    set_operations_have_the_common_type: "sets.slt",
+    choices_have_the_common_type: "choices.slt",
+    numbers_are_exact_or_refused: "numbers.slt",
+    casts_convert_or_refuse: "casts.slt",
     functions_answer_as_in_mysql: "functions.slt",
     dates_answer_as_in_mysql: "dates.slt",
     aggregates_answer_as_in_mysql: "aggregates.slt",

@@ -26,6 +26,9 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("__date", &[DateTime], super::date32, |args| {
             safe_cast(&args[0], &DataType::Date32)
         }),
+        // The value without what is known of the column that it comes from.
+        MySqlFunction::new("__plain", &[Any], super::utf8, |args| Ok(Arc::clone(&args[0])))
+            .returning(|types| types[0].clone()),
         MySqlFunction::new("__truth", &[Any], super::boolean, |args| to_truth(&args[0])),
         MySqlFunction::new("__numeric", &[Any], super::float64, |args| to_numeric(&args[0]))
             .returning(|types| numeric_type(&types[0])),
@@ -84,6 +87,32 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
         }
         _ => safe_cast(array, &DataType::Utf8),
     }
+}
+
+/// The text at a row of an array of texts.
+#[must_use]
+pub fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
+    match array.data_type() {
+        DataType::Utf8 => Some(array.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => Some(array.as_string::<i64>().value(row)),
+        DataType::Utf8View => Some(array.as_string_view().value(row)),
+        _ => None,
+    }
+}
+
+/// Texts without the blanks around them.
+pub fn trimmed(array: &ArrayRef) -> Result<ArrayRef> {
+    let text = safe_cast(array, &DataType::Utf8)?;
+    let values = text.as_string::<i32>().iter().map(|value| value.map(str::trim));
+    Ok(Arc::new(values.collect::<StringArray>()))
+}
+
+/// DATETIMEs as text with that many digits of a second.
+pub fn datetime_text(array: &ArrayRef, digits: u8) -> Result<ArrayRef> {
+    let micros = safe_cast(array, &DATETIME)?;
+    let values = micros.as_primitive::<TimestampMicrosecondType>();
+    let text = values.iter().map(|value| value.map(|value| datetime::to_text_of(value, digits)));
+    Ok(Arc::new(text.collect::<StringArray>()))
 }
 
 /// 64-bit integers; fractions are cut, as Doris's CAST does.

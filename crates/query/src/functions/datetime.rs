@@ -7,10 +7,11 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 /// Microseconds of a day.
 pub const DAY_MICROS: i64 = 86_400_000_000;
 
-/// The calendar value of `micros`; `None` outside chrono's range.
+/// The calendar value of `micros`; `None` outside of the years 0 to 9999, which no DATETIME has.
 #[must_use]
 pub fn from_micros(micros: i64) -> Option<NaiveDateTime> {
-    DateTime::from_timestamp_micros(micros).map(|value| value.naive_utc())
+    let value = DateTime::from_timestamp_micros(micros)?.naive_utc();
+    (0..=9999).contains(&value.year()).then_some(value)
 }
 
 /// Microseconds since 1970.
@@ -35,6 +36,16 @@ pub fn to_text(micros: i64) -> String {
     } else {
         value.format("%Y-%m-%d %H:%M:%S%.6f").to_string()
     }
+}
+
+/// The text of a DATETIME with that many digits of a second; more are cut.
+#[must_use]
+pub fn to_text_of(micros: i64, digits: u8) -> String {
+    let Some(value) = from_micros(micros) else { return String::new() };
+    let mut text = value.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    let cut = if digits == 0 { 7 } else { usize::from(6 - digits.min(6)) };
+    text.truncate(text.len() - cut);
+    text
 }
 
 /// Reads a date or a date with time as MySQL does: any punctuation between parts, parts without

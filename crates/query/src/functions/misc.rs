@@ -2,16 +2,22 @@
 
 use super::{MySqlFunction, Param};
 use crate::coercion::{Kind, kind};
+use crate::types;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringBuilder};
 use arrow::array::{BooleanArray, Datum};
 use arrow::compute::kernels::boolean::{and_not, is_null, or_kleene};
 use arrow::compute::kernels::cmp;
 use arrow::compute::kernels::zip::zip;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err};
 use regex::Regex;
 use std::sync::Arc;
+
+/// What does not fit is an error.
+const EXACTLY: CastOptions<'static> =
+    CastOptions { safe: false, format_options: arrow::util::display::FormatOptions::new() };
 
 type Outcome<T> = std::result::Result<T, ArrowError>;
 
@@ -52,17 +58,18 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 
 /// The type that values of these types are compared in.
 fn common(types: &[DataType]) -> DataType {
+    match types::comparison(types) {
+        Some(DataType::Decimal256(_, scale)) => return DataType::Decimal128(38, scale),
+        Some(DataType::Null) | None => {}
+        Some(to) => return to,
+    }
     let kinds: Vec<Kind> = types.iter().map(kind).filter(|kind| *kind != Kind::Null).collect();
     let all = |wanted: &[Kind]| kinds.iter().all(|kind| wanted.contains(kind));
     if all(&[Kind::Integer, Kind::Boolean]) {
         return DataType::Int64;
     }
     if all(&[Kind::Integer, Kind::Boolean, Kind::Decimal]) {
-        let scale = types.iter().map(|data_type| match data_type {
-            DataType::Decimal128(_, scale) => *scale,
-            _ => 0,
-        });
-        return DataType::Decimal128(38, scale.max().unwrap_or(0));
+        return types::common(types).unwrap_or(DataType::Float64);
     }
     if all(&[Kind::Date]) {
         return DataType::Date32;
@@ -76,9 +83,11 @@ fn common(types: &[DataType]) -> DataType {
 /// The largest or smallest of each row's values, by what `wins` says; NULL if one is NULL.
 fn extreme(args: &[ArrayRef], wins: fn(&dyn Datum, &dyn Datum) -> Outcome<BooleanArray>) -> Result<ArrayRef> {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type().clone()).collect();
-    let to = common(&types);
+    let shown = common(&types);
+    let to = types::comparison(&types).filter(|to| *to != DataType::Null).unwrap_or_else(|| shown.clone());
     let convert = |array: &ArrayRef| match &to {
         DataType::Float64 => super::convert::to_real(array),
+        DataType::Decimal256(..) | DataType::Decimal128(..) => Ok(cast_with_options(array, &to, &EXACTLY)?),
         DataType::Utf8 => super::convert::to_text(array),
         to if *to == super::DATETIME => super::convert::to_datetime(array),
         to => super::convert::safe_cast(array, to),
@@ -91,7 +100,7 @@ fn extreme(args: &[ArrayRef], wins: fn(&dyn Datum, &dyn Datum) -> Outcome<Boolea
         let better = and_not(&better, &is_null(&next)?)?;
         best = zip(&better, &best, &next)?;
     }
-    Ok(best)
+    if to == shown { Ok(best) } else { Ok(cast_with_options(&best, &shown, &EXACTLY)?) }
 }
 
 /// A function over the reals; NULL where it is not defined.

@@ -1,10 +1,9 @@
 //! Small builders of expressions in sqlparser's tree.
 
 use datafusion::common::ScalarValue;
-use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Value, ValueWithSpan,
+    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Value, ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
 
@@ -50,16 +49,6 @@ fn nested(expr: Expr) -> Expr {
     match expr {
         Expr::BinaryOp { .. } => Expr::Nested(Box::new(expr)),
         other => other,
-    }
-}
-
-pub(super) fn case(when: Expr, then: Expr, otherwise: Expr) -> Expr {
-    Expr::Case {
-        case_token: AttachedToken::empty(),
-        end_token: AttachedToken::empty(),
-        operand: None,
-        conditions: vec![CaseWhen { condition: when, result: then }],
-        else_result: Some(Box::new(otherwise)),
     }
 }
 

@@ -185,15 +185,14 @@ impl Rewriter<'_> {
         Ok(match (name, args.len()) {
             ("if", 3) => {
                 let (otherwise, then) = (args.remove(2), args.remove(1));
-                ast::case(ast::truth(args.remove(0)), then, otherwise)
+                ast::call("__case", vec![ast::truth(args.remove(0)), then, otherwise])
             }
-            ("ifnull" | "nvl", 2) => ast::call("coalesce", args),
+            ("ifnull" | "nvl", 2) | ("coalesce", 1..) => ast::call("__coalesce", args),
             ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
             ("mod", 2) => infix(args, BinaryOperator::Modulo),
             ("log", 1) => ast::call("ln", args),
             ("ceil" | "ceiling", 1) => whole("ceil", args.remove(0)),
             ("floor", 1) => whole("floor", args.remove(0)),
-            ("abs", 1) => ast::call("abs", numeric(args)),
             ("sign", 1) => ast::try_cast(ast::call("signum", vec![ast::call("__double", args)]), tiny()),
             ("round", _) => ast::call("round", numeric_first(args)),
             ("truncate", 2) => {
@@ -372,10 +371,6 @@ fn group_concat(args: Vec<Expr>, function: &mut Function) -> Result<Expr, SqlErr
 fn infix(mut args: Vec<Expr>, op: BinaryOperator) -> Expr {
     let right = args.remove(1);
     ast::binary(args.remove(0), op, right)
-}
-
-fn numeric(args: Vec<Expr>) -> Vec<Expr> {
-    args.into_iter().map(|arg| ast::call("__numeric", vec![arg])).collect()
 }
 
 fn numeric_first(mut args: Vec<Expr>) -> Vec<Expr> {

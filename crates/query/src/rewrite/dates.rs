@@ -1,6 +1,7 @@
 //! Calls and operators over dates: intervals, parts of a date, and the current time.
 
 use super::{Rewriter, ast};
+use crate::functions::cast::Target;
 use crate::functions::datetime;
 use chrono::{DateTime, NaiveDateTime, TimeZone};
 use sqlparser::ast::{BinaryOperator, Expr, Interval};
@@ -95,7 +96,9 @@ impl Rewriter<'_> {
         let at = |value: NaiveDateTime| {
             let step = 10i64.pow(6 - u32::min(digits, 6));
             let micros = datetime::to_micros(value).div_euclid(step) * step;
-            ast::call("__datetime", vec![ast::text(datetime::to_text(micros))])
+            let digits = u8::try_from(u32::min(digits, 6)).unwrap_or(6);
+            let to = Target::DateTime { digits }.function(false);
+            ast::call(&to, vec![ast::text(datetime::to_text(micros))])
         };
         let day = |value: NaiveDateTime| ast::call("__date", vec![ast::text(value.date().to_string())]);
         Ok(Some(match name {

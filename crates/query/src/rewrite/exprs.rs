@@ -2,12 +2,16 @@
 
 use super::{Rewriter, ast, casts, dates};
 use sqlparser::ast::{
-    BinaryOperator, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
+    BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use tributary_types::{ErrorCode, SqlError};
 
 /// Chains of AND or OR that are longer than this are made into a balanced tree.
 const CHAIN_MAX: usize = 16;
+/// The most digits of a number that is written without an exponent.
+const DIGITS_MAX: usize = 38;
+/// One more than the largest BIGINT, as [`number`] writes it: with a minus it is the smallest one.
+const AFTER_BIGINT: &str = "9223372036854775808.";
 
 impl Rewriter<'_> {
     pub(super) fn expression(&self, expr: Expr) -> Result<Expr, SqlError> {
@@ -17,10 +21,16 @@ impl Rewriter<'_> {
             Expr::CompoundIdentifier(parts) => self.compound(parts)?,
             Expr::Value(value) => self.value(value)?,
             Expr::Function(function) => self.function(function)?,
-            Expr::Cast { expr, data_type, .. } => casts::cast(*expr, &data_type)?,
-            Expr::Convert { expr, data_type: Some(data_type), .. } => casts::cast(*expr, &data_type)?,
+            Expr::Cast { kind, expr, data_type, .. } => {
+                let lenient =
+                    self.environment.lenient_casts || matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+                casts::cast(*expr, &data_type, lenient)?
+            }
+            Expr::Convert { is_try, expr, data_type: Some(data_type), .. } => {
+                casts::cast(*expr, &data_type, self.environment.lenient_casts || is_try)?
+            }
             Expr::Convert { expr, .. } => ast::call("__text", vec![*expr]),
-            Expr::TypedString(typed) => casts::cast(Expr::Value(typed.value), &typed.data_type)?,
+            Expr::TypedString(typed) => casts::typed_text(Expr::Value(typed.value), &typed.data_type)?,
             Expr::Prefixed { value, .. } => *value,
             Expr::Collate { expr, .. } => *expr,
             Expr::BinaryOp { left, op, right } => binary(*left, op, *right)?,
@@ -43,14 +53,16 @@ impl Rewriter<'_> {
             Expr::IsNotFalse(expr) => Expr::IsNotFalse(Box::new(ast::truth(*expr))),
             Expr::IsUnknown(expr) => Expr::IsNull(expr),
             Expr::IsNotUnknown(expr) => Expr::IsNotNull(expr),
-            Expr::Case { case_token, end_token, operand, mut conditions, else_result } => {
-                if operand.is_none() {
-                    for when in &mut conditions {
-                        let taken = std::mem::replace(&mut when.condition, ast::null());
-                        when.condition = ast::truth(taken);
-                    }
+            Expr::Case { operand, conditions, else_result, .. } => {
+                let name = if operand.is_some() { "__case_of" } else { "__case" };
+                let is_condition = operand.is_none();
+                let mut args: Vec<Expr> = operand.into_iter().map(|operand| *operand).collect();
+                for when in conditions {
+                    let condition = if is_condition { ast::truth(when.condition) } else { when.condition };
+                    args.extend([condition, when.result]);
                 }
-                Expr::Case { case_token, end_token, operand, conditions, else_result }
+                args.extend(else_result.map(|otherwise| *otherwise));
+                ast::call(name, args)
             }
             Expr::Position { expr, r#in } => ast::call("locate", vec![*expr, *r#in]),
             Expr::Substring { expr, substring_from, substring_for, .. } => {
@@ -131,9 +143,7 @@ impl Rewriter<'_> {
                     }
                 }
             },
-            Value::Number(digits, _) if digits.contains(['e', 'E']) => {
-                ast::call("__double", vec![ast::text(digits.clone())])
-            }
+            Value::Number(digits, _) => number(digits)?,
             Value::DoubleQuotedString(text)
             | Value::NationalStringLiteral(text)
             | Value::EscapedStringLiteral(text) => ast::text(text.clone()),
@@ -141,6 +151,31 @@ impl Rewriter<'_> {
             _ => Expr::Value(value),
         })
     }
+}
+
+/// A number as MySQL reads it: with an exponent a DOUBLE, else exact. BIGINT goes over into
+/// DECIMAL, which has 38 digits.
+fn number(written: &str) -> Result<Expr, SqlError> {
+    if written.contains(['e', 'E']) {
+        return Ok(ast::call("__double", vec![ast::text(written)]));
+    }
+    let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
+    let whole = whole.trim_start_matches('0');
+    if whole.len() > DIGITS_MAX {
+        return Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "the number {written} has more than {DIGITS_MAX} digits before the point;                  write it with an exponent, as a DOUBLE, or as text"
+            ),
+        ));
+    }
+    if whole.len() + fraction.len() > DIGITS_MAX {
+        let fraction = &fraction[..DIGITS_MAX - whole.len()];
+        return Ok(ast::number(format!("{whole}.{fraction}")));
+    }
+    // The point keeps the planner from taking it for an unsigned integer, whose sums wrap around.
+    let is_large = fraction.is_empty() && whole.parse::<i64>().is_err() && !whole.is_empty();
+    Ok(ast::number(if is_large { format!("{whole}.") } else { written.to_owned() }))
 }
 
 fn lower(mut name: Ident) -> Ident {
@@ -187,9 +222,10 @@ fn unary(op: UnaryOperator, expr: Expr) -> Expr {
     match op {
         UnaryOperator::Not | UnaryOperator::BangNot => not(ast::truth(expr)),
         UnaryOperator::Plus => expr,
-        UnaryOperator::Minus if ast::as_number(&expr).is_none() => {
-            Expr::UnaryOp { op, expr: Box::new(ast::call("__numeric", vec![expr])) }
+        UnaryOperator::Minus if ast::as_number(&expr) == Some(AFTER_BIGINT) => {
+            Expr::UnaryOp { op, expr: Box::new(ast::number(AFTER_BIGINT.trim_end_matches('.'))) }
         }
+        UnaryOperator::Minus if ast::as_number(&expr).is_none() => ast::call("__negate", vec![expr]),
         other => Expr::UnaryOp { op: other, expr: Box::new(expr) },
     }
 }

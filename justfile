@@ -1,7 +1,7 @@
 # What a developer runs. `just` (any version) lists it; each line can be typed without `just` as well.
 
 _list:
-    @just --list --unsorted
+    @{{quote(just_executable())}} --list --unsorted
 
 # a server, with its data in ./tributary-data
 run *args:
@@ -18,6 +18,10 @@ quick crate *args:
 # one measurement: just bench jdbc --connections 10
 bench *args:
     cargo run --release -- bench {{args}}
+
+# the same loads against MariaDB, PostgreSQL and QuestDB: just compare --rounds 1
+compare *args:
+    scripts/compare {{args}}
 
 # seeds of the simulation: just sim 0..1000
 sim seeds="0..1000" jobs="2":

@@ -2,7 +2,8 @@
 //!
 //! `data` makes rows and requests, `client` sends them, `server` starts and watches the server,
 //! `cell` measures one combination, `suite` runs many, `report` shows them. This crate knows the
-//! server only by its ports, never by its code.
+//! server only by its ports, never by its code. The loop is public for other measurements, such as the comparison
+//! with other servers.
 
 mod cell;
 mod client;
@@ -15,5 +16,9 @@ mod report;
 mod server;
 mod suite;
 
+pub use client::{closed_loop, http as stream_load, mysql};
+pub use data::Request;
 pub use error::BenchError;
 pub use options::Bench;
+pub use report::table::grouped;
+pub use server::{own_cpu_seconds, ticks_per_second};

@@ -232,7 +232,9 @@ fn cpu_seconds(stat: &Path) -> f64 {
     ticks as f64 / ticks_per_second()
 }
 
-fn ticks_per_second() -> f64 {
+/// Clock ticks per second of the times in `/proc`.
+#[must_use]
+pub fn ticks_per_second() -> f64 {
     static TICKS: OnceLock<f64> = OnceLock::new();
     *TICKS.get_or_init(|| {
         let output = Command::new("getconf").arg("CLK_TCK").output().ok();

@@ -3,7 +3,6 @@
 //! Times are taken from just before a request's first byte is sent to just after its answer's last
 //! byte has been read.
 
-use super::{http, mysql};
 use crate::data::{FIRST_ID, ROWS_MAX, Request};
 use crate::error::BenchError;
 use hdrhistogram::Histogram;
@@ -16,12 +15,20 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// The protocol of a connection's answers.
-#[derive(Clone, Copy, Debug)]
-pub enum Dialogue {
-    Mysql,
-    StreamLoad,
+/// What a server answers to a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// So many rows were loaded.
+    Loaded(u64),
+    /// All rows were loaded, by a protocol that does not count them.
+    Accepted,
+    /// The load was refused, for this reason.
+    Refused(String),
 }
+
+/// The protocol of a connection's answers: looks for a whole answer to a load in what has been received since the
+/// request was sent.
+pub type Dialogue = fn(&[u8]) -> Option<Reply>;
 
 /// A connection with its requests.
 #[derive(Debug)]
@@ -101,8 +108,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there; if the answer is whole, its rows or why the load was refused.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Result<u64, String>>, BenchError> {
+    /// Reads what is there; the answer, if it is whole.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Reply>, BenchError> {
         loop {
             let count = match self.stream.read(buffer) {
                 Ok(0) => return Err(BenchError::Refused("the server closed a connection".into())),
@@ -112,14 +119,10 @@ impl Connection {
                 Err(error) => return Err(error.into()),
             };
             self.received.extend_from_slice(&buffer[..count]);
-            let answer = match self.dialogue {
-                Dialogue::Mysql => mysql::answer(&self.received),
-                Dialogue::StreamLoad => http::answer(&self.received),
-            };
-            if let Some(answer) = answer {
+            if let Some(reply) = (self.dialogue)(&self.received) {
                 self.received.clear();
                 self.is_waiting = false;
-                return Ok(Some(answer));
+                return Ok(Some(reply));
             }
         }
     }
@@ -160,8 +163,14 @@ pub struct Outcome {
 /// What happens while a run goes on.
 pub trait Watch {
     /// The measured time begins.
+    ///
+    /// # Errors
+    /// What ends the run.
     fn measuring(&mut self) -> Result<(), BenchError>;
     /// The measured time has ended; requests under way are still answered.
+    ///
+    /// # Errors
+    /// What ends the run.
     fn measured(&mut self) -> Result<(), BenchError>;
     /// Called about four times a second with the rows acknowledged so far.
     fn progress(&mut self, elapsed: Duration, rows: u64);
@@ -206,20 +215,25 @@ pub fn run(
             }
             // An answer is the last thing on its connection, and the next one is a new event.
             if connection.is_waiting
-                && let Some(answer) = connection.receive(&mut buffer)?
+                && let Some(reply) = connection.receive(&mut buffer)?
             {
                 last_answer = Instant::now();
-                match answer {
-                    Ok(loaded) => {
-                        state.acknowledged(connection, loaded, last_answer)?;
+                match reply {
+                    Reply::Loaded(rows) => {
+                        state.acknowledged(connection, rows, last_answer)?;
                         state.begin_next(connection)?;
                     }
-                    Err(reason) if sends_again => {
+                    Reply::Accepted => {
+                        let rows = connection.request().ids.len() as u64;
+                        state.acknowledged(connection, rows, last_answer)?;
+                        state.begin_next(connection)?;
+                    }
+                    Reply::Refused(reason) if sends_again => {
                         state.outcome.refusals += 1;
                         state.outcome.first_refusal.get_or_insert(reason);
                         connection.begin_again()?;
                     }
-                    Err(reason) => return Err(BenchError::Load(reason)),
+                    Reply::Refused(reason) => return Err(BenchError::Load(reason)),
                 }
             }
         }

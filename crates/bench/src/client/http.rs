@@ -1,6 +1,6 @@
 //! Stream Load: the request's head, and its JSON answer.
 
-use super::closed_loop::{Connection, Dialogue};
+use super::closed_loop::{Connection, Reply};
 use crate::data::Request;
 use crate::error::BenchError;
 use memchr::memmem;
@@ -24,7 +24,7 @@ pub fn stream_load_head(mode: &str, length: usize) -> String {
 pub fn connect(address: SocketAddr, requests: Vec<Request>) -> Result<Connection, BenchError> {
     let stream = TcpStream::connect(address).map_err(|error| BenchError::connect(address, &error))?;
     stream.set_nodelay(true)?;
-    Connection::new(stream, Dialogue::StreamLoad, None, requests)
+    Connection::new(stream, reply, None, requests)
 }
 
 /// The body of an answer to `GET path`.
@@ -45,8 +45,9 @@ pub fn get(address: SocketAddr, path: &str) -> Result<String, BenchError> {
     }
 }
 
-/// Looks for a whole answer to a Stream Load: the rows that it says were loaded.
-pub(super) fn answer(received: &[u8]) -> Option<Result<u64, String>> {
+/// Looks for a whole answer to a Stream Load.
+#[must_use]
+pub fn reply(received: &[u8]) -> Option<Reply> {
     let head_end = memmem::find(received, b"\r\n\r\n")?;
     let (head, body) = (&received[..head_end], &received[head_end + 4..]);
     let length = head
@@ -57,7 +58,10 @@ pub(super) fn answer(received: &[u8]) -> Option<Result<u64, String>> {
         .unwrap_or(0);
     let body = body.get(..length)?;
     let is_success = memmem::find(body, b"\"Status\": \"Success\"").is_some();
-    Some(if is_success { Ok(number(body, b"\"NumberLoadedRows\": ")) } else { Err(text(received)) })
+    Some(match is_success {
+        true => Reply::Loaded(number(body, b"\"NumberLoadedRows\": ")),
+        false => Reply::Refused(text(received)),
+    })
 }
 
 fn number(body: &[u8], key: &[u8]) -> u64 {
@@ -80,8 +84,9 @@ mod tests {
     fn an_answer_counts_when_it_is_whole() {
         let body = "{\n    \"Status\": \"Success\",\n    \"NumberLoadedRows\": 15,\n}";
         let whole = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        assert_eq!(answer(whole.as_bytes()), Some(Ok(15)));
-        assert!((0..whole.len()).all(|end| answer(&whole.as_bytes()[..end]).is_none()));
-        assert!(matches!(answer(whole.replace("Success", "Fail   ").as_bytes()), Some(Err(_))));
+        assert_eq!(reply(whole.as_bytes()), Some(Reply::Loaded(15)));
+        assert!((0..whole.len()).all(|end| reply(&whole.as_bytes()[..end]).is_none()));
+        let failed = whole.replace("Success", "Fail   ");
+        assert!(matches!(reply(failed.as_bytes()), Some(Reply::Refused(_))));
     }
 }

@@ -1,6 +1,6 @@
 //! A connection of root, for what happens before and after a run, and the answers of the run itself.
 
-use super::closed_loop::{Connection, Dialogue};
+use super::closed_loop::{Connection, Reply};
 use crate::data::Request;
 use crate::error::BenchError;
 use std::net::SocketAddr;
@@ -53,7 +53,7 @@ impl Mysql {
         first: Option<Request>,
         requests: Vec<Request>,
     ) -> Result<Connection, BenchError> {
-        Connection::new(self.0.into_stream(), Dialogue::Mysql, first, requests)
+        Connection::new(self.0.into_stream(), reply, first, requests)
     }
 }
 
@@ -64,8 +64,9 @@ fn failed(sql: &str, error: ClientError) -> BenchError {
     }
 }
 
-/// Looks for a whole answer to a load: the rows that it says were loaded.
-pub(super) fn answer(received: &[u8]) -> Option<Result<u64, String>> {
+/// Looks for a whole answer to a load.
+#[must_use]
+pub fn reply(received: &[u8]) -> Option<Reply> {
     let (_, payload) = packet::first(received)?;
-    Some(affected_rows(payload).map_err(|error| error.to_string()))
+    Some(affected_rows(payload).map_or_else(|error| Reply::Refused(error.to_string()), Reply::Loaded))
 }

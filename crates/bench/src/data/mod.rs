@@ -19,6 +19,8 @@ pub enum IdForm {
     Text,
     /// Four bytes, little endian.
     Binary,
+    /// They stay as they are, each time the request is sent.
+    Fixed,
 }
 
 /// The bytes of one request, whole but for the ids of its rows.
@@ -26,20 +28,31 @@ pub enum IdForm {
 pub struct Request {
     pub bytes: Vec<u8>,
     pub form: IdForm,
-    /// Where each row's id stands in `bytes`.
+    /// Where each row's id stands in `bytes`; as many as there are rows.
     pub ids: Vec<u32>,
     /// Bytes of rows, without the protocol's head.
     pub payload_bytes: u64,
 }
 
 impl Request {
+    /// A request of so many rows that are the same each time it is sent.
+    #[must_use]
+    pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
+        let payload_bytes = bytes.len() as u64;
+        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes }
+    }
+
     /// Numbers the rows from `first` on.
     pub fn number(&mut self, first: u32) {
+        if self.form == IdForm::Fixed {
+            return;
+        }
         for (id, &at) in (first..).zip(&self.ids) {
             let at = at as usize;
             match self.form {
                 IdForm::Text => write_digits(&mut self.bytes[at..at + 10], id),
                 IdForm::Binary => self.bytes[at..at + 4].copy_from_slice(&id.to_le_bytes()),
+                IdForm::Fixed => (),
             }
         }
     }
@@ -66,5 +79,12 @@ mod tests {
         };
         request.number(1_999_999_999);
         assert_eq!(request.bytes, b"[1999999999],[2000000000]");
+    }
+
+    #[test]
+    fn rows_without_numbers_stay_as_they_are() {
+        let mut request = Request::unnumbered(b"(1),(2)".to_vec(), 2);
+        request.number(1_999_999_999);
+        assert_eq!((&request.bytes[..], request.ids.len()), (&b"(1),(2)"[..], 2));
     }
 }

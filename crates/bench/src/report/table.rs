@@ -93,7 +93,8 @@ fn print_more(result: &CellResult) {
 }
 
 /// A number with a comma between each three digits.
-pub(crate) fn grouped(number: f64) -> String {
+#[must_use]
+pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -1,5 +1,5 @@
 //! Rows, as numbers and as text; needs nothing but the standard library, so that the comparison with
-//! other servers (`bench/compare`) sends the same ones.
+//! other servers (`crates/compare`) sends the same ones.
 
 use std::fmt::Write;
 

@@ -1,18 +1,18 @@
 //! Starting and stopping the servers, each in a data directory of its own on free ports of the loopback
 //! address, with what its durability needs and otherwise its defaults but for caches and connections.
 
-use crate::peer::{Peer, mysql_to, postgres};
-use crate::{Options, Outcome};
-use mysql_async::prelude::Queryable;
-use rustix::process::{Pid, Signal, kill_process};
+use crate::peer::Peer;
+use crate::{Options, Outcome, http, postgres};
 use std::fs::File;
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tributary_client::Client;
 
 /// A start that takes longer has failed.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -24,9 +24,9 @@ const CONNECTIONS: &str = "600";
 /// A server that runs. When it is dropped, its process is ended and its directory removed.
 pub struct Server {
     child: Child,
-    /// Of MySQL's or PostgreSQL's protocol.
-    pub sql_port: u16,
-    pub http_port: u16,
+    /// Where it speaks MySQL's or PostgreSQL's protocol.
+    pub sql: SocketAddr,
+    pub http: SocketAddr,
     dir: TempDir,
 }
 
@@ -36,11 +36,11 @@ impl Server {
     }
 
     /// Ends the server in order and waits for it.
-    pub async fn stop(mut self) -> Outcome<()> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+    pub fn stop(mut self) -> Outcome<()> {
+        done(Command::new("kill").args(["-s", "TERM", &self.pid().to_string()]))?;
         let began = Instant::now();
         while self.child.try_wait()?.is_none() && began.elapsed() < STOPPED_WITHIN {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Drop for Server {
 }
 
 /// Starts the peer's server with the empty database `bench` and waits until it answers.
-pub async fn start(peer: Peer, options: &Options) -> Outcome<Server> {
+pub fn start(peer: Peer, options: &Options) -> Outcome<Server> {
     let dir = tempfile::Builder::new().prefix("tributary-compare-").tempdir_in(&options.dir)?;
     let (sql_port, http_port) = (free_port()?, free_port()?);
     let mut command = match peer {
@@ -67,35 +67,32 @@ pub async fn start(peer: Peer, options: &Options) -> Outcome<Server> {
     let log = File::create(dir.path().join("server.log"))?;
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let child = command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-    let mut server = Server { child, sql_port, http_port, dir };
-    ready(peer, &mut server).await?;
+    let [sql, http] = [sql_port, http_port].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let mut server = Server { child, sql, http, dir };
+    ready(peer, &mut server)?;
     Ok(server)
 }
 
-async fn ready(peer: Peer, server: &mut Server) -> Outcome<()> {
+fn ready(peer: Peer, server: &mut Server) -> Outcome<()> {
     let began = Instant::now();
     loop {
-        let Err(error) = greet(peer, server).await else { return Ok(()) };
+        let Err(error) = greet(peer, server) else { return Ok(()) };
         let ended = server.child.try_wait()?;
         if ended.is_some() || began.elapsed() > READY_WITHIN {
             let log = std::fs::read_to_string(server.dir.path().join("server.log")).unwrap_or_default();
             return Err(format!("{} does not answer: {error}\n{log}", peer.name()).into());
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-async fn greet(peer: Peer, server: &Server) -> Outcome<()> {
+fn greet(peer: Peer, server: &Server) -> Outcome<()> {
     match peer {
         Peer::Tributary { .. } | Peer::MariaDb => {
-            let mut connection = mysql_to(server, None).await?;
-            connection.query_drop("CREATE DATABASE IF NOT EXISTS bench").await?;
-            connection.disconnect().await?;
+            Client::connect(server.sql, None, None)?.run("CREATE DATABASE IF NOT EXISTS bench").map(drop)?;
         }
-        Peer::PostgreSql => postgres(server).await?.batch_execute("SELECT 1").await?,
-        Peer::QuestDb => {
-            crate::client::http::Http::connect(server.http_port).await?.get("/ping").await?;
-        }
+        Peer::PostgreSql => postgres::Connection::open(server.sql)?.query("SELECT 1").map(drop)?,
+        Peer::QuestDb => http::get(server.http, "/ping").map(drop)?,
     }
     Ok(())
 }
@@ -121,7 +118,7 @@ fn mariadb(options: &Options, dir: &Path, port: u16) -> Outcome<Command> {
         .arg("--skip-test-db")
         .arg("--auth-root-authentication-method=normal")
         .arg(format!("--datadir={}", data.display()));
-    if rustix::process::getuid().is_root() {
+    if is_root()? {
         install.arg("--user=root");
     }
     done(&mut install)?;
@@ -136,7 +133,7 @@ fn mariadb(options: &Options, dir: &Path, port: u16) -> Outcome<Command> {
         .args(["--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin"])
         .args(["--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", "--local-infile=1"])
         .args(["--max-allowed-packet=64M", "--skip-name-resolve", "--character-set-server=utf8mb4"]);
-    if rustix::process::getuid().is_root() {
+    if is_root()? {
         command.arg("--user=root");
     }
     Ok(command)
@@ -160,7 +157,7 @@ fn postgresql(options: &Options, dir: &Path, port: u16) -> Outcome<Command> {
         .args(["-c", "shared_buffers=1GB", "-c", "max_wal_size=8GB"])
         .arg("-c")
         .arg(format!("max_connections={CONNECTIONS}"));
-    if rustix::process::getuid().is_root() {
+    if is_root()? {
         let (uid, gid) = user_ids("postgres")?;
         std::os::unix::fs::chown(&data, Some(uid), Some(gid))?;
         std::fs::set_permissions(dir, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -195,6 +192,10 @@ fn absolute(path: &Path) -> Outcome<PathBuf> {
     path.canonicalize().map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
+fn is_root() -> Outcome<bool> {
+    Ok(std::fs::metadata("/proc/self")?.uid() == 0)
+}
+
 /// Runs a command to its end.
 fn done(command: &mut Command) -> Outcome<()> {
     let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
@@ -215,32 +216,4 @@ fn user_ids(name: &str) -> Outcome<(u32, u32)> {
     let line = passwd.lines().find(|line| line.split(':').next() == Some(name));
     let fields: Vec<&str> = line.ok_or_else(|| format!("there is no user '{name}'"))?.split(':').collect();
     Ok((fields[2].parse()?, fields[3].parse()?))
-}
-
-/// The CPU time that a process and those it has begun have used.
-pub fn cpu_of(pid: u32) -> Outcome<Duration> {
-    let children = std::fs::read_dir("/proc")?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
-        .filter_map(|other| ticks(other).ok())
-        .filter(|&(parent, _)| parent == pid)
-        .map(|(_, ticks)| ticks)
-        .sum::<u64>();
-    let (_, own) = ticks(pid)?;
-    Ok(Duration::from_millis((own + children) * 1000 / rustix::param::clock_ticks_per_second()))
-}
-
-/// The CPU time that this process has used.
-pub fn own_cpu() -> Outcome<Duration> {
-    let (_, own) = ticks(std::process::id())?;
-    Ok(Duration::from_millis(own * 1000 / rustix::param::clock_ticks_per_second()))
-}
-
-/// A process's parent and its CPU time in clock ticks, with that of children that have ended.
-fn ticks(pid: u32) -> Outcome<(u32, u64)> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let after_name = stat.rsplit_once(')').ok_or("a line of /proc without a name")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    // Fields 14 to 17 of proc(5); the first here is the third there.
-    let times = fields[11..15].iter().map(|field| field.parse::<u64>()).sum::<Result<u64, _>>()?;
-    Ok((fields[1].parse()?, times))
 }

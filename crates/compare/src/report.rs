@@ -4,6 +4,7 @@ use crate::load::LOADS;
 use crate::peer::{PEERS, Peer};
 use std::fmt::{self, Write};
 use std::time::Duration;
+use tributary_bench::grouped;
 
 /// One measurement.
 #[derive(Clone, Debug)]
@@ -14,7 +15,7 @@ pub struct Sample {
     /// CPU time per row, in µs.
     pub server_micros: f64,
     pub client_micros: f64,
-    /// Rows that were acknowledged, with those of the first requests.
+    /// Rows that were acknowledged, with those of the warm-up.
     pub total_rows: u64,
 }
 
@@ -98,24 +99,11 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
 }
 
 fn millis(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1e3)
-}
-
-/// Thousands apart by commas.
-fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -123,9 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_apart_and_medians_are_in_the_middle() {
-        assert_eq!(grouped(1_234_567.4), "1,234,567");
-        assert_eq!(grouped(12.0), "12");
+    fn a_median_is_in_the_middle() {
         assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
         assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), 2.5);
     }

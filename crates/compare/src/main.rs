@@ -1,29 +1,36 @@
 //! The same loads against Tributary, MariaDB, PostgreSQL and QuestDB, one server after the other on the same
 //! disk, every acknowledgement durable; a Markdown table of medians and ratios.
 //!
-//! | file | what happens there |
+//! | module | what it does |
 //! | --- | --- |
-//! | `load` | which loads there are |
+//! | `load` | names the loads |
 //! | `tables` | the tables in each server's SQL |
 //! | `payload` | the rows of a load in each protocol |
-//! | `peer` | which servers there are, and connecting to each |
-//! | `servers` | starting and stopping them in directories of their own |
-//! | `client/…` | one connection of each protocol |
-//! | `measure` | connections that send until the time is over |
+//! | `requests` | connections with the requests that they send, and what an answer to one means |
+//! | `peer` | names the servers, and prepares and counts their tables |
+//! | `servers` | starts and stops them in directories of their own |
+//! | `usage` | the CPU time of processes |
+//! | `postgres`, `http` | as much of these protocols as is needed; MySQL's is in the crate `client` |
+//! | `measure` | one measurement, by the loop of `tributary bench` |
 //! | `report` | medians, ratios, Markdown |
 
-mod client;
+#![allow(clippy::doc_markdown, reason = "PostgreSQL and InnoDB are names")]
+
+mod http;
 mod load;
 mod measure;
 mod payload;
 mod peer;
+mod postgres;
 mod report;
+mod requests;
 mod servers;
 mod tables;
+mod usage;
 
 /// The rows that the micro-benchmarks decode.
-#[allow(dead_code)]
-#[path = "../../../crates/decode/benches/data/rows.rs"]
+#[allow(dead_code, reason = "each user of the file needs some of its rows")]
+#[path = "../../decode/benches/data/rows.rs"]
 mod rows;
 
 use clap::Parser;
@@ -34,36 +41,39 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Where things are and how long to measure.
 #[derive(Clone, Debug, Parser)]
 #[command(about = "The same loads against Tributary, MariaDB, PostgreSQL and QuestDB")]
-pub struct Options {
-    /// How often every load is measured; medians are printed.
+struct Options {
+    /// How often every load is measured; medians are printed
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// How long one load runs, in seconds.
+    /// How long one load is measured, in seconds
     #[arg(long, default_value_t = 4.0)]
     seconds: f64,
-    /// Only peers whose name contains this.
+    /// How long it runs before that, in seconds
+    #[arg(long, default_value_t = 0.5)]
+    warm_up: f64,
+    /// Only servers whose name contains this
     #[arg(long)]
     peer: Option<String>,
-    /// Only loads whose name contains this.
+    /// Only loads whose name contains this
     #[arg(long)]
     load: Option<String>,
-    /// Data directories are made below this directory and removed at the end.
+    /// Data directories are made below this directory and removed at the end
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     dir: PathBuf,
-    /// Writes the tables to this file too.
+    /// Writes the tables to this file too
     #[arg(long)]
     markdown: Option<PathBuf>,
     #[arg(long, env = "TRIBUTARY", default_value = "target/release/tributary")]
     tributary: PathBuf,
-    /// MariaDB's server.
+    /// MariaDB's server
     #[arg(long, env = "MARIADBD", default_value = "/usr/sbin/mariadbd")]
     mariadbd: PathBuf,
-    /// The directory of PostgreSQL's programs.
+    /// The directory of PostgreSQL's programs
     #[arg(long, env = "POSTGRES_BIN", default_value = "/usr/lib/postgresql/15/bin")]
     postgres_bin: PathBuf,
     #[arg(long, env = "QUESTDB_JAR", default_value = "questdb.jar")]
@@ -74,9 +84,7 @@ pub struct Options {
 
 fn main() -> Outcome<()> {
     let options = Options::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let results = runtime.block_on(run(&options))?;
-    let text = results.markdown();
+    let text = run(&options)?.markdown();
     println!("{text}");
     if let Some(path) = &options.markdown {
         std::fs::write(path, text)?;
@@ -84,34 +92,33 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-async fn run(options: &Options) -> Outcome<Results> {
+fn run(options: &Options) -> Outcome<Results> {
     let is_wanted =
         |filter: &Option<String>, name: &str| filter.as_ref().is_none_or(|part| name.contains(part));
     let mut results = Results::default();
     for round in 0..options.rounds {
         for peer in PEERS.iter().filter(|peer| is_wanted(&options.peer, peer.name())) {
-            let server = servers::start(*peer, options).await?;
+            let server = servers::start(*peer, options)?;
             for load in LOADS.iter().filter(|load| is_wanted(&options.load, load.name)) {
                 let sample = one(*peer, &server, load, options)
-                    .await
                     .map_err(|error| format!("{} at {}: {error}", load.name, peer.name()))?;
                 eprintln!("round {}: {:<20} {:<26} {sample}", round + 1, peer.name(), load.name);
                 results.add(load.name, *peer, sample);
             }
-            server.stop().await?;
+            server.stop()?;
         }
     }
     Ok(results)
 }
 
-/// One load into an empty table, and the check that every acknowledged row is there.
-async fn one(peer: Peer, server: &servers::Server, load: &load::Load, options: &Options) -> Outcome<Sample> {
-    peer.create_table(server, load.table).await?;
+/// Runs one load into an empty table, and checks that every acknowledged row is there.
+fn one(peer: Peer, server: &servers::Server, load: &load::Load, options: &Options) -> Outcome<Sample> {
+    peer.create_table(server, load.table)?;
     // What earlier loads left to the kernel shall not disturb this one.
-    tokio::task::spawn_blocking(rustix::fs::sync).await?;
-    let duration = Duration::from_secs_f64(options.seconds);
-    let sample = measure::measure(peer, server, load, duration).await?;
-    let found = peer.count(server, load.table, sample.total_rows).await?;
+    rustix::fs::sync();
+    let [warm_up, measured] = [options.warm_up, options.seconds].map(Duration::from_secs_f64);
+    let sample = measure::measure(peer, server, load, warm_up, measured)?;
+    let found = peer.count(server, load.table, sample.total_rows)?;
     if found != sample.total_rows {
         return Err(format!("{} rows were acknowledged, the table has {found}", sample.total_rows).into());
     }

@@ -5,53 +5,20 @@
 //! An empty header is an absent one. Booleans are `true` in any case, anything else is false,
 //! unless said otherwise.
 
+mod columns;
+mod error;
+
 use crate::code::LoadCode;
-use crate::columns;
 use crate::request::{
     HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TableHeaders,
     TwoPhaseOp, TwoPhaseTarget,
 };
+pub(crate) use error::HeaderError;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
 use tributary_decode::{Compression, FormatError, LoadFormat};
-use tributary_types::{GroupCommitMode, Label, SqlError, TxnId};
-
-/// A header that cannot be obeyed, as `[CODE]text`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("[{code}]{text}")]
-pub(crate) struct HeaderError {
-    pub(crate) code: LoadCode,
-    pub(crate) text: String,
-}
-
-impl HeaderError {
-    pub(crate) fn invalid(text: impl Into<String>) -> Self {
-        Self { code: LoadCode::InvalidArgument, text: text.into() }
-    }
-
-    fn new(code: LoadCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
-    }
-}
-
-impl From<SqlError> for HeaderError {
-    fn from(error: SqlError) -> Self {
-        let text = format!("TStatus: errCode = 2, detailMessage = {}", error.detail_text());
-        Self::new(LoadCode::Analysis, text)
-    }
-}
-
-impl From<FormatError> for HeaderError {
-    fn from(error: FormatError) -> Self {
-        let code = match error {
-            FormatError::Unknown(_) => LoadCode::DataFileType,
-            FormatError::NotSupported(_) => LoadCode::NotImplemented,
-            FormatError::Invalid(_) => LoadCode::InvalidArgument,
-        };
-        Self::new(code, error.to_string())
-    }
-}
+use tributary_types::{GroupCommitMode, Label, TxnId};
 
 /// Request headers, read as Doris reads them.
 #[derive(Clone, Copy)]

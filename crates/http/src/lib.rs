@@ -19,7 +19,6 @@ mod answer;
 mod auth;
 mod body;
 mod code;
-mod columns;
 mod framing;
 #[doc(hidden)]
 pub mod fuzzing;

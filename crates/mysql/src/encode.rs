@@ -4,6 +4,7 @@
 //! one value after another without allocating. The announced [`Column`] decides the form: integers
 //! have its width, times its fraction; a text column takes any array, as text.
 
+mod error;
 mod number;
 mod time;
 mod value;

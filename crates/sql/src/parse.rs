@@ -1,6 +1,7 @@
 //! One statement's text → [`Statement`]: looks at the first words and hands over.
 
 mod ddl;
+mod default_value;
 mod http_stream;
 mod insert;
 mod query;

@@ -24,7 +24,7 @@ pub(crate) use encoded::EncodedFile;
 pub(crate) use format::version_of_tags;
 #[cfg(test)]
 pub(crate) use read::FileReader;
-pub(crate) use write::{RunWriter, delete_files, new_uuid, publish_names};
+pub(crate) use write::{RunWriter, delete_files, publish_names};
 
 use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};

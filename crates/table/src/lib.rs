@@ -10,6 +10,7 @@
 //! Not its business: how rows came in, when a group commits, what is acknowledged to a client,
 //! and SQL. Nothing here assumes that storage is a local disk.
 
+mod ambient;
 mod durable;
 mod error;
 mod evolve;

@@ -15,6 +15,7 @@ mod state;
 
 pub(crate) use state::{LogChange, LogState};
 
+use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use deltalake_core::DeltaTable;
 use deltalake_core::checkpoints::{cleanup_metadata, create_checkpoint};
@@ -150,7 +151,7 @@ impl DeltaLog {
         mut info: CommitInfo,
         actions: &[Action],
     ) -> Result<Written, TableError> {
-        let stamp = Stamp { writer: self.writer.clone(), commit: crate::file::new_uuid().to_string() };
+        let stamp = Stamp { writer: self.writer.clone(), commit: new_uuid().to_string() };
         stamp.put_into(&mut info);
         let mut entry = Vec::with_capacity((actions.len() + 1) * 512);
         for action in std::iter::once(&Action::CommitInfo(info)).chain(actions) {
@@ -159,7 +160,7 @@ impl DeltaLog {
             entry.push(b'\n');
         }
         let bytes = CommitOrBytes::LogBytes(entry.into());
-        let written = self.store.write_commit_entry(version, bytes, crate::file::new_uuid()).await;
+        let written = self.store.write_commit_entry(version, bytes, new_uuid()).await;
         let Err(error) = written else { return Ok(Written::Yes) };
         match self.store.read_commit_entry(version).await {
             Ok(Some(entry)) if Stamp::of_entry(&entry).as_ref() == Some(&stamp) => {
@@ -217,7 +218,7 @@ pub(crate) fn commit_info(operation: &str, blind_append: bool, parameters: &[(&s
     let parameters: HashMap<String, Value> =
         parameters.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
     CommitInfo {
-        timestamp: Some(crate::schema::now_ms()),
+        timestamp: Some(now_ms()),
         operation: Some(operation.to_owned()),
         operation_parameters: Some(parameters),
         is_blind_append: Some(blind_append),

@@ -4,6 +4,7 @@
 //! as users do and, once the two differ or a column was dropped, maps one to the other (column
 //! mapping, mode `name`). A protocol only ever grows.
 
+use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use deltalake_core::kernel::{
@@ -159,8 +160,7 @@ pub(crate) fn metadata_for(def: &TableDef, existing: Option<&Metadata>) -> Resul
         config.insert(MAPPING_MAX_ID_KEY.to_owned(), max_column_id(def).to_string());
     }
     let created = existing.map_or_else(|| Some(now_ms()), Metadata::created_time);
-    let id =
-        existing.map_or_else(|| crate::file::new_uuid().to_string(), |metadata| metadata.id().to_owned());
+    let id = existing.map_or_else(|| new_uuid().to_string(), |metadata| metadata.id().to_owned());
     let schema_string = serde_json::to_string(&schema).map_err(TableError::json("writing a Delta schema"))?;
     serde_json::from_value(json!({
         "id": id,
@@ -269,11 +269,6 @@ fn named_features(old: &Value, reader: u64, writer: u64, has_ntz: bool, mapped: 
         "readerFeatures": readers,
         "writerFeatures": writers,
     })
-}
-
-/// Milliseconds since the Unix epoch, as Delta actions carry them.
-pub(crate) fn now_ms() -> i64 {
-    tributary_types::host::unix_ms()
 }
 
 #[cfg(test)]

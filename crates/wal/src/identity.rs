@@ -10,18 +10,11 @@
 #[cfg(test)]
 mod tests;
 
+use crate::log_id::{LOG_ID_BYTES, LogId};
 use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, parse_segment_name};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-/// The identity of a log. Written as 32 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LogId(pub(crate) [u8; LOG_ID_BYTES]);
-
-pub(crate) const LOG_ID_BYTES: usize = 16;
 
 impl LogId {
     /// The id of a log that begins with the segment. `None` for a segment that a repair has made: nothing in it
@@ -43,36 +36,6 @@ impl LogId {
             oldest = oldest.or(Some(segment));
         }
         oldest.and_then(Self::of_first)
-    }
-}
-
-impl fmt::Display for LogId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for LogId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LogId({self})")
-    }
-}
-
-/// A text that is no log id.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no id of a write-ahead log: it has 32 hexadecimal digits")]
-pub struct LogIdError(String);
-
-impl FromStr for LogId {
-    type Err = LogIdError;
-
-    fn from_str(text: &str) -> Result<Self, LogIdError> {
-        let error = || LogIdError(text.to_owned());
-        if text.len() != 2 * LOG_ID_BYTES || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(error());
-        }
-        let number = u128::from_str_radix(text, 16).map_err(|_| error())?;
-        Ok(Self(number.to_be_bytes()))
     }
 }
 

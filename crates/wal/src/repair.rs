@@ -15,7 +15,7 @@ use crate::disk::OpenMode;
 use crate::entry::Entry;
 use crate::error::WalError;
 use crate::frame::FrameBuilder;
-use crate::identity::LogId;
+use crate::log_id::LogId;
 use crate::recovery::list_files;
 use crate::segment::format::{
     ENTRY_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_PAYLOAD_BYTES_MAX, SEGMENT_HEADER_BYTES, SegmentHeader,

@@ -1,5 +1,6 @@
 use super::*;
 use std::path::PathBuf;
+use tributary_types::GroupCommitMode;
 
 fn error(name: &str, value: &str) -> SqlError {
     Variables::default().set(name, value).unwrap_err()

@@ -1,6 +1,6 @@
 //! Dates and times, as text and in the binary protocol.
 
-use super::value::ValueError;
+use super::error::ValueError;
 use crate::wire::put;
 use arrow::datatypes::TimeUnit;
 use tributary_types::calendar::Date;

@@ -1,5 +1,6 @@
 //! One value of one column.
 
+use super::error::ValueError;
 use super::number::{write_decimal, write_int};
 use super::time::{Instant, write_date, zone_offset};
 use crate::column::Column;
@@ -13,27 +14,11 @@ use arrow::array::{
     UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{ArrowPrimitiveType, DataType as ArrowType, TimeUnit};
-use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use mysql_common::constants::ColumnType;
 use std::fmt::Write;
 use tributary_types::calendar::Date;
 use tributary_types::text::write_float;
-
-/// Why a value cannot be sent.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ValueError {
-    #[error("{value} is not in {min} to {max}")]
-    OutOfRange { value: i128, min: i128, max: i128 },
-    #[error("year {0} is not in 0 to 9999")]
-    YearOutOfRange(i64),
-    #[error("the types differ")]
-    Type,
-    #[error(transparent)]
-    Arrow(#[from] ArrowError),
-    #[error("it has no text form")]
-    Format(#[from] std::fmt::Error),
-}
 
 /// How a column's values look on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

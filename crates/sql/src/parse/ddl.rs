@@ -7,7 +7,7 @@ use crate::names;
 use crate::parse::{types, unsupported, user};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
-use tributary_types::{DefaultValue, ErrorCode, SqlError};
+use tributary_types::{ErrorCode, SqlError};
 
 /// What Doris makes of `DISTRIBUTED BY …` without BUCKETS.
 const BUCKETS_DEFAULT: u32 = 10;
@@ -346,53 +346,4 @@ fn modify(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let position = position(cursor)?;
     refuse_rollup(cursor)?;
     Ok(AlterOp::ModifyColumn { column, position })
-}
-
-/// The value after DEFAULT.
-pub(crate) fn default_value(cursor: &mut Cursor<'_>) -> Parsed<DefaultValue> {
-    let literal = |text: String| Ok(DefaultValue::Literal(text));
-    let sign = match cursor.peek() {
-        Token::Minus => "-",
-        _ => "",
-    };
-    if !sign.is_empty() || *cursor.peek() == Token::Plus {
-        cursor.advance();
-    }
-    if let Token::Number(digits, _) = cursor.peek() {
-        let text = format!("{sign}{digits}");
-        cursor.advance();
-        return literal(text);
-    }
-    match cursor.eat_any(&["NULL", "TRUE", "FALSE", "CURRENT_TIMESTAMP", "CURRENT_DATE"]) {
-        Some("NULL") => Ok(DefaultValue::Null),
-        Some("CURRENT_TIMESTAMP") => Ok(DefaultValue::CurrentTimestamp { scale: timestamp_scale(cursor)? }),
-        Some("CURRENT_DATE") => {
-            if cursor.eat_token(&Token::LParen) {
-                cursor.expect_token(&Token::RParen)?;
-            }
-            Ok(DefaultValue::CurrentDate)
-        }
-        Some(word) => literal(word.to_ascii_lowercase()),
-        None if cursor.is_any(&["PI", "E", "BITMAP_EMPTY", "HLL_EMPTY", "NOW", "UUID"]) => {
-            let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
-            Err(unsupported::refuse(
-                &format!("DEFAULT {what}"),
-                "use a literal, CURRENT_TIMESTAMP or CURRENT_DATE",
-            ))
-        }
-        None => literal(cursor.string("a literal, NULL, CURRENT_TIMESTAMP or CURRENT_DATE")?),
-    }
-}
-
-/// `[([p])]`
-fn timestamp_scale(cursor: &mut Cursor<'_>) -> Parsed<u8> {
-    if !cursor.eat_token(&Token::LParen) {
-        return Ok(0);
-    }
-    if cursor.eat_token(&Token::RParen) {
-        return Ok(0);
-    }
-    let scale = cursor.number("a number of fraction digits")?;
-    cursor.expect_token(&Token::RParen)?;
-    Ok(scale)
 }

@@ -3,7 +3,7 @@
 use crate::ast::ColumnSpec;
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, unsupported};
+use crate::parse::{default_value, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};
 use tributary_types::{DataType, ErrorCode, SqlError};
@@ -88,7 +88,7 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
     } else if cursor.eat("NULL") {
         column.nullable = Some(true);
     } else if cursor.eat("DEFAULT") {
-        column.default = Some(ddl::default_value(cursor)?);
+        column.default = Some(default_value::default_value(cursor)?);
     } else if cursor.eat("COMMENT") {
         column.comment = Some(cursor.string("a comment in quotes")?);
     } else {

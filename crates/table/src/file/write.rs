@@ -11,11 +11,12 @@ use super::read::FileReader;
 use super::sort::sorted;
 use super::stats::FileStats;
 use super::{CREATED_BY, DataFile, FileFormat};
+use crate::ambient::{new_uuid, now_ms};
 use crate::error::{TableError, blocking};
 use crate::evolve;
 use crate::memtable::batch_bytes;
 use crate::root::TableRoot;
-use crate::schema::{now_ms, physical_arrow};
+use crate::schema::physical_arrow;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -31,7 +32,6 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
 use tributary_types::{TableSchema, Version, host};
-use uuid::Uuid;
 
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, also if it grew a little while its flush waited.
@@ -442,11 +442,6 @@ fn properties(root: &TableRoot, physical: &SchemaRef) -> WriterProperties {
         }
     }
     properties.build()
-}
-
-/// A random UUID; in a simulation the seed's.
-pub(crate) fn new_uuid() -> Uuid {
-    Uuid::from_u128(host::random(|| Uuid::new_v4().as_u128()))
 }
 
 /// Marks files as held by the snapshot, so that only the Delta log decides when they go.

@@ -1,10 +1,11 @@
 //! Bringing the Delta log to a wanted set of files, against other writers.
 
 use super::{Table, delta_version};
+use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::LiveFile;
 use crate::log::{LogChange, LogState, Written, app_id, commit_info};
-use crate::schema::{metadata_for, now_ms, protocol_for, same_metadata};
+use crate::schema::{metadata_for, protocol_for, same_metadata};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};

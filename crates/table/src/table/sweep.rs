@@ -1,9 +1,9 @@
 //! Deleting files that left the table, and those that a crash or a failure left behind.
 
 use super::Table;
+use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::delete_files;
-use crate::schema::now_ms;
 use futures::TryStreamExt;
 use object_store::ObjectMeta;
 use std::collections::HashSet;

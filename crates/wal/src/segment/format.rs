@@ -1,7 +1,7 @@
 //! The bytes of a segment, as drawn in the crate's documentation.
 
 use crate::entry::Entry;
-use crate::identity::{LOG_ID_BYTES, LogId};
+use crate::log_id::{LOG_ID_BYTES, LogId};
 use bytes::Bytes;
 use tributary_types::{Lsn, TableId, TxnId};
 

@@ -3,7 +3,7 @@
 //! Splits at commas outside quotes and parentheses. Whether a name is a column and an expression
 //! is legal is not known here.
 
-use crate::headers::HeaderError;
+use super::HeaderError;
 use crate::request::ColumnMapping;
 
 /// The entries in order.

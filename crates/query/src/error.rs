@@ -40,6 +40,7 @@ fn to_sql(error: &DataFusionError) -> SqlError {
             first_line(text)
         )),
         DataFusionError::Plan(text) => detail(planner_text(text)),
+        DataFusionError::Execution(text) => detail(first_line(text).to_owned()),
         DataFusionError::NotImplemented(text) => {
             SqlError::detail(ErrorCode::NotSupported, format!("not supported yet: {}", first_line(text)))
         }

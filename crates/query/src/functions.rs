@@ -5,24 +5,35 @@
 //! calls the body. Names with two leading underscores are not for users: the rewrite of a query
 //! puts them in. Functions that DataFusion has under another name are in `rewrite::calls`.
 
+mod alike;
 mod arithmetic;
+mod arrays;
 pub mod cast;
 pub mod choice;
 pub mod convert;
+mod date_text;
 pub mod datetime;
+mod format;
+mod joined;
 mod json;
+mod maps;
 mod misc;
+mod nested;
+mod numbers;
+mod rounding;
 pub mod sum;
 mod text;
 mod time;
+mod weeks;
 
 use crate::labels;
 use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
@@ -47,6 +58,8 @@ pub enum Returns {
     Fixed(fn() -> DataType),
     /// From the arguments' types.
     Of(fn(&[DataType]) -> DataType),
+    /// From the arguments' types and the second argument, a constant number.
+    ByDigits(fn(&[DataType], Option<i64>) -> DataType),
 }
 
 /// The work of a function: arrays in the kinds of [`MySqlFunction::params`], all of one length.
@@ -74,7 +87,10 @@ impl MySqlFunction {
             variadic: false,
             returns: Returns::Fixed(returns),
             body,
-            signature: Signature::variadic_any(Volatility::Immutable),
+            signature: Signature::one_of(
+                vec![TypeSignature::VariadicAny, TypeSignature::Nullary],
+                Volatility::Immutable,
+            ),
         }
     }
 
@@ -90,6 +106,11 @@ impl MySqlFunction {
 
     fn returning(mut self, of: fn(&[DataType]) -> DataType) -> Self {
         self.returns = Returns::Of(of);
+        self
+    }
+
+    fn returning_digits(mut self, of: fn(&[DataType], Option<i64>) -> DataType) -> Self {
+        self.returns = Returns::ByDigits(of);
         self
     }
 
@@ -131,7 +152,18 @@ impl ScalarUDFImpl for MySqlFunction {
         Ok(match self.returns {
             Returns::Fixed(of) => of(),
             Returns::Of(of) => of(arg_types),
+            Returns::ByDigits(of) => of(arg_types, None),
         })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let mut data_type = self.return_type(&types)?;
+        if let Returns::ByDigits(of) = self.returns {
+            let digits = args.scalar_arguments.get(1).copied().flatten();
+            data_type = of(&types, digits.and_then(|digits| digits.to_string().parse().ok()));
+        }
+        Ok(Arc::new(Field::new(self.name, data_type, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -145,7 +177,10 @@ impl ScalarUDFImpl for MySqlFunction {
                 (param, _) => convert::to_param(&array, param)?,
             });
         }
-        let result = (self.body)(&arrays)?;
+        let mut result = (self.body)(&arrays)?;
+        if matches!(self.returns, Returns::ByDigits(_)) {
+            result = convert::safe_cast(&result, args.return_field.data_type())?;
+        }
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
         }
@@ -171,12 +206,18 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
         let operators = arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
         [
             arithmetic::functions(),
+            arrays::functions(),
             choice::functions(),
             convert::functions(),
+            format::functions(),
+            joined::functions(),
+            json::functions(),
+            maps::functions(),
+            misc::functions(),
+            numbers::functions(),
+            rounding::functions(),
             text::functions(),
             time::functions(),
-            json::functions(),
-            misc::functions(),
         ]
         .into_iter()
         .flatten()

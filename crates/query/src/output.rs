@@ -3,7 +3,7 @@
 //! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
 //! [`ResultColumn::data_type`] lists.
 
-use crate::functions::DATETIME;
+use crate::functions::{DATETIME, convert};
 use crate::labels;
 use crate::model::{QueryResult, ResultColumn};
 use crate::rewrite::titles::Title;
@@ -54,11 +54,7 @@ fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(arrow::array::new_null_array(to, array.len()));
     }
     if *to == DataType::Utf8 && array.data_type().is_nested() {
-        let format = arrow::util::display::FormatOptions::default();
-        let formatter = arrow::util::display::ArrayFormatter::try_new(array, &format)?;
-        let text =
-            (0..array.len()).map(|row| (!array.is_null(row)).then(|| formatter.value(row).to_string()));
-        return Ok(Arc::new(text.collect::<arrow::array::StringArray>()));
+        return convert::to_text(array);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     Ok(cast_with_options(array, to, &options)?)

@@ -3,7 +3,7 @@
 //! - `&&` binds like AND and `||` like OR (sqlparser: like `|` and like `*`). The operators in the
 //!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
-//! - `a MOD b` and `!a` exist.
+//! - `a MOD b`, `!a`, `TRIM(a, b)` and Doris's lambdas (`x -> x + 1`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
 
@@ -147,6 +147,14 @@ impl Dialect for Grammar {
     }
 
     fn supports_bang_not_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_comma_separated_trim(&self) -> bool {
+        true
+    }
+
+    fn supports_lambda_functions(&self) -> bool {
         true
     }
 

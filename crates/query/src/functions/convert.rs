@@ -8,7 +8,7 @@ use super::{DATETIME, MySqlFunction, Param, datetime};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
-use datafusion::common::Result;
+use datafusion::common::{Result, exec_datafusion_err};
 use std::sync::Arc;
 use tributary_types::text;
 
@@ -85,6 +85,8 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
             let values = micros.as_primitive::<TimestampMicrosecondType>();
             Ok(Arc::new(values.iter().map(|value| value.map(datetime::to_text)).collect::<StringArray>()))
         }
+        data_type if data_type.is_nested() => super::nested::to_text(array),
+        DataType::Binary => bytes_as_text(array),
         _ => safe_cast(array, &DataType::Utf8),
     }
 }
@@ -113,6 +115,17 @@ pub fn datetime_text(array: &ArrayRef, digits: u8) -> Result<ArrayRef> {
     let values = micros.as_primitive::<TimestampMicrosecondType>();
     let text = values.iter().map(|value| value.map(|value| datetime::to_text_of(value, digits)));
     Ok(Arc::new(text.collect::<StringArray>()))
+}
+
+/// Bytes as the text that they spell. An error where they spell none: a NULL in its place would be a wrong answer.
+fn bytes_as_text(array: &ArrayRef) -> Result<ArrayRef> {
+    let text = |bytes: &[u8]| {
+        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
+            exec_datafusion_err!("the bytes are no UTF-8, so they are no text; HEX shows what they are")
+        })
+    };
+    let values = array.as_binary::<i32>().iter().map(|bytes| bytes.map(text).transpose());
+    Ok(Arc::new(values.collect::<Result<StringArray>>()?))
 }
 
 /// 64-bit integers; fractions are cut, as Doris's CAST does.
@@ -220,7 +233,8 @@ pub fn numeric_type(data_type: &DataType) -> DataType {
     }
 }
 
-fn to_numeric(array: &ArrayRef) -> Result<ArrayRef> {
+/// `array` in its [`numeric_type`].
+pub fn to_numeric(array: &ArrayRef) -> Result<ArrayRef> {
     match numeric_type(array.data_type()) {
         DataType::Int64 => to_integer(array),
         DataType::Float64 => to_real(array),

@@ -147,6 +147,56 @@ const fn two_digit_year(year: u32, digits: usize) -> u32 {
     }
 }
 
+/// Whether the day is one of the years 0 to 9999, which is all that a DATETIME holds.
+#[must_use]
+pub fn is_in_calendar(micros: i64) -> bool {
+    from_micros(micros).is_some_and(|value| (0..=9999).contains(&value.year()))
+}
+
+/// The longest TIME, 838:59:59, in microseconds.
+const CLOCK_MAX_MICROS: i64 = 3_020_399_000_000;
+
+/// Reads a TIME in microseconds: `[-]H:MM[:SS[.fraction]]`, or the digits `HHMMSS`, of which those on the left may
+/// be missing. `None` for anything else and beyond 838:59:59.
+#[must_use]
+pub fn parse_clock(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let (hour, minute, second) = if clock.contains(':') {
+        let mut parts = clock.split(':');
+        let hour = number(parts.next()?)?;
+        let minute = number(parts.next()?)?;
+        let second = parts.next().map_or(Some(0), number)?;
+        if parts.next().is_some() {
+            return None;
+        }
+        (hour, minute, second)
+    } else {
+        if clock.is_empty() || clock.len() > 7 || !clock.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let digits: u32 = clock.parse().ok()?;
+        (digits / 10_000, digits / 100 % 100, digits % 100)
+    };
+    if minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = i64::from(hour * 3600 + minute * 60 + second);
+    let micros = seconds * 1_000_000 + i64::from(micros_of_fraction(fraction)?);
+    (micros <= CLOCK_MAX_MICROS).then_some(if negative { -micros } else { micros })
+}
+
+/// A TIME's text: the fraction only where there is one.
+#[must_use]
+pub fn clock_text(micros: i64) -> String {
+    let sign = if micros < 0 { "-" } else { "" };
+    let micros = micros.unsigned_abs();
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    let text = format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if fraction == 0 { text } else { format!("{text}.{fraction:06}") }
+}
+
 /// A unit of `INTERVAL` or `TIMESTAMPDIFF`, single ones only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

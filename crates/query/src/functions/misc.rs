@@ -32,6 +32,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("asin", &[Real], super::float64, |args| Ok(real(&args[0], f64::asin))),
         MySqlFunction::new("acos", &[Real], super::float64, |args| Ok(real(&args[0], f64::acos))),
         MySqlFunction::new("log", &[Real, Real], super::float64, |args| Ok(log(&args[0], &args[1]))),
+        MySqlFunction::new("pow", &[Real, Real], super::float64, |args| Ok(pow(&args[0], &args[1]))),
         MySqlFunction::new("greatest", &[Any], super::utf8, |args| extreme(args, cmp::gt))
             .variadic()
             .returning(common),
@@ -110,11 +111,20 @@ fn real(values: &ArrayRef, f: impl Fn(f64) -> f64) -> ArrayRef {
     Arc::new(computed.collect::<Float64Array>())
 }
 
-/// `LOG(base, x)`.
+fn pow(bases: &ArrayRef, exponents: &ArrayRef) -> ArrayRef {
+    let (bases, exponents) = (bases.as_primitive::<Float64Type>(), exponents.as_primitive::<Float64Type>());
+    let computed = bases.iter().zip(exponents.iter());
+    let computed =
+        computed.map(|(base, exponent)| Some(base?.powf(exponent?)).filter(|value| value.is_finite()));
+    Arc::new(computed.collect::<Float64Array>())
+}
+
+/// `LOG(base, x)`; NULL unless both are above 0 and the base is not 1.
 fn log(bases: &ArrayRef, values: &ArrayRef) -> ArrayRef {
     let (bases, values) = (bases.as_primitive::<Float64Type>(), values.as_primitive::<Float64Type>());
     let computed = bases.iter().zip(values.iter()).map(|(base, value)| {
-        let result = value?.ln() / base?.ln();
+        let (base, value) = (base.filter(|base| *base > 0.0)?, value.filter(|value| *value > 0.0)?);
+        let result = value.ln() / base.ln();
         result.is_finite().then_some(result)
     });
     Arc::new(computed.collect::<Float64Array>())

@@ -1,9 +1,12 @@
 //! Functions over text, with MySQL's positions: they count characters from 1, negative ones from
 //! the end.
 
+use super::alike::{common_type, convert_to, normal};
 use super::{MySqlFunction, Param};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::datatypes::{DataType, Int64Type};
+use crate::coercion::{Kind, kind};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, Int, Text};
     let text = super::utf8;
     let int = super::int64;
+    let binary = || DataType::Binary;
     vec![
         MySqlFunction::new("concat", &[Text], text, concat).variadic(),
         MySqlFunction::new("substring", &[Text, Int, Int], text, substring).optional(1),
@@ -20,16 +24,18 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("locate", &[Text, Text, Int], int, locate).optional(1),
         MySqlFunction::new("substring_index", &[Text, Text, Int], text, substring_index),
         MySqlFunction::new("hex", &[Any], text, |args| hex(&args[0])),
-        MySqlFunction::new("unhex", &[Text], text, |args| Ok(map(&args[0], unhex))),
+        MySqlFunction::new("unhex", &[Text], binary, |args| Ok(unhex(&args[0], Some(&[])))),
+        MySqlFunction::new("unhex_null", &[Text], binary, |args| Ok(unhex(&args[0], None))),
+        MySqlFunction::new("split_part", &[Text, Text, Int], text, split_part),
         MySqlFunction::new("sha1", &[Text], text, |args| Ok(map(&args[0], sha1_hex))),
         MySqlFunction::new("space", &[Int], text, |args| space(&args[0])),
         MySqlFunction::new("repeat", &[Text, Int], text, repeat),
         MySqlFunction::new("lpad", &[Text, Int, Text], text, |args| pad(args, true)),
         MySqlFunction::new("rpad", &[Text, Int, Text], text, |args| pad(args, false)),
+        MySqlFunction::new("find_in_set", &[Text, Text], int, find_in_set),
         MySqlFunction::new("strcmp", &[Text, Text], int, strcmp),
-        MySqlFunction::new("field", &[Text], int, field).variadic(),
+        MySqlFunction::new("field", &[Any], int, field).variadic(),
         MySqlFunction::new("elt", &[Int, Text], text, elt).variadic(),
-        MySqlFunction::new("format", &[Param::Real, Int], text, thousands),
         MySqlFunction::new("ltrim", &[Text, Text], text, |args| Ok(trim(args, true, false))).optional(1),
         MySqlFunction::new("rtrim", &[Text, Text], text, |args| Ok(trim(args, false, true))).optional(1),
         MySqlFunction::new("trim", &[Text, Text], text, |args| Ok(trim(args, true, true))).optional(1),
@@ -130,14 +136,18 @@ fn left(args: &[ArrayRef]) -> Result<ArrayRef> {
     ))
 }
 
+/// The last characters; with a negative length all from the character of that number on.
 fn right(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (text, length) = (texts(&args[0]), ints(&args[1]));
     Ok(Arc::new(
         (0..text.len())
             .map(|row| {
                 let (text, length) = (value(text, row)?, int_value(length, row)?);
+                if length < 0 {
+                    return Some(substring_of(text, length.saturating_neg(), None));
+                }
                 let total = text.chars().count() as i64;
-                Some(&text[char_offset(text, (total - length.max(0)).max(0))..])
+                Some(&text[char_offset(text, (total - length).max(0))..])
             })
             .collect::<StringArray>(),
     ))
@@ -153,6 +163,9 @@ fn locate(args: &[ArrayRef]) -> Result<ArrayRef> {
             None => 1,
         };
         if from < 1 {
+            return Some(0);
+        }
+        if text.chars().count() as i64 <= from - 2 {
             return Some(0);
         }
         let start = char_offset(text, from - 1);
@@ -181,26 +194,63 @@ fn substring_index(args: &[ArrayRef]) -> Result<ArrayRef> {
 }
 
 fn hex(array: &ArrayRef) -> Result<ArrayRef> {
-    if array.data_type().is_integer() {
-        let values = super::convert::safe_cast(array, &DataType::Int64)?;
+    if array.data_type().is_numeric() {
+        let values = if array.data_type().is_integer() {
+            super::convert::safe_cast(array, &DataType::Int64)?
+        } else {
+            let values = super::convert::to_real(array)?;
+            let rounded: Float64Array = values.as_primitive::<Float64Type>().unary(f64::round);
+            super::convert::safe_cast(&(Arc::new(rounded) as ArrayRef), &DataType::Int64)?
+        };
         let hex = ints(&values).iter().map(|value| value.map(|value| format!("{value:X}")));
         return Ok(Arc::new(hex.collect::<StringArray>()));
     }
-    let text = super::convert::to_text(array)?;
-    Ok(map(&text, |text| {
-        Some(text.bytes().fold(String::with_capacity(text.len() * 2), |mut hex, byte| {
+    let spell = |bytes: &[u8]| {
+        bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
             let _ = write!(hex, "{byte:02X}");
             hex
-        }))
-    }))
+        })
+    };
+    if *array.data_type() == DataType::Binary {
+        let values = array.as_binary::<i32>().iter().map(|bytes| bytes.map(spell));
+        return Ok(Arc::new(values.collect::<StringArray>()));
+    }
+    let text = super::convert::to_text(array)?;
+    Ok(map(&text, |text| Some(spell(text.as_bytes()))))
 }
 
-fn unhex(text: &str) -> Option<String> {
-    let padded = if text.len() % 2 == 1 { format!("0{text}") } else { text.to_owned() };
+/// The bytes that pairs of digits spell; `otherwise` for the empty text, odd lengths and what is no digit.
+fn unhex(array: &ArrayRef, otherwise: Option<&'static [u8]>) -> ArrayRef {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-    let bytes: Option<Vec<u8>> =
-        padded.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? * 16 + digit(pair[1])?)).collect();
-    String::from_utf8(bytes?).ok()
+    let spelled = |text: &str| -> Option<Vec<u8>> {
+        let pairs = text.as_bytes().chunks(2);
+        let bytes = pairs.map(|pair| Some(digit(pair[0])? * 16 + digit(*pair.get(1)?)?));
+        bytes.collect::<Option<Vec<u8>>>().filter(|bytes| !bytes.is_empty())
+    };
+    let values = texts(array)
+        .iter()
+        .map(|text| text.and_then(|text| spelled(text).or_else(|| otherwise.map(<[u8]>::to_vec))));
+    Arc::new(values.collect::<BinaryArray>())
+}
+
+/// The part of that number between delimiters, from 1 or, negative, from the end. NULL where the delimiter is nowhere,
+/// the empty text beyond the last part.
+fn split_part(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (text, delimiter, number) = (texts(&args[0]), texts(&args[1]), ints(&args[2]));
+    let part = |row: usize| -> Option<&str> {
+        let (text, delimiter) = (value(text, row)?, value(delimiter, row)?);
+        let number = int_value(number, row).filter(|number| *number != 0)?;
+        if delimiter.is_empty() {
+            return Some("");
+        }
+        if !text.contains(delimiter) {
+            return None;
+        }
+        let nth = usize::try_from(number.unsigned_abs() - 1).unwrap_or(usize::MAX);
+        let found = if number > 0 { text.split(delimiter).nth(nth) } else { text.rsplit(delimiter).nth(nth) };
+        Some(found.unwrap_or(""))
+    };
+    Ok(Arc::new((0..text.len()).map(part).collect::<StringArray>()))
 }
 
 fn sha1_hex(text: &str) -> Option<String> {
@@ -248,17 +298,52 @@ fn pad(args: &[ArrayRef], before: bool) -> Result<ArrayRef> {
     }))
 }
 
+/// The place, from 1, of a text in a list with commas; 0 for none.
+fn find_in_set(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (wanted, lists) = (texts(&args[0]), texts(&args[1]));
+    let find = |row: usize| {
+        let (wanted, list) = (value(wanted, row)?, value(lists, row)?);
+        let found = list.split(',').position(|item| item == wanted).filter(|_| !list.is_empty());
+        Some(found.map_or(0, |at| at as i64 + 1))
+    };
+    Ok(Arc::new((0..wanted.len()).map(find).collect::<Int64Array>()))
+}
+
 fn strcmp(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (left, right) = (texts(&args[0]), texts(&args[1]));
     let compare = |row| Some(value(left, row)?.cmp(value(right, row)?) as i64);
     Ok(Arc::new((0..left.len()).map(compare).collect::<Int64Array>()))
 }
 
+/// The place, from 1, of the first argument among the others; 0 where it is NULL or none of them. Texts are compared
+/// with texts, dates with what can be a date, anything else as numbers.
 fn field(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let columns: Vec<&StringArray> = args.iter().map(texts).collect();
+    let types: Vec<&DataType> = args.iter().map(Array::data_type).collect();
+    let kinds: Vec<Kind> = types.iter().map(|data_type| kind(data_type)).collect();
+    let to = match common_type(&types) {
+        DataType::Utf8 if kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime)) => {
+            super::DATETIME
+        }
+        DataType::Utf8 if kinds.iter().any(|kind| !matches!(kind, Kind::Text | Kind::Null)) => {
+            DataType::Float64
+        }
+        DataType::Null => DataType::Utf8,
+        to => to,
+    };
+    let converter = RowConverter::new(vec![SortField::new(to.clone())])?;
+    let mut columns = Vec::with_capacity(args.len());
+    for arg in args {
+        let column = normal(convert_to(arg, &to)?);
+        columns.push((converter.convert_columns(std::slice::from_ref(&column))?, column));
+    }
+    let Some(((wanted, nulls), others)) = columns.split_first() else {
+        return Ok(Arc::new(Int64Array::new_null(0)));
+    };
     let position = |row: usize| {
-        let Some(wanted) = value(columns[0], row) else { return 0 };
-        let found = columns[1..].iter().position(|column| value(column, row) == Some(wanted));
+        if nulls.is_null(row) {
+            return 0;
+        }
+        let found = others.iter().position(|(column, _)| column.row(row) == wanted.row(row));
         found.map_or(0, |at| at as i64 + 1)
     };
     Ok(Arc::new((0..args[0].len()).map(|row| Some(position(row))).collect::<Int64Array>()))
@@ -275,25 +360,6 @@ fn elt(args: &[ArrayRef]) -> Result<ArrayRef> {
             })
             .collect::<StringArray>(),
     ))
-}
-
-/// `format(1234567.891, 2)` is `1,234,567.89`.
-fn thousands(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let (number, digits) = (args[0].as_primitive::<arrow::datatypes::Float64Type>(), ints(&args[1]));
-    Ok(rows(number.len(), |row| {
-        let digits = int_value(digits, row)?.clamp(0, 30) as usize;
-        let plain = number.is_valid(row).then(|| format!("{:.digits$}", number.value(row)))?;
-        let (sign, plain) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
-        let (whole, fraction) = plain.split_at(plain.find('.').unwrap_or(plain.len()));
-        let mut grouped = String::from(sign);
-        for (at, digit) in whole.chars().enumerate() {
-            if at > 0 && (whole.len() - at) % 3 == 0 {
-                grouped.push(',');
-            }
-            grouped.push(digit);
-        }
-        Some(grouped + fraction)
-    }))
 }
 
 fn trim(args: &[ArrayRef], start: bool, end: bool) -> ArrayRef {

@@ -2,16 +2,20 @@
 //! comes here.
 
 use super::datetime::{self, Unit};
-use super::{MySqlFunction, Param};
+use super::weeks::{Mode, week_of};
+use super::{MySqlFunction, Param, date_text};
 use arrow::array::timezone::Tz;
 use arrow::array::{
-    Array, ArrayRef, AsArray, Date32Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, TimeZone, Timelike};
 use datafusion::common::{Result, exec_err};
-use std::fmt::Write;
 use std::sync::Arc;
+
+/// `TO_DAYS('9999-12-31')`.
+const LAST_DAY_NUMBER: i64 = 3_652_424;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     use Param::{Any, DateTime, Int, Real, Text};
@@ -24,23 +28,30 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("__timestampdiff", &[Text, DateTime, DateTime], int, timestampdiff),
         MySqlFunction::new("__from_unixtime", &[Real, Text], at, from_unixtime),
         MySqlFunction::new("__unix_timestamp", &[DateTime, Text], int, unix_timestamp),
+        MySqlFunction::new("__unix_timestamp_exact", &[DateTime, Text], exact_seconds, unix_timestamp_exact),
+        MySqlFunction::new(
+            "__unix_timestamp_of_text",
+            &[Text, Text, Text],
+            exact_seconds,
+            unix_timestamp_of_text,
+        ),
+        MySqlFunction::new("week", &[DateTime, Int], int, |args| week(args, false)).optional(1),
+        MySqlFunction::new("yearweek", &[DateTime, Int], int, |args| week(args, true)).optional(1),
         MySqlFunction::new("__convert_tz", &[DateTime, Text, Text], at, convert_tz),
         MySqlFunction::new("date_format", &[DateTime, Text], text, date_format),
         MySqlFunction::new("str_to_date", &[Text, Text], at, str_to_date),
         MySqlFunction::new("datediff", &[DateTime, DateTime], int, datediff),
-        MySqlFunction::new("date_trunc", &[Any, Any], at, date_trunc),
+        MySqlFunction::new("__date_trunc", &[Any, Text], at, date_trunc).returning(day_add_type),
         MySqlFunction::new("last_day", &[DateTime], date, |args| last_day(&args[0])),
         MySqlFunction::new("from_days", &[Int], date, |args| from_days(&args[0])),
         MySqlFunction::new("makedate", &[Int, Int], date, makedate),
         MySqlFunction::new("dayname", &[DateTime], text, |args| {
-            Ok(texts_of(&args[0], |v| v.format("%A").to_string()))
+            Ok(texts_of(&args[0], date_text::weekday_name))
         }),
         MySqlFunction::new("monthname", &[DateTime], text, |args| {
-            Ok(texts_of(&args[0], |v| v.format("%B").to_string()))
+            Ok(texts_of(&args[0], date_text::month_name))
         }),
-        MySqlFunction::new("__time", &[DateTime], text, |args| {
-            Ok(texts_of(&args[0], |v| v.format("%H:%M:%S").to_string()))
-        }),
+        MySqlFunction::new("__time", &[Any], text, time_of),
     ]
 }
 
@@ -53,7 +64,7 @@ fn at(array: &ArrayRef, row: usize) -> Option<NaiveDateTime> {
     array.is_valid(row).then(|| array.value(row)).and_then(datetime::from_micros)
 }
 
-fn texts_of(array: &ArrayRef, f: impl Fn(NaiveDateTime) -> String) -> ArrayRef {
+fn texts_of(array: &ArrayRef, f: impl Fn(NaiveDateTime) -> &'static str) -> ArrayRef {
     Arc::new((0..array.len()).map(|row| at(array, row).map(&f)).collect::<StringArray>())
 }
 
@@ -97,9 +108,7 @@ fn part(args: &[ArrayRef]) -> Result<ArrayRef> {
             "year" => i64::from(value.year()),
             "quarter" => i64::from(value.month0() / 3 + 1),
             "month" => i64::from(value.month()),
-            "week" => week_from_sunday(value.date()),
             "weekofyear" => i64::from(value.iso_week().week()),
-            "yearweek" => year_week(value.date()),
             "day" => i64::from(value.day()),
             "dayofweek" => i64::from(value.weekday().num_days_from_sunday()) + 1,
             "weekday" => i64::from(value.weekday().num_days_from_monday()),
@@ -108,34 +117,45 @@ fn part(args: &[ArrayRef]) -> Result<ArrayRef> {
             "minute" => i64::from(value.minute()),
             "second" => i64::from(value.second()),
             "microsecond" => i64::from(value.nanosecond() / 1000),
-            "to_days" => i64::from(value.num_days_from_ce()) + 365,
+            "to_days" => day_number(value.date()),
             other => return exec_err!("unknown part of a date '{other}'"),
         }))
     })
 }
 
-/// MySQL's `WEEK(d)` mode 0: weeks begin on Sunday, 0 before the year's first Sunday.
-fn week_from_sunday(date: NaiveDate) -> i64 {
-    i64::from((date.ordinal() + 6 - date.weekday().num_days_from_sunday()) / 7)
-}
-
-/// `YEARWEEK(d)` mode 0.
-fn year_week(date: NaiveDate) -> i64 {
-    let week = week_from_sunday(date);
-    if week > 0 {
-        return i64::from(date.year()) * 100 + week;
-    }
-    let last = NaiveDate::from_ymd_opt(date.year() - 1, 12, 31).unwrap_or(date);
-    i64::from(date.year() - 1) * 100 + week_from_sunday(last)
+/// `WEEK(d, mode)`; with `of_year`, `YEARWEEK(d, mode)`.
+fn week(args: &[ArrayRef], of_year: bool) -> Result<ArrayRef> {
+    collect_ints(args[0].len(), |row| {
+        let mode = match args.get(1) {
+            Some(modes) => int(modes, row),
+            None => Some(0),
+        };
+        let (Some(value), Some(mode)) = (at(&args[0], row), mode) else { return Ok(None) };
+        let mode = Mode::of(mode);
+        let mode = if of_year { mode.without_week_0() } else { mode };
+        let found = week_of(value.date(), mode);
+        Ok(found.map(|(year, week)| if of_year { i64::from(year) * 100 + week } else { week }))
+    })
 }
 
 fn date_add(args: &[ArrayRef]) -> Result<ArrayRef> {
     collect_micros(args[0].len(), |row| {
-        let Some(unit) = text(&args[2], row) else { return Ok(None) };
-        let unit = unit_of(unit)?;
+        let Some(name) = text(&args[2], row) else { return Ok(None) };
+        let unit = unit_of(name)?;
         let values = micros(&args[0]);
         let value = values.is_valid(row).then(|| values.value(row));
-        Ok(value.zip(int(&args[1], row)).and_then(|(value, count)| datetime::add(value, count, unit)))
+        let Some((value, count)) = value.zip(int(&args[1], row)) else { return Ok(None) };
+        match datetime::add(value, count, unit).filter(|sum| datetime::is_in_calendar(*sum)) {
+            Some(sum) => Ok(Some(sum)),
+            None => {
+                let name = name.to_lowercase();
+                exec_err!(
+                    "Operation {}s_add of {}, {count} out of range",
+                    name.trim_end_matches('s'),
+                    datetime::to_text(value)
+                )
+            }
+        }
     })
 }
 
@@ -176,9 +196,10 @@ fn from_unixtime(args: &[ArrayRef]) -> Result<ArrayRef> {
         if seconds.is_null(row) || !(0.0..253_402_300_800.0).contains(&seconds.value(row)) {
             return Ok(None);
         }
-        let utc = (seconds.value(row) * 1e6) as i64;
+        let utc = (seconds.value(row) * 1e6).round() as i64;
         Ok(datetime::from_micros(utc)
-            .map(|value| datetime::to_micros(zone.from_utc_datetime(&value).naive_local())))
+            .map(|value| datetime::to_micros(zone.from_utc_datetime(&value).naive_local()))
+            .filter(|local| datetime::is_in_calendar(*local)))
     })
 }
 
@@ -189,11 +210,61 @@ fn instant(zone: Tz, local: NaiveDateTime) -> Option<i64> {
     found.map(|value| value.timestamp_micros())
 }
 
-fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
-    collect_ints(args[0].len(), |row| {
+/// Microseconds since 1970 of the local times in column 0; 0 for those before.
+fn instants(args: &[ArrayRef]) -> Result<Vec<Option<i64>>> {
+    let of = |row| {
         let (Some(local), Some(name)) = (at(&args[0], row), text(&args[1], row)) else { return Ok(None) };
-        Ok(instant(zone(name)?, local).map(|micros| micros.div_euclid(1_000_000).max(0)))
-    })
+        Ok(instant(zone(name)?, local).map(|micros| micros.max(0)))
+    };
+    (0..args[0].len()).map(of).collect()
+}
+
+fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let seconds = instants(args)?.into_iter().map(|micros| micros.map(|micros| micros.div_euclid(1_000_000)));
+    Ok(Arc::new(seconds.collect::<Int64Array>()))
+}
+
+fn exact_seconds() -> DataType {
+    DataType::Decimal128(18, 6)
+}
+
+/// As [`unix_timestamp`], with six digits behind the point.
+fn unix_timestamp_exact(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let micros = instants(args)?.into_iter().map(|micros| micros.map(i128::from));
+    let exact = micros.collect::<Decimal128Array>().with_data_type(exact_seconds());
+    Ok(Arc::new(exact))
+}
+
+/// `UNIX_TIMESTAMP(text, format)`.
+fn unix_timestamp_of_text(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let parsed = collect_micros(args[0].len(), |row| {
+        let (Some(value), Some(format)) = (text(&args[0], row), text(&args[1], row)) else { return Ok(None) };
+        match date_text::parse(value, format) {
+            Some(value) => Ok(Some(datetime::to_micros(value))),
+            None => exec_err!("Operation unix_timestamp of {value}, {format} is invalid"),
+        }
+    })?;
+    unix_timestamp_exact(&[parsed, Arc::clone(&args[2])])
+}
+
+/// `TIME(x)`: the time of day of a DATETIME, or the time that a text or a number spells.
+fn time_of(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let data_type = args[0].data_type();
+    if super::convert::is_text(data_type) || data_type.is_integer() {
+        let texts = super::convert::to_text(&args[0])?;
+        let read = |text: &str| match datetime::parse_clock(text) {
+            Some(micros) => Some(datetime::clock_text(micros)),
+            None => datetime::parse(text)
+                .map(|micros| datetime::clock_text(micros.rem_euclid(datetime::DAY_MICROS))),
+        };
+        let times = texts.as_string::<i32>().iter().map(|text| text.and_then(read));
+        return Ok(Arc::new(times.collect::<StringArray>()));
+    }
+    let values = super::convert::to_datetime(&args[0])?;
+    let times = micros(&values)
+        .iter()
+        .map(|value| value.map(|value| datetime::clock_text(value.rem_euclid(datetime::DAY_MICROS))));
+    Ok(Arc::new(times.collect::<StringArray>()))
 }
 
 fn convert_tz(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -201,154 +272,24 @@ fn convert_tz(args: &[ArrayRef]) -> Result<ArrayRef> {
         let (Some(from), Some(to)) = (text(&args[1], row), text(&args[2], row)) else { return Ok(None) };
         let (from, to) = (zone(from)?, zone(to)?);
         let utc = at(&args[0], row).and_then(|local| instant(from, local)).and_then(datetime::from_micros);
-        Ok(utc.map(|utc| datetime::to_micros(to.from_utc_datetime(&utc).naive_local())))
+        let local = utc.map(|utc| datetime::to_micros(to.from_utc_datetime(&utc).naive_local()));
+        Ok(local.filter(|local| datetime::is_in_calendar(*local)))
     })
 }
 
 fn date_format(args: &[ArrayRef]) -> Result<ArrayRef> {
     let formatted = |row: usize| {
         let (value, format) = (at(&args[0], row)?, text(&args[1], row)?);
-        Some(format_datetime(value, format))
+        Some(date_text::format(value, format))
     };
     Ok(Arc::new((0..args[0].len()).map(formatted).collect::<StringArray>()))
-}
-
-/// MySQL's `DATE_FORMAT` letters, and Doris's three names of formats.
-fn format_datetime(value: NaiveDateTime, format: &str) -> String {
-    let format = match format {
-        "yyyyMMdd" => "%Y%m%d",
-        "yyyy-MM-dd" => "%Y-%m-%d",
-        "yyyy-MM-dd HH:mm:ss" => "%Y-%m-%d %H:%i:%s",
-        other => other,
-    };
-    let mut out = String::with_capacity(format.len() + 8);
-    let mut letters = format.chars();
-    while let Some(letter) = letters.next() {
-        match if letter == '%' { letters.next() } else { None } {
-            Some(letter) => push_part(&mut out, value, letter),
-            None => out.push(letter),
-        }
-    }
-    out
-}
-
-fn push_part(out: &mut String, value: NaiveDateTime, letter: char) {
-    let plain = match letter {
-        'a' => "%a",
-        'b' => "%b",
-        'd' => "%d",
-        'e' => "%-d",
-        'f' => "%6f",
-        'H' => "%H",
-        'h' | 'I' => "%I",
-        'i' => "%M",
-        'j' => "%j",
-        'k' => "%-H",
-        'l' => "%-I",
-        'M' => "%B",
-        'm' => "%m",
-        'c' => "%-m",
-        'p' => "%p",
-        'r' => "%I:%M:%S %p",
-        'S' | 's' => "%S",
-        'T' => "%H:%M:%S",
-        'U' => "%U",
-        'u' => "%W",
-        'V' => "%U",
-        'v' => "%V",
-        'W' => "%A",
-        'w' => "%w",
-        'X' | 'Y' => "%Y",
-        'x' => "%G",
-        'y' => "%y",
-        'D' => {
-            let day = value.day();
-            let suffix = match day {
-                1 | 21 | 31 => "st",
-                2 | 22 => "nd",
-                3 | 23 => "rd",
-                _ => "th",
-            };
-            let _ = write!(out, "{day}{suffix}");
-            return;
-        }
-        other => return out.push(other),
-    };
-    let _ = write!(out, "{}", value.format(plain));
 }
 
 fn str_to_date(args: &[ArrayRef]) -> Result<ArrayRef> {
     collect_micros(args[0].len(), |row| {
         let (Some(value), Some(format)) = (text(&args[0], row), text(&args[1], row)) else { return Ok(None) };
-        Ok(parse_with(value.trim(), format).map(datetime::to_micros))
+        Ok(date_text::parse(value, format).map(datetime::to_micros))
     })
-}
-
-/// Reads `text` by a MySQL format through chrono's parser; missing parts are the smallest.
-fn parse_with(text: &str, format: &str) -> Option<NaiveDateTime> {
-    let mut pattern = String::with_capacity(format.len() + 4);
-    let mut letters = format_alias(format).chars();
-    while let Some(letter) = letters.next() {
-        let Some(letter) = (if letter == '%' { letters.next() } else { None }) else {
-            pattern.push(letter);
-            continue;
-        };
-        if letter == 'f' && pattern.ends_with('.') {
-            // chrono reads a fraction as one only together with its point.
-            pattern.pop();
-            pattern.push_str("%.f");
-            continue;
-        }
-        pattern.push_str(match letter {
-            'Y' => "%Y",
-            'y' => "%y",
-            'm' | 'c' => "%m",
-            'd' | 'e' => "%d",
-            'H' | 'k' => "%H",
-            'h' | 'I' | 'l' => "%I",
-            'i' => "%M",
-            's' | 'S' => "%S",
-            'f' => "%f",
-            'p' => "%p",
-            'T' => "%H:%M:%S",
-            'r' => "%I:%M:%S %p",
-            'M' => "%B",
-            'b' => "%b",
-            'j' => "%j",
-            'W' => "%A",
-            'a' => "%a",
-            '%' => "%%",
-            _ => return None,
-        });
-    }
-    parse_chrono(text, &pattern)
-}
-
-fn format_alias(format: &str) -> &str {
-    match format {
-        "yyyyMMdd" => "%Y%m%d",
-        "yyyy-MM-dd" => "%Y-%m-%d",
-        "yyyy-MM-dd HH:mm:ss" => "%Y-%m-%d %H:%i:%s",
-        other => other,
-    }
-}
-
-fn parse_chrono(text: &str, pattern: &str) -> Option<NaiveDateTime> {
-    use chrono::format::{Parsed, StrftimeItems, parse_and_remainder};
-    let mut parsed = Parsed::new();
-    parse_and_remainder(&mut parsed, text, StrftimeItems::new(pattern)).ok()?;
-    if parsed.minute().is_none() {
-        parsed.set_minute(0).ok()?;
-    }
-    if parsed.hour_mod_12().is_none() {
-        parsed.set_hour(0).ok()?;
-    }
-    if parsed.month().is_some() && parsed.day().is_none() {
-        parsed.set_day(1).ok()?;
-    }
-    let date = parsed.to_naive_date().ok()?;
-    let time = parsed.to_naive_time().ok()?;
-    Some(date.and_time(time))
 }
 
 fn datediff(args: &[ArrayRef]) -> Result<ArrayRef> {
@@ -358,22 +299,14 @@ fn datediff(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-/// Both `date_trunc(x, 'day')` (Doris) and `date_trunc('day', x)`.
+/// `__date_trunc(x, 'day')`; a DATE stays one.
 fn date_trunc(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let is_unit = |array: &ArrayRef| {
-        super::convert::is_text(array.data_type())
-            && (0..array.len()).find(|&row| array.is_valid(row)).is_none_or(|row| {
-                arrow::util::display::array_value_to_string(array, row)
-                    .is_ok_and(|text| datetime::unit(&text).is_some())
-            })
-    };
-    let (value, unit) = if is_unit(&args[1]) { (&args[0], &args[1]) } else { (&args[1], &args[0]) };
-    let value = super::convert::to_datetime(value)?;
-    let unit = super::convert::to_text(unit)?;
-    collect_micros(value.len(), |row| {
-        let (Some(value), Some(unit)) = (at(&value, row), text(&unit, row)) else { return Ok(None) };
+    let values = super::convert::to_datetime(&args[0])?;
+    let cut = collect_micros(values.len(), |row| {
+        let (Some(value), Some(unit)) = (at(&values, row), text(&args[1], row)) else { return Ok(None) };
         truncate(value, unit).map(|value| value.map(datetime::to_micros))
-    })
+    })?;
+    super::convert::safe_cast(&cut, &day_add_type(&[args[0].data_type().clone()]))
 }
 
 fn truncate(value: NaiveDateTime, unit: &str) -> Result<Option<NaiveDateTime>> {
@@ -393,7 +326,7 @@ fn truncate(value: NaiveDateTime, unit: &str) -> Result<Option<NaiveDateTime>> {
         "year" => midnight(NaiveDate::from_ymd_opt(date.year(), 1, 1)),
         other => {
             return exec_err!(
-                "date_trunc does not know the unit '{other}'; use second, minute, hour, day, week, month, quarter or year"
+                "date_trunc function time unit param only support argument is year|quarter|month|week|day|hour|minute|second, not '{other}'"
             );
         }
     })
@@ -406,18 +339,25 @@ fn last_day(array: &ArrayRef) -> Result<ArrayRef> {
     }))
 }
 
-/// MySQL counts days from year 0.
+/// MySQL counts days from 0000-01-01 on, and year 0 has no 29 February to it.
+fn day_number(date: NaiveDate) -> i64 {
+    let before_march = date.year() == 0 && date.month() <= 2;
+    i64::from(date.num_days_from_ce()) + if before_march { 366 } else { 365 }
+}
+
 fn from_days(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(collect_days(array.len(), |row| {
-        let days = i32::try_from(int(array, row)? - 365).ok()?;
-        NaiveDate::from_num_days_from_ce_opt(days)
+        let number = int(array, row).filter(|number| (1..=LAST_DAY_NUMBER).contains(number))?;
+        let from_ce = number - if number < 60 { 366 } else { 365 };
+        NaiveDate::from_num_days_from_ce_opt(i32::try_from(from_ce).ok()?)
     }))
 }
 
 fn makedate(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(collect_days(args[0].len(), |row| {
-        let year = i32::try_from(int(&args[0], row)?).ok()?;
+        let year = i32::try_from(int(&args[0], row)?).ok().filter(|year| *year >= 0)?;
         let offset = u64::try_from(int(&args[1], row)? - 1).ok()?;
-        NaiveDate::from_ymd_opt(year, 1, 1)?.checked_add_days(chrono::Days::new(offset))
+        let date = NaiveDate::from_ymd_opt(year, 1, 1)?.checked_add_days(chrono::Days::new(offset))?;
+        (0..=9999).contains(&date.year()).then_some(date)
     }))
 }

@@ -1,20 +1,24 @@
 //! Function calls: MySQL's and Doris's names → DataFusion's or ours.
 //!
-//! A call that is named nowhere here goes to the planner as it is; the planner knows the functions
-//! of `functions` and DataFusion's own.
+//! A call that is named nowhere here goes to the planner as it is, if its name is one of `functions` or one of
+//! DataFusion's that means the same as in MySQL ([`known`]).
 
-use super::exprs::{as_text, whole};
+mod aggregates;
+mod forms;
+mod known;
+
+use super::exprs::{as_text, rounded};
 use super::{Rewriter, ast, dates};
 use sqlparser::ast::{
-    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Ident, ObjectName, OrderByExpr, Value,
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    ObjectName,
 };
-use std::collections::HashSet;
-use std::sync::LazyLock;
 use tributary_types::{ErrorCode, SqlError};
 
+pub(super) use aggregates::is_aggregate;
+
 /// Functions of one or more texts, under the name that computes them.
-const OF_TEXT: [(&str, &str); 24] = [
+const OF_TEXT: [(&str, &str); 21] = [
     ("upper", "upper"),
     ("ucase", "upper"),
     ("lower", "lower"),
@@ -26,13 +30,10 @@ const OF_TEXT: [(&str, &str); 24] = [
     ("bit_length", "bit_length"),
     ("ascii", "ascii"),
     ("ord", "ascii"),
-    ("reverse", "reverse"),
     ("replace", "replace"),
-    ("concat_ws", "concat_ws"),
     ("initcap", "initcap"),
     ("starts_with", "starts_with"),
     ("ends_with", "ends_with"),
-    ("find_in_set", "find_in_set"),
     ("translate", "translate"),
     ("md5", "md5"),
     ("regexp", "regexp_like"),
@@ -43,11 +44,8 @@ const OF_TEXT: [(&str, &str); 24] = [
 
 /// Functions of floating-point numbers, under the name that computes them. NULL where they are
 /// not defined.
-const OF_REAL: [(&str, &str); 13] = [
+const OF_REAL: [(&str, &str); 15] = [
     ("cbrt", "cbrt"),
-    ("pow", "power"),
-    ("power", "power"),
-    ("fpow", "power"),
     ("sin", "sin"),
     ("cos", "cos"),
     ("tan", "tan"),
@@ -57,6 +55,11 @@ const OF_REAL: [(&str, &str); 13] = [
     ("degrees", "degrees"),
     ("radians", "radians"),
     ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("asinh", "asinh"),
+    ("acosh", "acosh"),
+    ("atanh", "atanh"),
 ];
 
 /// Other names of functions that take any arguments.
@@ -64,20 +67,17 @@ const RENAMED: [(&str, &str); 29] = [
     ("dlog1", "ln"),
     ("dlog10", "log10"),
     ("mid", "substring"),
+    ("power", "pow"),
+    ("fpow", "pow"),
     ("substr", "substring"),
     ("strleft", "left"),
     ("strright", "right"),
-    ("any_value", "first_value"),
-    ("any", "first_value"),
-    ("ndv", "approx_distinct"),
-    ("approx_count_distinct", "approx_distinct"),
     ("jsonb_extract", "json_extract"),
     ("json_extract_string", "get_json_string"),
     ("jsonb_extract_string", "get_json_string"),
     ("get_json_object", "get_json_string"),
-    ("json_extract_int", "get_json_bigint"),
-    ("jsonb_extract_int", "get_json_bigint"),
-    ("get_json_int", "get_json_bigint"),
+    ("json_extract_int", "get_json_int"),
+    ("jsonb_extract_int", "get_json_int"),
     ("json_extract_bigint", "get_json_bigint"),
     ("jsonb_extract_bigint", "get_json_bigint"),
     ("json_extract_double", "get_json_double"),
@@ -90,64 +90,37 @@ const RENAMED: [(&str, &str); 29] = [
     ("datev2", "__date"),
     ("timestamp", "__datetime"),
     ("time", "__time"),
-];
-
-/// Aggregates that calculate: their argument is taken as a number.
-const NUMERIC_AGGREGATES: [(&str, &str); 13] = [
-    ("sum", "sum"),
-    ("avg", "avg"),
-    ("std", "stddev_pop"),
-    ("stddev", "stddev_pop"),
-    ("stddev_pop", "stddev_pop"),
-    ("stddev_samp", "stddev_samp"),
-    ("variance", "var_pop"),
-    ("var_pop", "var_pop"),
-    ("variance_pop", "var_pop"),
-    ("var_samp", "var_samp"),
-    ("variance_samp", "var_samp"),
-    ("median", "median"),
-    ("percentile_approx", "approx_percentile_cont"),
+    ("cardinality", "array_size"),
+    ("size", "array_size"),
+    // The planner would take a plain `map` for its own.
+    ("map", "__map"),
 ];
 
 fn lookup<'a>(table: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
     table.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
 }
 
-/// Whether a call makes one value of many rows. With OVER it makes one for each row.
-pub(super) fn is_aggregate(function: &Function) -> bool {
-    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
-        let all = datafusion::functions_aggregate::all_default_aggregate_functions();
-        let names = all.iter().flat_map(|function| {
-            std::iter::once(function.name()).chain(function.aliases().iter().map(String::as_str))
-        });
-        names.map(str::to_lowercase).collect()
-    });
-    let name = last_name(&function.name);
-    let renamed = lookup(&NUMERIC_AGGREGATES, &name).or_else(|| lookup(&RENAMED, &name)).unwrap_or(&name);
-    function.over.is_none() && (renamed == "group_concat" || NAMES.contains(renamed))
-}
-
 impl Rewriter<'_> {
     pub(super) fn function(&self, mut function: Function) -> Result<Expr, SqlError> {
         let name = last_name(&function.name);
         rename(&mut function, &name);
-        if let Some(rewritten) = aggregate(&name, &mut function)? {
+        if let Some(rewritten) = self.aggregate(&name, &mut function)? {
             return Ok(rewritten);
         }
         if function.over.is_some() || function.filter.is_some() {
-            function.filter = function.filter.take().map(|condition| Box::new(ast::truth(*condition)));
-            return Ok(Expr::Function(function));
+            return known(function);
         }
-        let Some(args) = plain_args(&function) else { return Ok(Expr::Function(function)) };
+        let Some(args) = plain_args(&function) else { return known(function) };
         if let Some(constant) = self.constant(&name, &args)? {
             return Ok(constant);
         }
         if let Some(to) = lookup(&OF_TEXT, &name) {
             return Ok(ast::call(to, args.into_iter().map(as_text).collect()));
         }
-        if let Some(to) = lookup(&OF_REAL, &name) {
-            let args = args.into_iter().map(|arg| ast::call("__double", vec![arg])).collect();
-            return Ok(ast::call("__finite", vec![ast::call(to, args)]));
+        if let Some(to) = lookup(&OF_REAL, &name)
+            && (name.as_str(), args.len()) != ("atan", 2)
+        {
+            return Ok(ast::call("__finite", vec![ast::call(to, doubles(args))]));
         }
         if let Some(to) = lookup(&RENAMED, &name) {
             rename(&mut function, to);
@@ -191,20 +164,24 @@ impl Rewriter<'_> {
             ("isnull", 1) => Expr::IsNull(Box::new(args.remove(0))),
             ("mod", 2) => infix(args, BinaryOperator::Modulo),
             ("log", 1) => ast::call("ln", args),
-            ("ceil" | "ceiling", 1) => whole("ceil", args.remove(0)),
-            ("floor", 1) => whole("floor", args.remove(0)),
-            ("sign", 1) => ast::try_cast(ast::call("signum", vec![ast::call("__double", args)]), tiny()),
-            ("round", _) => ast::call("round", numeric_first(args)),
-            ("truncate", 2) => {
-                // Rounding what is cut already changes nothing but the number of digits shown.
-                let digits = ast::as_number(&args[1]).is_some().then(|| args[1].clone());
-                let cut = ast::call("trunc", numeric_first(args));
-                match digits {
-                    Some(digits) => ast::call("round", vec![cut, digits]),
-                    None => cut,
-                }
+            ("atan", 2) => ast::call("__finite", vec![ast::call("atan2", doubles(args))]),
+            ("ceiling", 1) => rounded("ceil", args.remove(0), ast::number(0)),
+            ("ceil" | "floor" | "round" | "truncate", 1) => rounded(name, args.remove(0), ast::number(0)),
+            ("ceil" | "floor" | "round" | "truncate", 2) => {
+                let digits = args.remove(1);
+                rounded(name, args.remove(0), digits)
             }
-            ("rand" | "random", _) => ast::call("random", Vec::new()),
+            ("sign", 1) => ast::try_cast(ast::call("signum", vec![ast::call("__double", args)]), tiny()),
+            ("rand" | "random", 0) => ast::call("random", Vec::new()),
+            ("rand" | "random", 1) => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    format!(
+                        "{name} with a seed, which gives the same numbers each time, is not supported; leave the seed out"
+                    ),
+                ));
+            }
+            ("rand" | "random", 2) => forms::random_between(&args)?,
             ("instr", 2) => ast::call("locate", vec![args.remove(1), args.remove(0)]),
             ("lpad" | "rpad", 2) => {
                 args.push(ast::text(" "));
@@ -238,7 +215,12 @@ impl Rewriter<'_> {
                 let (format, seconds) = (args.remove(1), args.remove(0));
                 ast::call("date_format", vec![ast::call("__from_unixtime", vec![seconds, zone()]), format])
             }
-            ("unix_timestamp", 1) => ast::call("__unix_timestamp", vec![args.remove(0), zone()]),
+            ("unix_timestamp", 1) => forms::unix_timestamp(args.remove(0), zone()),
+            ("unix_timestamp", 2) => {
+                args.push(zone());
+                ast::call("__unix_timestamp_of_text", args)
+            }
+            ("date_trunc", 2) => forms::date_trunc(args)?,
             ("convert_tz", 3) => ast::call("__convert_tz", args),
             ("str_to_date", 2) => {
                 let is_date = ast::as_text(&args[1]).is_some_and(dates::is_date_format);
@@ -256,9 +238,49 @@ impl Rewriter<'_> {
                 let (from, to) = (args.remove(1), args.remove(0));
                 ast::call("__timestampdiff", vec![ast::text(unit), from, to])
             }
-            _ => Expr::Function(function),
+            _ => return nested(name, args, function),
         })
     }
+}
+
+/// Calls over arrays and structs that become another shape.
+fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, SqlError> {
+    Ok(match (name, args.len()) {
+        ("struct", 1..) => {
+            let named = args.into_iter().zip(1..);
+            let fields = named.flat_map(|(value, at)| [ast::text(format!("col{at}")), value]).collect();
+            ast::call("named_struct", fields)
+        }
+        // Doris has the lambda first, DataFusion the array.
+        ("array_filter" | "array_first" | "array_map", 2) if matches!(args[0], Expr::Lambda(_)) => {
+            args.swap(0, 1);
+            ast::call(if name == "array_map" { "array_transform" } else { name }, args)
+        }
+        ("array_sort", 1) => ast::call("array_sort", args),
+        ("array_sort" | "array_filter" | "array_first" | "array_map", _) => {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                format!(
+                    "{name} is not supported with these arguments; it takes {}",
+                    if name == "array_sort" { "an array" } else { "a lambda and one array" }
+                ),
+            ));
+        }
+        _ => return known(function),
+    })
+}
+
+/// A call that the planner gets as it is.
+fn known(function: Function) -> Result<Expr, SqlError> {
+    let name = last_name(&function.name);
+    if known::is_known(&name) {
+        return Ok(Expr::Function(function));
+    }
+    Err(SqlError::detail(ErrorCode::Unknown, format!("Can not found function '{name}'")))
+}
+
+fn doubles(args: Vec<Expr>) -> Vec<Expr> {
+    args.into_iter().map(|arg| ast::call("__double", vec![arg])).collect()
 }
 
 fn last_name(name: &ObjectName) -> String {
@@ -297,92 +319,13 @@ fn set_args(function: &mut Function, args: Vec<Expr>) {
     }
 }
 
-fn aggregate(name: &str, function: &mut Function) -> Result<Option<Expr>, SqlError> {
-    let Some(mut args) = plain_args(function) else { return Ok(None) };
-    if let Some(to) = lookup(&NUMERIC_AGGREGATES, name)
-        && !args.is_empty()
-    {
-        let first = args.remove(0);
-        args.insert(0, ast::call("__numeric", vec![first]));
-        set_args(function, args);
-        rename(function, to);
-        function.filter = function.filter.take().map(|condition| Box::new(ast::truth(*condition)));
-        return Ok(Some(Expr::Function(function.clone())));
-    }
-    match name {
-        "count" if args.len() > 1 => {
-            set_args(function, vec![ast::call("__tuple", args)]);
-            Ok(Some(Expr::Function(function.clone())))
-        }
-        "group_concat" => group_concat(args, function).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// `GROUP_CONCAT([DISTINCT] a, b ORDER BY c SEPARATOR ';')` as `string_agg(text, ';' ORDER BY c)`.
-fn group_concat(args: Vec<Expr>, function: &mut Function) -> Result<Expr, SqlError> {
-    let mut separator = ast::text(",");
-    let mut order: Vec<OrderByExpr> = Vec::new();
-    let mut distinct = false;
-    if let FunctionArguments::List(list) = &mut function.args {
-        distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        for clause in list.clauses.drain(..) {
-            match clause {
-                FunctionArgumentClause::Separator(value) => {
-                    separator = match value.value {
-                        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => ast::text(text),
-                        other => ast::value(other),
-                    };
-                }
-                FunctionArgumentClause::OrderBy(by) => order = by,
-                other => {
-                    return Err(SqlError::detail(
-                        ErrorCode::NotSupported,
-                        format!(
-                            "GROUP_CONCAT does not take '{other}'; it takes DISTINCT, ORDER BY and SEPARATOR"
-                        ),
-                    ));
-                }
-            }
-        }
-    }
-    let one = if args.len() == 1 {
-        args.into_iter().map(as_text).collect::<Vec<_>>().remove(0)
-    } else {
-        ast::call("concat", args)
-    };
-    if distinct {
-        // DISTINCT orders by what it shows and nothing else.
-        for by in &mut order {
-            by.expr = one.clone();
-        }
-        order.truncate(1);
-    }
-    rename(function, "string_agg");
-    set_args(function, vec![one, separator]);
-    if let FunctionArguments::List(list) = &mut function.args
-        && !order.is_empty()
-    {
-        list.clauses.push(FunctionArgumentClause::OrderBy(order));
-    }
-    Ok(Expr::Function(function.clone()))
-}
-
 fn infix(mut args: Vec<Expr>, op: BinaryOperator) -> Expr {
     let right = args.remove(1);
     ast::binary(args.remove(0), op, right)
 }
 
-fn numeric_first(mut args: Vec<Expr>) -> Vec<Expr> {
-    if !args.is_empty() {
-        let first = args.remove(0);
-        args.insert(0, ast::call("__numeric", vec![first]));
-    }
-    args
-}
-
-fn tiny() -> sqlparser::ast::DataType {
-    sqlparser::ast::DataType::TinyInt(None)
+fn tiny() -> DataType {
+    DataType::TinyInt(None)
 }
 
 /// The digest in hex by its length in bits.

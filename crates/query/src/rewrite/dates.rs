@@ -59,6 +59,9 @@ pub(super) fn part(name: &str, expr: Expr) -> Result<Expr, SqlError> {
             ));
         }
     };
+    if matches!(known, "week" | "yearweek") {
+        return Ok(ast::call(known, vec![expr]));
+    }
     Ok(ast::call("__part", vec![expr, ast::text(known)]))
 }
 

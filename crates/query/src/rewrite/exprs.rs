@@ -2,7 +2,8 @@
 
 use super::{Rewriter, ast, casts, dates};
 use sqlparser::ast::{
-    BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
+    AccessExpr, BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, LambdaFunction, OneOrManyWithParens,
+    Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use tributary_types::{ErrorCode, SqlError};
 
@@ -70,7 +71,7 @@ impl Rewriter<'_> {
                 args.extend(substring_for.map(|length| *length));
                 ast::call("substring", args)
             }
-            Expr::Trim { trim_where, trim_what, expr, .. } => {
+            Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
                 let name = match trim_where {
                     Some(TrimWhereField::Leading) => "ltrim",
                     Some(TrimWhereField::Trailing) => "rtrim",
@@ -78,8 +79,12 @@ impl Rewriter<'_> {
                 };
                 let mut args = vec![*expr];
                 args.extend(trim_what.map(|what| *what));
+                args.extend(trim_characters.into_iter().flatten());
                 ast::call(name, args)
             }
+            Expr::CompoundFieldAccess { root, access_chain } => subscripts(*root, access_chain)?,
+            Expr::Array(array) if !array.elem.is_empty() => ast::call("array", array.elem),
+            Expr::Lambda(lambda) => self::lambda(lambda),
             Expr::Ceil { expr, field } => round_to("ceil", *expr, &field),
             Expr::Floor { expr, field } => round_to("floor", *expr, &field),
             Expr::MatchAgainst { .. } => {
@@ -184,6 +189,53 @@ fn lower(mut name: Ident) -> Ident {
     name
 }
 
+/// A lambda with its parameters in lower case. `column -> '$.a'` is none but MySQL's `JSON_EXTRACT(column, '$.a')`.
+fn lambda(mut lambda: LambdaFunction) -> Expr {
+    match &mut lambda.params {
+        OneOrManyWithParens::One(param) => {
+            if ast::as_text(&lambda.body).is_some_and(|path| path.trim_start().starts_with('$')) {
+                let column = Expr::Identifier(lower(param.name.clone()));
+                return ast::call("json_extract", vec![column, *lambda.body]);
+            }
+            param.name = lower(param.name.clone());
+        }
+        OneOrManyWithParens::Many(params) => {
+            params.iter_mut().for_each(|param| param.name = lower(param.name.clone()));
+        }
+    }
+    Expr::Lambda(lambda)
+}
+
+/// `a[2]` and `s.field` as they are, `a[from:length]` as Doris's `array_slice(a, from, length)`.
+fn subscripts(root: Expr, chain: Vec<AccessExpr>) -> Result<Expr, SqlError> {
+    let with = |root: Expr, access_chain: Vec<AccessExpr>| {
+        if access_chain.is_empty() {
+            root
+        } else {
+            Expr::CompoundFieldAccess { root: Box::new(root), access_chain }
+        }
+    };
+    let (mut value, mut plain) = (root, Vec::new());
+    for access in chain {
+        match access {
+            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }) => {
+                let mut args = vec![with(value, std::mem::take(&mut plain))];
+                args.push(lower_bound.unwrap_or_else(|| ast::number(1)));
+                args.extend(upper_bound);
+                value = ast::call("array_slice", args);
+            }
+            AccessExpr::Subscript(Subscript::Slice { .. }) => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "a part of an array is a[from:length]",
+                ));
+            }
+            other => plain.push(other),
+        }
+    }
+    Ok(with(value, plain))
+}
+
 /// A user variable: a number if it looks like one.
 fn variable_value(value: &str) -> Expr {
     if is_number(value) { ast::number(value) } else { ast::text(value) }
@@ -242,22 +294,26 @@ fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr, SqlError>
     })
 }
 
-/// CEIL and FLOOR give whole numbers in MySQL.
 fn round_to(name: &str, expr: Expr, field: &CeilFloorKind) -> Expr {
-    match field {
-        CeilFloorKind::Scale(digits) if digits.to_string() != "0" => {
-            let factor = ast::call("power", vec![ast::number(10), Expr::Value(digits.clone())]);
-            let scaled =
-                ast::binary(ast::call("__double", vec![expr]), BinaryOperator::Multiply, factor.clone());
-            ast::binary(ast::call(name, vec![scaled]), BinaryOperator::Divide, factor)
-        }
-        _ => whole(name, expr),
-    }
+    let digits = match field {
+        CeilFloorKind::Scale(digits) => Expr::Value(digits.clone()),
+        CeilFloorKind::DateTimeField(_) => ast::number(0),
+    };
+    rounded(name, expr, digits)
 }
 
-pub(super) fn whole(name: &str, expr: Expr) -> Expr {
-    let rounded = ast::call(name, vec![ast::call("__numeric", vec![expr])]);
-    ast::try_cast(rounded, sqlparser::ast::DataType::BigInt(None))
+/// `__round(x, digits)` and so on; by another name where the digits are no constant, because the result's type then does
+/// not tell how many there are.
+pub(super) fn rounded(name: &str, expr: Expr, digits: Expr) -> Expr {
+    let by = if is_constant_number(&digits) { "" } else { "_by" };
+    ast::call(&format!("__{name}{by}"), vec![expr, digits])
+}
+
+fn is_constant_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_constant_number(expr),
+        other => ast::as_number(other).is_some(),
+    }
 }
 
 /// Turns a long left-deep chain of one logical operator into a tree of logarithmic depth.

@@ -45,6 +45,9 @@ pub(crate) struct KeptLog {
     /// `None`: not known.
     #[serde(default, with = "log_id", skip_serializing_if = "Option::is_none")]
     pub log: Option<LogId>,
+    /// A start is making the log, which is not missed before that start has come to its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
 }
 
 impl Node {
@@ -59,7 +62,7 @@ impl Node {
     }
 
     fn of_catalog(old: &OldNode) -> Self {
-        let kept = |dir: &String| KeptLog { dir: dir.clone(), log: None };
+        let kept = |dir: &String| KeptLog { dir: dir.clone(), log: None, is_new: false };
         Self {
             format: FORMAT,
             id: old.id.clone(),

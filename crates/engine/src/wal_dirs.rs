@@ -87,11 +87,10 @@ impl Remembered {
 pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> Result<WalDirs, StartError> {
     let root = absolute(root);
     let configured: Vec<PathBuf> = configured.iter().map(|dir| absolute(dir)).collect();
-    let remembered: Vec<Remembered> = node
-        .wal_dirs()
-        .into_iter()
-        .map(|kept| Remembered { dir: root.join(kept.dir), log: kept.log })
-        .collect();
+    let (announced, kept): (Vec<KeptLog>, Vec<KeptLog>) =
+        node.wal_dirs().into_iter().partition(|kept| kept.is_new);
+    let remembered: Vec<Remembered> =
+        kept.into_iter().map(|kept| Remembered { dir: root.join(kept.dir), log: kept.log }).collect();
     let is_remembered = |dir: &PathBuf| remembered.iter().any(|one| one.dir == *dir);
     let mut dirs = WalDirs { root, configured, retired: Vec::new(), dropped: Vec::new() };
     for dir in dirs.configured.iter().filter(|dir| !is_remembered(dir)) {
@@ -134,26 +133,34 @@ pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> R
             (None, _) => return Err(StartError::LogGone(one.dir.clone())),
         }
     }
+    // Made by a start that did not come to its end.
+    arrived.retain(|dir| announced.iter().all(|one| dirs.root.join(&one.dir) != *dir));
     if let (Some(unknown), Some(known)) = (arrived.pop(), dirs.retired.first()) {
         return Err(StartError::LogUnknown { unknown, known: known.clone() });
     }
-    forget_lost_ids(node, &dirs.root)?;
+    dirs.announce(node)?;
     Ok(dirs)
 }
 
-/// A log that has lost its id gets another when it is opened: the node's file must not miss the earlier one.
-fn forget_lost_ids(node: &NodeFile, root: &Path) -> Result<(), StartError> {
-    let mut kept = node.wal_dirs();
-    for one in &mut kept {
-        let dir = root.join(&one.dir);
-        if is_in_use(&dir) && identify(&dir).is_none() {
-            one.log = None;
-        }
-    }
-    node.keep_wal_dirs(kept)
-}
-
 impl WalDirs {
+    /// Says which logs are going to be made, and which ones are going to get other ids since they have lost theirs: the
+    /// next start must not take the former for strangers, nor miss the latter, if this one does not come to its end.
+    fn announce(&self, node: &NodeFile) -> Result<(), StartError> {
+        let mut kept = node.wal_dirs();
+        for one in &mut kept {
+            let dir = self.root.join(&one.dir);
+            if is_in_use(&dir) && identify(&dir).is_none() {
+                one.log = None;
+            }
+        }
+        for dir in self.configured.iter().filter(|dir| !is_in_use(dir)) {
+            if kept.iter().all(|one| self.root.join(&one.dir) != *dir) {
+                kept.push(KeptLog { dir: self.shown(dir), log: None, is_new: true });
+            }
+        }
+        node.keep_wal_dirs(kept)
+    }
+
     /// Remembers the logs that hold rows or may get some. Durable on return.
     ///
     /// # Errors
@@ -198,7 +205,7 @@ impl WalDirs {
     }
 
     fn store(&self, node: &NodeFile, retired: &[PathBuf]) -> Result<(), StartError> {
-        let kept = |dir: &PathBuf| KeptLog { dir: self.shown(dir), log: identify(dir) };
+        let kept = |dir: &PathBuf| KeptLog { dir: self.shown(dir), log: identify(dir), is_new: false };
         node.keep_wal_dirs(self.configured.iter().chain(retired).map(kept).collect())
     }
 

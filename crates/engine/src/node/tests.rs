@@ -22,8 +22,9 @@ fn golden() -> Node {
         id: ID.to_owned(),
         created_at_ms: 1_700_000_000_123,
         wal_dirs: vec![
-            KeptLog { dir: "wal".to_owned(), log: Some(log) },
-            KeptLog { dir: "/mnt/fast/wal".to_owned(), log: None },
+            KeptLog { dir: "wal".to_owned(), log: Some(log), is_new: false },
+            KeptLog { dir: "/mnt/fast/wal".to_owned(), log: None, is_new: false },
+            KeptLog { dir: "wal2".to_owned(), log: None, is_new: true },
         ],
     }
 }

@@ -34,7 +34,7 @@ fn give_up(dir: &Path) {
 
 /// A node that remembers logs with what their ids are now.
 fn node(root: &Path, remembered: &[&PathBuf]) -> NodeFile {
-    let kept = |dir: &&PathBuf| KeptLog { dir: dir.display().to_string(), log: identify(dir) };
+    let kept = |dir: &&PathBuf| KeptLog { dir: dir.display().to_string(), log: identify(dir), is_new: false };
     node_of(root, remembered.iter().map(kept).collect())
 }
 
@@ -130,12 +130,12 @@ fn a_log_without_an_id_is_unknown_and_not_another_one() {
     without_id(root, "b");
     assert!(opened(&node, root, &[&b]).expect("it may have been moved").retired.is_empty());
     // What the catalog of an earlier version remembered has no ids either.
-    let old = node_of(root, vec![KeptLog { dir: "a".to_owned(), log: None }]);
+    let old = node_of(root, vec![KeptLog { dir: "a".to_owned(), log: None, is_new: false }]);
     used(root, "c");
     assert!(opened(&old, root, &[&root.join("c")]).expect("it may have been moved").retired.is_empty());
     used(root, "a");
     opened(&old, root, &[&a]).expect("may open").remember(&old).expect("written");
-    assert_eq!(old.wal_dirs(), [KeptLog { dir: "a".to_owned(), log: identify(&a) }]);
+    assert_eq!(old.wal_dirs(), [KeptLog { dir: "a".to_owned(), log: identify(&a), is_new: false }]);
 }
 
 #[test]
@@ -188,6 +188,27 @@ fn a_log_that_was_moved_or_copied_is_known_by_its_id() {
     let dirs = opened(&node, root, &[&old]).expect("may open");
     assert_eq!(dirs.retired, [new]);
     assert!(!is_in_use(&old) && old.join("forgotten-1").join(SEGMENT).exists());
+}
+
+#[test]
+fn a_log_that_was_made_by_a_start_that_did_not_come_to_its_end_is_no_stranger() {
+    let temp = tempdir().expect("a directory");
+    let root = temp.path();
+    let (a, b) = (used(root, "a"), root.join("b"));
+    let node = node(root, &[&a]);
+    for _ in 0..2 {
+        // The process ends before the log is made, and after that.
+        assert_eq!(opened(&node, root, &[&b]).expect("may open").retired, std::slice::from_ref(&a));
+    }
+    used(root, "b");
+    let dirs = opened(&node, root, &[&b]).expect("may open");
+    assert_eq!(dirs.retired, std::slice::from_ref(&a));
+    assert!(opened(&node, root, &[&a]).expect("configured back").retired.is_empty());
+    remove_log(&b);
+    fs::rename(&a, &b).expect("moved");
+    assert!(opened(&node, root, &[&b]).expect("it was moved there").retired.is_empty());
+    dirs.remember(&node).expect("written");
+    assert!(node.wal_dirs().iter().all(|kept| !kept.is_new), "now it would be missed");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Prepared requests of all connections together, in bytes: enough that rows do not repeat within
 /// what a compressor sees.
 const REQUESTS_BYTES: usize = 64 << 20;
-/// Above so many rows they are summed, not counted as distinct.
+/// Above this many rows, their numbers are summed but not counted as distinct.
 const DISTINCT_ROWS_MAX: u64 = 20_000_000;
 
 /// A group commit mode.
@@ -29,7 +29,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As Doris writes it.
+    /// The name that Doris gives it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,11 +44,11 @@ impl Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "form")]
 pub enum Form {
-    /// Access logs as CSV, in requests of so many bytes.
+    /// Access logs as CSV, in requests of `request_bytes` bytes.
     StreamLoad { request_bytes: usize },
-    /// lineitem by prepared INSERTs of so many rows.
+    /// lineitem by prepared INSERTs of `rows` rows.
     Prepared { rows: usize },
-    /// lineitem by INSERTs as text, of so many rows.
+    /// lineitem by INSERTs as text, of `rows` rows.
     Text { rows: usize },
 }
 
@@ -79,11 +79,11 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What one run of a cell came to.
+/// The results of one run of a cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     pub rows_per_second: f64,
-    /// Of rows as they were sent, in 10⁶ bytes.
+    /// Bytes of rows as they were sent, in 10⁶ per second.
     pub megabytes_per_second: f64,
     pub requests: u64,
     pub seconds: f64,
@@ -143,7 +143,7 @@ impl Cell {
         if matches!(self.form, Form::StreamLoad { .. }) { "id" } else { "L_ORDERKEY" }
     }
 
-    /// Makes the table anew.
+    /// Drops the table and creates it, empty.
     ///
     /// # Errors
     /// The server's error.

@@ -35,7 +35,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of so many rows that are the same each time it is sent.
+    /// A request of `rows` rows that are the same each time it is sent.
     #[must_use]
     pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
         let payload_bytes = bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! The public face: lookups from memory, changes that run to their end.
+//! The crate's interface: lookups from memory, changes that run to their end.
 
 use crate::changes::{Shared, uncancelled};
 use crate::error::CatalogError;
@@ -130,7 +130,7 @@ impl Catalog {
         uncancelled(Arc::clone(&self.shared).drop_database(name.to_owned())).await
     }
 
-    /// An id for a new table. It is never given again, whether a table is made with it or not.
+    /// An id for a new table. It is never assigned again, whether a table is made with it or not.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
@@ -138,8 +138,8 @@ impl Catalog {
         self.shared.store.next_table_id().await
     }
 
-    /// Says that files of a table that is about to be created may appear at the location: they are
-    /// garbage until [`Catalog::create_table`] succeeds.
+    /// Announces that files of a table that is about to be created may appear at the location: they
+    /// are garbage until [`Catalog::create_table`] succeeds.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
@@ -201,8 +201,8 @@ impl Catalog {
         self.shared.state.load().users.clone()
     }
 
-    /// The user that a connection from `host` (an address without port) under that name is: of
-    /// those whose host matches, the one with the most exact host.
+    /// The user of that name for a connection from `host` (an address without port): of those whose
+    /// host matches, the one with the most exact host.
     #[must_use]
     pub fn find_user(&self, name: &str, host: &str) -> Option<Arc<User>> {
         let state = self.shared.state.load();
@@ -265,7 +265,8 @@ impl Catalog {
         self.shared.store.transaction_by_id(node, txn).await
     }
 
-    /// The transaction, of any node, that has the label: one that is not aborted if there is, else the last.
+    /// The transaction, of any node, that has the label: one that is not aborted if there is one, else the
+    /// last.
     ///
     /// # Errors
     /// [`CatalogError::Store`].

@@ -77,7 +77,7 @@ impl Shared {
     async fn reload(&self, stale: &State) -> Result<()> {
         let state = State::new(self.store.load().await?);
         if state.revision == stale.revision {
-            // To try again would be to try for ever.
+            // Trying again would never end.
             return Err(CatalogError::Corrupt {
                 what: format!("revision {}", state.revision.0),
                 reason: "the store refuses changes of it".to_owned(),

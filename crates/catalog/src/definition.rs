@@ -1,9 +1,9 @@
 //! Tables and schemas as text: the form in which a store keeps them.
 //!
-//! Each is a JSON object with the number of its format. Two rules keep what was ever written readable. A field that
-//! is added has a default and leaves the format as it is. Anything else (a field that changes its name or meaning, a
-//! new case that an earlier program would misread) raises [`FORMAT`], gets a step in [`upgraded`] and a golden file;
-//! a program refuses formats above its own by their number.
+//! Each is a JSON object with the number of its format. Two rules keep everything that was ever written readable. A
+//! field that is added has a default and leaves the format as it is. Anything else (a field that changes its name or
+//! meaning, a new case that an earlier program would misread) raises [`FORMAT`], gets a step in [`upgraded`] and a
+//! golden file; a program refuses formats above its own by their number.
 
 #[cfg(test)]
 mod tests;

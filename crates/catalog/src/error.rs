@@ -1,8 +1,8 @@
-//! What can go wrong here, and what a client hears of it.
+//! What can go wrong, and the error that a client gets for it.
 
 use tributary_types::{ErrorCode, SqlError};
 
-/// The errors of this room.
+/// An error of the catalog.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     #[error("Can't create database '{0}'; database exists")]

@@ -1,5 +1,5 @@
-//! What exists: databases, tables with the schemas they ever had, users, and finished transactions
-//! with their labels.
+//! The record of what exists: databases, tables with all their schemas so far, users, and finished
+//! transactions with their labels.
 //!
 //! [`Catalog`] answers names from memory, without waiting, and changes them durably: a change is in
 //! the store (SQLite, `catalog.db`, synchronous) before any lookup shows it. Changes are made one

@@ -1,10 +1,10 @@
 //! What the catalog asks of the database that keeps it.
 //!
-//! Every method that changes something is one transaction: on return all of it is durable, on error none of it
-//! happened, or its answer was lost. Rules (which names are free, who may change what) are not checked here but in
-//! [`crate::Catalog`], against what it has loaded; so a change of what is shown names the [`Revision`] that it was
-//! checked against, and a store that is at another one makes no change. Several nodes may share a store: what
-//! belongs to one of them names it.
+//! Every method that changes something is one transaction: on return all of it is durable; on an error none of it
+//! happened, or it did and its answer was lost. Rules (which names are free, who may change what) are not checked
+//! here but in [`crate::Catalog`], against what it has loaded; so a change of what is shown names the [`Revision`]
+//! that it was checked against, and a store that is at another one makes no change. Several nodes may share a
+//! store: what belongs to one of them names it.
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -22,7 +22,7 @@ pub(crate) type Stored<T> = Result<T, CatalogError>;
 /// Files of a table that is gone or was never finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbage {
-    /// As in [`TableDef::location`].
+    /// The location, like [`TableDef::location`].
     pub location: String,
     pub table_id: TableId,
 }
@@ -97,7 +97,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// What it does, for the error that it failed.
+    /// What it does, for the error if it fails.
     pub(crate) const fn action(&self) -> &'static str {
         match self {
             Self::CreateDatabase { .. } => "create a database",
@@ -112,7 +112,7 @@ impl Operation {
     }
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Applied {
@@ -135,7 +135,7 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// Sets a value and removes those of other keys.
     async fn meta_put(&self, key: &str, value: &str, instead_of: &[&str]) -> Stored<()>;
 
-    /// An id that was never given and never will be again.
+    /// An id that was never assigned before and never will be again.
     async fn next_table_id(&self) -> Stored<TableId>;
 
     async fn insert_garbage(&self, garbage: &Garbage) -> Stored<()>;

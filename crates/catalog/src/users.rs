@@ -26,7 +26,7 @@ impl fmt::Debug for User {
 }
 
 impl User {
-    /// Whether it is called so; `host` is the user's own, not a connection's.
+    /// Whether this is its name; `host` is the user's own, not a connection's.
     pub(crate) fn is(&self, name: &str, host: &str) -> bool {
         self.name == name && self.host == host
     }

@@ -17,10 +17,10 @@ pub struct Client<S = TcpStream> {
 }
 
 impl Client {
-    /// Connects and logs in. `patience` is how long a read or write may take; `None` waits for ever.
+    /// Connects and logs in. `patience` is how long a read or write may take; `None` sets no limit.
     ///
     /// # Errors
-    /// The server cannot be reached, or does not want the client.
+    /// The server cannot be reached, or refuses the client.
     pub fn connect(
         address: impl ToSocketAddrs,
         database: Option<&str>,

@@ -1,14 +1,14 @@
-//! Why a statement has no success.
+//! Why a statement failed.
 
 use std::io;
 
-/// Why a statement has no success.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The server answered with an error.
     #[error(transparent)]
     Refused(#[from] ServerError),
-    /// No whole answer came: what became of the statement is unknown.
+    /// No whole answer came: the outcome of the statement is unknown.
     #[error(transparent)]
     Gone(#[from] io::Error),
 }
@@ -25,7 +25,7 @@ pub struct ServerError {
     pub message: String,
 }
 
-/// An error packet as an error. Every other packet is none.
+/// An error packet as an error; any other packet is `Ok`.
 pub(crate) fn refusal(packet: &[u8]) -> Result<(), ServerError> {
     let [0xff, low, high, text @ ..] = packet else { return Ok(()) };
     let number = u16::from_le_bytes([*low, *high]);

@@ -12,7 +12,7 @@
 //! | `login` | who the client says it is |
 //! | `command`, `value` | statements and parameters → payloads |
 //! | `answer`, `binary`, `fields` | payloads → rows and success |
-//! | `error` | why a statement has no success |
+//! | `error` | why a statement failed |
 //! | `packet` | payloads ↔ packets |
 
 pub mod command;

@@ -1,4 +1,4 @@
-//! VALUES text into blocks: the whole way of an INSERT's rows through this room.
+//! VALUES text into blocks: everything that this crate does to an INSERT's rows.
 
 mod data;
 

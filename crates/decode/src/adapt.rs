@@ -1,4 +1,4 @@
-//! Batches of one schema version become batches of a later one.
+//! Turns batches of one schema version into batches of a later one.
 //!
 //! Invariant: columns are matched by [`tributary_types::ColumnId`], never by name, so a rename
 //! keeps the values and a column dropped and added again under the same name does not.

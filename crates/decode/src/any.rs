@@ -1,4 +1,4 @@
-//! Arrow batches of any types become blocks: INSERT … SELECT and expressions.
+//! Turns Arrow batches of any types into blocks: for INSERT … SELECT and expressions.
 //!
 //! Columns are matched by position. Each array is wrapped once into something that gives cells;
 //! types that no cell can hold are cast to text first.

@@ -1,4 +1,4 @@
-//! An Arrow batch with a table's exact types becomes a block.
+//! Turns an Arrow batch with a table's exact types into a block.
 //!
 //! Not its business: converting other types (see [`crate::decode_batch`]) or splitting.
 

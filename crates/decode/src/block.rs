@@ -292,8 +292,8 @@ impl Header {
             .check(bytes.len())
     }
 
-    /// Every column takes a byte at least, and rows are limited, so a damaged header cannot make
-    /// a reader allocate without bound.
+    /// Every column takes at least a byte, and rows are limited, so a damaged header cannot make a
+    /// reader allocate without bound.
     fn check(self, len: usize) -> Result<Self, BlockError> {
         if self.rows as usize > BLOCK_ROWS_MAX {
             return Err(BlockError::TooManyRows { rows: self.rows as usize, limit: BLOCK_ROWS_MAX });

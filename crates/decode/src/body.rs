@@ -22,7 +22,7 @@ pub trait BodyDecoder: Send {
     /// Decodes what is left at the body's end, and completes the last block.
     ///
     /// # Errors
-    /// As [`BodyDecoder::push`].
+    /// See [`BodyDecoder::push`].
     fn finish(&mut self) -> Result<(), SqlError>;
 
     /// The blocks that are complete.
@@ -39,21 +39,21 @@ pub trait BodyDecoder: Send {
 }
 
 /// Turns the bytes of one body into columns of nullable text, one for each field: the source of values that
-/// are computed. Promises what [`BodyDecoder`] does.
+/// are computed. Makes the same promises as [`BodyDecoder`].
 pub trait FieldDecoder: Send {
     /// Reads the rows that `chunk` completes.
     ///
     /// # Errors
-    /// As [`BodyDecoder::push`].
+    /// See [`BodyDecoder::push`].
     fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
 
     /// Reads what is left at the body's end, and completes the last batch.
     ///
     /// # Errors
-    /// As [`BodyDecoder::push`].
+    /// See [`BodyDecoder::push`].
     fn finish(&mut self) -> Result<(), SqlError>;
 
-    /// The fields, which the body must have told by now: they are known when there is a batch.
+    /// The fields, which must be known by now: they are once there is a batch.
     ///
     /// # Errors
     /// Doris's text for a body without a line.
@@ -69,7 +69,7 @@ pub trait FieldDecoder: Send {
     fn rejects(&self) -> &[Reject];
 }
 
-/// How the fields of a body are called.
+/// How the fields of a body are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldNames<'a> {
     /// By these names; a row with more or fewer fields is rejected (Stream Load).

@@ -170,7 +170,7 @@ impl BlockBuilder {
         self.columns.iter_mut().for_each(|column| column.truncate(rows));
     }
 
-    /// Writes the finished rows out as a block and starts anew.
+    /// Writes the finished rows out as a block and starts a new one.
     ///
     /// # Panics
     /// If rows or text exceed what a block can hold (2^24 rows, 2 GB of text in a column):

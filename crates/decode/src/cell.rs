@@ -370,7 +370,7 @@ fn push_limited(buffer: &mut ColumnBuffer, cell: Cell<'_>, limit: usize, strict:
     Ok(())
 }
 
-/// A STRING is never cut: who chose that type wants all of it.
+/// A STRING is never cut: whoever chose that type wants all of it.
 fn push_string(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
     match push_limited(buffer, cell, STRING_BYTES_MAX, true) {
         Err(Fault::TooLong { limit, actual }) => Err(Fault::TooLongString { limit, actual }),

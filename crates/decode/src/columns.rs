@@ -1,4 +1,4 @@
-//! Blocks become Arrow batches.
+//! Turns blocks into Arrow batches.
 //!
 //! Invariant: rows keep their order. Large blocks give their bytes to Arrow without copying; runs
 //! of small ones are appended into shared buffers, so that a group of ten thousand one-row loads
@@ -48,7 +48,8 @@ pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<R
     Ok(batches)
 }
 
-/// The bytes that a row takes at most more in columns than in a packed block: offsets of texts, places of NULLs.
+/// The most bytes that a row takes in columns beyond what it takes in a packed block: offsets of texts, places
+/// of NULLs.
 #[must_use]
 pub fn column_overhead_bytes(schema: &TableSchema) -> u64 {
     let of_column = |column: &ColumnDef| match Kind::of(column.data_type) {

@@ -36,7 +36,7 @@ pub enum CsvHeader {
     None,
     /// `csv_with_names`: a line with the names of the fields.
     Names,
-    /// `csv_with_names_and_types`: a second line, of types, which is passed over.
+    /// `csv_with_names_and_types`: a second line, of types, which is skipped.
     NamesAndTypes,
 }
 
@@ -54,7 +54,7 @@ pub struct CsvFormat {
     pub escape: Option<u8>,
     /// Drop the outermost `"` of each field that is not enclosed: of an enclosed one they are gone.
     pub trim_double_quotes: bool,
-    /// Lines at the beginning that are passed over where there is no [`CsvFormat::header`].
+    /// Lines at the beginning that are skipped where there is no [`CsvFormat::header`].
     pub skip_lines: u64,
     /// An empty field is NULL, not an empty text.
     pub empty_field_as_null: bool,
@@ -197,7 +197,7 @@ impl CsvDecoder {
     /// Decodes the last line, which needs no delimiter, and completes the last block.
     ///
     /// # Errors
-    /// As [`CsvDecoder::push`].
+    /// See [`CsvDecoder::push`].
     pub fn finish(&mut self) -> Result<(), SqlError> {
         let (splitter, mut sink) = self.parts();
         splitter.finish(&mut sink)?;
@@ -228,7 +228,7 @@ impl CsvDecoder {
         &self.progress.decoded.rejects
     }
 
-    /// What is decoded and was not taken: call [`CsvDecoder::finish`] before.
+    /// What was decoded and not taken: call [`CsvDecoder::finish`] first.
     #[must_use]
     pub fn into_decoded(self) -> Decoded {
         self.progress.decoded

@@ -1,4 +1,4 @@
-//! What can be wrong with a block or with what is asked of it.
+//! What can be wrong with a block or its use.
 
 use arrow::error::ArrowError;
 use tributary_types::{ErrorCode, SchemaVersion, SqlError};

@@ -1,4 +1,4 @@
-//! How the body of a load is written, told by properties.
+//! How the body of a load is written, according to its properties.
 //!
 //! The headers of a Stream Load and the properties of `http_stream(…)` have Doris's names and one set of rules,
 //! which is here. Each format makes the decoders that read it; a new one is a variant of [`BodyFormat`].
@@ -38,10 +38,10 @@ pub enum Compression {
     Gzip,
 }
 
-/// Why properties tell no format, in Doris's words where it has some.
+/// Why properties do not describe a format, in Doris's words where it has some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// A `format` or `compress_type` that nobody has heard of.
+    /// An unknown `format` or `compress_type`.
     #[error("{0}")]
     Unknown(String),
     /// A `format` or `compress_type` that Doris reads and we do not yet.
@@ -63,7 +63,7 @@ impl From<FormatError> for SqlError {
 }
 
 impl Default for LoadFormat {
-    /// What a load without properties is.
+    /// The format of a load without properties.
     fn default() -> Self {
         Self { body: BodyFormat::Csv(CsvFormat::default()), compression: Compression::None }
     }
@@ -84,7 +84,7 @@ impl LoadFormat {
     ];
 
     /// The format that properties tell: pairs of a name, in lower case, and a text. An empty text counts as
-    /// none, except for separators; of a property that comes twice the first counts. Booleans are `true` in
+    /// none, except for separators; if a property comes twice, the first one counts. Booleans are `true` in
     /// any case, and anything else is false.
     ///
     /// # Errors
@@ -142,14 +142,14 @@ impl BodyFormat {
     /// A decoder of a body's fields as texts, for values that are computed from them.
     ///
     /// # Errors
-    /// As [`BodyFormat::decoder`].
+    /// See [`BodyFormat::decoder`].
     pub fn fields(&self, names: FieldNames<'_>) -> Result<Box<dyn FieldDecoder>, SqlError> {
         match self {
             Self::Csv(format) => Ok(Box::new(CsvStrings::new(names, format.clone())?)),
         }
     }
 
-    /// Whether the body says how its fields are called.
+    /// Whether the body names its fields.
     #[must_use]
     pub fn names_fields(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! Literals of definitions: the values that `DEFAULT` gives.
+//! Literals in definitions: the values of `DEFAULT`.
 
 use crate::builder::ColumnBuffer;
 use crate::cell::{Cell, Fault, push_cell};

@@ -116,7 +116,7 @@ struct RowFault {
 }
 
 impl<'a> Loader<'a> {
-    /// Makes the builder one for the target's schema and goes on with `progress`.
+    /// Prepares the builder for the target's schema and continues from `progress`.
     pub(crate) fn new(
         target: &'a Target,
         builder: &'a mut BlockBuilder,
@@ -227,14 +227,14 @@ impl<'a> Loader<'a> {
         self.progress.source_bytes = 0;
     }
 
-    /// Drops everything: the load is not for this room or is refused as a whole.
+    /// Drops everything: the load is not for this crate or is refused as a whole.
     pub(crate) fn abandon(&mut self) {
         self.builder.clear();
     }
 }
 
 impl Decoded {
-    /// Counts a filtered row (its total is counted already) and keeps its reason if there is room.
+    /// Counts a filtered row (its total is counted already) and keeps its reason if there is space.
     pub(crate) fn count_reject(&mut self, reject: impl FnOnce() -> Reject) {
         self.counts.filtered += 1;
         if self.rejects.len() < REJECTS_KEPT_MAX {

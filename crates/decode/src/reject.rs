@@ -26,7 +26,7 @@ impl fmt::Display for Reject {
     }
 }
 
-/// How many rows of a load met which fate.
+/// How many rows of a load were loaded, filtered and unselected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All rows: loaded, filtered and unselected.

@@ -40,7 +40,7 @@ pub enum Wording {
     Insert,
 }
 
-/// A table as a load sees it.
+/// A load's view of a table.
 #[derive(Clone, Debug)]
 pub struct Target {
     table: Arc<TableDef>,
@@ -97,7 +97,7 @@ impl Target {
     /// know is dropped.
     ///
     /// # Errors
-    /// As [`Target::new`], except for unknown columns.
+    /// See [`Target::new`], except for unknown columns.
     pub fn with_ignored_fields(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
         let fields = names.iter().map(|name| table.schema.index_of(name)).collect();
         Self::of_fields(table, fields, true)

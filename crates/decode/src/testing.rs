@@ -1,4 +1,4 @@
-//! What the tests of this room share.
+//! What the tests of this crate share.
 
 use crate::{Block, Decoded, blocks_to_batches};
 use arrow::array::RecordBatch;

@@ -20,7 +20,7 @@ use crate::loader::{Decoded, InsertOptions, Loader, Progress};
 use crate::target::Target;
 use tributary_types::{ErrorCode, SqlError};
 
-/// What became of a VALUES list.
+/// The outcome of scanning a VALUES list.
 #[derive(Clone, Debug)]
 pub enum ValuesOutcome {
     Rows(Decoded),
@@ -58,7 +58,7 @@ pub fn decode_values(
     Ok(ValuesOutcome::Rows(progress.decoded))
 }
 
-/// That a statement is text, once for all its literals.
+/// Checks that a statement is text, once for all its literals.
 pub(crate) fn check_utf8(sql: &[u8]) -> Result<(), SqlError> {
     std::str::from_utf8(sql).map(|_| ()).map_err(|error| {
         SqlError::detail(

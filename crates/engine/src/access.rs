@@ -4,7 +4,7 @@
 //! database or a statement is reached only with a [`Principal`] and a [`Privilege`], so a checker
 //! that refuses is a change of one type.
 //!
-//! A plan of an INSERT is checked when it is made, and made anew when a name changes
+//! A plan of an INSERT is checked when it is made, and made again when a name changes
 //! (`Names::generation`); a change of privileges has to count as one.
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
@@ -15,20 +15,20 @@ use tributary_types::{Principal, SqlError};
 /// What somebody wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privilege {
-    /// To use a session at all: variables, transactions, SYNC.
+    /// Use a session at all: variables, transactions, SYNC.
     Connect,
     Select,
     Load,
     Create,
     Alter,
     Drop,
-    /// To look at facts of the server, of other users or of other sessions.
+    /// Look at facts about the server, other users or other sessions.
     Show,
-    /// To change users, global settings and other sessions.
+    /// Change users, global settings and other sessions.
     Admin,
 }
 
-/// With what.
+/// What it is to be done to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object<'a> {
     Server,

@@ -1,4 +1,4 @@
-//! The info text of an answer, in which Doris tells a load's label, status and transaction.
+//! The info text of an answer, which in Doris has a load's label, status and transaction.
 
 use tributary_types::{Label, TxnId};
 

@@ -1,4 +1,4 @@
-//! Block builders between loads: their buffers have grown to what loads need.
+//! Keeps block builders between loads, as their buffers have grown to what loads need.
 //!
 //! A session keeps a small builder for its next load; there are thousands of sessions, and most are
 //! idle. Larger ones go to a pool that all share. Both are bounded, because nothing counts them.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tributary_decode::BlockBuilder;
 use tributary_types::TableSchema;
 
-/// Builders that the pool keeps; as many loads at once need no new one.
+/// Builders that the pool keeps; this many loads at once need no new one.
 const KEPT_MAX: usize = 32;
 /// The memory that the pool keeps, in bytes.
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;

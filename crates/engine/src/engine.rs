@@ -1,4 +1,4 @@
-//! What a server is made of, and who may look up what in it.
+//! The parts of a server, and who may look up what in it.
 //!
 //! Invariant: a name is looked up for a principal, and only after [`Access`] has said yes; the names themselves are
 //! known to this module and to those below it alone.
@@ -54,7 +54,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Tells the ports that the server listens on, once.
+    /// Sets the ports that the server listens on, once.
     pub fn set_ports(&self, ports: Ports) {
         if self.facts.ports.set(ports).is_err() {
             tracing::warn!("the ports were set twice; the first ones stay");

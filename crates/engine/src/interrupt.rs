@@ -1,4 +1,4 @@
-//! What ends a statement before its end: KILL, or a time limit.
+//! What ends a statement early: KILL, or a time limit.
 //!
 //! Work is interrupted only where it waits and where giving up leaves nothing half done. Whoever
 //! is interrupted cleans up as after any other error.
@@ -69,15 +69,15 @@ pub(crate) struct Interrupt<'a> {
 }
 
 impl<'a> Interrupt<'a> {
-    /// By nothing.
+    /// Nothing ends it.
     pub const NEVER: Self = Self { stop: None, limit: None };
 
-    /// By KILL only.
+    /// Only KILL ends it.
     pub const fn by_kill(stop: &'a Stop) -> Self {
         Self { stop: Some(stop), limit: None }
     }
 
-    /// By nothing but the end of `limit`, which begins now.
+    /// Only the end of `limit` ends it, which begins now.
     pub fn after(limit: Duration) -> Self {
         Self { stop: None, limit: deadline(limit) }
     }

@@ -7,7 +7,7 @@ use tributary_catalog::{Catalog, TxnRecord};
 use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
 use tributary_types::{SchemaVersion, TableId, TableSchema};
 
-/// At most so many kept labels of one server; the oldest are forgotten first.
+/// The most labels that one server keeps; the oldest are forgotten first.
 const KEPT_LABELS_MAX: u64 = 1_000_000;
 
 pub(crate) struct CatalogLabels {

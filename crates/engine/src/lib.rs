@@ -1,4 +1,4 @@
-//! Statements and loads → work: where the front ends meet the rest of the server.
+//! Turns statements and requests into work: here the protocols meet the rest of the server.
 //!
 //! [`Engine`] holds what a server is made of (catalog, tables, ingest, queries) and starts it in
 //! the right order. [`EngineSession`] is one MySQL connection; [`HttpLoads`] is the HTTP service.

@@ -1,8 +1,8 @@
-//! The one way of a load into a table, whichever front it came by: begin, push rows, finish.
+//! The one path of a load into a table, whichever protocol it came by: begin, push rows, finish.
 //!
 //! [`Load::begin`] decides the route and reserves the label, [`Load::push`] takes decoded rows and
 //! [`Load::finish`] judges them and commits. INSERT, explicit transactions, Stream Load and HTTP Stream
-//! all go this way; they differ in where rows come from and in how they word the outcome.
+//! all take it; they differ in where rows come from and in how they word the outcome.
 //!
 //! Invariant: a load that is not committed leaves nothing, neither rows nor data files, and its
 //! label is free again; also when it is dropped.

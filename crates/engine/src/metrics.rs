@@ -1,4 +1,4 @@
-//! What `/metrics` tells: the counters of the crates, and gauges that are read when asked.
+//! What `/metrics` reports: the counters of all crates, and gauges that are read when asked for.
 
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;

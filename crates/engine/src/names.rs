@@ -28,7 +28,7 @@ impl Names {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Tells all plans that a name or a definition has changed.
+    /// Invalidates all plans, because a name or a definition has changed.
     pub fn changed(&self) {
         self.generation.fetch_add(1, Ordering::Release);
     }

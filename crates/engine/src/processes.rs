@@ -1,4 +1,4 @@
-//! The connections of now, for SHOW PROCESSLIST and KILL.
+//! The current connections, for SHOW PROCESSLIST and KILL.
 
 use crate::interrupt::Stop;
 use parking_lot::Mutex;

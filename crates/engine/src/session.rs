@@ -1,5 +1,5 @@
 //! One MySQL connection: its variables, its transaction, its prepared statements, and which part
-//! of the house a statement goes to.
+//! of the server runs a statement.
 
 mod admin;
 mod explicit;
@@ -156,7 +156,7 @@ impl EngineSession {
             return Ok(());
         }
         let statement = tributary_sql::parse(text)?;
-        // Boxed: its states are many, and the hot INSERT should not carry room for them.
+        // Boxed: its states are many, and the hot INSERT should not carry space for them.
         Box::pin(self.run(statement, &[], out)).await
     }
 

@@ -1,4 +1,4 @@
-//! Names that someone may have meant.
+//! Finds names that someone may have meant.
 
 /// How alike names must be to be offered, from 0 (not at all) to 1 (the same).
 const ALIKE_MIN: f64 = 0.5;

@@ -1,8 +1,8 @@
 //! Where the decoded rows of one load gather: in memory while they are few, in data files when
 //! they become many, so that a load of any size takes bounded memory.
 //!
-//! What the sinks of all loads hold is counted in the memory budget. When it is much, large ones go on to data files
-//! earlier; only so many loads write files at a time, because each holds a run of rows that is sorted.
+//! What the sinks of all loads hold is counted in the memory budget. When it is much, large loads go to data files
+//! earlier; only a few loads write files at a time, because each holds a run of rows to sort.
 //!
 //! Invariant: a sink that did not finish leaves no data file, however it ends.
 
@@ -115,7 +115,7 @@ impl LoadSink {
         if self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN) {
             return Ok(());
         }
-        // Boxed: a small load, which never gets here, should not carry room for its states.
+        // Boxed: a small load, which never gets here, should not carry space for its states.
         Box::pin(self.counted(engine)).await
     }
 

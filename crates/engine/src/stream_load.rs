@@ -1,6 +1,7 @@
 //! Stream Load and HTTP Stream: a body of CSV becomes one load.
 //!
-//! The body is decoded as it arrives and never held whole; its rows go the way of every [`Load`].
+//! The body is decoded as it arrives and never held whole; its rows take the path of every
+//! [`Load`].
 
 mod computed;
 mod http_stream;

@@ -72,7 +72,7 @@ impl TestEngine {
     }
 }
 
-/// A block of rows of the test's table that takes about so many bytes.
+/// A block of rows of the test's table that takes about `bytes` bytes.
 pub(crate) fn block(schema: &Arc<TableSchema>, bytes: usize) -> Block {
     const TEXT_BYTES: usize = 100_000;
     let text = "x".repeat(TEXT_BYTES.min(bytes));

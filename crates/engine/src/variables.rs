@@ -31,7 +31,7 @@ pub(crate) const QUERY_TIMEOUT_DEFAULT_SECONDS: i64 = 900;
 enum Effect {
     /// Changes answers, as its meaning says.
     Obeyed,
-    /// As [`Effect::Obeyed`], for all sessions: only SET GLOBAL sets it.
+    /// Like [`Effect::Obeyed`], but for all sessions: only SET GLOBAL sets it.
     Global,
     /// Kept and shown; answers are the same.
     Kept,
@@ -123,7 +123,7 @@ struct State {
 }
 
 impl Clone for State {
-    /// Only to be changed: what is shown is made anew.
+    /// A copy is only made to be changed, so what is shown is computed again.
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), shown: OnceLock::new() }
     }
@@ -169,7 +169,7 @@ impl Variables {
     /// Sets a variable of all sessions that begin later.
     ///
     /// # Errors
-    /// As [`Variables::set`], but for [`ErrorCode::GlobalVariable`].
+    /// See [`Variables::set`]; never [`ErrorCode::GlobalVariable`].
     pub fn set_global(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let variable = find(name)?;
         if variable.effect == Effect::ReadOnly {

@@ -1,7 +1,7 @@
 //! The encoding of rows in blocks: any bytes as a block of any of the tables.
 //!
 //! Bytes that are taken must become batches or an error, and rows that come out must come out again
-//! after they are stored anew.
+//! after they are stored again.
 
 use crate::rows;
 use crate::tables;

@@ -1,9 +1,9 @@
 //! The answer to a load and its JSON.
 //!
-//! Invariant: keys, their order, their types and the 4-space indent are Doris's. Two keys tell
-//! what Doris keeps to itself: `GroupCommitMode` directly after `GroupCommit` when a load was
-//! answered in another mode than it asked for, and `GroupCommitFallback`, always last, with the
-//! reason why group commit (or the asynchronous mode) was asked for and not used.
+//! Invariant: keys, their order, their types and the 4-space indent are Doris's. Two keys say what
+//! Doris does not: `GroupCommitMode` directly after `GroupCommit` when a load was answered in
+//! another mode than it asked for, and `GroupCommitFallback`, always last, with the reason why
+//! group commit (or the asynchronous mode) was asked for and not used.
 
 use crate::body::BodyError;
 use crate::code::LoadCode;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::Duration;
 use tributary_types::{GroupCommitMode, SqlError, TxnId};
 
-/// Where the load that already has the label stands.
+/// The state of the load that already has the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingJob {
     /// Its transaction is in PREPARE.
@@ -60,20 +60,20 @@ impl LoadStatus {
 /// Where a load's time went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadTimes {
-    /// From the head's arrival to the answer. Measured by this room.
+    /// From the head's arrival to the answer. Measured by this crate.
     pub load: Duration,
     /// Not shown for group commit.
     pub begin_txn: Duration,
     pub stream_load_put: Duration,
     pub read_data: Duration,
     pub write_data: Duration,
-    /// Waiting for the client's bytes. Measured by this room.
+    /// Waiting for the client's bytes. Measured by this crate.
     pub receive_data: Duration,
     /// Not shown for group commit.
     pub commit_and_publish: Duration,
 }
 
-/// What a client is told about its load.
+/// What the answer to a load says.
 #[derive(Clone, Debug)]
 pub struct LoadAnswer {
     /// `None` (shown as -1) when no transaction was begun or joined.
@@ -95,7 +95,7 @@ pub struct LoadAnswer {
     pub loaded_rows: u64,
     pub filtered_rows: u64,
     pub unselected_rows: u64,
-    /// Bytes of the body on the wire. Measured by this room.
+    /// Bytes of the body on the wire. Measured by this crate.
     pub load_bytes: u64,
     pub times: LoadTimes,
     pub error_url: Option<String>,

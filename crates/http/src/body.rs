@@ -1,6 +1,6 @@
 //! The body of a load, as a stream of chunks in bounded memory.
 //!
-//! Invariant: after the last chunk or an error, [`LoadBody::next`] yields `None` for ever, and a
+//! Invariant: after the last chunk or an error, [`LoadBody::next`] yields `None` from then on, and a
 //! body that did not arrive whole always ends with an error before that `None`: a load that
 //! commits on `None` alone never commits half of a body.
 //!

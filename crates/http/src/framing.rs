@@ -1,6 +1,6 @@
-//! Request heads that declare a length and chunks at once.
+//! Detects request heads that declare both a length and chunks.
 //!
-//! The library below takes the length out of such a head before anyone sees it, so the bytes are watched on
+//! The HTTP library removes the length from such a head before anyone sees it, so the bytes are watched on
 //! their way in. Only heads are looked at, a line at a time, and of a line only the name.
 //!
 //! Invariant: [`HeadWatch::take`] is true only for a request whose own head has both headers. The head of a request

@@ -39,7 +39,7 @@ impl Handled {
         Self { response, rest: Some(wire) }
     }
 
-    /// What a request gets whose handler panicked.
+    /// The answer to a request whose handler panicked.
     pub(crate) fn panicked(is_load: bool) -> Self {
         let text = "the server failed while it handled this request (a bug, see its log)";
         let response = if is_load {

@@ -1,4 +1,4 @@
-//! From request headers to requests: which header means what, its default, its error text.
+//! Turns request headers into requests: which header means what, its default, its error text.
 //!
 //! Two steps, because Doris begins the transaction (and so reports a used label) between them:
 //! [`Early`] is what is checked before, [`stream_load`] and [`http_stream`] check the rest.
@@ -239,7 +239,7 @@ fn group_commit(headers: Headers<'_>) -> Result<Option<GroupCommitMode>, HeaderE
         .ok_or_else(|| HeaderError::invalid("group_commit can only be [async_mode, sync_mode, off_mode]"))
 }
 
-/// The format that those of the headers tell that are in `names`.
+/// The format that the headers in `names` describe.
 fn load_format(
     headers: Headers<'_>,
     names: &[&'static str],
@@ -251,8 +251,8 @@ fn load_format(
     Ok(LoadFormat::from_properties(properties))
 }
 
-/// Refuses headers that an HTTP Stream leaves to its statement when that does not speak of them: rows would be
-/// others than the client meant.
+/// Refuses headers that an HTTP Stream leaves to its statement when the statement does not set them: the rows
+/// would not be what the client meant.
 fn check_left_to_statement(headers: Headers<'_>, sql: &str) -> Result<(), HeaderError> {
     let sql = sql.to_ascii_lowercase();
     for name in LoadFormat::PROPERTIES.iter().filter(|name| **name != "compress_type") {

@@ -10,8 +10,8 @@
 //!
 //! Not its business: tables, rows, SQL, transactions, storage, disks.
 //!
-//! The library below is `hyper`. It decides some answers before this room sees the request:
-//! an unparsable head or `Content-Length` is answered 400 with an empty body, a head beyond
+//! The HTTP library is `hyper`. It decides some answers before this crate sees the request: an
+//! unparsable head or `Content-Length` is answered 400 with an empty body, a head beyond
 //! [`HttpOptions::max_header_bytes`] 431. It hides the `Content-Length` of a request that has
 //! `Transfer-Encoding: chunked` too; [`framing`] sees both, and such a load is refused.
 

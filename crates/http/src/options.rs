@@ -1,4 +1,4 @@
-//! Limits of the HTTP server. Each has a default that needs no thought.
+//! Limits of the HTTP server. The defaults suit most installations.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From method and path to what is asked for.
+//! Turns a method and a path into what is asked for.
 
 use hyper::Method;
 use percent_encoding::percent_decode_str;
@@ -23,7 +23,7 @@ pub(crate) enum Route {
     Root,
 }
 
-/// Why a request goes nowhere.
+/// Why a request has no route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoute {
     UnknownPath,

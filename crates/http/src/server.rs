@@ -41,7 +41,7 @@ const LINGER_IDLE: Duration = Duration::from_secs(5);
 
 /// Serves HTTP on all `listeners` (the same paths on each) until `shutdown` is cancelled, then
 /// waits for the requests in flight, at most [`HttpOptions::shutdown_grace`]. On return the
-/// listeners and all connections are closed; a load that outlived the grace was told by its body
+/// listeners and all connections are closed; a load that outlived the grace learns it from its body
 /// ([`crate::BodyError::SenderGone`]) and ends on its own.
 ///
 /// # Errors

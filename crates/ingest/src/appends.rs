@@ -33,7 +33,7 @@ struct AppendState {
     not_gathered: Option<IngestError>,
     /// The numbers of the loads that do not count.
     failed: Vec<u32>,
-    /// Why, for those that still wait to be told.
+    /// Why, for those that still wait for their answer.
     reasons: Vec<(u32, IngestError)>,
 }
 
@@ -53,12 +53,12 @@ impl Appends {
         Self { state: Ranked::new(Rank::Appends, state), settled: Notify::new() }
     }
 
-    /// The log was given a load's entries.
+    /// Notes that a load's entries were submitted to the log.
     pub fn submitted(&self) {
         self.state.lock().pending += 1;
     }
 
-    /// The log has answered for a load.
+    /// Notes the log's answer for a load.
     ///
     /// # Panics
     /// If the log answers out of order, or more often than it was given something.

@@ -1,4 +1,4 @@
-//! What a commit publishes, as columns: a group's loads, or those of a transaction of its own.
+//! What a commit publishes, as columns: the loads of a group, or of a transaction of its own.
 //!
 //! Invariant: the rows of a version are in the order of the log, so that a replay, which reads the log from its
 //! beginning, publishes the same rows in the same order. In a group the loads that the log was given when they

@@ -1,4 +1,4 @@
-//! Blocks become columns.
+//! Turns blocks into columns.
 //!
 //! Invariant: rows keep their order, and all columns are of the one schema that [`Built`] names. Not its business:
 //! which rows, when, and on which thread.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tributary_decode::{Block, adapt, blocks_to_batches};
 use tributary_types::TableSchema;
 
-/// Small batches are put together to batches of about this many rows.
+/// Small batches are merged into batches of about this many rows.
 const BATCH_ROWS: usize = 65_536;
 
 /// Rows as columns.

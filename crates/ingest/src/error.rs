@@ -53,7 +53,8 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// Whether nothing of the load was kept, for certain: it may be retried, its data files may be deleted.
+    /// Whether it is certain that nothing of the load was kept: it may be retried, and its data files may
+    /// be deleted.
     #[must_use]
     pub const fn says_nothing_was_kept(&self) -> bool {
         !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_))

@@ -1,4 +1,4 @@
-//! Small loads become columns while their group is open.
+//! Turns small loads into columns while their group is open.
 //!
 //! Invariant: what is gathered are runs, loads that are neighbours in the log; so the columns of a run take their
 //! loads' place in the order of the log. Not its business: when, and on which thread.
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tributary_types::{TableSchema, host};
 
-/// Shorter runs stay as they came: a batch of few rows takes about as long to make as one of many.
+/// Shorter runs stay as they are: a batch of few rows takes about as long to make as one of many.
 const RUN_LOADS_MIN: usize = 16;
 
 /// Small loads that are durable and leave their group's members, to be turned into columns while it is open.
@@ -55,7 +55,7 @@ impl Gathering {
         Some(Self { appends: Some(Arc::clone(appends)), runs, spared_bytes })
     }
 
-    /// Bytes of the budget that the loads take no longer.
+    /// Bytes of the budget that the loads no longer take.
     pub fn spared_bytes(&self) -> u64 {
         self.spared_bytes
     }

@@ -57,10 +57,10 @@ impl CloseReason {
 /// A group is written in one piece with the blocks that the log has not been given yet. It closes before they
 /// come near the largest piece that the log takes.
 const HELD_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// As many small loads are waited for before those of them that are durable are gathered: more than are on their way
-/// to the log at a time, few enough to take some 100 µs.
+/// Durable small loads are gathered once there are this many small loads: more than are on their way to the log at a
+/// time, and few enough to take some 100 µs.
 const GATHERED_LOADS: u64 = 2048;
-/// What an entry of the log has beside its block, roughly.
+/// Roughly what an entry of the log has besides its block, in bytes.
 const ENTRY_BYTES: u64 = 32;
 
 /// Who waits for a group's commit.
@@ -75,7 +75,7 @@ pub(crate) struct Group {
     /// When it closes. `None`: as soon as nothing of its table is on its way to the log (interval 0).
     pub deadline: Option<Instant>,
     pub close_at_bytes: u64,
-    /// Without those that were gathered.
+    /// The loads, without those that were gathered.
     pub members: Vec<Member>,
     /// Roughly how many members may be gathered.
     pub small: usize,
@@ -95,7 +95,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// A group without loads that closes when it is told to.
+    /// A group without loads or limits: it closes only when asked to.
     pub fn new(txn: TxnId, label: Label, prepared_at_ms: i64, low: Lsn) -> Self {
         Self {
             txn,
@@ -165,12 +165,12 @@ impl Group {
         memory.is_large(self.memory_bytes).then_some(CloseReason::Memory)
     }
 
-    /// Whether clients were told that rows of it are kept.
+    /// Whether any of its rows were acknowledged.
     pub fn is_acknowledged(&self) -> bool {
         self.gathered_loads > 0 || self.members.iter().any(|member| member.is_async)
     }
 
-    /// Removes the loads whose clients were told that they failed.
+    /// Removes the loads that were answered with a failure.
     pub fn exclude(&mut self, failed: &[u32]) {
         if failed.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The public face: loads in, answers out.
+//! The crate's interface: loads in, answers out.
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
@@ -26,7 +26,7 @@ use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{GroupCommitMode, Label, TableDef, TableId, TransactionKind, Version, host};
 use tributary_wal::Disk;
 
-/// How often a shutdown flushes to make room for groups that wait for space, with a second between.
+/// How often a shutdown flushes, a second apart, to make room for groups that wait for space.
 const SHUTDOWN_ROUNDS_MAX: usize = 30;
 const SHUTDOWN_ROUND: Duration = Duration::from_secs(1);
 
@@ -114,7 +114,8 @@ impl Ingest {
         self.queues.write().insert(queue.table.id(), queue);
     }
 
-    /// Forgets a dropped table: loads that wait are told, its rows in the log count for nothing.
+    /// Forgets a dropped table: waiting loads are answered with an error, and its rows in the log
+    /// no longer count.
     pub fn detach(&self, table: TableId) {
         let queue = self.queues.write().remove(&table);
         if let Some(queue) = queue {
@@ -207,8 +208,8 @@ impl Ingest {
         Ok(Answered { label: joined.label, txn: joined.txn, version: Some(version) })
     }
 
-    /// Begins a transaction of one load. A label that a client chose stays used after the
-    /// transaction (`label_is_kept`); one made here is only a name.
+    /// Begins a transaction of one load. A label that a client chose stays taken after the
+    /// transaction (`label_is_kept`); a generated one is only a name.
     ///
     /// # Errors
     /// [`IngestError::LabelUsed`].
@@ -359,8 +360,8 @@ impl Ingest {
     }
 
     /// Refuses new loads, commits open groups, flushes what can be flushed and stops the logs. Groups for
-    /// whose commits there is no space even then are left to the next start: what was acknowledged of them
-    /// is in the log.
+    /// whose commits there is no space even then are left to the next start: their acknowledged rows are
+    /// in the log.
     pub async fn shutdown(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.settle_for_shutdown().await;

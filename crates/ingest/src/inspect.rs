@@ -1,4 +1,4 @@
-//! The log's entries in words, and what is lost with some of them: for `tributary wal`.
+//! Describes the log's entries, and what is lost with some of them, for `tributary wal`.
 //!
 //! Nothing here changes anything.
 
@@ -98,7 +98,7 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses(BTreeMap<u64, TableLoss>);
 
-/// What one table loses, unless its data files have it.
+/// What one table loses, unless it is in its data files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableLoss {
     /// Rows of entries with data.

@@ -1,4 +1,4 @@
-//! Loads, groups, modes, transactions and labels: when is what committed, and who is told.
+//! Loads, groups, modes, transactions and labels: what is committed when, and who is answered.
 //!
 //! A load arrives as column blocks. It joins the open group of its table, or is a transaction of
 //! its own. The group closes by time, by bytes or because the log is free; its commit record makes

@@ -1,4 +1,4 @@
-//! A load as it enters this crate, and what it is told.
+//! A load as it enters this crate, and its answer.
 
 use std::sync::Arc;
 use tributary_decode::Block;
@@ -51,7 +51,7 @@ impl LoadRows {
     }
 }
 
-/// What a load is told when it is answered.
+/// The answer to a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub label: Label,

@@ -12,14 +12,14 @@ use std::time::Duration;
 use tributary_table::Table;
 use tributary_types::{Lsn, TransactionStatus, host};
 
-/// How often tables are looked at for flushes that are due.
+/// How often tables are checked for flushes that are due.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long it waits under pressure until it looks again: what is in open groups can't be flushed, and loads
-/// that wait for memory ask again and again.
+/// How long it waits under pressure before it checks again: what is in open groups can't be flushed, and
+/// loads that wait for memory ask again and again.
 const PRESSED_PAUSE: Duration = Duration::from_millis(5);
 /// How long nothing was flushed before tables count as at rest.
 const REST: Duration = Duration::from_secs(5);
-/// A table at rest is compacted from so many small files on.
+/// The number of small files from which a table at rest is compacted.
 const FILES_AT_REST_MAX: usize = 4;
 /// How often files that left their tables are deleted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);

@@ -1,7 +1,7 @@
 //! The budget for rows that are in memory: open groups and memtables of all tables, and loads that are still on
 //! their way in.
 //!
-//! At the limit loads wait for a flush (slow answers first) and, if none comes in time, are
+//! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are
 //! refused with an error that may be retried. Nothing of a refused load was kept.
 
 use crate::error::IngestError;
@@ -63,7 +63,7 @@ impl MemoryBudget {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Whether loads on their way in hold so much that they should go on to data files.
+    /// Whether loads on their way in hold so much that they should move to data files.
     #[must_use]
     pub fn is_crowded(&self) -> bool {
         self.in_flight() > self.limit / 4
@@ -85,7 +85,7 @@ impl MemoryBudget {
         self.used() > self.limit / 2
     }
 
-    /// Waits until `bytes` more fit, or an empty budget has room for anything.
+    /// Waits until `bytes` more fit; an empty budget has room for anything.
     ///
     /// # Errors
     /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
@@ -118,7 +118,7 @@ impl MemoryBudget {
         self.flush_wanted.notify_one();
     }
 
-    /// A flush has encoded so many bytes of a memtable. Loads may take their place at once, at the pace of
+    /// A flush has encoded `bytes` bytes of a memtable. Loads may take their place at once, at the pace of
     /// the flush rather than all at its end; until then the memory is there twice.
     pub(crate) fn encoded(&self, bytes: u64) {
         let less = |held: u64| Some(held.saturating_sub(bytes));
@@ -132,14 +132,15 @@ impl MemoryBudget {
     }
 
     /// # Panics
-    /// If more leaves than is there: without it, loads would wait for ever for memory that nobody has.
+    /// If more bytes leave than there are: otherwise loads would wait for ever for memory that nobody
+    /// holds.
     pub(crate) fn leave_group(&self, bytes: u64) {
         let before = self.in_groups.fetch_sub(bytes, Ordering::Relaxed);
         assert!(before >= bytes, "{bytes} bytes leave the groups' memory, which are {before}");
         self.freed.notify_waiters();
     }
 
-    /// Tells what all memtables hold now.
+    /// Sets what all memtables hold now.
     pub fn set_memtables(&self, bytes: u64) {
         self.in_memtables.store(bytes, Ordering::Relaxed);
         self.freed.notify_waiters();
@@ -159,8 +160,8 @@ impl MemoryBudget {
     }
 }
 
-/// What a load on its way in holds of the budget; given back when this is dropped. It is counted and does not wait:
-/// whoever counts looks at [`MemoryBudget::is_crowded`] and goes on to data files.
+/// What a load on its way in holds of the budget; given back when this is dropped. It is counted without waiting:
+/// its owner looks at [`MemoryBudget::is_crowded`] and moves to data files.
 #[derive(Debug)]
 pub struct InFlight {
     budget: Arc<MemoryBudget>,
@@ -173,7 +174,7 @@ impl InFlight {
         Self { budget: Arc::clone(budget), bytes: 0 }
     }
 
-    /// The load holds so many bytes now.
+    /// Sets how many bytes the load holds now.
     pub fn set(&mut self, bytes: u64) {
         if bytes >= self.bytes {
             self.budget.in_flight.fetch_add(bytes - self.bytes, Ordering::Relaxed);

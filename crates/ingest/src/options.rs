@@ -1,4 +1,4 @@
-//! What the crate is given by whoever opens it: settings, and what the catalog keeps.
+//! What the crate needs from its owner: settings, and what the catalog keeps.
 
 use crate::transactions::TransactionInfo;
 use crate::wal_space::WalLimit;

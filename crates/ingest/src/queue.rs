@@ -116,7 +116,7 @@ impl TableQueue {
         self.state.lock().holds.is(txn, Why::Stranded)
     }
 
-    /// Refuses further loads; those that wait are told.
+    /// Refuses further loads and answers those that wait with an error.
     pub fn drop_table(self: &Arc<Self>) {
         let groups = self.state.lock().drop_table(self);
         let error = IngestError::TableDropped(self.table.def().table_ref());

@@ -1,4 +1,4 @@
-//! From the log back to tables and transactions.
+//! Rebuilds tables and transactions from the log.
 //!
 //! A commit whose version the table's Delta log already has is skipped (that is what makes replay
 //! idempotent); later ones are published in the order of their versions. Rows of acknowledged
@@ -289,7 +289,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a table is called whose name is gone with it.
+/// The name for a table whose own is lost.
 fn dropped(table: TableId) -> TableRef {
     TableRef { db: String::new(), table: format!("(dropped table {table})") }
 }

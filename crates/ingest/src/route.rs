@@ -20,7 +20,7 @@ pub enum Source {
 /// What is known of the load's size before its rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// So many bytes.
+    /// This many bytes.
     Known(u64),
     /// A chunked HTTP body.
     Unknown,

@@ -14,7 +14,7 @@ use tributary_types::{
     Attachment, DbId, Label, TableDef, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host,
 };
 
-/// How many finished transactions without a client's label are remembered for SHOW TRANSACTION.
+/// How many finished transactions without a client's label SHOW TRANSACTION remembers.
 const FINISHED_REMEMBERED_MAX: usize = 10_000;
 
 /// One transaction, as people see it.
@@ -37,7 +37,7 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
-    /// What its maker has it keep, see [`Reservation::attach`].
+    /// The bytes that its maker attached, see [`Reservation::attach`].
     pub attachment: Option<Attachment>,
 }
 
@@ -355,8 +355,9 @@ impl Reservation {
         self.kind
     }
 
-    /// Has the transaction keep bytes: durable with the load's rows or not at all, and given back, also after a restart,
-    /// for as long as the label stays used, which a client must have chosen ([`Transactions::last_attachment`]).
+    /// Attaches bytes to the transaction: durable with the load's rows or not at all, and given back, also after a
+    /// restart, for as long as the label stays used, which a client must have chosen
+    /// ([`Transactions::last_attachment`]).
     pub fn attach(&self, attachment: Attachment) {
         if let Some(info) = self.transactions.book.lock().by_id.get_mut(&self.txn) {
             info.attachment = Some(attachment);

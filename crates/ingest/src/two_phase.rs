@@ -151,7 +151,7 @@ impl Ingest {
 }
 
 impl Core {
-    /// Makes a load durable and keeps it for its commit or abort. Its transaction is told what became of it.
+    /// Makes a load durable and keeps it for its commit or abort. Its transaction gets the outcome.
     async fn prepare(
         &self,
         all: &Ranked<PreparedLoads>,

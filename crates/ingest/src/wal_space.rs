@@ -1,4 +1,4 @@
-//! How much the write-ahead log may take in its directories.
+//! How much space the write-ahead log may take in its directories.
 
 use parking_lot::Mutex;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The columns of a result as the client is told: type, length, character set.
+//! The columns of a result as announced to the client: type, length, character set.
 //!
 //! A column comes from a table (its declared type is known) or from an expression (only Arrow's type
 //! is known). What is announced here is what `encode` puts into the rows.
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// A column of which only Arrow's type is known. Types that MySQL has not become text.
+    /// A column of which only Arrow's type is known. Types that MySQL does not have become text.
     #[must_use]
     pub fn from_arrow(name: impl Into<String>, arrow_type: &ArrowType) -> Self {
         use ColumnType::*;

@@ -1,4 +1,4 @@
-//! One connection from its first to its last byte: greeting, password, commands, end.
+//! One connection from its first byte to its last: greeting, password, commands, end.
 
 mod commands;
 mod guard;
@@ -27,11 +27,11 @@ use tracing::{debug, info, warn};
 use tributary_types::{ErrorCode, SqlError};
 use watch::{Watch, Woken};
 
-/// Before a client is known it may send packets of this size, in bytes.
+/// The largest packet that a client may send before it has logged in, in bytes.
 const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
-/// A client whose packet is too large may send so much more of it before it is told, in bytes.
+/// How much more of a packet that is too large is read before the error is sent, in bytes.
 const LINGER_BYTES: usize = 1 << 30;
-/// … and for so long.
+/// … and for how long.
 const LINGER: Duration = Duration::from_secs(10);
 /// A command that announces more is read only when there is memory for it, in bytes.
 const LARGE_COMMAND_BYTES: usize = 1 << 20;
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     /// The challenge that the client answered last.
     nonce: [u8; NONCE_BYTES],
     multi_statements: bool,
-    /// The room that the present command takes, if it is large.
+    /// The memory that the current command takes, if it is large.
     memory: Option<OwnedSemaphorePermit>,
     kill: CancellationToken,
 }
@@ -66,7 +66,7 @@ enum After {
     Close,
 }
 
-/// Tells a client that there are too many, and closes.
+/// Refuses a client because there are too many, and closes the connection.
 pub(crate) fn refuse(stream: TcpStream) {
     let error = SqlError::new(ErrorCode::TooManyConnections, "Too many connections");
     let (_, write_half) = stream.into_split();
@@ -112,12 +112,12 @@ pub(crate) async fn run_on(
 }
 
 impl Link {
-    /// The answer to a packet begins that was parsed last and had that sequence number.
+    /// Begins the answer to the packet that was parsed last, which had this sequence number.
     fn answer_to(&self, sequence: u8) {
         self.out.answer_to(sequence, self.reader.compressed_sequence());
     }
 
-    /// All that follows, both ways, is compressed.
+    /// From now on everything is compressed, in both directions.
     fn begin_compression(&mut self) {
         self.reader.begin_inflating();
         self.out.begin_deflating();
@@ -212,7 +212,7 @@ impl Connection {
         }
     }
 
-    /// Tells the client why the connection ends, where there is a word for it.
+    /// Tells the client why the connection ends, where the protocol has an error for it.
     async fn say_why(&mut self, error: ProtocolError) -> Result<(), ProtocolError> {
         let code = match &error {
             ProtocolError::PacketTooLarge { .. } => ErrorCode::PacketTooLarge,

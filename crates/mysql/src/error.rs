@@ -1,4 +1,4 @@
-//! What can go wrong on the wire, and how a client is told.
+//! What can go wrong on the wire, and the error that a client gets for it.
 
 use crate::wire::inflate::BadCompression;
 use std::io;

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What an OK packet tells.
+/// The contents of an OK packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OkInfo<'a> {
     pub affected_rows: u64,
@@ -31,12 +31,12 @@ pub(crate) struct AnswerForm {
 
 /// Takes the results of one command and sends them on as they come. Each result is either one
 /// [`ResultWriter::ok`], or [`ResultWriter::start`], any number of [`ResultWriter::batch`] and
-/// [`ResultWriter::finish`]. That another result follows is told to the client by itself.
+/// [`ResultWriter::finish`]. Whether another result follows is announced to the client automatically.
 ///
 /// A method that has returned has not necessarily sent anything: bytes leave when 64 KiB have
 /// gathered, and the method waits then until the client has taken them. An `Err` of the writer itself
 /// says that the client has gone (1317) or that it was used wrongly; give it back from
-/// [`crate::Session::query`]. Do not drop one of its futures half way: the connection ends then.
+/// [`crate::Session::query`]. Do not drop one of its futures midway: that ends the connection.
 #[derive(Debug)]
 pub struct ResultWriter<'a> {
     out: &'a Out,
@@ -120,10 +120,10 @@ impl<'a> ResultWriter<'a> {
         self.finish_with_warnings(0).await
     }
 
-    /// The result set ends; so many warnings arose.
+    /// Ends the result set and reports the number of warnings.
     ///
     /// # Errors
-    /// As [`ResultWriter::finish`].
+    /// See [`ResultWriter::finish`].
     pub async fn finish_with_warnings(&mut self, warnings: u16) -> Result<(), SqlError> {
         if self.columns.take().is_none() {
             return Err(misuse("a result set was finished that was not begun"));
@@ -133,10 +133,10 @@ impl<'a> ResultWriter<'a> {
         self.flush_if_large().await
     }
 
-    /// A whole result set.
+    /// Sends a whole result set.
     ///
     /// # Errors
-    /// As of its parts.
+    /// See [`ResultWriter::start`], [`ResultWriter::batch`] and [`ResultWriter::finish`].
     pub async fn result_set(&mut self, columns: &[Column], batches: &[RecordBatch]) -> Result<(), SqlError> {
         self.start(columns).await?;
         for batch in batches {

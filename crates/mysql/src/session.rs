@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tributary_types::{ErrorCode, PasswordHash, SERVER_VERSION, SqlError};
 
 /// One connection's statements. The methods are called one after another, never at the same time,
-/// in the order in which the client sent its commands. A statement runs to its end also when the
+/// in the order in which the client sent its commands. A statement runs to its end even if the
 /// client goes away meanwhile. A panic in a method ends this connection, after an error answer.
 #[async_trait]
 pub trait Session: Send {
@@ -18,22 +18,22 @@ pub trait Session: Send {
     /// [`ResultWriter::multi_statements`] allows it, each with its own result in `out`.
     ///
     /// # Errors
-    /// What the client is told; results that are already complete stand, one that was begun is
-    /// ended by the error.
+    /// The error that the client gets. Results that are already complete stand; the error ends one that was
+    /// begun.
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError>;
 
     /// Prepares one statement under `id`, which the protocol chose and never reuses in this
     /// connection. The session keeps the plan until [`Session::close_statement`].
     ///
     /// # Errors
-    /// What the client is told; nothing is kept under `id` then.
+    /// The error that the client gets; nothing is kept under `id` then.
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError>;
 
     /// Runs the prepared statement `id`. As many parameters as [`Prepared::param_count`] are in
     /// `params`, their values not yet checked.
     ///
     /// # Errors
-    /// As [`Session::query`].
+    /// See [`Session::query`].
     async fn execute(
         &mut self,
         id: u32,
@@ -54,21 +54,21 @@ pub trait Session: Send {
     /// rolled back, all prepared statements are forgotten. User and current database stay.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error that the client gets.
     async fn reset(&mut self) -> Result<(), SqlError>;
 
     /// `COM_CHANGE_USER`, after the new user has proved the password: as [`Session::reset`], and
     /// the session belongs to that user from now on.
     ///
     /// # Errors
-    /// What the client is told; the session stays with the user it had.
+    /// The error that the client gets; the session stays with its current user.
     async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError>;
 
     /// The columns of a table of the current database whose names are `LIKE` the pattern (empty:
     /// all), for clients that complete names.
     ///
     /// # Errors
-    /// What the client is told.
+    /// The error that the client gets.
     async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError>;
 
     /// `COM_PROCESS_KILL`: ends the connection with that id.
@@ -79,7 +79,7 @@ pub trait Session: Send {
         Err(SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {connection_id}")))
     }
 
-    /// What answers tell about the session after a statement.
+    /// What answers report about the session after a statement.
     fn status(&self) -> SessionStatus;
 
     /// The connection has ended: rolls back an open transaction. Called once, last, also after a
@@ -133,7 +133,7 @@ pub struct ConnectionInfo {
     pub peer: SocketAddr,
     /// What the client tells about itself (`_client_name`, `program_name`, …).
     pub attributes: Vec<(String, String)>,
-    /// What client and server both can.
+    /// The capabilities that client and server share.
     pub capabilities: CapabilityFlags,
     /// The collation that the client asked for, by MySQL's number.
     pub collation: u16,
@@ -155,7 +155,7 @@ pub struct ChangeUser {
 /// What the protocol asks of the server, for all connections.
 #[async_trait]
 pub trait ServerHooks: Send + Sync + 'static {
-    /// The version that clients are told at connecting. Without zero bytes.
+    /// The version that the server reports when a client connects. It has no zero bytes.
     fn server_version(&self) -> &str {
         SERVER_VERSION
     }
@@ -170,7 +170,7 @@ pub trait ServerHooks: Send + Sync + 'static {
     /// Opens a session for a client that has proved its password.
     ///
     /// # Errors
-    /// What the client is told (unknown database, …); the connection is closed.
+    /// The error that the client gets (unknown database, …); the connection is closed.
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError>;
 
     /// The text of `COM_STATISTICS` (`mysqladmin status`).

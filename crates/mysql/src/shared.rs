@@ -18,16 +18,16 @@ pub struct ServeOptions {
     pub max_allowed_packet: usize,
     /// Statements that one connection may keep prepared; a further one gets error 1461.
     pub max_prepared_statements: usize,
-    /// From a connection's beginning to the right password.
+    /// How long a client may take from connecting to proving its password.
     pub handshake_timeout: Duration,
-    /// A connection that sends no command for so long is closed.
+    /// A connection that sends no command for this long is closed.
     pub idle_timeout: Duration,
-    /// A command that has begun and brings no byte for so long ends its connection.
+    /// A command that has begun and brings no byte for this long ends its connection.
     pub stall_timeout: Duration,
     /// Bytes of large commands that are read at a time, of all connections together; others wait
     /// unread.
     pub packet_memory_bytes: usize,
-    /// A client that takes no byte of its answer for so long is given up.
+    /// A client that takes no byte of its answer for this long is disconnected.
     pub write_timeout: Duration,
     /// How long running statements may take to finish when the server stops.
     pub shutdown_grace: Duration,

@@ -1,6 +1,6 @@
 //! The one source of chance: everything random in a simulation comes from its seed through here.
 
-/// A small generator (SplitMix64), the same for ever, so that a seed that failed fails again after an update.
+/// A small generator (SplitMix64), always the same, so that a seed that failed fails again after an update.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 

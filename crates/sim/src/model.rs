@@ -11,7 +11,7 @@ use tributary_types::{Label, TableId, TxnId};
 /// A load's number; its rows are numbered from `number * ROWS_PER_LOAD`.
 pub type LoadId = u64;
 
-/// At most so many rows in a load.
+/// The most rows in a load.
 pub const ROWS_PER_LOAD: i64 = 1000;
 
 /// How a load was sent.

@@ -465,7 +465,7 @@ fn end_process(world: &World) {
     world.machine.kill();
 }
 
-/// Flushes everything and reads the tables anew, so that the Delta logs alone must have all rows.
+/// Flushes everything and reads the tables again, so that the Delta logs alone must have all rows.
 fn last_check(world: &Rc<World>) {
     let of_task = Rc::clone(world);
     let outcome = run_task(world, async move {

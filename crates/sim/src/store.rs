@@ -36,7 +36,7 @@ pub struct SimStore {
     /// Chance for how long things take.
     dice: Arc<Mutex<Dice>>,
     is_dead: Arc<AtomicBool>,
-    /// One answer out of so many is lost; 0 for none.
+    /// One answer in this many is lost; 0 for none.
     loses_one_in: Arc<AtomicU64>,
     answers_lost: Arc<AtomicU64>,
 }

@@ -38,7 +38,7 @@ pub struct World {
 }
 
 impl World {
-    /// Whether the server runs: only then anybody is told anything.
+    /// Whether the server runs: only then does anybody get an answer.
     pub fn is_alive(&self) -> bool {
         !self.hardware.disk.is_off() && !self.is_dead.load(Ordering::Relaxed)
     }

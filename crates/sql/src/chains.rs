@@ -29,9 +29,9 @@ const SET_OPERATORS: [&str; 4] = ["union", "except", "intersect", "minus"];
 #[derive(Default)]
 struct Level {
     is_case: bool,
-    /// In the present list item.
+    /// Those of the current list item.
     operators: usize,
-    /// Of the present query, with their weight.
+    /// Those of the current query, with their weight.
     set_operators: usize,
 }
 

@@ -3,7 +3,7 @@
 //! [`parse`] turns the text of one statement into a [`Statement`], [`split`] cuts a text into
 //! statements. [`table`] makes a [`tributary_types::TableDef`] of a CREATE TABLE, applies light
 //! schema changes and prints a table back. Everything is a pure function of its input: this crate
-//! knows no catalog, no session and no rows.
+//! knows nothing of catalogs, sessions or rows.
 //!
 //! Invariant: no text, however long, deep or broken, makes it panic, overflow the stack or work
 //! out of proportion to the text's length.

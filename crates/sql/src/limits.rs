@@ -1,4 +1,4 @@
-//! What a statement may be at most.
+//! The limits of a statement.
 
 /// The longest statement that is parsed, in bytes. Tokens take about thirty times the text's memory.
 pub const STATEMENT_BYTES_MAX: usize = 16 * 1024 * 1024;

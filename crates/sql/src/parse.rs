@@ -1,4 +1,4 @@
-//! One statement's text → [`Statement`]: looks at the first words and hands over.
+//! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
 mod ddl;
 mod default_value;
@@ -40,7 +40,7 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 /// Parses one expression and nothing else, e.g. the `where` of a Stream Load.
 ///
 /// # Errors
-/// As [`parse`].
+/// See [`parse`].
 #[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
     with_cursor(text, |cursor| cursor.expr())
@@ -49,7 +49,7 @@ pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
 /// Parses one query and nothing else.
 ///
 /// # Errors
-/// As [`parse`].
+/// See [`parse`].
 pub fn parse_query(sql: &str) -> Result<SelectQuery, SqlError> {
     with_cursor(sql, query::select)
 }

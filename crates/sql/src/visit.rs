@@ -2,7 +2,8 @@
 //!
 //! sqlparser derives its walks as generic functions: each visitor's type makes the compiler translate the walk
 //! over the whole grammar again, tens of thousands of lines, in each crate that has one. Here one erased
-//! visitor walks, whatever stands behind it; a call through a pointer per node is nothing beside parsing.
+//! visitor walks, whatever stands behind it; a call through a pointer per node is nothing compared with
+//! parsing.
 //!
 //! Not its business: what a visitor looks for.
 

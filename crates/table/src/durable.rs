@@ -144,8 +144,9 @@ fn rename(source: &FsPath, target: &FsPath, create: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory of a name, opened before the name is given: then a server that has no file descriptor
-/// left is refused before it has changed anything, and need not end because it can't make a name durable.
+/// The directory of a name, opened before the name is given: then a server that is out of file
+/// descriptors fails before it has changed anything, instead of having to end because it can't make a
+/// name durable.
 #[derive(Debug)]
 struct Directory(File);
 
@@ -163,8 +164,8 @@ impl Directory {
     }
 
     /// Makes a name durable that readers see already. If that fails the process ends: whether the name
-    /// survives a power failure is unknown, no later sync would tell, and whoever looks finds the file and
-    /// takes it for durable.
+    /// survives a power failure is unknown, no later sync would tell, and readers would find the file and
+    /// take it for durable.
     fn sync(&self, name: &FsPath) {
         let Err(error) = self.try_sync() else { return };
         tracing::error!(path = %name.display(), %error, "a directory can't be made durable");
@@ -318,8 +319,8 @@ pub(crate) fn create_dirs(directory: &FsPath) -> io::Result<()> {
     }
 }
 
-/// Makes the names in a table's directories durable before anything relies on them: they may be known to
-/// the operating system only, left there by a process that died between naming a file and its sync.
+/// Makes the names in a table's directories durable before anything relies on them: they may exist only
+/// in the page cache, left there by a process that died between naming a file and syncing its directory.
 pub(crate) fn sync_left_names(directory: &FsPath) -> io::Result<()> {
     let parents = directory.parent().into_iter().chain(directory.parent().and_then(FsPath::parent));
     let log = directory.join("_delta_log");

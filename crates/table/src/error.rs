@@ -1,4 +1,4 @@
-//! What can go wrong in this room.
+//! What can go wrong with a table.
 
 use arrow::error::ArrowError;
 use deltalake_core::DeltaTableError;

@@ -1,8 +1,8 @@
 //! Rows of one schema version as rows of another.
 //!
-//! Columns are matched by id, so a rename costs nothing and a dropped column's successor of the
-//! same name does not inherit its values. An added column gets its default. Which schema changes
-//! a client may ask for is not decided here, only whether rows can follow.
+//! Columns are matched by id, so a rename costs nothing, and a new column with a dropped one's name
+//! does not inherit its values. An added column gets its default. Which schema changes a client may
+//! ask for is not decided here, only whether rows can follow.
 
 use crate::error::TableError;
 use arrow::array::{
@@ -111,7 +111,7 @@ pub(crate) fn civil_now_micros() -> i64 {
     chrono::Local::now().naive_local().and_utc().timestamp_micros()
 }
 
-/// Whether `column` has a value of its own for rows that were written before it was added.
+/// Whether rows that were written before `column` was added get a value other than NULL for it.
 pub(crate) fn fills_old_rows(column: &ColumnDef) -> bool {
     !matches!(column.default, None | Some(DefaultValue::Null))
 }

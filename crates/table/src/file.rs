@@ -32,7 +32,7 @@ use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};
 use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
 
-/// What every file of ours says of its writer.
+/// The writer that our files name in their footers.
 const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
 /// The beginning of [`CREATED_BY`] in files of any version.
 const CREATED_BY_US: &str = "tributary version ";

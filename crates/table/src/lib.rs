@@ -1,5 +1,5 @@
-//! The crate that keeps a table's rows: a snapshot for readers, a memtable for what is fresh, and
-//! data files in a Delta Lake table for the rest.
+//! Keeps a table's rows: a snapshot for readers, a memtable for fresh rows, and data files in a
+//! Delta Lake table for the rest.
 //!
 //! A publication swaps the table's [`Snapshot`] and does no I/O. A flush moves the memtable into
 //! sorted Parquet files, makes them durable and commits them to the Delta log together with the

@@ -6,7 +6,7 @@
 //! it, so the application version that [`LogState`] carries is the log's and may be compared
 //! instead of read again.
 //!
-//! No error of a write tells that nothing was written, and a name that is taken may have been taken by the very
+//! An error of a write does not mean that nothing was written, and a name that is taken may have been taken by the very
 //! write that says so. Every entry therefore carries a stamp in its `commitInfo`, and after any error the version is
 //! read back (`docs/adr/0013-commits-are-read-back.md`).
 
@@ -50,7 +50,7 @@ pub(crate) struct Writer {
     pub(crate) epoch: u64,
 }
 
-/// What tells one attempt to write an entry from every other.
+/// Distinguishes one attempt to write an entry from every other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     writer: Writer,
@@ -79,8 +79,8 @@ impl Stamp {
     }
 }
 
-/// The application id of a table's transactions in its Delta log. It is the table's and not the writer's: whoever writes
-/// the table next must know which versions the log has.
+/// The application id of a table's transactions in its Delta log. It is the table's and not the writer's: the next
+/// writer of the table must know which versions the log has.
 pub(crate) fn app_id(table: TableId) -> String {
     format!("tributary-{table}")
 }
@@ -193,7 +193,7 @@ impl DeltaLog {
         Ok(())
     }
 
-    /// Paths of the files that the log refers to, read anew: those of its newest version, and those that were removed
+    /// Paths of the files that the log refers to, freshly read: those of its newest version, and those that were removed
     /// from the table at `since_ms` or later.
     pub(crate) async fn files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         host::foreign(self.read_files_in_use(since_ms)).await

@@ -1,4 +1,4 @@
-//! Committed rows that are in no data file yet.
+//! Committed rows that are not in a data file yet.
 //!
 //! The memtable is a list of immutable parts. Publications append parts; small neighbours are
 //! merged so that the list stays short, at a cost of a few copies per row however small the

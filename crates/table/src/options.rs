@@ -1,4 +1,4 @@
-//! What a storage root's tables agree on: sizes, ages and who commits to them.
+//! Settings that all tables of a storage root share: sizes, ages and who commits to them.
 
 const MIB: u64 = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! A table's columns in the words of Parquet and of Delta Lake.
+//! A table's columns in the terms of Parquet and of Delta Lake.
 //!
 //! Data files name a column by its physical name, which never changes; the Delta schema names it
 //! as users do and, once the two differ or a column was dropped, maps one to the other (column

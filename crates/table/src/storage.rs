@@ -1,4 +1,5 @@
-//! What a storage root is beside a store of objects: the one place that knows whether there are directories.
+//! What a storage root is besides a store of objects: the one place that knows whether there are
+//! directories.
 //!
 //! Objects have no directories, no names that are only half durable and no staged files, so for most stores there is
 //! nothing to do here; a local disk has all three. Not its business: what the objects mean.
@@ -21,8 +22,8 @@ pub trait TableStorage: Send + Sync {
     /// The store. It makes writes durable before it confirms them, and supports put-if-absent.
     fn objects(&self) -> Arc<dyn ObjectStore>;
 
-    /// Called before a table below `prefix` is read: from then on every name that is seen there must be durable, also one
-    /// that a process gave which died before it could make it so.
+    /// Called before a table below `prefix` is read: from then on every name that is seen there must be durable,
+    /// including one from a process that died before it could sync it.
     ///
     /// # Errors
     /// [`TableError::Local`]: the table must not be opened.
@@ -30,7 +31,7 @@ pub trait TableStorage: Send + Sync {
         Ok(())
     }
 
-    /// Deletes what writes below `prefix` that never ended have left and that is older than `age`.
+    /// Deletes what unfinished writes below `prefix` have left behind, if it is older than `age`.
     ///
     /// # Errors
     /// [`TableError::Local`]. It may be repeated.

@@ -23,7 +23,7 @@ use url::Url;
 
 /// A storage root, on any object store. Cheap to share behind an `Arc`.
 pub struct TableStore {
-    /// That of `storage`.
+    /// The store of `storage`.
     store: Arc<dyn ObjectStore>,
     /// Ends in `/`.
     url: Url,
@@ -167,7 +167,7 @@ impl TableStore {
     ///
     /// # Errors
     /// [`TableError::NotFound`] without a log, [`TableError::LocationTaken`] with another table's,
-    /// [`TableError::UnsupportedLog`] when another writer used what we do not read.
+    /// [`TableError::UnsupportedLog`] when another writer used features that we cannot read.
     pub async fn open(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
         let root = self.root(&def.location)?;
         if !root.log.exists().await? {

@@ -52,7 +52,7 @@ struct Unflushed {
     frozen_parts: usize,
     /// Publications that a flush took but did not finish.
     frozen: Option<Pending>,
-    /// Publications since.
+    /// Publications since the freeze.
     active: Option<Pending>,
     /// The last truncation; 0 for none.
     truncated_at: Version,
@@ -135,7 +135,7 @@ impl Table {
         read(&self.snapshot.load().def)
     }
 
-    /// What a query reads. Costs a pointer.
+    /// What a query reads; cheap, as only a pointer is cloned.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
@@ -211,7 +211,7 @@ impl Table {
         Ok(FileWriter::new(&self.root, &def.schema))
     }
 
-    /// Keeps `files`, which a transaction prepared and a restart has yet to publish, from the
+    /// Protects `files`, which a transaction prepared and a restart has yet to publish, from the
     /// sweep. Publishing or discarding them ends it.
     pub fn hold(&self, files: &[DataFile]) {
         self.root.unpublished.lock().extend(files.iter().map(|file| file.path.clone()));

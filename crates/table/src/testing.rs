@@ -1,4 +1,4 @@
-//! Tables, rows and a store that fails or waits on command, for the tests of this room.
+//! Tables, rows and a store that fails or waits on command, for the tests of this crate.
 
 use crate::file::{DataFile, EncodedFile, FileReader};
 use crate::options::StoreOptions;

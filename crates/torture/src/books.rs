@@ -1,4 +1,4 @@
-//! What was sent and what the clients know of it.
+//! What was sent, and what the clients know of it.
 //!
 //! Invariant: a load is noted before its first byte is sent, and its fate changes only when an
 //! answer came. So whatever is in the tables must be in the books.
@@ -29,7 +29,7 @@ impl Mode {
         }
     }
 
-    /// As `group_commit` names it. A two-phase load has a transaction of its own.
+    /// The name of the mode for `group_commit`. A two-phase load has a transaction of its own.
     pub const fn setting(self) -> &'static str {
         match self {
             Self::Async => "async_mode",
@@ -44,7 +44,7 @@ impl Mode {
 pub(crate) enum Fate {
     /// Sent, no answer: all of it or nothing.
     Unknown,
-    /// The same, and its label tells which.
+    /// The same, and its label says which.
     Labelled,
     Acknowledged,
     /// Answered with an error, or aborted: nothing of it.

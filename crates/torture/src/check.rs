@@ -9,7 +9,7 @@ use crate::{http, reader};
 use std::collections::{BTreeMap, HashMap};
 use tributary_client::{Client, ClientError, Row};
 
-/// At most so many loads with labels are sent again after a kill, to see what their labels say.
+/// The most loads with labels that are sent again after a kill, to see what their labels say.
 const REPEATED_LOADS_MAX: usize = 40;
 
 /// What a table holds of one round: rows, the sum of the loads' numbers, the sum of the checks.

@@ -1,8 +1,8 @@
 //! A file system that fills up and is freed again.
 //!
-//! Promised: while it is full loads are refused with an error that says so (or answered), queries
-//! go on, the server stays; when there is space again everything acknowledged is there once and
-//! loads of every mode work.
+//! The promise: while it is full, loads are refused with an error that says so (or answered),
+//! queries go on and the server stays up; when there is space again, everything acknowledged is
+//! there once and loads of every mode work.
 
 use crate::TortureError;
 use crate::load::{DATABASE, Load};

@@ -2,7 +2,7 @@
 //! moments, started again, and every acknowledged row counted.
 //!
 //! The program under test is a child process and is reached only through its ports, as clients
-//! reach it; this room links nothing of the server. What is checked after every start:
+//! reach it; this crate links nothing of the server. What is checked after every start:
 //!
 //! - every acknowledged row is there, once (asynchronous ones after `SYNC`);
 //! - of every other load all rows are there or none, and none of a load that was refused;
@@ -49,7 +49,7 @@ pub struct Options {
     pub program: PathBuf,
     /// Where data and the server's log go. It must be empty or not exist.
     pub directory: PathBuf,
-    /// How long rounds are begun; the last round and the last check come on top.
+    /// How long new rounds are begun; the last round and the last check take additional time.
     pub duration: Duration,
     /// Decides loads, moments of kills and settings. The threads' timing is not repeated.
     pub seed: u64,

@@ -38,7 +38,7 @@ pub(crate) struct Server {
     child: Guard,
     pub mysql_port: u16,
     pub http_port: u16,
-    /// From its start to its ready line.
+    /// The time from its start to its ready line.
     pub ready_after: Duration,
 }
 
@@ -163,7 +163,7 @@ impl Server {
         let _ = self.child.0.wait();
     }
 
-    /// How it ended, if it ended by itself.
+    /// Its exit status, if it ended by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.0.try_wait().ok().flatten()
     }

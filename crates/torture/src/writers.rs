@@ -17,9 +17,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 const AFTER_REFUSAL: Duration = Duration::from_millis(20);
 /// Rows of the larger prepared INSERT.
 const PREPARED_ROWS: u32 = 5;
-/// One in so many visible loads is looked up at once by its client.
+/// One in this many visible loads is looked up at once by its client.
 const LOOKED_UP_ONE_IN: u32 = 40;
-/// One in so many synchronous loads may go to the table whose groups take seconds.
+/// One in this many synchronous loads may go to the table whose groups take seconds.
 const SLOW_SYNC_ONE_IN: u32 = 50;
 
 /// What the clients of one round share.

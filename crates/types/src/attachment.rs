@@ -6,8 +6,8 @@ use std::sync::Arc;
 /// The most bytes that an attachment has: it is part of the transaction's entry in the log and stays in memory with it.
 pub const ATTACHMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that become durable together with a load's rows, and mean something to whoever made the load only: a position
-/// in its source, for example, from which to go on. Clones share the bytes.
+/// Bytes that become durable together with a load's rows, and mean something only to whoever made the load: its
+/// position in a source, for example, to resume from. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attachment(Arc<[u8]>);
 

@@ -1,9 +1,9 @@
 //! The Gregorian calendar, as if it had always been in force: days since 1970-01-01 ↔ year, month, day.
 //!
 //! Nothing here reads a clock or knows zones. Everything is counted in eras of 400 years that begin on 1 March, so
-//! that the day which is not in every year is the last one.
+//! that the leap day is the last day of its year.
 
-/// From the beginning of an era to 1970-01-01.
+/// Days from the beginning of an era to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;
 const DAYS_PER_ERA: i64 = 146_097;
 
@@ -18,7 +18,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// The date that many days after 1970-01-01.
+    /// The date `days` days after 1970-01-01.
     #[inline]
     #[must_use]
     pub const fn from_days(days: i64) -> Self {

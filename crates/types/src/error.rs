@@ -1,6 +1,6 @@
 //! The error that a client sees, whichever protocol it speaks.
 //!
-//! A room has its own error enum and turns it into a [`SqlError`] where the error leaves for a
+//! Each crate has its own error enum and turns it into a [`SqlError`] where the error leaves for a
 //! client. Numbers and SQLSTATEs are MySQL's; the sources are MySQL's error reference and what
 //! Doris sends.
 
@@ -54,7 +54,7 @@ pub enum ErrorCode {
     /// The client is too old to log in.
     UnsupportedAuthMode,
     PacketsOutOfOrder,
-    /// A compressed packet that is none.
+    /// A malformed compressed packet.
     BadCompression,
     NoOpenCursor,
     /// Only SET GLOBAL sets the variable.

@@ -1,6 +1,6 @@
-//! What the core takes from the machine beside its disk: time, chance, tasks and threads.
+//! What the core takes from the machine besides its disk: time, randomness, tasks and threads.
 //!
-//! A server takes them from the operating system and from tokio; then everything here is one look at a
+//! A server takes them from the operating system and from tokio; then everything here costs one check of a
 //! thread-local flag. The simulation (`crates/sim`) gives its thread a [`Host`] of its own, and from there on
 //! the core runs on that thread alone, in an order that one seed decides. See `docs/adr/0008-simulation.md`.
 
@@ -11,12 +11,12 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A task without an answer.
+/// A task without a result.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A machine that is not the real one.
 pub trait Host {
-    /// A time that only grows.
+    /// Monotonic time.
     fn now(&self) -> Instant;
     /// Wall-clock time in ms since 1970.
     fn unix_ms(&self) -> i64;
@@ -24,7 +24,7 @@ pub trait Host {
     fn random(&self) -> u128;
     /// Runs a task beside the others.
     fn spawn(&self, task: Task);
-    /// Completes at that time.
+    /// Completes at `at`.
     fn sleep_until(&self, at: Instant) -> Task;
     /// Runs a future of a library that has threads of its own to its end; nothing else happens meanwhile.
     fn stand_still(&self, work: Pin<&mut dyn Future<Output = ()>>);
@@ -72,7 +72,7 @@ impl Drop for Entered {
     }
 }
 
-/// A time that only grows.
+/// Monotonic time.
 #[inline]
 #[must_use]
 pub fn now() -> Instant {

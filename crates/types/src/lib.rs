@@ -1,6 +1,6 @@
-//! The words of all crates: tables, columns, types, labels, ids and the error a client sees.
+//! The shared vocabulary: tables, columns, types, labels, ids and the error a client sees.
 //!
-//! Every other crate speaks in these terms and this one knows none of them. Nothing here does
+//! Every other crate speaks in these terms, and this one knows none of them. Nothing here does
 //! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
 //! bare integer crosses from one crate to another. The exception is [`host`], through which a
 //! simulation replaces the machine.
@@ -39,5 +39,5 @@ pub use table::{
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 
-/// The version of MySQL that clients are told; Doris's. Drivers choose their statements by it.
+/// The version of MySQL that the server reports to clients; Doris's. Drivers choose their statements by it.
 pub const SERVER_VERSION: &str = "5.7.99";

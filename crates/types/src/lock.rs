@@ -1,4 +1,4 @@
-//! Locks that are taken in one order, which builds with debug assertions check.
+//! Locks with a fixed order of taking them, which builds with debug assertions check.
 //!
 //! Invariant: a thread takes a lock only if its rank is above those of all ranked locks that it holds; so no two threads
 //! ever wait for each other. The order is [`Rank`], and ARCHITECTURE.md says why it is that. A release build has neither
@@ -19,7 +19,7 @@ pub enum Rank {
     TableQueue,
     /// What a group's commit waits for.
     Appends,
-    /// What a table has published and not flushed.
+    /// What a table has published and not yet flushed.
     Unflushed,
     /// Data files that are not published.
     Unpublished,
@@ -27,7 +27,7 @@ pub enum Rank {
     Transactions,
     /// What was submitted to a write-ahead log.
     LogQueue,
-    /// What the keeper of a write-ahead log is to do.
+    /// The pending orders of a write-ahead log's keeper.
     LogKeeper,
     /// The segment files of a write-ahead log.
     LogInventory,
@@ -65,10 +65,10 @@ impl<T> Ranked<T> {
         }
     }
 
-    /// The lock, if nobody has it.
+    /// Takes the lock if it is free.
     ///
     /// # Panics
-    /// Like [`Ranked::lock`], if nobody has it: what is done under the lock must be in order too.
+    /// Like [`Ranked::lock`], if the lock is free: what is done under it must be in order too.
     #[inline]
     pub fn try_lock(&self) -> Option<RankedGuard<'_, T>> {
         let guard = self.mutex.try_lock()?;
@@ -95,7 +95,7 @@ pub struct RankedGuard<'a, T> {
 }
 
 impl<'a, T> RankedGuard<'a, T> {
-    /// For a condition variable, which gives the lock up while it waits.
+    /// The guard for a condition variable, which releases the lock while it waits.
     pub fn for_condvar(&mut self) -> &mut MutexGuard<'a, T> {
         &mut self.guard
     }

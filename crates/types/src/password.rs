@@ -1,4 +1,4 @@
-//! What is kept of a user's password.
+//! The stored form of a user's password.
 
 use sha1::{Digest, Sha1};
 use std::fmt;

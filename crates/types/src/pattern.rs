@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// What LIKE means, without a thought for time.
+    /// LIKE by its definition, however long it takes.
     fn means(text: &[char], pattern: &[char]) -> bool {
         match pattern {
             [] => text.is_empty(),

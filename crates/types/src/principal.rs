@@ -1,9 +1,9 @@
-//! Who asks.
+//! The user on whose behalf something is done.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A user that has proved its password, and the host that it came from. Every look-up of a name and every statement
+/// A user who has proved their password, and the host they came from. Every look-up of a name and every statement
 /// is made for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
@@ -14,7 +14,7 @@ pub struct Principal {
 
 impl Principal {
     /// `generation` is the state of users and privileges in which the password was checked: a later one may have
-    /// changed what the user may do.
+    /// changed what the user is allowed to do.
     #[must_use]
     pub fn new(user: &str, host: &str, generation: u64) -> Self {
         Self { user: user.into(), host: host.into(), generation }

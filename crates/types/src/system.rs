@@ -1,12 +1,12 @@
-//! The databases that the server makes itself.
+//! The databases that the server provides itself.
 //!
-//! Their names are compared without regard to case, those of users' databases with regard to it.
+//! Their names are case-insensitive, those of users' databases case-sensitive.
 
 /// The database of tables about tables.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 /// The databases that exist without having been created, as they are shown.
 pub const SYSTEM_DATABASES: [&str; 2] = [INFORMATION_SCHEMA, "mysql"];
-/// The names besides theirs that no database of a user can have.
+/// Further names that no user's database can have.
 const RESERVED: [&str; 1] = ["__internal_schema"];
 
 /// Whether it is the database of tables about tables.

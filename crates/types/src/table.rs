@@ -1,4 +1,4 @@
-//! What a table is: its columns, keys, distribution and properties.
+//! Definitions of tables: columns, keys, distribution and properties.
 
 use crate::data_type::DataType;
 use crate::ids::{ColumnId, DbId, SchemaVersion, TableId};
@@ -33,7 +33,7 @@ pub enum DefaultValue {
     Null,
     /// Text that is converted to the column's type like a field of a load.
     Literal(String),
-    /// The load's time, with that many digits of a second's fraction.
+    /// The load's time, with `scale` digits of a second's fraction.
     CurrentTimestamp {
         scale: u8,
     },
@@ -164,7 +164,7 @@ pub enum Buckets {
     Auto,
 }
 
-/// What becomes of rows with equal keys.
+/// What happens to rows with equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyModel {
     /// All rows stay; the keys only sort them.

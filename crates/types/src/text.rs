@@ -1,4 +1,5 @@
-//! Numbers as text, as MySQL's clients see them: in results, and where a query makes text of them.
+//! Numbers as text, as MySQL's clients see them: in results, and where a query converts them to
+//! text.
 
 use std::fmt::{LowerExp, Write};
 

@@ -25,7 +25,7 @@ use tributary_types::Lsn;
 /// A spare segment is prepared once the active one is used up to one part in this many.
 const SPARE_WANTED_AT_PART: u64 = 4;
 
-/// A log that is open for writing. Made by [`crate::Recovered::into_core`].
+/// A log that is open for writing, made by [`crate::Recovered::into_core`].
 pub struct LogCore {
     inventory: Arc<Inventory>,
     counters: Arc<Counters>,
@@ -38,7 +38,8 @@ pub struct LogCore {
     spare_asked: bool,
     /// A segment was closed of which notice is to be given.
     to_announce: bool,
-    /// The active segment takes more than its share, because no file could be created for the next.
+    /// The active segment grows beyond its target size, because no file could be created for the
+    /// next one.
     outgrown: bool,
     failure: Option<WalError>,
     _lock: DirLock,
@@ -172,7 +173,7 @@ impl LogCore {
         std::mem::take(&mut self.to_announce)
     }
 
-    /// Makes sure that the active segment can take a frame of that length.
+    /// Makes sure that the active segment can take a frame of `frame_bytes` bytes.
     fn make_room(&mut self, frame_bytes: u64) -> Result<(), WalError> {
         let fits = self.active.used_bytes() + frame_bytes <= self.segment_bytes;
         if !fits && !self.active.is_empty() {
@@ -239,7 +240,7 @@ impl LogCore {
         Ok(())
     }
 
-    /// An I/O error on the log's own path ends it; other errors pass.
+    /// An I/O error on the append path ends the log; other errors do not.
     fn fail_with(&mut self, error: WalError) -> WalError {
         match error {
             WalError::Io { action, path, source } => {

@@ -21,6 +21,7 @@ pub struct Entry {
 pub struct Appended {
     /// The LSN of the first entry. Equal to `end` for a submission without entries.
     pub first: Lsn,
-    /// The LSN just after the last entry: `release(end)` says that this submission is no longer needed.
+    /// The LSN just after the last entry: `release(end)` declares that this submission is no longer
+    /// needed.
     pub end: Lsn,
 }

@@ -39,14 +39,14 @@ impl LogId {
     }
 }
 
-/// Whether the directory has a segment. A log that was ever started has one for ever.
+/// Whether the directory has a segment. A log that was ever started always has one.
 #[must_use]
 pub fn is_in_use(dir: &Path) -> bool {
     !segments(dir).is_empty()
 }
 
-/// The id of the log in a directory; `None` without a log, or when no segment's header can be read. Reads only, and
-/// does not mind a server that has the log open.
+/// The id of the log in a directory; `None` without a log, or when no segment's header can be read. Only reads, so
+/// a server may have the log open.
 #[must_use]
 pub fn identify(dir: &Path) -> Option<LogId> {
     let headers: Vec<SegmentHeader> = segments(dir).iter().filter_map(|path| header_of(path).ok()?).collect();

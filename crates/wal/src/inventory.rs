@@ -129,13 +129,13 @@ impl Inventory {
         files.closed.push_back(segment);
     }
 
-    /// Whether somebody waits for notices of closed segments.
+    /// Whether there is a hook for closed segments.
     pub(crate) fn announces(&self) -> bool {
         self.on_segment_closed.is_some()
     }
 
-    /// Gives notice of the closed segments that nobody was told of, from the oldest on. No lock is held meanwhile. Only
-    /// whoever recycles may call this, so that a segment stays as it is until its notice was taken.
+    /// Announces the closed segments that were not announced yet, from the oldest on. No lock is held meanwhile. Only
+    /// whoever recycles may call this, so that a segment stays as it is until the hook has returned.
     pub(crate) fn announce(&self) {
         let Some(hook) = &self.on_segment_closed else { return };
         while let Some(segment) = self.next_unannounced() {
@@ -247,7 +247,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Checks that there is space for a file to grow by that many bytes.
+    /// Checks that there is space for a file to grow by `growth_bytes`.
     ///
     /// # Errors
     /// [`WalError::NoSpace`] if there is not.
@@ -265,7 +265,8 @@ impl Inventory {
         }
     }
 
-    /// Turns an error into [`WalError::NoSpace`] if it says so, otherwise into [`WalError::Io`].
+    /// Turns an error into [`WalError::NoSpace`] if that is what it means, otherwise into
+    /// [`WalError::Io`].
     pub(crate) fn space_or_io(
         &self,
         action: &'static str,

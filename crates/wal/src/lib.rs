@@ -1,11 +1,10 @@
 //! The write-ahead log: entries in, durable entries out, in order, each exactly once.
 //!
-//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests
-//! and the simulation) → `segment` (the format, a reader, a writer) → `inventory` (which files there are: closed
-//! segments and spare ones) → [`core`] (the log as a single-threaded state machine) → [`log`] (who
-//! writes when, acknowledgements) and [`recovery`] (reading a log back before it is written again).
-//! Beside them: [`identity`] (which log a directory has) and, for the owner of a damaged log, [`survey`] (what is there) and
-//! [`repair`].
+//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests and the
+//! simulation) → `segment` (the format, a reader, a writer) → `inventory` (the files: closed segments and spare ones)
+//! → [`core`] (the log as a single-threaded state machine) → [`log`] (who writes when, acknowledgements) and
+//! [`recovery`] (reading a log back before it is written again). Beside them: [`identity`] (which log a directory
+//! has) and, for the owner of a damaged log, [`survey`] (what is there) and [`repair`].
 //!
 //! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
 //! was acknowledged is read back after any crash, in order, with nothing missing before it. A log
@@ -23,7 +22,7 @@
 //!
 //! # The format
 //!
-//! All integers are little-endian. `docs/wal-format.md` says why it is so.
+//! All integers are little-endian. `docs/wal-format.md` explains why.
 //!
 //! ```text
 //! segment    0          40  44       60  64      4096

@@ -120,14 +120,15 @@ impl Wal {
         self.offer(entries, done).hand_over();
     }
 
-    /// As [`Wal::submit`], for callers that hold a lock which `done` takes too. The submission has its place in the
-    /// order at once; nothing is answered on the calling thread before the caller, with the lock released, says so.
+    /// Like [`Wal::submit`], for callers that hold a lock which `done` takes too. The submission has its place in
+    /// the order at once, but nothing is answered on the calling thread until the caller has released the lock and
+    /// used or dropped the returned value.
     pub fn offer(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
         self.offer_as(entries, done, false)
     }
 
-    /// Like [`Wal::offer`], for submissions that must not overtake one of the same caller that found no space: whatever is
-    /// offered so before `done` of that one has run is refused with it.
+    /// Like [`Wal::offer`], for submissions that must not overtake an earlier one of the same caller that found no
+    /// space: whatever is offered this way before that one's `done` has run is refused with it.
     pub fn offer_in_order(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
         self.offer_as(entries, done, true)
     }
@@ -160,9 +161,9 @@ impl Wal {
     }
 
     /// Declares that nothing below `lsn` is needed any longer. Segments that end at or before it are recycled soon
-    /// after, by another thread. A release is not durable in itself: after a restart, segments that hold anything at or
-    /// above `lsn`, or were not recycled yet, are read back whole. A value beyond the end counts as the end; a value
-    /// smaller than before changes nothing.
+    /// after, by another thread. A release is not durable in itself: after a restart, segments that hold anything at
+    /// or above `lsn`, or were not recycled yet, are read back whole. A value beyond the end counts as the end; a
+    /// value smaller than an earlier one changes nothing.
     pub fn release(&self, lsn: Lsn) {
         let shared = &self.inner.shared;
         let released = shared.counters.release(lsn);
@@ -239,8 +240,8 @@ impl Offered<'_> {
         self.proceed();
     }
 
-    /// Writes the submission, makes it durable and runs its `done` on the calling thread if the log is otherwise idle
-    /// and seems to stay so; otherwise leaves it to the writer thread. This spares a lone client two thread switches.
+    /// Writes the submission, makes it durable and runs its `done` on the calling thread if the log is idle and
+    /// likely to stay so; otherwise leaves it to the writer thread. This spares a lone client two thread switches.
     /// Callers that hold a lock which a `done` takes, or that may not wait for the disk, must not use it.
     pub fn write_here(mut self) {
         if let Place::Pending(ordinal) = self.place
@@ -272,7 +273,7 @@ impl fmt::Debug for Offered<'_> {
 }
 
 impl Recovered {
-    /// As [`Recovered::into_core`], and runs the log's threads.
+    /// Like [`Recovered::into_core`], and starts the log's threads.
     ///
     /// # Errors
     /// Those of [`Recovered::into_core`]; [`WalError::Io`] if a thread cannot be started.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// not shut the log down.
 pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
 
-/// A callback for a segment that was closed, as for copying it elsewhere. It is called once for each, from the oldest on,
-/// also for those that an earlier process closed; so after a restart a segment may come again. It runs on the log's keeper
-/// thread without any lock of the log, and may take its time: entries are written meanwhile, but no segment is recycled,
-/// this one included, and none is prepared ahead. It must not shut the log down.
+/// A callback for a segment that was closed, for example to copy it elsewhere. It is called once for each, from the
+/// oldest on, including those that an earlier process closed, so a segment may come again after a restart. It runs on
+/// the log's keeper thread without any lock of the log, and may take long: entries are written meanwhile, but no
+/// segment is recycled, this one included, and none is prepared ahead. It must not shut the log down.
 pub type SegmentHook = Arc<dyn Fn(&ClosedSegment) + Send + Sync>;
 
 /// The smallest segment: a header and as much space for frames.
@@ -33,13 +33,13 @@ pub struct WalOptions {
     pub reserve_bytes: u64,
     /// What to do when the log has failed. `None` logs the failure and aborts the process.
     pub on_fatal: Option<FatalHook>,
-    /// Who is told of closed segments.
+    /// The hook for closed segments.
     pub on_segment_closed: Option<SegmentHook>,
     /// Whether a lone submission may be written by the submitting thread (see [`crate::log::Offered`]). `None` allows it if
     /// there is more than one processor; with several logs, set it so that threads which wait for their disks leave one
     /// processor to the others.
     pub may_write_here: Option<bool>,
-    /// Makes the salts of segments repeatable, for simulations. `None` takes the operating system's entropy.
+    /// Makes the salts of segments repeatable, for simulations. `None` uses the operating system's entropy.
     pub salt_seed: Option<u64>,
 }
 

@@ -93,8 +93,8 @@ struct OpenFrame {
 }
 
 impl Recovered {
-    /// Opens the directory (creating it if need be), locks it and reads the headers of its segments. The result
-    /// is to be read to its end and then started.
+    /// Opens the directory (creating it if need be), locks it and reads the headers of its segments. Read the
+    /// result to its end, then start it.
     ///
     /// # Errors
     /// [`WalError::Locked`], [`WalError::Damaged`], [`WalError::UnknownFormat`], [`WalError::BadOption`] or
@@ -165,7 +165,7 @@ impl Recovered {
     }
 
     /// Opens the log for writing, after its end, in a new segment. Entries that were not read yet are read and
-    /// passed over. On return the end of the log is durable and can never change. [`Recovered::start`] does the same and
+    /// skipped. On return the end of the log is durable and can never change. [`Recovered::start`] does the same and
     /// runs the log's threads.
     ///
     /// # Errors
@@ -274,7 +274,7 @@ impl Recovered {
         Ok(())
     }
 
-    /// Decides what it means that there is no frame where one could be: the end of the log, or damage.
+    /// Decides what a missing frame means: the end of the log, or damage.
     fn end_at(
         &mut self,
         mut reader: SegmentReader,

@@ -1,12 +1,12 @@
 //! Repairs a damaged log once its owner has decided what to give up.
 //!
 //! There are two ways. **Cut**: the log ends before the damage, and everything from there on is given up.
-//! **Skip**: the damaged bytes are replaced by one entry of kind [`SKIPPED`], and what follows is
-//! kept. Whatever is changed or removed is copied first into a directory of its own below the log's.
+//! **Skip**: the damaged bytes are replaced by one entry of kind [`SKIPPED`], and what follows is kept.
+//! Whatever is changed or removed is first copied into a directory of its own below the log's.
 //!
 //! Invariant: at any instant a crash leaves a log that is damaged as before or mended, with the
-//! backup complete: backup durable first, then the change, then what the change made superfluous.
-//! Not its business: which way to take.
+//! backup complete: backup durable first, then the change, then the removal of what the change made
+//! superfluous. Not its business: which way to take.
 
 #[cfg(test)]
 mod tests;
@@ -55,9 +55,9 @@ pub enum RepairError {
 }
 
 impl Survey<'_> {
-    /// Ends the log before `damage`. `header_value` ([`crate::Extent::header_value`]) must be greater than every transaction
-    /// id that the log ever had, so that none is given twice. `backup` is the name of a new directory below the log's.
-    /// Durable on return.
+    /// Ends the log before `damage`. `header_value` ([`crate::Extent::header_value`]) must be greater than every
+    /// transaction id that the log ever had, so that no id is assigned twice. `backup` is the name of a new directory
+    /// below the log's. Durable on return.
     ///
     /// # Errors
     /// [`RepairError::BackupExists`], or [`RepairError::Wal`] if files can't be read or written.

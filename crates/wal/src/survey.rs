@@ -1,8 +1,8 @@
 //! Examines a log without changing it, damaged or not.
 //!
-//! Recovery stops at the first damage; a survey continues after it, so that the owner can decide knowing what is there
-//! and what is gone. Not its business: what an entry means, and what to do about damage
-//! (that is [`crate::repair`]).
+//! Recovery stops at the first damage; a survey continues after it, so that the owner knows what is there and what is
+//! gone before deciding. Not its business: what an entry means, and what to do about damage (that is
+//! [`crate::repair`]).
 
 #[cfg(test)]
 mod tests;
@@ -248,7 +248,7 @@ impl Walk<'_> {
 
 /// Entries that can be made out in damaged bytes, as long as one follows the other without a gap.
 fn remains(disk: &dyn Disk, path: &Path, offset: u64, bytes: u64) -> Result<Vec<Entry>, WalError> {
-    /// More than this of damaged bytes is not looked at.
+    /// At most this much of damaged bytes is examined.
     const LOOKED_AT_MAX: u64 = 64 << 20;
     let failed = |error| WalError::io("read", path, error);
     let file = disk.open(path, OpenMode::Existing).map_err(failed)?;

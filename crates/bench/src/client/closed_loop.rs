@@ -18,7 +18,7 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 /// What a server answers to a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// So many rows were loaded.
+    /// This many rows were loaded.
     Loaded(u64),
     /// All rows were loaded, by a protocol that does not count them.
     Accepted,
@@ -131,15 +131,15 @@ impl Connection {
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// Warm up, then measure for so long.
+    /// After a warm-up and the measured time.
     Time { warm_up: Duration, measured: Duration },
-    /// So many bytes of rows; all of it is measured.
+    /// After this many bytes of rows; everything is measured.
     Bytes(u64),
-    /// At least so many rows; all of it is measured.
+    /// After at least this many rows; everything is measured.
     Rows(u64),
 }
 
-/// What a run came to. Only what was acknowledged within the measured time counts, but for
+/// The results of a run. Only what was acknowledged within the measured time counts, but for
 /// `rows_in_all`.
 #[derive(Clone, Debug)]
 pub struct Outcome {

@@ -92,7 +92,7 @@ fn print_more(result: &CellResult) {
     }
 }
 
-/// A number with a comma between each three digits.
+/// A number with commas between groups of three digits.
 #[must_use]
 pub fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");

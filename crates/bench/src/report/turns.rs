@@ -1,4 +1,4 @@
-//! Two binaries by turns: what the newer one makes of the older one's figures, on standard output.
+//! Two binaries measured by turns: their figures and the ratios, on standard output.
 
 use super::table::{grouped, markdown};
 use crate::cell::Measured;

@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 /// Not sqlx's own transaction: that one counts how deep it is, and SQLite ends a transaction by itself when the disk
 /// is full. From then on the count was one too high, and after a second failure commits were those of savepoints
 /// within a transaction that nobody ever committed: they were answered, seen, and gone with the process. Nor is the
-/// connection given up after a failure: on a full disk SQLite maps the index of its journal anew only at the price of
+/// connection given up after a failure: on a full disk, SQLite maps the index of its journal again, and that ends in
 /// SIGBUS.
 pub(super) struct Change {
     connection: PoolConnection<Sqlite>,

@@ -1,4 +1,4 @@
-//! Tables and rows that the benches of several rooms share: deterministic, from a seed.
+//! Tables and rows that the benches of several crates share: deterministic, from a seed.
 //!
 //! | table | row | bytes as text |
 //! | --- | --- | --- |

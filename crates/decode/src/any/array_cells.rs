@@ -20,7 +20,7 @@ pub(super) enum ArrayCells {
     Double(Float64Array),
     Decimal(Decimal128Array, i8),
     Date(Date32Array),
-    /// With what is added to each value to get the load's wall-clock time, in µs.
+    /// Values, and what is added to each to get the load's wall-clock time, in µs.
     Timestamp(TimestampMicrosecondArray, i64),
     Text(StringArray),
     LargeText(LargeStringArray),

@@ -1,4 +1,4 @@
-//! Blocks as they lie in write-ahead logs: what was written once is read for ever.
+//! Blocks as they lie in write-ahead logs: what was written once must stay readable.
 //!
 //! The files beside this one are blocks of the same three rows in format 1 and in format 2. They are never
 //! written again: a builder that writes other bytes needs a new format.

@@ -36,9 +36,9 @@ enum Break {
 
 /// A complete line.
 struct Line {
-    /// Without the delimiter.
+    /// Bytes without the delimiter.
     length: usize,
-    /// With it.
+    /// Bytes with it.
     consumed: usize,
 }
 

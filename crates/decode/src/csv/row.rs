@@ -69,7 +69,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What happens to lines before they are rows.
+/// What happens to lines before they become rows.
 #[derive(Debug)]
 pub(super) struct LineRules {
     skip_lines: u64,

@@ -1,7 +1,7 @@
 //! Chunks into lines, lines into fields.
 //!
-//! Without `enclose` the last line delimiter of a chunk is searched once from behind, everything
-//! before it is complete lines that are split where they are, and only the rest of a line is
+//! Without `enclose` the last line delimiter of a chunk is searched for once, from the end;
+//! everything before it is complete lines, which are split in place, and only the rest of a line is
 //! carried to the next chunk. With `enclose` see [`super::enclosed`].
 
 use super::enclosed::EnclosedSplitter;
@@ -24,7 +24,7 @@ enum Lines {
 }
 
 impl Splitter {
-    /// A splitter that passes over the first `skip_lines` lines.
+    /// A splitter that skips the first `skip_lines` lines.
     pub(super) fn new(format: &CsvFormat, skip_lines: u64) -> Self {
         let rules = LineRules::new(format, skip_lines);
         let lines = match format.enclose {

@@ -1,6 +1,7 @@
 //! The scanner: blanks, words, names and literals of MySQL's SQL, one byte after the other.
 //!
-//! Every function returns `None` for what it does not understand; nobody goes on from there.
+//! Every function returns `None` for what it does not understand; the scan must not go on from
+//! there.
 
 use crate::cell::Cell;
 use memchr::{memchr, memchr2, memmem};

@@ -1,5 +1,5 @@
-//! Changes of databases, tables and users: the catalog first, then the rest of the server, so that
-//! a crash in between leaves something that the next start puts right.
+//! Changes of databases, tables and users: the catalog first, then everything else, so that
+//! the next start can complete what a crash in between left undone.
 
 use super::Engine;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Start and stop: the parts of a server are made, and end, in the order in which they need each other.
+//! Starts and stops a server: its parts are made, and end, in the order in which they depend on each
+//! other.
 //!
 //! Invariant: a start that is refused, or ends anywhere, leaves a storage root that the next start can open. The node's
 //! file comes before the catalog: whoever has a catalog has an identity.
@@ -35,7 +36,7 @@ const TABLES_OPENED_AT_ONCE: usize = 16;
 /// How often error logs are purged.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// What lasts from the start to the stop, and only they know.
+/// What lasts from start to stop and is used only there.
 pub(super) struct Running {
     background: Mutex<Vec<JoinHandle<()>>>,
     node: NodeFile,

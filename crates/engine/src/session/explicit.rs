@@ -17,7 +17,7 @@ use tributary_types::{ErrorCode, Label, SqlError, TableSchema, TxnId};
 pub(crate) struct ExplicitTransaction {
     label: Label,
     label_is_kept: bool,
-    /// From the first INSERT on.
+    /// `Some` from the first INSERT on.
     load: Option<TransactionLoad>,
 }
 

@@ -1,6 +1,6 @@
 //! INSERT: from the statement's text or parameters to a load, and its answer.
 //!
-//! `INSERT … VALUES` of literals never meets the general parser: it is scanned by hand into column
+//! `INSERT … VALUES` with literals bypasses the general parser: it is scanned by hand into column
 //! blocks, and the plan (table, columns, target) of the last one is kept, because a driver sends
 //! the same head again and again. Expressions, DEFAULT and SELECT go through the query engine.
 
@@ -31,7 +31,7 @@ use tributary_types::{
 /// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
 const WARNINGS_KEPT_MAX: usize = 64;
 
-/// So many rows with expressions are planned at once: a plan takes far more memory than a row.
+/// How many rows with expressions are planned at once: a plan takes far more memory than a row.
 const ROWS_PER_QUERY: usize = 250;
 
 /// The plan of an INSERT … VALUES by its head, valid while the table's definition is this one.
@@ -54,7 +54,7 @@ pub(super) struct InsertLoad {
     pub reused_plan: bool,
 }
 
-/// What an INSERT came to.
+/// The outcome of an INSERT.
 struct InsertAnswer {
     label: Label,
     txn: TxnId,

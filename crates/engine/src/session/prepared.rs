@@ -1,7 +1,7 @@
 //! Server-side prepared statements.
 //!
 //! A prepared INSERT … VALUES keeps its plan: table, columns, template. Executing it decodes the
-//! binary parameters straight into column blocks. The plan is made anew when the table's
+//! binary parameters straight into column blocks. The plan is made again when the table's
 //! definition has changed. Every other statement is kept as parsed, with its parameters as values.
 
 use super::EngineSession;
@@ -39,7 +39,7 @@ pub(super) struct PreparedInsert {
     generation: u64,
     /// How often the plan was used.
     uses: u64,
-    /// The types of an execution's parameters; kept for its room.
+    /// The types of an execution's parameters; kept for its allocation.
     types: Vec<ParamType>,
 }
 
@@ -104,7 +104,7 @@ impl EngineSession {
             PreparedStatement::General(general) => {
                 self.process.begin(self.database.as_deref(), &general.text);
                 let values = scalars(params, general.param_count)?;
-                // Boxed: its states are many, and the hot INSERT should not carry room for them.
+                // Boxed: its states are many, and the hot INSERT should not carry space for them.
                 Box::pin(self.run(general.statement.clone(), &values, out)).await
             }
         };

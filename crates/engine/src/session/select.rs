@@ -1,4 +1,5 @@
-//! Queries and what answers like one: results stream from the query engine to the client.
+//! Queries, and statements that answer like one: results stream from the query engine to the
+//! client.
 
 use super::EngineSession;
 use crate::interrupt::Interrupt;
@@ -89,7 +90,7 @@ pub(super) async fn send(result: QueryResult, out: &mut ResultWriter<'_>) -> Res
     send_some(result, u64::MAX, out).await
 }
 
-/// As [`send`], but `rows_max` rows at most.
+/// Like [`send`], but sends at most `rows_max` rows.
 async fn send_some(
     mut result: QueryResult,
     mut rows_max: u64,

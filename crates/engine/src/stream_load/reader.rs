@@ -1,4 +1,4 @@
-//! From the bytes of a body to blocks.
+//! Turns the bytes of a body into blocks.
 //!
 //! Without derived columns the fields are decoded straight into their columns. With them the
 //! fields become texts, the query engine computes the columns, and its results are decoded
@@ -64,7 +64,7 @@ pub(super) struct Mapping<'a> {
     pub where_expr: Option<&'a str>,
     /// A condition on the fields of the body, for computed columns.
     pub source_where: Option<&'a Expr>,
-    /// How the fields are called when no column names one.
+    /// How the fields are named when no column names one.
     pub unnamed_fields: FieldNames<'static>,
 }
 

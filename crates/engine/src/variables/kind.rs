@@ -5,7 +5,7 @@
 use crate::time_zone::{self, Zone};
 use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
 
-/// Why a text is no value of a variable.
+/// Why a text is not a value of a variable.
 #[derive(Debug)]
 pub(super) enum Wrong {
     /// 1231.
@@ -22,7 +22,7 @@ pub(super) enum Wrong {
 pub(super) struct Kind<T: 'static> {
     /// For the reference.
     pub(super) accepts: &'static str,
-    /// Of whole numbers.
+    /// The bounds of a whole number.
     pub(super) bounds: Option<(i64, i64)>,
     read: fn(&str) -> Result<T, Wrong>,
     show: fn(&T) -> String,
@@ -82,7 +82,7 @@ pub(super) const fn any_whole() -> Kind<i64> {
     whole(i64::MIN, i64::MAX)
 }
 
-/// A limit of rows; the largest number is none.
+/// A limit on rows; the largest number means none.
 pub(super) const fn row_limit() -> Kind<u64> {
     Kind {
         accepts: "a number of rows",
@@ -117,7 +117,7 @@ pub(super) const fn decimal() -> Kind<Decimal> {
     }
 }
 
-/// From 0 to 1.
+/// A share, from 0 to 1.
 pub(super) const fn ratio() -> Kind<Decimal> {
     Kind {
         accepts: "0 to 1",
@@ -133,7 +133,7 @@ pub(super) const fn text() -> Kind<String> {
     Kind { accepts: "text", bounds: None, read: |text| Ok(text.to_owned()), show: Clone::clone }
 }
 
-/// Rows and results are UTF-8; a client that wants another character set is told.
+/// Rows and results are UTF-8; a client that asks for another character set gets an error.
 pub(super) const fn charset() -> Kind<String> {
     Kind {
         accepts: "utf8mb4, utf8mb3, utf8, ascii, latin1, binary",

@@ -1,7 +1,7 @@
 //! Stream Load and HTTP Stream: check the head, run the load, answer.
 //!
 //! Invariant: a load that was handed to the service is answered with the service's answer, to
-//! which this room adds what only it knows: bytes received, time, comment and label of the head.
+//! which this crate adds what only it knows: bytes received, time, comment and label of the head.
 
 use super::{Handled, Handler};
 use crate::answer::LoadAnswer;

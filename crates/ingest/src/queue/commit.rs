@@ -1,4 +1,4 @@
-//! Closed groups are committed: built, submitted, published, answered.
+//! Commits closed groups: builds, submits, publishes, answers.
 //!
 //! Invariant: versions are given out and commits submitted under one lock, and the log answers in the order of submission, so
 //! publications happen in the order of versions. A version whose commit found no space is never used again. Async
@@ -165,7 +165,8 @@ impl TableQueue {
         }
     }
 
-    /// Those who wait are told. Rows that were acknowledged stay in the log: the next start commits them.
+    /// Answers those who wait with the error. Acknowledged rows stay in the log: the next start commits
+    /// them.
     pub(super) fn fail_group(&self, group: Group, error: &IngestError) {
         let is_stranded = {
             let mut state = self.state.lock();
@@ -236,7 +237,7 @@ impl InFlight {
     }
 }
 
-/// Ends the process: rows are durable and can't be shown, so no answer would be true. The next
+/// Ends the process: rows are durable but can't be shown, so any answer would be wrong. The next
 /// start replays them.
 pub(super) fn die(error: &TableError) -> ! {
     assert!(!host::is_simulated(), "committed rows can't be published: {error}");
@@ -245,8 +246,8 @@ pub(super) fn die(error: &TableError) -> ! {
     std::process::abort()
 }
 
-/// Tells the waiting loads, those in `excluded` why the log does not have their rows. Returns what is left of the
-/// group.
+/// Answers the waiting loads; those in `excluded` learn why the log does not have their rows. Returns what is
+/// left of the group.
 fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
     for (load, waiter) in group.waiters {
         let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };

@@ -21,7 +21,7 @@ pub(super) struct Statements {
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     param_count: u16,
-    /// As the client bound them last; empty before the first execution.
+    /// The types that the client bound last; empty before the first execution.
     types: Vec<ParamType>,
     long_data: BTreeMap<u16, Vec<u8>>,
     /// What `long_data` takes.

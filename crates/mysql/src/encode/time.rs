@@ -62,7 +62,7 @@ impl Instant {
         Self { seconds: days * SECONDS_PER_DAY, micros: 0 }
     }
 
-    /// Cuts the fraction to so many digits.
+    /// Cuts the fraction to `fraction` digits; `None`: to six.
     fn cut(self, fraction: Option<u8>) -> Self {
         let unit = 10_u32.pow(6 - u32::from(fraction.unwrap_or(6).min(6)));
         Self { micros: self.micros / unit * unit, ..self }
@@ -77,7 +77,7 @@ impl Instant {
         [(second / 3600) as u8, (second / 60 % 60) as u8, (second % 60) as u8]
     }
 
-    /// Appends `YYYY-MM-DD HH:MM:SS` and so many digits of the fraction; `None`: six if not zero.
+    /// Appends `YYYY-MM-DD HH:MM:SS` and `fraction` digits of the fraction; `None`: six if it is not zero.
     pub(super) fn write_datetime(self, out: &mut Vec<u8>, fraction: Option<u8>) {
         write_date(out, self.date());
         out.push(b' ');

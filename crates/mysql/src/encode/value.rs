@@ -302,7 +302,7 @@ fn timestamps(array: &dyn Array, unit: TimeUnit) -> Result<&[i64], ValueError> {
     })
 }
 
-/// Appends an integer in so many bytes.
+/// Appends an integer of `bytes` bytes.
 fn write_fixed_int(out: &mut Vec<u8>, value: i128, bytes: u8, unsigned: bool) -> Result<(), ValueError> {
     let bits = u32::from(bytes) * 8;
     let (min, max) = match unsigned {

@@ -25,8 +25,8 @@ pub struct HttpStream {
 /// Parses the statement of an HTTP Stream.
 ///
 /// # Errors
-/// As [`parse`]; [`ErrorCode::Unknown`] for any statement of another shape, [`ErrorCode::NotSupported`] for a
-/// query with more than a select list, one `http_stream(…)` and WHERE, and for what is no property.
+/// See [`parse`]; [`ErrorCode::Unknown`] for any statement of another shape, [`ErrorCode::NotSupported`] for
+/// a query with more than a select list, one `http_stream(…)` and WHERE, and for what is no property.
 pub fn parse_http_stream(sql: &str) -> Result<HttpStream, SqlError> {
     let shape = || {
         SqlError::detail(

@@ -1,4 +1,4 @@
-//! Access-log rows as Arrow batches, for the benches of this room.
+//! Access-log rows as Arrow batches, for the benches of this crate.
 
 #[path = "../../../decode/benches/data/mod.rs"]
 mod data;

@@ -1,7 +1,7 @@
 //! Checksums of a data file's pages, kept in its footer.
 //!
-//! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every
-//! page under the key [`KEY`]; other readers pass over it. Where pages begin is what the offset index says. Not its
+//! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every page
+//! under the key [`KEY`]; other readers ignore it. Where pages begin is what the offset index says. Not its
 //! business: the footer and the page index themselves.
 
 use super::is_ours;
@@ -41,8 +41,8 @@ struct Place {
 }
 
 impl Checksums {
-    /// Those that the footer of a file has; `None` for files of other writers, also if they took over the entry
-    /// of a file that they read.
+    /// Reads them from a file's footer; `None` for files of other writers, even if those copied the entry from
+    /// a file that they read.
     ///
     /// # Errors
     /// Says what is wrong with them.
@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         Self { next: pieces.iter(), rest: &[] }
     }
 
-    /// Passes over so many bytes and sums them.
+    /// Passes over the next `bytes` bytes and returns their checksum.
     pub(super) fn crc32c(&mut self, mut bytes: u64) -> u32 {
         let mut sum = 0;
         while bytes > 0 {

@@ -31,7 +31,7 @@ pub(super) struct Encoder {
     writer: SerializedFileWriter<Pieces>,
     row_groups: ArrowRowGroupWriterFactory,
     checksums: Checksums,
-    /// Of the row group whose bytes were not taken yet.
+    /// The pages of the row group whose bytes were not taken yet.
     pages: Vec<ChunkPages>,
     bytes_taken: u64,
 }
@@ -91,7 +91,7 @@ impl Encoder {
     }
 }
 
-/// Told how many bytes of Arrow memory were encoded since the last call.
+/// Called with the bytes of Arrow memory that were encoded since the last call.
 pub(crate) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Encodes the columns of a row group.

@@ -24,11 +24,11 @@ use tributary_types::{ColumnId, Version};
 /// See the module.
 pub(crate) struct EncodedFile {
     bytes: Bytes,
-    /// With the page index.
+    /// It has the page index.
     footer: ArrowReaderMetadata,
     columns_below: ColumnId,
     version: Version,
-    /// As an operator finds it.
+    /// Its path as an operator finds it.
     name: String,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum RowGroups {
 /// A row group and the file that has it.
 pub(super) struct EncodedRowGroup {
     bytes: Bytes,
-    /// With the page index.
+    /// It has the page index.
     metadata: Arc<ParquetMetaData>,
     number: usize,
 }

@@ -39,7 +39,7 @@ fn known(format: u32) -> Result<FileFormat, String> {
     Err(format!("the description of a data file has format {format}; known are 1 to {CURRENT}"))
 }
 
-/// What Delta readers pass over and we read back.
+/// Tags that Delta readers ignore and that we read back.
 pub(super) fn tags(file: &DataFile) -> HashMap<String, Option<String>> {
     HashMap::from([
         (FORMAT_TAG.to_owned(), Some(CURRENT.to_string())),
@@ -47,7 +47,7 @@ pub(super) fn tags(file: &DataFile) -> HashMap<String, Option<String>> {
     ])
 }
 
-/// The version that the tags of an `add` action tell. Files of other writers and of format 1 have none, which is 0.
+/// The version in the tags of an `add` action. Files of other writers and of format 1 have none, which is 0.
 ///
 /// # Errors
 /// Says which tag is not understood.

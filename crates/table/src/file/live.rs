@@ -1,4 +1,4 @@
-//! A data file as a table has it at one version: the file, and which of its rows are deleted.
+//! A data file as part of a table's version: the file, and which of its rows are deleted.
 //!
 //! The file never changes; its deletes may from version to version. Snapshots, flushes, compactions and entries of the
 //! Delta log differ by sets of live files, never by sets of paths. So far nothing deletes single rows: `deletes` is

@@ -22,7 +22,7 @@ pub(crate) struct FileReader {
     arrow: SchemaRef,
     columns_below: ColumnId,
     now_micros: i64,
-    /// As an operator finds it.
+    /// The file's path as an operator finds it.
     name: String,
 }
 

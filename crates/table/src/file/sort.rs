@@ -11,7 +11,7 @@ use std::sync::Arc;
 const PREFIX_BYTES: usize = 2 * size_of::<u64>();
 /// Rows that are copied at a time into the new order.
 const GATHERED_ROWS: usize = 8192;
-/// Rows that stay neighbours are not copied if there are so many of them together on average.
+/// Rows that stay neighbours are not copied if runs of them have at least this length on average.
 const NEIGHBOURS_MIN: usize = 128;
 const DOING: &str = "sorting rows by the key columns";
 

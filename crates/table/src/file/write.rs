@@ -34,7 +34,7 @@ use tokio::runtime::Handle;
 use tributary_types::{TableSchema, Version, host};
 
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
-/// default size is one run, also if it grew a little while its flush waited.
+/// default size is one run, even if it grew a little while its flush waited.
 const RUN_BYTES: usize = 96 * 1024 * 1024;
 /// The most rows of a row group; readers skip and share work by row groups.
 const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
@@ -71,7 +71,7 @@ impl FileWriter {
         &self.writer.schema
     }
 
-    /// Bytes of rows that were taken and are not encoded yet.
+    /// Bytes of rows that were taken but not encoded yet.
     #[must_use]
     pub const fn held_bytes(&self) -> usize {
         self.writer.run_bytes
@@ -154,12 +154,12 @@ impl RunWriter {
         }
     }
 
-    /// Says that rows to come are of publications up to `version`.
+    /// Declares that the following rows are of publications up to `version`.
     pub(crate) fn at(&mut self, version: Version) {
         self.version = self.version.max(version);
     }
 
-    /// Tells `progress` of what is encoded.
+    /// Reports what is encoded to `progress`.
     pub(crate) fn with_progress(mut self, progress: Option<Progress>) -> Self {
         self.progress = progress;
         self

@@ -1,6 +1,6 @@
-//! Reading the log's entries as they are, to find damage that the Delta library passes over: it
-//! takes an empty entry for one without actions, and would silently show the table without the files
-//! that the entry added.
+//! Reading the log's entries as they are, to find damage that the Delta library overlooks: it takes
+//! an empty entry for one without actions, and would silently show the table without the files that
+//! the entry added.
 
 use crate::error::TableError;
 use futures::future::BoxFuture;

@@ -150,7 +150,7 @@ async fn count_rows(
 
 enum Counted {
     Rows(u64),
-    /// The footer is longer: so many of the file's last bytes are needed.
+    /// The footer is longer: this many of the file's last bytes are needed.
     Needs(u64),
 }
 

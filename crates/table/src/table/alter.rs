@@ -3,7 +3,7 @@
 //! The catalog's definition is the truth. Commit a change there first, then call
 //! [`Table::alter`]; after a crash between the two, opening the table completes the change. One
 //! change cannot be light: a new column whose default is not NULL must have that value in files
-//! that other Delta readers open, so those files are written anew before anybody sees the column.
+//! that other Delta readers open, so those files are rewritten before anybody sees the column.
 
 use super::commit::{Committed, Goal};
 use super::{Table, delta_version};
@@ -39,7 +39,7 @@ impl Table {
     /// # Errors
     /// When rows cannot follow ([`TableError::TypeChange`], [`TableError::BadDefault`],
     /// [`TableError::AddedColumnNeedsDefault`], [`TableError::PhysicalNameReused`]) or when
-    /// rewriting failed: then nothing has changed and the catalog should go back.
+    /// rewriting failed: then nothing has changed, and the catalog should be reverted.
     pub async fn alter(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(TableError::Closed { table: new_def.name.clone() });

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// One compaction reads at most this many times the target size.
 const READ_TARGETS_MAX: u64 = 8;
-/// A file that is so many times larger than all smaller ones together waits for more of them, so
-/// that a row is rewritten a few times however many files come.
+/// A file that is this many times larger than all smaller ones together waits for more of them, so
+/// that a row is rewritten only a few times, however many files there are.
 const SIZE_RATIO_MAX: u64 = 4;
 
 /// What a compaction did.
@@ -28,8 +28,8 @@ pub struct CompactReport {
 
 impl Table {
     /// Rewrites small files into large ones if there are enough of them. `None`: it is not worth
-    /// it, or another writer changed the files meanwhile. Shows no row twice and none less; on
-    /// return the Delta log has the new files.
+    /// it, or another writer changed the files meanwhile. No row is shown twice or lost; on return
+    /// the Delta log has the new files.
     ///
     /// # Errors
     /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`], and those of the log: the snapshot

@@ -43,11 +43,11 @@ impl Table {
         self.flush_and_tell(None).await
     }
 
-    /// [`Table::flush`] that tells `progress`, on its threads, how many bytes of the memtable were
-    /// encoded since the last call: so much more may be taken in already.
+    /// Like [`Table::flush`], but calls `progress` on its threads with the bytes of the memtable that were
+    /// encoded since the last call: loads may take that much memory again.
     ///
     /// # Errors
-    /// As for [`Table::flush`]; progress that was reported is void then.
+    /// See [`Table::flush`]; progress that was reported is void then.
     pub async fn flush_with(
         &self,
         progress: Arc<dyn Fn(u64) + Send + Sync>,

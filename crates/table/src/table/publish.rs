@@ -13,12 +13,13 @@ use tributary_types::{Lsn, TableSchema, Version, host};
 /// Rows of one transaction, committed in the write-ahead log.
 #[derive(Debug)]
 pub struct Publication {
-    /// Above the snapshot's. A commit that found no space in the write-ahead log leaves a gap.
+    /// Greater than the snapshot's version. A commit that found no space in the write-ahead log
+    /// leaves a gap.
     pub version: Version,
     /// The schema of `batches`. Rows of an older schema are adapted to the table's.
     pub schema: Arc<TableSchema>,
-    /// Rows for the memtable, in the order in which the write-ahead log has them. It is kept: in the memtable, in data
-    /// files of a table without a key, and among rows of the same key in those of others.
+    /// Rows for the memtable, in the order in which the write-ahead log has them. The order is kept: in the memtable,
+    /// in data files of a table without a key, and among rows of the same key in those of others.
     pub batches: Vec<RecordBatch>,
     /// Finished files of large loads, in the order of the log. Their rows come after those of `batches`.
     pub files: Vec<DataFile>,

@@ -41,7 +41,7 @@ impl Table {
         Ok(SweepReport { files: names.len() as u64, bytes: unused.iter().map(|meta| meta.size).sum() })
     }
 
-    /// Data files in storage that were written before that time.
+    /// Data files in storage that were written before `before_ms`.
     async fn old_files(&self, before_ms: i64) -> Result<Vec<ObjectMeta>, TableError> {
         let is_data = |meta: &ObjectMeta| {
             let path = meta.location.as_ref();

@@ -69,7 +69,7 @@ pub trait Watcher: Debug + Send {
     fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>);
 }
 
-/// A small generator (SplitMix64): repeatable, no more is needed.
+/// A small generator (SplitMix64): all it needs to be is repeatable.
 #[derive(Debug, Default)]
 pub(crate) struct Dice(pub(crate) u64);
 
@@ -124,14 +124,14 @@ impl MemDisk {
         self.state.lock().faults = faults;
     }
 
-    /// The power goes off at that operation (counted from 0 over the disk's life): a sync is not done, a
+    /// The power goes off at `operation` (counted from 0 over the disk's life): a sync is not done, a
     /// write or a change of names is not durable, and all later operations and reads fail until
     /// [`MemDisk::crash`] brings the power back.
     pub fn power_off_at(&self, operation: u64) {
         self.state.lock().faults.power_off_at = Some(operation);
     }
 
-    /// Makes that operation (counted from 0 over the disk's life) fail.
+    /// Makes the operation (counted from 0 over the disk's life) fail.
     pub fn fail_operation(&self, operation: u64, fault: Fault) {
         self.state.lock().faults.planned.insert(operation, fault);
     }

@@ -1,4 +1,4 @@
-//! The keeper thread: prepares spare segments ahead, gives notice of closed ones and recycles released ones, so that none
+//! The keeper thread: prepares spare segments ahead, announces closed ones and recycles released ones, so that none
 //! of this delays an acknowledgement.
 
 use super::Shared;
@@ -59,7 +59,7 @@ impl Keeper {
         self.woken.notify_one();
     }
 
-    /// As [`Keeper::take`], for a task.
+    /// Like [`Keeper::take`], for a task.
     pub(super) async fn take_later(&self) -> Option<Orders> {
         loop {
             let orders = std::mem::take(&mut *self.orders.lock());
@@ -73,7 +73,7 @@ impl Keeper {
         }
     }
 
-    /// Waits for orders and takes them; `None` once it is to stop.
+    /// Waits for orders and takes them; `None` when it is time to stop.
     fn take(&self) -> Option<Orders> {
         let mut orders = self.orders.lock();
         while !(orders.is_work() || orders.stop) {

@@ -70,7 +70,8 @@ struct State {
     /// How many submissions were taken so far.
     taken: u64,
     closed: Option<WalError>,
-    /// Set while a refusal is being answered, for those who must not overtake what is refused.
+    /// Set while a refusal is being answered, so that submissions in order do not overtake what is
+    /// refused.
     refusal: Option<WalError>,
 }
 
@@ -118,7 +119,7 @@ impl Pending {
         !state.pending.is_empty()
     }
 
-    /// As [`Pending::wait`], for a task.
+    /// Like [`Pending::wait`], for a task.
     pub(super) async fn wait_later(&self) -> bool {
         loop {
             {
@@ -139,8 +140,8 @@ impl Pending {
         state.taken += into.len() as u64;
     }
 
-    /// As [`Pending::take`], to refuse what is taken. Until [`Pending::refused`], what is submitted in order is refused
-    /// too. Only the holder of the core may call this.
+    /// Like [`Pending::take`], to refuse what is taken. Until [`Pending::refused`], what is submitted in order is
+    /// refused too. Only the holder of the core may call this.
     pub(super) fn take_to_refuse(&self, into: &mut Vec<Submission>, reason: &WalError) {
         let mut state = self.state.lock();
         state.refusal = Some(reason.clone());
@@ -148,7 +149,7 @@ impl Pending {
         into.append(&mut state.pending);
     }
 
-    /// Everyone who was refused has the answer.
+    /// Called when all refused submissions are answered.
     pub(super) fn refused(&self) {
         self.state.lock().refusal = None;
     }

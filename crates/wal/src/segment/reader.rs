@@ -147,9 +147,9 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Makes what was read durable. It may have come from the page cache only, left there by a process that died before,
-    /// or because, its fsync failed. All frames but the last were synced before the next was written; the last is written
-    /// again.
+    /// Makes what was read durable. It may have come from the page cache only, left there by a process that died
+    /// before, or because its fsync failed. All frames but the last were synced before the next was written; the last
+    /// is written again.
     ///
     /// # Errors
     /// [`WalError::Io`] if the file cannot be read, written or synced.

@@ -56,7 +56,7 @@ impl SegmentWriter {
         self.end == self.header.first
     }
 
-    /// By how much a frame of that length makes the file longer.
+    /// How much longer a frame of that length makes the file, in bytes.
     pub(crate) fn growth_bytes(&self, frame_bytes: u64) -> u64 {
         (self.used_bytes() + frame_bytes).saturating_sub(self.file_bytes)
     }

@@ -41,6 +41,10 @@ use std::sync::{Arc, LazyLock};
 /// The type of every DATETIME value.
 pub const DATETIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
+/// Functions whose DATETIME has as many digits of a second as their first argument, unless they add
+/// microseconds.
+const KEEP_DIGITS: [&str; 2] = ["__date_add", "__day_add"];
+
 /// What a parameter is converted to before the body sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
@@ -163,7 +167,20 @@ impl ScalarUDFImpl for MySqlFunction {
             let digits = args.scalar_arguments.get(1).copied().flatten();
             data_type = of(&types, digits.and_then(|digits| digits.to_string().parse().ok()));
         }
-        Ok(Arc::new(Field::new(self.name, data_type, true)))
+        let field = Field::new(self.name, data_type, true);
+        let digits = match KEEP_DIGITS.contains(&self.name) && *field.data_type() == DATETIME {
+            true => labels::digits(&args.arg_fields[0]),
+            false => None,
+        };
+        let is_finer = |scalar: &&ScalarValue| {
+            let unit = scalar.try_as_str().flatten().unwrap_or_default().to_ascii_uppercase();
+            unit.starts_with("MICRO") || unit.starts_with("MILLI")
+        };
+        let digits = digits.filter(|_| !args.scalar_arguments.iter().flatten().any(is_finer));
+        Ok(Arc::new(match digits {
+            Some(digits) => field.with_metadata(labels::with_digits(digits)),
+            None => field,
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

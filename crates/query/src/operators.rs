@@ -115,7 +115,21 @@ fn calculate(
     schema: &dyn ExprSchema,
 ) -> Expr {
     let safe = range_of(op, bounds(&left.0, schema, 0), bounds(&right.0, schema, 0)).is_some();
-    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    let is_decimal = |data_type| kind(data_type) == Kind::Decimal;
+    let (left_is_decimal, right_is_decimal) = (is_decimal(left.1), is_decimal(right.1));
+    let (left, left_type) = operand(left.0, left.1);
+    let (right, right_type) = operand(right.0, right.1);
+    if [&left_type, &right_type].contains(&&DataType::Float64) {
+        return binary_expr(double(left, &left_type), op, double(right, &right_type));
+    }
+    if left_is_decimal || right_is_decimal {
+        let (left, left_type) = if right_is_decimal { exact(left, left_type) } else { (left, left_type) };
+        let (right, right_type) =
+            if left_is_decimal { exact(right, right_type) } else { (right, right_type) };
+        let fits = fits_decimal(op, &left_type, &right_type);
+        let computed = binary_expr(left, op, right);
+        return if fits { computed } else { functions::named("__fitting").call(vec![computed]) };
+    }
     let name = match op {
         Operator::Plus => "__add",
         Operator::Minus => "__subtract",
@@ -125,6 +139,23 @@ fn calculate(
         return binary_expr(left, op, right);
     }
     functions::named(name).call(vec![left, right])
+}
+
+/// A whole number next to a DECIMAL: as the DECIMAL of just its digits.
+fn exact(expr: Expr, data_type: DataType) -> (Expr, DataType) {
+    let Expr::Literal(ScalarValue::Int64(Some(value)), _) = expr else { return (expr, data_type) };
+    let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
+    (lit(ScalarValue::Decimal128(Some(i128::from(value)), digits, 0)), DataType::Decimal128(digits, 0))
+}
+
+/// Whether every result of an operator on numbers of these types has no more digits than a DECIMAL.
+fn fits_decimal(op: Operator, left: &DataType, right: &DataType) -> bool {
+    let ((left_whole, left_scale), (right_whole, right_scale)) = (types::digits(left), types::digits(right));
+    let digits = match op {
+        Operator::Multiply => left_whole + left_scale + right_whole + right_scale,
+        _ => left_whole.max(right_whole) + left_scale.max(right_scale) + 1,
+    };
+    digits <= types::DIGITS_MAX
 }
 
 /// How deep [`bounds`] looks into an expression.
@@ -306,7 +337,8 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 let (operand, values, _) = alike(operand, values, schema);
                 (operand, values)
             };
-            let planned = choice::plan(&call, |expr| expr.get_type(schema), alike)?;
+            let field_of = |expr: &Expr| expr.to_field(schema).map(|(_, field)| field);
+            let planned = choice::plan(&call, field_of, alike)?;
             Ok(planned.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
         other => Ok(Transformed::no(other)),

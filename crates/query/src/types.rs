@@ -11,7 +11,7 @@ use crate::functions::DATETIME;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T};
 
 /// The most digits of a DECIMAL.
-const DIGITS_MAX: u8 = DECIMAL128_MAX_PRECISION;
+pub const DIGITS_MAX: u8 = DECIMAL128_MAX_PRECISION;
 
 /// The type that holds the values of all these types. `None` where there is none: an array next to
 /// a number.

@@ -6,7 +6,7 @@ use super::{MySqlFunction, Param};
 use crate::error::external;
 use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Int64Array};
 use arrow::compute::kernels::numeric;
-use arrow::datatypes::{DataType, Decimal128Type, DecimalType, Int64Type, i256};
+use arrow::datatypes::{DataType, Decimal128Type, DecimalType, Float64Type, Int64Type, i256};
 use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Result, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -103,6 +103,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             unary(&args[0], "ABS", i64::checked_abs, absolute)
         })
         .returning(|types| calculated(&types[0])),
+        MySqlFunction::new("__fitting", &[Any], super::float64, |args| fitting(&args[0]))
+            .returning(|types| types[0].clone()),
         MySqlFunction::new("__divide", &[Any, Any], super::float64, |args| {
             let (precision, scale) = quotient_type(args[0].data_type(), args[1].data_type());
             let quotients = divided(&args[0], &args[1], scale, true)?;
@@ -124,6 +126,36 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(Arc::new(out.finish()))
         }),
     ]
+}
+
+/// One more than the largest absolute value of a DECIMAL without a point.
+const DECIMAL_END: u128 = 10_u128.pow(Decimal128Type::MAX_PRECISION as u32);
+
+/// Decimals that are an error where they have more digits than a DECIMAL.
+fn fitting(array: &ArrayRef) -> Result<ArrayRef> {
+    if let Some(values) = array.as_primitive_opt::<Decimal128Type>()
+        && values.values().iter().any(|value| value.unsigned_abs() >= DECIMAL_END)
+        && values.iter().flatten().any(|value| value.unsigned_abs() >= DECIMAL_END)
+    {
+        return Err(decimal_out_of_range());
+    }
+    Ok(Arc::clone(array))
+}
+
+/// The error of a DECIMAL with too many digits.
+pub(super) fn decimal_out_of_range() -> DataFusionError {
+    external(SqlError::detail(
+        ErrorCode::Unknown,
+        format!(
+            "DECIMAL value is out of range: it has more than {} digits; calculate with CAST(… AS DOUBLE)",
+            Decimal128Type::MAX_PRECISION
+        ),
+    ))
+}
+
+/// Whether a DECIMAL may have these digits.
+pub(super) const fn is_decimal(digits: i128) -> bool {
+    digits.unsigned_abs() < DECIMAL_END
 }
 
 /// The type in which a value is calculated with: BIGINT, DECIMAL or DOUBLE.
@@ -163,8 +195,8 @@ fn absolute(array: &dyn Array) -> Result<ArrayRef> {
             Ok(Arc::new(values.with_precision_and_scale(*precision, *scale)?))
         }
         _ => {
-            let values = array.as_primitive::<arrow::datatypes::Float64Type>();
-            Ok(Arc::new(values.unary::<_, arrow::datatypes::Float64Type>(f64::abs)))
+            let values = array.as_primitive::<Float64Type>();
+            Ok(Arc::new(values.unary::<_, Float64Type>(f64::abs)))
         }
     }
 }
@@ -217,7 +249,7 @@ fn divided(left: &ArrayRef, right: &ArrayRef, scale: u8, round: bool) -> Result<
             let quotient = if up { quotient.wrapping_add(away) } else { quotient };
             quotient.to_i128()
         });
-        match quotient {
+        match quotient.filter(|quotient| is_decimal(*quotient)) {
             Some(quotient) => out.append_value(quotient),
             None => {
                 return exec_err!(

@@ -5,8 +5,9 @@
 //! [`plan`] makes expressions of DataFusion from them, with every branch converted, before
 //! anything else looks at the plan. They never run; `nullif` does.
 
-use super::{MySqlFunction, Param, convert};
+use super::{DATETIME, MySqlFunction, Param, cast, convert};
 use crate::coercion::{Kind, kind, widened};
+use crate::labels;
 use crate::types;
 use arrow::array::ArrayRef;
 use arrow::compute::kernels::cmp;
@@ -92,7 +93,13 @@ impl ScalarUDFImpl for Choice {
                 (args.arg_fields[index].data_type().clone(), constant)
             })
             .collect();
-        Ok(Arc::new(Field::new(self.name, common(&typed)?, true)))
+        let field = Field::new(self.name, common(&typed)?, true);
+        let values = (0..count).filter(|index| self.form.is_value(*index, count));
+        let digits = common_digits(values.map(|index| args.arg_fields[index].as_ref()));
+        Ok(Arc::new(match digits.filter(|_| *field.data_type() == DATETIME) {
+            Some(digits) => field.with_metadata(labels::with_digits(digits)),
+            None => field,
+        }))
     }
 
     fn short_circuits(&self) -> bool {
@@ -120,20 +127,31 @@ fn common(values: &[(DataType, Option<&ScalarValue>)]) -> Result<DataType> {
     }
 }
 
+/// How many digits of a second the values have at most, if that is known of all of them.
+fn common_digits<'a>(mut values: impl Iterator<Item = &'a Field>) -> Option<u8> {
+    values.try_fold(0, |most: u8, field| match kind(field.data_type()) {
+        Kind::Null | Kind::Date => Some(most),
+        _ => labels::digits(field).map(|digits| most.max(digits)),
+    })
+}
+
 /// The expression that a call stands for: `None` if the call is none of those here. `alike` makes
 /// values comparable with the first of them.
 pub fn plan(
     call: &ScalarFunction,
-    type_of: impl Fn(&Expr) -> Result<DataType>,
+    field_of: impl Fn(&Expr) -> Result<FieldRef>,
     alike: impl Fn(Expr, Vec<Expr>) -> (Expr, Vec<Expr>),
 ) -> Result<Option<Expr>> {
     let Some(form) = Form::named(call.func.name()) else { return Ok(None) };
     let count = call.args.len();
     let mut typed = Vec::with_capacity(count);
+    let mut fields = Vec::with_capacity(count);
     for (index, arg) in call.args.iter().enumerate() {
         if form.is_value(index, count) {
             let constant = if let Expr::Literal(scalar, _) = arg { Some(scalar) } else { None };
-            typed.push((type_of(arg)?, constant));
+            let field = field_of(arg)?;
+            typed.push((field.data_type().clone(), constant));
+            fields.push(field);
         }
     }
     let to = common(&typed)?;
@@ -143,8 +161,14 @@ pub fn plan(
         false => arg.clone(),
     });
     let mut args: Vec<Expr> = args.collect();
+    // An expression of DataFusion does not say how many digits it has; a cast to them does.
+    let digits = common_digits(fields.iter().map(AsRef::as_ref)).filter(|_| to == DATETIME);
+    let shown = |expr: Expr| match digits.and_then(|digits| cast::function(&datetime(digits))) {
+        Some(cast) => cast.call(vec![expr]),
+        None => expr,
+    };
     if form == Form::Coalesce {
-        return Ok(Some(datafusion::functions::core::coalesce().call(args)));
+        return Ok(Some(shown(datafusion::functions::core::coalesce().call(args))));
     }
     let operand = (form == Form::CaseOf).then(|| args.remove(0));
     let otherwise = if args.len() % 2 == 1 { args.pop() } else { None };
@@ -160,7 +184,11 @@ pub fn plan(
         Box::new(operand)
     });
     let pairs = whens.into_iter().map(Box::new).zip(thens.into_iter().map(Box::new)).collect();
-    Ok(Some(Expr::Case(Case::new(operand, pairs, otherwise.map(Box::new)))))
+    Ok(Some(shown(Expr::Case(Case::new(operand, pairs, otherwise.map(Box::new))))))
+}
+
+fn datetime(digits: u8) -> String {
+    cast::Target::DateTime { digits }.function(false)
 }
 
 pub(super) fn functions() -> Vec<MySqlFunction> {

@@ -102,13 +102,6 @@ pub fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
     }
 }
 
-/// Texts without the blanks around them.
-pub fn trimmed(array: &ArrayRef) -> Result<ArrayRef> {
-    let text = safe_cast(array, &DataType::Utf8)?;
-    let values = text.as_string::<i32>().iter().map(|value| value.map(str::trim));
-    Ok(Arc::new(values.collect::<StringArray>()))
-}
-
 /// DATETIMEs as text with that many digits of a second.
 pub fn datetime_text(array: &ArrayRef, digits: u8) -> Result<ArrayRef> {
     let micros = safe_cast(array, &DATETIME)?;

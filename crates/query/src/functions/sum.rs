@@ -2,6 +2,7 @@
 //!
 //! What does not overflow in that way, floats and DISTINCT, is left to DataFusion's.
 
+use super::arithmetic::is_decimal;
 use crate::error::external;
 use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -179,7 +180,14 @@ impl<T: ArrowPrimitiveType + std::fmt::Debug> Accumulator for Sum<T> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::new_primitive::<T>((self.values > 0).then_some(self.total), &self.data_type)
+        let total = (self.values > 0).then_some(self.total);
+        let total = ScalarValue::new_primitive::<T>(total, &self.data_type)?;
+        match total {
+            ScalarValue::Decimal128(Some(digits), ..) if !is_decimal(digits) => {
+                Err(out_of_range(&self.data_type))
+            }
+            total => Ok(total),
+        }
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
@@ -236,7 +244,13 @@ impl GroupsAccumulator for GroupSums {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        self.sums.evaluate(emit_to)
+        let sums = self.sums.evaluate(emit_to)?;
+        let is_lost =
+            |sums: &PrimitiveArray<Decimal128Type>| sums.iter().flatten().any(|sum| !is_decimal(sum));
+        if sums.as_primitive_opt().is_some_and(is_lost) {
+            return Err(out_of_range(&self.data_type));
+        }
+        Ok(sums)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {

@@ -89,16 +89,16 @@ fn of_expr(expr: &Expr, words: &mut BTreeSet<String>) {
             }
         }
     }
-    if let Some(query) = &expr.query {
-        for free in free_tables(query) {
-            let _ = free;
-            words.insert("query:correlated".to_owned());
-        }
+    if let Some(query) = &expr.query
+        && !is_closed(query)
+    {
+        words.insert("query:correlated".to_owned());
     }
 }
 
-/// The aliases that a query names and does not have.
-fn free_tables(query: &Query) -> BTreeSet<&str> {
+/// Whether a query names no table that it does not have.
+#[must_use]
+pub fn is_closed(query: &Query) -> bool {
     let (mut has, mut names) = (BTreeSet::new(), BTreeSet::new());
     query.walk(&mut |node| match node {
         Node::Select(select) => {
@@ -110,7 +110,7 @@ fn free_tables(query: &Query) -> BTreeSet<&str> {
         }
         _ => {}
     });
-    names.difference(&has).copied().collect()
+    names.is_subset(&has)
 }
 
 fn of_select(select: &Select, words: &mut BTreeSet<String>) {

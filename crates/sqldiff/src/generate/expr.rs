@@ -223,6 +223,17 @@ impl Generator<'_> {
     fn condition(&mut self, scope: &Scope, room: Room) -> Expr {
         let boolean = |op, args| Expr::new(op, Kind::Bool, args);
         match self.below(20) {
+            0 if self.is_mariadb() => {
+                // Texts that are whole numbers: of others, MySQL takes what they begin with, and Doris NULL.
+                let kind = self.number_kind();
+                let text = (*self.pick(&["12", "-3", "1.5", "0", "2"])).to_owned();
+                let mut args =
+                    vec![self.expr(scope, kind, room), Expr::literal(Literal::Text(text), Kind::Text)];
+                if self.chance(50) {
+                    args.reverse();
+                }
+                boolean(Op::Form(&COMPARISONS[self.below(COMPARISONS.len())]), args)
+            }
             0..=6 => {
                 let form = &COMPARISONS[self.below(COMPARISONS.len())];
                 let (left, right) = self.comparable();

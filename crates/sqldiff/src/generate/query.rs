@@ -298,9 +298,17 @@ impl Generator<'_> {
             }
             5 => {
                 let of = self.number_kind();
-                let name =
-                    *self.pick(&["AVG", "AVG", "AVG", "STDDEV_POP", "VAR_POP", "VAR_SAMP", "STDDEV_SAMP"]);
-                Expr::new(op(name, false), Kind::Double, vec![self.expr(scope, of, room)])
+                let names = ["AVG", "AVG", "AVG", "STDDEV_POP", "VAR_POP", "VAR_SAMP", "STDDEV_SAMP"];
+                let name = *self.pick(&names);
+                let of =
+                    if name == "AVG" && of == Kind::Decimal && !self.is_mariadb() { Kind::Int } else { of };
+                let aggregate = Expr::new(op(name, false), Kind::Double, vec![self.expr(scope, of, room)]);
+                if name == "AVG" && aggregate.args[0].kind == Kind::Decimal {
+                    // The mean of decimals is a decimal, of as many digits as each side likes.
+                    let digits = Expr::literal(Literal::Int(2), Kind::Int);
+                    return Expr::new(Op::Call("ROUND"), Kind::Double, vec![aggregate, digits]);
+                }
+                aggregate
             }
             6 => {
                 let op = Op::GroupConcat { distinct: self.chance(40), descending: self.chance(40) };
@@ -395,6 +403,9 @@ impl Generator<'_> {
         let number = self.number_kind();
         let value = self.expr(scope, kind, Room::flat(1));
         let summand = self.expr(scope, number, Room::flat(1));
+        // As above, the mean of decimals is left out.
+        let mean = self.pick(&[Kind::Int, Kind::Double]);
+        let averaged = self.expr(scope, *mean, Room::flat(1));
         let count = |this: &mut Self| Expr::literal(Literal::Int(1 + this.below(3) as i64), Kind::Int);
         let steps = *self.pick(&["LAG", "LEAD"]);
         let ends = *self.pick(&["FIRST_VALUE", "LAST_VALUE"]);
@@ -409,7 +420,7 @@ impl Generator<'_> {
             5 => (steps, vec![value, count(self)], kind, true, false),
             6 => (ends, vec![value], kind, true, true),
             7 | 8 => ("SUM", vec![summand], number, false, true),
-            9 => ("AVG", vec![summand], Kind::Double, false, true),
+            9 => ("AVG", vec![averaged], Kind::Double, false, true),
             10 => ("COUNT", if self.chance(50) { Vec::new() } else { vec![value] }, Kind::Int, false, true),
             _ => (*self.pick(&["MIN", "MAX"]), vec![value], kind, false, true),
         };

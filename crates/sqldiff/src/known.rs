@@ -41,7 +41,15 @@ struct List {
 /// # Errors
 /// The list is not what it should be.
 pub fn rules() -> Result<Vec<Rule>, toml::de::Error> {
-    toml::from_str::<List>(LIST).map(|list| list.rule)
+    rules_of(LIST)
+}
+
+/// The rules of a list, such as one for a single run.
+///
+/// # Errors
+/// The list is not what it should be.
+pub fn rules_of(list: &str) -> Result<Vec<Rule>, toml::de::Error> {
+    toml::from_str::<List>(list).map(|list| list.rule)
 }
 
 impl Rule {

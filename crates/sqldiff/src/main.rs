@@ -46,6 +46,9 @@ struct Arguments {
     /// Only these checks: mariadb, duckdb, split, column, prepared, derived, common.
     #[arg(long, value_delimiter = ',')]
     checks: Vec<String>,
+    /// A file of further known differences, such as findings that somebody is at work on.
+    #[arg(long)]
+    known: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -61,7 +64,10 @@ fn main() -> ExitCode {
 
 /// Whether there was nothing to find.
 fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
-    let rules = known::rules()?;
+    let mut rules = known::rules()?;
+    if let Some(file) = &arguments.known {
+        rules.extend(known::rules_of(&std::fs::read_to_string(file)?)?);
+    }
     let checks = match &arguments.checks[..] {
         [] => Check::ALL.to_vec(),
         names => names.iter().map(|name| check(name)).collect::<Result<_, _>>()?,

@@ -61,7 +61,6 @@ impl Generator<'_> {
             return Expr::null(kind);
         }
         let text = |this: &mut Self, from: &[&str]| (*this.pick(from)).to_owned();
-        let bare = self.is_mariadb() && self.chance(40);
         let literal = match kind {
             Kind::Int => Literal::Int(*self.pick(&[0, 1, 2, 3, 5, -1, -2, 7, 10, 100, 1000, 40000])),
             Kind::Decimal => Literal::Decimal(text(self, &["0.5", "1.5", "2.75", "-1.25", "10.00", "0.05"])),
@@ -71,15 +70,14 @@ impl Generator<'_> {
             }
             Kind::Date => Literal::Date {
                 text: text(self, &["2020-01-31", "2000-06-15", "1999-12-31", "2024-02-29"]),
-                bare,
+                bare: false,
             },
             Kind::DateTime => Literal::DateTime {
                 text: text(self, &["2020-01-31 00:00:00", "2000-06-15 06:07:08", "2020-02-29 12:30:45.5"]),
-                bare,
+                bare: false,
             },
             Kind::Bool => Literal::Bool(self.chance(50)),
         };
-        // A bare day is a text where nothing makes it a day.
         Expr::literal(literal, kind)
     }
 
@@ -143,12 +141,18 @@ impl Generator<'_> {
             let kind = this.neighbour(kind);
             this.expr(scope, kind, room)
         };
-        let (first, second) = (value(self), value(self));
+        // What compares its values takes those of one kind.
+        let form = self.below(if self.is_mariadb() { 9 } else { 5 });
+        let (first, second) = if matches!(form, 1 | 7 | 8) && !kind.is_number() {
+            (self.expr(scope, kind, room), self.expr(scope, kind, room))
+        } else {
+            (value(self), value(self))
+        };
         let call = |name, args: Vec<Expr>| {
             let kind = common(args.iter().map(|arg| arg.kind));
             Expr::new(Op::Call(name), kind, args)
         };
-        match self.below(if self.is_mariadb() { 9 } else { 5 }) {
+        match form {
             0 => call("COALESCE", vec![first, second]),
             1 => Expr::new(Op::Call("NULLIF"), first.kind, vec![first, second]),
             2 => {
@@ -237,7 +241,16 @@ impl Generator<'_> {
             0..=6 => {
                 let form = &COMPARISONS[self.below(COMPARISONS.len())];
                 let (left, right) = self.comparable();
-                let args = vec![self.expr(scope, left, room), self.expr(scope, right, room)];
+                let mut args = vec![self.expr(scope, left, room), self.expr(scope, right, room)];
+                // A day or moment may be a text beside a column.
+                if self.is_mariadb()
+                    && self.chance(50)
+                    && matches!(args[0].op, Op::Column { .. })
+                    && let Op::Literal(Literal::Date { bare, .. } | Literal::DateTime { bare, .. }) =
+                        &mut args[1].op
+                {
+                    *bare = true;
+                }
                 boolean(Op::Form(form), args)
             }
             7..=10 => {

@@ -79,7 +79,8 @@ fn value(rng: &mut SmallRng, column_type: ColumnType, extremes: bool) -> String 
         ColumnType::SmallInt if end => of(rng, &["32767", "-32768"]),
         ColumnType::Int if end && extremes => of(rng, &["2147483647", "-2147483648"]),
         ColumnType::Int if end => of(rng, &["100000", "-99999"]),
-        ColumnType::BigInt if end && extremes => of(rng, &["9223372036854775807", "-9223372036854775808"]),
+        // Sums of the very ends do not fit, on which Doris and MariaDB differ.
+        ColumnType::BigInt if end && extremes => of(rng, &["1000000000000000", "-999999999999999"]),
         ColumnType::BigInt if end => of(rng, &["3000000000", "-3000000000"]),
         ColumnType::TinyInt | ColumnType::SmallInt | ColumnType::Int | ColumnType::BigInt => {
             rng.random_range(-3..10).to_string()

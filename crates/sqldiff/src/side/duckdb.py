@@ -8,6 +8,7 @@ import duckdb
 
 connection = duckdb.connect(":memory:")
 connection.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
+connection.execute("SET order_by_non_integer_literal = true")
 connection.execute("SET threads = 1")
 
 EXACT, DOUBLE, SINGLE, TIME, TEXT = "Exact", "Double", "Single", "Time", "Text"

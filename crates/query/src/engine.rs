@@ -11,6 +11,7 @@ use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::SetOperations;
+use crate::top_rows;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -73,6 +74,7 @@ impl QueryEngine {
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer.rules)
+            .with_physical_optimizer_rules(top_rows::physical_rules())
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());

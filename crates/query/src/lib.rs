@@ -24,6 +24,7 @@ mod rows;
 mod set_operations;
 mod show;
 mod stream_table;
+mod top_rows;
 mod types;
 
 pub use datafusion::common::ScalarValue;

@@ -96,6 +96,7 @@ files! {
     selects_answer_as_written: "select.slt",
     types_meet_as_in_mysql: "coercion.slt",
     set_operations_have_the_common_type: "sets.slt",
+    limited_rows_are_the_first_ones: "order.slt",
     choices_have_the_common_type: "choices.slt",
     numbers_are_exact_or_refused: "numbers.slt",
     casts_convert_or_refuse: "casts.slt",

@@ -106,7 +106,8 @@ const FORMATS: Arg =
 static TABLE: &[Entry] = &[
     f(Kind::Int, "+", "{0} + {1}", "{0} + {1}", &[INT, INT]),
     f(Kind::Int, "-", "{0} - {1}", "{0} - {1}", &[INT, INT]),
-    f(Kind::Int, "*", "{0} * {1}", "{0} * {1}", &[INT, INT]),
+    f(Kind::Int, "*", "{0} * {1}", "", &[INT, INT]),
+    f(Kind::Int, "*", "{0} * {1}", "{0} * {1}", &[INT, Arg::Small(-3, 3)]),
     f(Kind::Int, "negative", "-{0}", "-{0}", &[INT]),
     f(Kind::Int, "DIV", "{0} DIV {1}", "", &[INT, INT]),
     f(Kind::Int, "%", "{0} % {1}", "{0} % NULLIF({1}, 0)", &[INT, INT]),
@@ -121,7 +122,7 @@ static TABLE: &[Entry] = &[
     f(Kind::Int, "STRCMP", "STRCMP({0}, {1})", "", &[TEXT, TEXT]),
     f(Kind::Int, "FIELD", "FIELD({0}, {1}, {2})", "", &[TEXT, TEXT, TEXT]),
     f(Kind::Int, "FIELD", "FIELD({0}, {1}, {2})", "", &[NUMBER, NUMBER, NUMBER]),
-    f(Kind::Int, "FIND_IN_SET", "FIND_IN_SET({0}, {1})", "", &[TEXT, Arg::Text(&["a,b,A", "12,abc", ""])]),
+    f(Kind::Int, "FIND_IN_SET", "FIND_IN_SET({0}, {1})", "", &[TEXT, Arg::Text(&["a,b,A", "12,abc", "a"])]),
     f(Kind::Int, "YEAR", "YEAR({0})", "YEAR({0})", &[DATE]),
     f(Kind::Int, "MONTH", "MONTH({0})", "MONTH({0})", &[DATE]),
     f(Kind::Int, "DAY", "DAY({0})", "DAY({0})", &[MOMENT]),

@@ -14,8 +14,8 @@ use tributary_client::{Answer, Client, ClientError, ColumnKind, Rows, Value};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Texts compare byte by byte and blanks at the end count, as in Doris; divisions have digits enough
-/// to be compared with doubles. Nothing is cut off `GROUP_CONCAT`.
-const MARIADB_SETTINGS: &str = "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin, sql_mode = '', \
+/// to be compared with doubles. A fraction of a second that a type has no digits for is rounded. Nothing is cut off `GROUP_CONCAT`.
+const MARIADB_SETTINGS: &str = "SET NAMES utf8mb4 COLLATE utf8mb4_nopad_bin, sql_mode = 'TIME_ROUND_FRACTIONAL', \
     div_precision_increment = 20, group_concat_max_len = 1000000, time_zone = '+00:00'";
 
 /// The server under test.

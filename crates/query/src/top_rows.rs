@@ -1,0 +1,65 @@
+//! ORDER BY … LIMIT over several partitions: every partition sorts by all keys.
+//!
+//! DataFusion leaves out of a partition's sort what is constant in that partition, and the merge
+//! above puts the partitions in order. But the partitions of one sort tell each other the last
+//! row that may still count, by the keys of that sort. Where a key is constant in each partition
+//! and another constant in the next, as in the branches of a UNION ALL, one partition's rows then
+//! throw out rows of another that come before them. [`SortByAllKeys`] gives the sorts their keys back.
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use std::sync::Arc;
+
+/// Sorts with a limit below a merge sort by the keys of the merge.
+#[derive(Debug)]
+struct SortByAllKeys;
+
+/// DataFusion's rules and [`SortByAllKeys`], before filters of sorts go down to the scans.
+pub fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let place = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
+    rules.insert(place.unwrap_or(rules.len()), Arc::new(SortByAllKeys));
+    rules
+}
+
+impl PhysicalOptimizerRule for SortByAllKeys {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| match with_all_keys(&plan) {
+            Some(sort) => Ok(Transformed::yes(plan.with_new_children(vec![sort])?)),
+            None => Ok(Transformed::no(plan)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "SortByAllKeys"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// The sort below a merge with the merge's keys, if it has a limit and fewer keys.
+fn with_all_keys(merge: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let keys = merge.downcast_ref::<SortPreservingMergeExec>()?.expr();
+    let [child] = merge.children()[..] else { return None };
+    let sort = child.downcast_ref::<SortExec>()?;
+    if sort.fetch().is_none() || sort.expr() == keys {
+        return None;
+    }
+    let whole = SortExec::new(keys.clone(), Arc::clone(sort.input()))
+        .with_preserve_partitioning(sort.preserve_partitioning())
+        .with_fetch(sort.fetch());
+    Some(Arc::new(whole))
+}

@@ -12,6 +12,7 @@ use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ impl PhysicalOptimizerRule for SortByAllKeys {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|plan| match with_all_keys(&plan) {
-            Some(sort) => Ok(Transformed::yes(plan.with_new_children(vec![sort])?)),
+            Some(sort) => Ok(Transformed::yes(replace_children_if_necessary(plan, vec![sort])?)),
             None => Ok(Transformed::no(plan)),
         })
         .data()

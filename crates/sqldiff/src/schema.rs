@@ -95,6 +95,8 @@ impl ColumnType {
             (Self::Int, _) => "INT".to_owned(),
             (Self::BigInt, _) => "BIGINT".to_owned(),
             (Self::Decimal(digits, scale), _) => format!("DECIMAL({digits},{scale})"),
+            // DuckDB calculates with 24 bits where the others take a DOUBLE.
+            (Self::Float, Dialect::DuckDb) => "DOUBLE".to_owned(),
             (Self::Float, _) => "FLOAT".to_owned(),
             (Self::Double, _) => "DOUBLE".to_owned(),
             (Self::Date, _) => "DATE".to_owned(),

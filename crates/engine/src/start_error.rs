@@ -1,12 +1,14 @@
 //! Why a server can't start, in words that say what to do.
 
-use crate::wal_dirs::GIVEN_UP;
 use std::path::PathBuf;
 use tributary_catalog::CatalogError;
 use tributary_ingest::IngestError;
 use tributary_table::TableError;
 use tributary_types::SqlError;
 use tributary_wal::LogId;
+
+/// An empty file of this name in a log's directory says that its rows are given up, once.
+pub(crate) const GIVEN_UP: &str = "GIVEN_UP";
 
 /// Why the engine can't start.
 #[derive(Debug, thiserror::Error)]

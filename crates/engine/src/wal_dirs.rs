@@ -14,7 +14,7 @@
 mod tests;
 
 use crate::node::{KeptLog, NodeFile};
-use crate::start_error::StartError;
+use crate::start_error::{GIVEN_UP, StartError};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,6 @@ use tributary_ingest::Ingest;
 use tributary_wal::identity::move_segments;
 use tributary_wal::{Disk, LogId, OsDisk, identify, is_in_use};
 
-/// An empty file of this name in a log's directory says that its rows are given up, once.
-pub(crate) const GIVEN_UP: &str = "GIVEN_UP";
 /// A file of this name in a log's directory says that the log is forgotten. Its first line is the
 /// directory, as the node's file would remember it, so that it means nothing where it was moved with the log.
 const FORGOTTEN: &str = "FORGOTTEN";

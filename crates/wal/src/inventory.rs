@@ -9,6 +9,7 @@
 use crate::disk::{Disk, DiskDir, DiskFile, OpenMode};
 use crate::error::{WalError, is_no_space};
 use crate::options::{SegmentHook, WalOptions};
+use crate::segment::closed::ClosedSegment;
 use crate::segment::format::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_name, spare_name};
 use crate::segment::writer::SegmentWriter;
 use std::collections::VecDeque;
@@ -21,26 +22,6 @@ use tributary_types::{Lsn, host};
 
 /// Zeros are made durable in steps of this many bytes, so that the writer's syncs between them stay short.
 const FILL_STEP_BYTES: u64 = 8 << 20;
-
-/// A segment that takes no more frames: all of it is durable, name and contents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClosedSegment {
-    pub path: PathBuf,
-    /// The LSN of its first frame.
-    pub first: Lsn,
-    /// The LSN after its last frame.
-    pub end: Lsn,
-    /// The length of the file. What comes after the last frame means nothing.
-    pub file_bytes: u64,
-}
-
-impl ClosedSegment {
-    /// How much of the file means something, header included.
-    #[must_use]
-    pub const fn used_bytes(&self) -> u64 {
-        SEGMENT_HEADER_BYTES + (self.end.0 - self.first.0)
-    }
-}
 
 /// A file that can become a segment.
 pub(crate) struct Spare {

@@ -1,7 +1,7 @@
 //! Settings of a log.
 
 use crate::error::WalError;
-use crate::inventory::ClosedSegment;
+use crate::segment::closed::ClosedSegment;
 use crate::segment::format::SEGMENT_HEADER_BYTES;
 use std::fmt;
 use std::sync::Arc;

@@ -18,9 +18,10 @@ use crate::core::LogCore;
 use crate::disk::{DirLock, Disk};
 use crate::entry::Entry;
 use crate::error::WalError;
-use crate::inventory::{ClosedSegment, Inventory};
+use crate::inventory::Inventory;
 use crate::log_id::LogId;
 use crate::options::WalOptions;
+use crate::segment::closed::ClosedSegment;
 use crate::segment::format::{
     FRAME_HEADER_BYTES, decode_entry, parse_segment_name, parse_spare_name, split_mix,
 };

@@ -73,7 +73,10 @@ impl Names {
         let databases = self.databases.read();
         let database = databases.get(db).ok_or_else(|| unknown_database(db))?;
         database.tables.get(name).cloned().ok_or_else(|| {
-            SqlError::detail(ErrorCode::Unknown, format!("Table [{name}] does not exist in database [{db}]."))
+            SqlError::detail(
+                ErrorCode::NoSuchTable,
+                format!("Table [{name}] does not exist in database [{db}]."),
+            )
         })
     }
 
@@ -99,5 +102,5 @@ impl Names {
 }
 
 fn unknown_database(name: &str) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, format!("Database [{name}] does not exist."))
+    SqlError::detail(ErrorCode::UnknownDatabase, format!("Database [{name}] does not exist."))
 }

@@ -1,8 +1,9 @@
 //! What the SQL planner asks while it plans one statement: tables, functions, options.
 
-use crate::error::external;
+use crate::error::{external, plan_error};
 use crate::functions;
 use crate::info_schema;
+use crate::labels::declared_name;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::provider::SnapshotProvider;
@@ -58,6 +59,14 @@ impl StatementContext<'_> {
         }
     }
 
+    /// The columns of a table, as they were declared.
+    pub fn columns(&self, database: &str, name: &str) -> std::result::Result<Vec<String>, SqlError> {
+        let source = self.source(database, name).map_err(|error| plan_error(&error))?;
+        let schema = source.schema();
+        let names = schema.fields().iter().map(|field| declared_name(field).unwrap_or_else(|| field.name()));
+        Ok(names.map(str::to_owned).collect())
+    }
+
     fn missing(&self, database: &str, name: &str) -> SqlError {
         let exists =
             is_system_database(database) || self.namespace.databases().iter().any(|known| known == database);
@@ -68,13 +77,16 @@ impl StatementContext<'_> {
 /// The error for a table that does not exist.
 #[must_use]
 pub fn no_table(database: &str, name: &str) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, format!("Table [{name}] does not exist in database [{database}]."))
+    SqlError::detail(
+        ErrorCode::NoSuchTable,
+        format!("Table [{name}] does not exist in database [{database}]."),
+    )
 }
 
 /// The error for a database that does not exist.
 #[must_use]
 pub fn no_database(database: &str) -> SqlError {
-    SqlError::detail(ErrorCode::Unknown, format!("Database [{database}] does not exist."))
+    SqlError::detail(ErrorCode::UnknownDatabase, format!("Database [{database}] does not exist."))
 }
 
 impl ContextProvider for StatementContext<'_> {

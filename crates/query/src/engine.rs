@@ -5,6 +5,7 @@
 use crate::context::StatementContext;
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
+use crate::grouping_sets::GroupingSetsRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
@@ -12,6 +13,8 @@ use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::SetOperations;
 use crate::top_rows;
+use crate::unnest::UnnestRule;
+use crate::{in_lists, null_equality};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -22,7 +25,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlanner;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, Optimizer};
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::planner::SqlToRel;
@@ -68,13 +71,15 @@ impl QueryEngine {
         let store_url = authority(store.root_url())?;
         runtime.register_object_store(store_url.as_ref(), store.object_store());
         let mut analyzer = Analyzer::new();
-        analyzer.rules.insert(0, Arc::new(CoercionRule));
+        analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
+        analyzer.rules.push(Arc::new(GroupingSetsRule));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer.rules)
             .with_physical_optimizer_rules(top_rows::physical_rules())
+            .with_optimizer_rules(null_equality::guarded(in_lists::guarded(Optimizer::new().rules)))
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
@@ -214,8 +219,9 @@ impl QueryEngine {
         let global = |name: &str| self.global_variable(name);
         // A query that reads a load's body converts as loads do.
         let lenient_casts = !functions.is_empty();
-        let environment = Environment { session, global: &global, params, lenient_casts };
         let context = self.context(session, functions);
+        let columns = |database: &str, table: &str| context.columns(database, table);
+        let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
         on_deep_stack(|| {
             let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
             let statement =

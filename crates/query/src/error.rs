@@ -17,6 +17,11 @@ pub fn stream_error(error: &DataFusionError) -> SqlError {
     to_sql(error)
 }
 
+/// A subquery that stands for one value gave more rows.
+pub(crate) fn too_many_rows() -> SqlError {
+    SqlError::detail(ErrorCode::SubqueryRows, "Subquery returns more than 1 row")
+}
+
 /// Carries a [`SqlError`] through DataFusion unchanged.
 pub(crate) fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
@@ -39,7 +44,12 @@ fn to_sql(error: &DataFusionError) -> SqlError {
              Raise query_memory_limit_bytes or make the query smaller",
             first_line(text)
         )),
-        DataFusionError::Plan(text) => detail(planner_text(text)),
+        DataFusionError::Plan(text) => planner_error(text),
+        DataFusionError::Execution(text)
+            if text.starts_with("Scalar subquery returned more than one row") =>
+        {
+            too_many_rows()
+        }
         DataFusionError::Execution(text) => detail(first_line(text).to_owned()),
         DataFusionError::NotImplemented(text) => {
             SqlError::detail(ErrorCode::NotSupported, format!("not supported yet: {}", first_line(text)))
@@ -73,14 +83,14 @@ fn schema_error(error: &SchemaError) -> SqlError {
 }
 
 /// DataFusion's texts that have a counterpart in Doris.
-fn planner_text(text: &str) -> String {
+fn planner_error(text: &str) -> SqlError {
     let line = first_line(text);
     if let Some(rest) = line.strip_prefix("Invalid function '")
         && let Some((name, _)) = rest.split_once('\'')
     {
-        return format!("Can not found function '{name}'");
+        return SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'"));
     }
-    line.to_owned()
+    SqlError::detail(ErrorCode::Unknown, line)
 }
 
 fn first_line(text: &str) -> &str {

@@ -155,7 +155,13 @@ impl QueryEngine {
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
         let Some(query) = SelectQuery::of_rows(vec![vec![expr]]) else { return Err(not_one_expression()) };
         let global = |name: &str| self.global_variable(name);
-        let environment = Environment { session, global: &global, params: Some(&[]), lenient_casts: true };
+        let environment = Environment {
+            session,
+            global: &global,
+            columns: &|_, _| Ok(Vec::new()),
+            params: Some(&[]),
+            lenient_casts: true,
+        };
         let rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
         let SetExpr::Select(mut select) = *rewritten.query.body else { return Err(not_one_expression()) };
         let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) =

@@ -58,6 +58,7 @@ impl ExprPlanner for OperatorPlanner {
                     (operand(left, &left_type), operand(right, &right_type));
                 binary_expr(left, Operator::Modulo, null_if_zero(right, &right_type))
             }
+            Sql::BitwiseXor => functions::named("__bit_xor").call(vec![left, right]),
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
         Ok(PlannerResult::Planned(planned))

@@ -129,7 +129,10 @@ fn own_title(field: &Field, spellings: &HashMap<String, String>) -> String {
     {
         return name.to_owned();
     }
-    spellings.get(field.name()).cloned().unwrap_or_else(|| field.name().clone())
+    let spelled = |name: &str| spellings.get(name).cloned();
+    // A column that is shown twice has its place after its name.
+    let place_cut = || field.name().rsplit_once('#').and_then(|(name, _)| spelled(name));
+    spelled(field.name()).or_else(place_cut).unwrap_or_else(|| field.name().clone())
 }
 
 /// A plan's batches with the columns' types and titles.

@@ -10,16 +10,19 @@ mod calls;
 mod casts;
 mod dates;
 mod exprs;
+mod grouping;
 mod having;
+mod limits;
+mod row_values;
 mod sets;
 pub mod titles;
+mod using;
 
 use crate::model::SessionView;
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{
-    Expr, GroupByExpr, GroupByWithModifier, Ident, JoinConstraint, JoinOperator, LimitClause, ObjectName,
-    ObjectNamePart, Offset, OffsetRows, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableAlias, TableFactor, Value, VisitorMut,
+    Cte, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, Value, VisitorMut,
 };
 use sqlparser::tokenizer::Location;
 use std::collections::{HashMap, HashSet};
@@ -46,11 +49,16 @@ pub struct Rewritten {
     pub is_recursive: bool,
 }
 
+/// From a database and a table to the names of its columns.
+pub type ColumnsOf<'a> = dyn Fn(&str, &str) -> Result<Vec<String>, SqlError> + 'a;
+
 /// What a rewrite takes from outside of the query.
 pub struct Environment<'a> {
     pub session: &'a SessionView,
     /// The value of a global variable.
     pub global: &'a dyn Fn(&str) -> Option<String>,
+    /// The columns of a table, as they were declared.
+    pub columns: &'a ColumnsOf<'a>,
     /// Values of `?` in the order of the text; `None` takes NULL for all (0 in LIMIT).
     pub params: Option<&'a [ScalarValue]>,
     /// Whether CAST gives NULL for a number that does not fit, as in loads, and no error.
@@ -82,6 +90,8 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
         environment,
         placeholders,
         ctes: HashSet::new(),
+        cte_columns: HashMap::new(),
+        needs_columns: using::needs_columns(&query),
         spellings: HashMap::new(),
         depth: 0,
         subqueries: 0,
@@ -108,6 +118,10 @@ struct Rewriter<'a> {
     environment: &'a Environment<'a>,
     placeholders: Vec<Location>,
     ctes: HashSet<String>,
+    /// The columns of CTEs, where they can be told.
+    cte_columns: HashMap<String, Option<Vec<String>>>,
+    /// Whether tables are joined by the names of their columns.
+    needs_columns: bool,
     spellings: HashMap<String, String>,
     depth: usize,
     subqueries: usize,
@@ -123,15 +137,15 @@ impl VisitorMut for Rewriter<'_> {
         if let Some(with) = &mut query.with {
             self.recursions += sets::mark_recursions(with, self.recursions);
             for cte in &mut with.cte_tables {
-                self.ctes.insert(cte.alias.name.value.clone());
+                self.note_cte(cte);
                 self.lower_alias_columns(&mut cte.alias);
             }
         }
-        query.limit_clause = query.limit_clause.take().map(plain_limit);
-        if let Some(limit) = &mut query.limit_clause {
-            self.bind_limit(limit);
-        }
-        ControlFlow::Continue(())
+        let outcome = self.limit(query).and_then(|()| match self.needs_columns {
+            true => self.join_all_by_names(query),
+            false => Ok(()),
+        });
+        outcome.map_or_else(ControlFlow::Break, ControlFlow::Continue)
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
@@ -141,6 +155,9 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         having::move_to_where(select);
+        if let Err(error) = grouping::sets(select) {
+            return ControlFlow::Break(error);
+        }
         select.select_modifiers = None;
         select.optimizer_hints.clear();
         if is_dual(select) {
@@ -148,6 +165,13 @@ impl VisitorMut for Rewriter<'_> {
         }
         self.name_items(&mut select.projection);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
+            // A hint, and a cross join that has a condition.
+            if let JoinOperator::StraightJoin(constraint)
+            | JoinOperator::CrossJoin(constraint @ JoinConstraint::On(_)) = &mut join.join_operator
+            {
+                let constraint = std::mem::replace(constraint, JoinConstraint::None);
+                join.join_operator = JoinOperator::Inner(constraint);
+            }
             if let Some(JoinConstraint::Using(columns)) = constraint_of(&mut join.join_operator) {
                 columns.iter_mut().for_each(lower_last);
             }
@@ -158,7 +182,6 @@ impl VisitorMut for Rewriter<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         select.selection = select.selection.take().map(ast::truth);
         select.having = select.having.take().map(ast::truth);
-        with_rollup(&mut select.group_by);
         full_wildcards(select);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
             if let Some(JoinConstraint::On(condition)) = constraint_of(&mut join.join_operator) {
@@ -234,6 +257,38 @@ impl VisitorMut for Rewriter<'_> {
 }
 
 impl Rewriter<'_> {
+    fn note_cte(&mut self, cte: &Cte) {
+        let name = &cte.alias.name.value;
+        if self.needs_columns {
+            let given = cte.alias.columns.iter().map(|column| column.name.value.clone());
+            let columns = match cte.alias.columns.is_empty() {
+                true => self.columns_of_query(&cte.query).ok(),
+                false => Some(given.collect()),
+            };
+            self.cte_columns.insert(name.clone(), columns);
+        }
+        self.ctes.insert(name.clone());
+    }
+
+    /// Joins by names in the SELECTs of a query.
+    fn join_all_by_names(&self, query: &mut Query) -> Result<(), SqlError> {
+        fn each(
+            rewriter: &Rewriter<'_>,
+            body: &mut SetExpr,
+            order_by: Option<&mut OrderBy>,
+        ) -> Result<(), SqlError> {
+            match body {
+                SetExpr::Select(select) => rewriter.join_by_names(select, order_by),
+                SetExpr::SetOperation { left, right, .. } => {
+                    each(rewriter, left, None)?;
+                    each(rewriter, right, None)
+                }
+                _ => Ok(()),
+            }
+        }
+        each(self, &mut query.body, query.order_by.as_mut())
+    }
+
     fn lower(&mut self, name: &mut Ident) {
         let lower = name.value.to_lowercase();
         self.spellings.entry(lower.clone()).or_insert_with(|| std::mem::take(&mut name.value));
@@ -318,36 +373,10 @@ impl Rewriter<'_> {
         *name = ObjectName::from(parts);
         Ok(())
     }
-
-    /// LIMIT takes numbers only; a parameter without a value is 0 there, not NULL.
-    fn bind_limit(&self, limit: &mut LimitClause) {
-        let LimitClause::LimitOffset { limit, offset, .. } = limit else { return };
-        let exprs = limit.iter_mut().chain(offset.iter_mut().map(|offset| &mut offset.value));
-        for expr in exprs {
-            if let Expr::Value(value) = expr
-                && matches!(value.value, Value::Placeholder(_))
-                && self.environment.params.is_none()
-            {
-                *expr = ast::number(0);
-            }
-        }
-    }
 }
 
 const fn doubles_work(expr: &Expr) -> bool {
     matches!(expr, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Between { .. })
-}
-
-/// `LIMIT a, b` as `LIMIT b OFFSET a`.
-fn plain_limit(limit: LimitClause) -> LimitClause {
-    match limit {
-        LimitClause::OffsetCommaLimit { offset, limit } => LimitClause::LimitOffset {
-            limit: Some(limit),
-            offset: Some(Offset { value: offset, rows: OffsetRows::None }),
-            limit_by: Vec::new(),
-        },
-        LimitClause::LimitOffset { .. } => limit,
-    }
 }
 
 /// `t.*` of a table without alias as `db.t.*`: the planner knows the table by its full name only.
@@ -374,26 +403,6 @@ fn full_wildcards(select: &mut Select) {
         });
         if let Some(full) = full {
             *wanted = full;
-        }
-    }
-}
-
-/// `GROUP BY a, b WITH ROLLUP` as `GROUP BY ROLLUP (a, b)`, which the parser takes for a call.
-fn with_rollup(group_by: &mut GroupByExpr) {
-    let GroupByExpr::Expressions(exprs, modifiers) = group_by else { return };
-    if modifiers.contains(&GroupByWithModifier::Rollup) {
-        modifiers.clear();
-        let sets = exprs.drain(..).map(|expr| vec![expr]).collect();
-        exprs.push(Expr::Rollup(sets));
-    }
-    for expr in exprs {
-        if let Some((name, args)) = calls::plain_call(expr) {
-            let sets = args.into_iter().map(|arg| vec![arg]).collect();
-            match name.as_str() {
-                "rollup" => *expr = Expr::Rollup(sets),
-                "cube" => *expr = Expr::Cube(sets),
-                _ => {}
-            }
         }
     }
 }

@@ -63,6 +63,25 @@ async fn parameters_are_bound_in_the_order_of_the_text() {
     assert_eq!(answer.unwrap(), [["x", "2"]]);
     let error = server.query("SELECT ?", &[]).await.unwrap_err();
     assert!(error.message.contains("has 1 parameters but 0 values"), "{error}");
+    for (limit, offset) in [
+        (ScalarValue::from("1"), ScalarValue::from(" 1 ")),
+        (ScalarValue::from(1.0f64), ScalarValue::from("1.0")),
+        (ScalarValue::from(1.0f32), ScalarValue::from(1u64)),
+        (ScalarValue::Decimal128(Some(100), 5, 2), ScalarValue::from(1i8)),
+    ] {
+        let params = [limit, offset];
+        let answer = server.query("SELECT id FROM t ORDER BY id LIMIT ? OFFSET ?", &params).await;
+        assert_eq!(answer.unwrap(), [["2"]], "{params:?}");
+        let params = [params[1].clone(), params[0].clone()];
+        let answer = server.query("SELECT id FROM t ORDER BY id LIMIT ?, ?", &params).await;
+        assert_eq!(answer.unwrap(), [["2"]], "{params:?}");
+    }
+    for wrong in
+        [ScalarValue::Null, ScalarValue::from("one"), ScalarValue::from(1.5f64), ScalarValue::from(-1i64)]
+    {
+        let error = server.query("SELECT id FROM t LIMIT ?", &[wrong]).await.unwrap_err();
+        assert_eq!(error.code, ErrorCode::WrongArguments, "{error}");
+    }
     let query = tributary_sql::parse_query("SELECT id FROM t WHERE id = ? LIMIT ?").unwrap();
     assert_eq!(server.engine.describe(&server.session, &query).await.unwrap().len(), 1);
 }

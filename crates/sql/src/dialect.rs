@@ -146,6 +146,14 @@ impl Dialect for Grammar {
         self.mysql.is_table_factor_alias(explicit, keyword, parser)
     }
 
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_with_modifier(&self) -> bool {
+        true
+    }
+
     fn supports_bang_not_operator(&self) -> bool {
         true
     }

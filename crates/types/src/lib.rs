@@ -41,3 +41,6 @@ pub use transaction::{TransactionKind, TransactionStatus};
 
 /// The version of MySQL that the server reports to clients; Doris's. Drivers choose their statements by it.
 pub const SERVER_VERSION: &str = "5.7.99";
+
+/// `group_concat_max_len` when nobody has set it, in bytes. Texts are cut below this only.
+pub const GROUP_CONCAT_BYTES: i64 = 1 << 20;

@@ -296,7 +296,7 @@ public class JdbcChecks {
     private static void errors() throws Exception {
         try (Connection connection = connect(MANUAL)) {
             run(connection, DT);
-            fails(connection, "SELECT * FROM nowhere", 1105, "HY000", "Table [nowhere] does not exist in database");
+            fails(connection, "SELECT * FROM nowhere", 1146, "42S02", "Table [nowhere] does not exist in database");
             fails(connection, "SELEC 1", 1064, "42000", "errCode = 2, detailMessage = ");
             fails(connection, "INSERT INTO dt VALUES (1)", 1058, "21S01", "Column count doesn't match value count");
             try (PreparedStatement insert = connection.prepareStatement("INSERT INTO dt VALUES (?, ?, ?)")) {

@@ -141,7 +141,7 @@ const checks = {
         return true;
       });
     };
-    await fails(connection.query('SELECT * FROM nowhere'), 1105, 'HY000', 'Table [nowhere] does not exist in database');
+    await fails(connection.query('SELECT * FROM nowhere'), 1146, '42S02', 'Table [nowhere] does not exist in database');
     await fails(connection.query('SELECT nickname FROM dt'), 1054, '42S22', "Unknown column 'nickname'");
     await fails(connection.execute('SELEC ?', [1]), 1064, '42000', 'errCode = 2, detailMessage = ');
     await fails(connection.execute('INSERT INTO dt VALUES (?, ?, ?)', ['x', 'a', 1]), 1105, 'HY000',

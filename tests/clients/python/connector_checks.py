@@ -59,7 +59,7 @@ def plain(port, database):
         cursor.execute("SELECT * FROM nowhere")
         cursor.fetchall()
     except mysql.connector.Error as error:
-        equal((error.errno, error.sqlstate), (1105, "HY000"))
+        equal((error.errno, error.sqlstate), (1146, "42S02"))
     else:
         raise AssertionError("no error")
     connection.cmd_reset_connection()
@@ -93,7 +93,7 @@ def compressed(port, database):
             cursor.execute("SELECT * FROM nowhere")
             cursor.fetchall()
         except mysql.connector.Error as error:
-            equal((error.errno, error.sqlstate), (1105, "HY000"))
+            equal((error.errno, error.sqlstate), (1146, "42S02"))
         else:
             raise AssertionError("no error")
         if not use_pure:

@@ -156,7 +156,7 @@ def errors(port, database):
     with connection.cursor() as cursor:
         cursor.execute(DT)
     any_error = pymysql.err.MySQLError
-    fails("SELECT * FROM nowhere", any_error, 1105, f"Table [nowhere] does not exist in database [{database}].")
+    fails("SELECT * FROM nowhere", any_error, 1146, f"Table [nowhere] does not exist in database [{database}].")
     fails("SELECT nickname FROM dt", pymysql.err.OperationalError, 1054, "Unknown column 'nickname' in 'table list'")
     fails("SELEC 1", pymysql.err.ProgrammingError, 1064, "errCode = 2, detailMessage = ")
     fails("INSERT INTO dt VALUES (1)", any_error, 1058, "Column count doesn't match value count")

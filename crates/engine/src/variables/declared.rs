@@ -13,11 +13,13 @@ use super::kind::{
     switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
-use tributary_types::{GroupCommitMode, SERVER_VERSION};
+use tributary_types::{GROUP_CONCAT_BYTES, GroupCommitMode, SERVER_VERSION};
 
 variables! {
     /// Doris's; answers are the same.
     agg_phase: i64 = 0, any_whole(), Kept;
+    /// There are no materialized views.
+    allow_modify_materialized_view_data: bool = false, flag(), Fixed;
     /// Partition columns may be NULL.
     allow_partition_column_nullable: bool = true, flag(), Fixed;
     /// Doris's; answers are the same.
@@ -36,6 +38,8 @@ variables! {
     broadcast_row_count_limit: i64 = 30_000_000, any_whole(), Kept;
     /// Doris's; answers are the same.
     broker_load_batch_size: i64 = 16_352, any_whole(), Kept;
+    /// Buffers grow as they need to.
+    bulk_insert_buffer_size: i64 = 8_388_608, any_whole(), Kept;
     /// Text is UTF-8. Character sets of which it is no superset are refused.
     character_set_client: String = "utf8mb4".into(), charset(), Obeyed;
     /// Text is UTF-8. Character sets of which it is no superset are refused.
@@ -74,10 +78,16 @@ variables! {
     default_rowset_type: String = "beta".into(), text(), Kept;
     /// There is one storage engine.
     default_storage_engine: String = "olap".into(), text(), Kept;
+    /// There are no temporary tables.
+    default_tmp_storage_engine: String = "olap".into(), text(), Kept;
+    /// The mode of WEEK without a second argument.
+    default_week_format: i64 = 0, any_whole(), Fixed;
     /// Doris's; answers are the same.
     delete_without_partition: bool = true, flag(), Kept;
     /// DESC shows VARIANT columns as one.
     describe_extend_variant_column: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    detail_shape_nodes: String = "".into(), text(), Kept;
     /// Doris's; answers are the same.
     disable_colocate_plan: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
@@ -94,8 +104,12 @@ variables! {
     div_precision_increment: i64 = 4, any_whole(), Fixed;
     /// Queries return their rows.
     dry_run_query: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_agg_spill: bool = false, flag(), Kept;
     /// There are no AGG_STATE columns.
     enable_agg_state: bool = false, flag(), Fixed;
+    /// Doris's; answers are the same.
+    enable_aggregate_cse: bool = true, flag(), Kept;
     /// Set operations bind as in MySQL.
     enable_ansi_query_organization_behavior: bool = false, flag(), Fixed;
     /// Doris's; answers are the same.
@@ -107,7 +121,11 @@ variables! {
     /// Doris's; answers are the same.
     enable_bushy_tree: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_cbo_statistics: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_common_expr_pushdown: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_common_expr_pushdown_for_inverted_index: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_compress_materialize: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
@@ -121,7 +139,11 @@ variables! {
     /// Doris's; answers are the same.
     enable_dphyp_optimizer: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_eliminate_sort_node: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_exchange_node_parallel_merge: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_fallback_on_missing_inverted_index: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_fallback_to_original_planner: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
@@ -135,6 +157,10 @@ variables! {
     /// Doris's; answers are the same.
     enable_group_commit_full_prepare: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_hash_join_early_start_probe: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_hive_sql_cache: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_infer_predicate: bool = true, flag(), Kept;
     /// An old name of Doris's; set `group_commit`.
     enable_insert_group_commit: bool = false, flag(), Fixed;
@@ -143,15 +169,31 @@ variables! {
     /// Doris's; answers are the same.
     enable_inverted_index_query: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_inverted_index_query_cache: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_inverted_index_searcher_cache: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_join_reorder_based_cost: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_join_spill: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_left_zig_zag: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_local_exchange: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_local_merge_sort: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_local_shuffle: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_match_without_inverted_index: bool = true, flag(), Kept;
+    /// There are no materialized views.
+    enable_materialized_view_nest_rewrite: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_materialized_view_rewrite: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_memtable_on_sink_node: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_minidump: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_nereids_distribute_planner: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
@@ -171,6 +213,8 @@ variables! {
     /// Doris's; answers are the same.
     enable_page_cache: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_parallel_outfile: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_parallel_result_sink: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_parallel_scan: bool = true, flag(), Kept;
@@ -180,6 +224,8 @@ variables! {
     enable_partition_cache: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_partition_topn: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_phrase_query_sequential_opt: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_pipeline_engine: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
@@ -197,15 +243,25 @@ variables! {
     /// Doris's; answers are the same.
     enable_query_cache: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_remove_no_conjuncts_runtime_filter_policy: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_reserve_memory: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_rewrite_element_at_to_slot: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_runtime_filter_partition_prune: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_runtime_filter_prune: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_scan_node_run_serial: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_server_side_prepared_statement: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_share_hash_table_for_broadcast_join: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_shared_scan: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_short_circuit_query: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     enable_short_circuit_query_access_column_store: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
@@ -214,6 +270,8 @@ variables! {
     enable_single_replica_insert: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_snapshot_point_query: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_sort_spill: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
     enable_spill: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
@@ -229,15 +287,31 @@ variables! {
     /// Doris's; answers are the same.
     enable_sync_mv_cost_based_rewrite: bool = false, flag(), Kept;
     /// Doris's; answers are the same.
+    enable_sync_runtime_filter_size: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    enable_topn_lazy_materialization: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_two_phase_read_opt: bool = true, flag(), Kept;
     /// Names are ASCII.
     enable_unicode_name_support: bool = false, flag(), Fixed;
     /// On: an INSERT is a partial update, which needs a UNIQUE key.
     enable_unique_key_partial_update: bool = false, flag(), Obeyed;
     /// Doris's; answers are the same.
+    enable_use_hybrid_sort: bool = false, flag(), Kept;
+    /// Doris's; answers are the same.
     enable_vectorized_engine: bool = true, flag(), Kept;
+    /// There are no events.
+    event_scheduler: bool = false, switch(), ReadOnly;
     /// Doris's; answers are the same.
     exec_mem_limit: i64 = 2_147_483_648, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    external_agg_bytes_threshold: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    external_sort_bytes_threshold: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    extract_wide_range_expr: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
+    force_jni_scanner: bool = false, flag(), Kept;
     /// There are no foreign keys.
     foreign_key_checks: bool = true, switch(), Kept;
     /// Doris's; answers are the same.
@@ -248,18 +322,28 @@ variables! {
     group_by_and_having_use_alias_first: bool = false, flag(), Fixed;
     /// Mode of the Group Commit of INSERTs.
     group_commit: Option<GroupCommitMode> = None, group_commit(), Obeyed;
-    /// Texts of GROUP_CONCAT are never cut, so none is shorter than asked for.
-    group_concat_max_len: i64 = 1_048_576, whole(1024, i64::MAX), Kept;
+    /// Bytes at which what GROUP_CONCAT gives is cut, where this is less than the default; by default nothing is.
+    group_concat_max_len: i64 = GROUP_CONCAT_BYTES, whole(4, i64::MAX), Obeyed;
+    /// There is no binary log.
+    gtid_mode: String = "OFF".into(), text(), ReadOnly;
     /// The protocol's compression is offered.
     have_compress: String = "YES".into(), text(), ReadOnly;
     /// TLS is not offered.
     have_openssl: String = "DISABLED".into(), text(), ReadOnly;
+    /// Nothing is recorded.
+    have_profiling: String = "NO".into(), text(), ReadOnly;
     /// There is no query cache.
     have_query_cache: String = "NO".into(), text(), ReadOnly;
     /// TLS is not offered.
     have_ssl: String = "DISABLED".into(), text(), ReadOnly;
     /// The server's name.
     hostname: String = "tributary".into(), text(), ReadOnly;
+    /// Doris's; answers are the same.
+    ignore_shape_nodes: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    ignore_storage_data_distribution: bool = true, flag(), Kept;
+    /// information_schema shows what is there now.
+    information_schema_stats_expiry: i64 = 86_400, any_whole(), Kept;
     /// No statement runs at connecting.
     init_connect: String = "".into(), text(), Kept;
     /// Statements wait for no locks.
@@ -272,34 +356,54 @@ variables! {
     insert_visible_timeout_ms: i64 = 60_000, any_whole(), Kept;
     /// An idle connection is closed after 8 hours.
     interactive_timeout: i64 = 28_800, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    inverted_index_conjunction_opt_threshold: i64 = 1000, any_whole(), Kept;
+    /// Buffers grow as they need to.
+    join_buffer_size: i64 = 262_144, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    join_reorder_time_limit: i64 = 1000, any_whole(), Kept;
     /// A carriage return before the end of a CSV line belongs to the line end.
     keep_carriage_return: bool = false, flag(), Fixed;
     /// Language of error messages.
     language: String = "/share/english/".into(), text(), ReadOnly;
+    /// Error messages are in English.
+    lc_messages: String = "en_US".into(), text(), Kept;
     /// Language of the names of months and days.
     lc_time_names: String = "en_US".into(), text(), Fixed;
     /// The server's license.
     license: String = "Apache License, Version 2.0".into(), text(), ReadOnly;
     /// Doris's; answers are the same.
     load_mem_limit: i64 = 0, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    load_stream_per_node: i64 = 2, any_whole(), Kept;
     /// LOAD DATA LOCAL is not offered.
     local_infile: bool = false, switch(), ReadOnly;
     /// Statements wait for no locks.
     lock_wait_timeout: i64 = 31_536_000, any_whole(), Kept;
     /// There is no binary log.
     log_bin: bool = false, switch(), ReadOnly;
+    /// There is no log of slow queries.
+    long_query_time: String = "10".into(), text(), Kept;
     /// Names are compared with case.
     lower_case_table_names: i64 = 0, any_whole(), ReadOnly;
+    /// There are no materialized views.
+    materialized_view_rewrite_enable_contain_external_table: bool = false, flag(), Kept;
     /// Largest packet that a client may send, from the setting of the same name.
     max_allowed_packet: i64 = 67_108_864, any_whole(), Kept;
     /// The setting `qe_max_connection` counts.
     max_connections: i64 = 4096, any_whole(), Kept;
+    /// SHOW WARNINGS shows all warnings.
+    max_error_count: i64 = 64, any_whole(), Kept;
     /// Milliseconds after which a SELECT fails. 0: `query_timeout` alone counts.
     max_execution_time: i64 = 0, whole(0, i64::MAX), Obeyed;
+    /// Buffers grow as they need to.
+    max_heap_table_size: i64 = 16_777_216, any_whole(), Kept;
     /// Doris's; answers are the same.
     max_instance_num: i64 = 64, any_whole(), Kept;
     /// With `sql_big_selects` on it limits nothing.
     max_join_size: String = "18446744073709551615".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    max_msg_size_of_result_receiver: i64 = 104_857_600, any_whole(), Kept;
     /// Statements that one connection may keep prepared; a further one gets error 1461.
     max_prepared_stmt_count: i64 = 16_382, whole(0, MAX_PREPARED_STATEMENTS), Global;
     /// Doris's; answers are the same.
@@ -311,17 +415,29 @@ variables! {
     /// The setting `qe_max_connection` counts.
     max_user_connections: i64 = 0, any_whole(), Kept;
     /// Doris's; answers are the same.
+    memo_max_group_expression_size: i64 = 10_000, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    min_revocable_mem: i64 = 33_554_432, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    minidump_path: String = "".into(), text(), Kept;
+    /// Doris's; answers are the same.
     nereids_cbo_penalty_factor: String = "0.7".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    nereids_star_schema_support: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
     nereids_timeout_second: i64 = 30, any_whole(), Kept;
     /// Buffers grow as they need to.
     net_buffer_length: i64 = 16_384, any_whole(), Kept;
     /// A command that stops half way ends its connection after a minute.
     net_read_timeout: i64 = 600, any_whole(), Kept;
+    /// A command that stops half way ends its connection after a minute.
+    net_retry_count: i64 = 10, any_whole(), Kept;
     /// A client that takes no byte of its answer for a minute is disconnected.
     net_write_timeout: i64 = 600, any_whole(), Kept;
     /// Doris's; answers are the same.
     num_scanner_threads: i64 = 0, any_whole(), Kept;
+    /// Passwords are hashed as MySQL's native ones.
+    old_passwords: i64 = 0, any_whole(), Kept;
     /// Answers are the same.
     optimizer_switch: String = "".into(), text(), Kept;
     /// Doris's; answers are the same.
@@ -331,11 +447,17 @@ variables! {
     /// Doris's; answers are the same.
     parallel_pipeline_task_num: i64 = 0, any_whole(), Kept;
     /// Doris's; answers are the same.
+    parallel_prepare_threshold: i64 = 32, any_whole(), Kept;
+    /// Doris's; answers are the same.
     parallel_scan_max_scanners_count: i64 = 0, any_whole(), Kept;
     /// Doris's; answers are the same.
     parallel_scan_min_rows_per_scanner: i64 = 2_097_152, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    parallel_sync_analyze_task_num: i64 = 2, any_whole(), Kept;
     /// What a partial update does with new keys.
     partial_update_new_key_behavior: String = "APPEND".into(), text(), Fixed;
+    /// Doris's; answers are the same.
+    partition_pruning_expand_threshold: i64 = 10, any_whole(), Kept;
     /// Doris's; answers are the same.
     partitioned_hash_agg_rows_threshold: i64 = 0, any_whole(), Kept;
     /// Doris's; answers are the same.
@@ -355,6 +477,8 @@ variables! {
     /// The MySQL protocol's version.
     protocol_version: i64 = 10, any_whole(), ReadOnly;
     /// Doris's; answers are the same.
+    push_topn_to_agg: bool = true, flag(), Kept;
+    /// Doris's; answers are the same.
     query_cache_entry_max_bytes: i64 = 5_242_880, any_whole(), Kept;
     /// Doris's; answers are the same.
     query_cache_entry_max_rows: i64 = 500_000, any_whole(), Kept;
@@ -364,8 +488,14 @@ variables! {
     query_cache_type: i64 = 0, any_whole(), Kept;
     /// Seconds after which a query fails.
     query_timeout: i64 = QUERY_TIMEOUT_DEFAULT_SECONDS, whole(1, 2147483647), Obeyed;
+    /// Buffers grow as they need to.
+    read_buffer_size: i64 = 131_072, any_whole(), Kept;
+    /// An empty line of a CSV file is no row.
+    read_csv_empty_line_as_null: bool = false, flag(), Fixed;
     /// Tables can be written.
     read_only: bool = false, switch(), ReadOnly;
+    /// Buffers grow as they need to.
+    read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
     /// An INSERT into a table with a sequence column names it.
     require_sequence_in_insert: bool = true, flag(), Fixed;
     /// Doris's; answers are the same.
@@ -375,11 +505,15 @@ variables! {
     /// Doris's; answers are the same.
     rewrite_count_distinct_to_bitmap_hll: bool = true, flag(), Kept;
     /// Doris's; answers are the same.
+    rewrite_or_to_in_predicate_threshold: i64 = 2, any_whole(), Kept;
+    /// Doris's; answers are the same.
     runtime_bloom_filter_max_size: i64 = 16_777_216, any_whole(), Kept;
     /// Doris's; answers are the same.
     runtime_bloom_filter_min_size: i64 = 1_048_576, any_whole(), Kept;
     /// Doris's; answers are the same.
     runtime_bloom_filter_size: i64 = 2_097_152, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    runtime_filter_jump_threshold: i64 = 2, any_whole(), Kept;
     /// Doris's; answers are the same.
     runtime_filter_max_in_num: i64 = 1024, any_whole(), Kept;
     /// Doris's; answers are the same.
@@ -392,6 +526,8 @@ variables! {
     runtime_filters_max_num: i64 = 10, any_whole(), Kept;
     /// Doris's; answers are the same.
     scan_queue_mem_limit: i64 = 107_374_182, any_whole(), Kept;
+    /// The server reads no files for clients.
+    secure_file_priv: String = "".into(), text(), ReadOnly;
     /// Doris's; answers are the same.
     send_batch_parallelism: i64 = 1, any_whole(), Kept;
     /// Values are written as Doris writes them.
@@ -404,6 +540,10 @@ variables! {
     session_track_schema: bool = false, switch(), Kept;
     /// Session tracking is not offered.
     session_track_state_change: bool = false, switch(), Kept;
+    /// Session tracking is not offered.
+    session_track_system_variables: String = "".into(), text(), Kept;
+    /// Session tracking is not offered.
+    session_track_transaction_info: String = "OFF".into(), text(), Kept;
     /// information_schema shows plain names of databases.
     show_full_dbname_in_info_schema_db: bool = false, flag(), Fixed;
     /// `SELECT *` shows visible columns only.
@@ -422,10 +562,16 @@ variables! {
     skip_storage_engine_merge: bool = false, flag(), Fixed;
     /// There is no Unix socket.
     socket: String = "".into(), text(), ReadOnly;
+    /// Buffers grow as they need to.
+    sort_buffer_size: i64 = 262_144, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    sort_phase_num: i64 = 0, any_whole(), Kept;
     /// `IS NULL` finds NULL only.
     sql_auto_is_null: bool = false, switch(), Fixed;
     /// No SELECT is too large.
     sql_big_selects: bool = true, switch(), Fixed;
+    /// Results are sent as they are computed.
+    sql_buffer_result: bool = false, switch(), Kept;
     /// Statements are read as Doris reads them.
     sql_dialect: String = "doris".into(), text(), Fixed;
     /// There is no binary log.
@@ -442,6 +588,8 @@ variables! {
     sql_select_limit: u64 = u64::MAX, row_limit(), Obeyed;
     /// Warnings are the same.
     sql_warnings: bool = false, switch(), Kept;
+    /// There is one storage engine.
+    storage_engine: String = "olap".into(), text(), Kept;
     /// Tables can be written.
     super_read_only: bool = false, switch(), ReadOnly;
     /// The server's time zone.
@@ -450,6 +598,12 @@ variables! {
     time_zone: NamedZone = "UTC".into(), zone(), Obeyed;
     /// Unix time that the clock functions show. 0: the time of the clock.
     timestamp: Decimal = "0".into(), decimal(), Obeyed;
+    /// Buffers grow as they need to.
+    tmp_table_size: i64 = 16_777_216, any_whole(), Kept;
+    /// Doris's; answers are the same.
+    topn_filter_ratio: String = "0.5".into(), text(), Kept;
+    /// Doris's; answers are the same.
+    topn_lazy_materialization_threshold: i64 = 1024, any_whole(), Kept;
     /// Doris's; answers are the same.
     topn_opt_limit_threshold: i64 = 1024, any_whole(), Kept;
     /// Doris's; answers are the same.
@@ -460,12 +614,16 @@ variables! {
     transaction_read_only: bool = false, switch(), Kept;
     /// Trailing blanks are kept.
     trim_tailing_spaces_for_external_table_query: bool = false, flag(), Fixed;
+    /// Texts of external tables are not cut.
+    truncate_char_or_varchar_columns: bool = false, flag(), Fixed;
     /// A statement reads what was committed when it began, whatever is set.
     tx_isolation: String = "READ-COMMITTED".into(), text(), Kept;
     /// A hint; writes are not refused.
     tx_read_only: bool = false, switch(), Kept;
     /// There are no unique indexes.
     unique_checks: bool = true, switch(), Kept;
+    /// Doris's; answers are the same.
+    use_fix_replica: i64 = -1, any_whole(), Kept;
     /// Any password is allowed.
     validate_password_policy: i64 = 0, any_whole(), ReadOnly;
     /// Version of MySQL that drivers see; that of Doris.

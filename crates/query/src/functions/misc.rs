@@ -41,6 +41,24 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             .returning(common),
         MySqlFunction::new("bin", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:b}"))),
         MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, regexp_extract),
+        MySqlFunction::new("__first_bytes", &[Text, Int], super::utf8, |args| {
+            let (texts, bytes) = (args[0].as_string::<i32>(), args[1].as_primitive::<Int64Type>());
+            let cut = texts
+                .iter()
+                .zip(bytes.iter())
+                .map(|(text, bytes)| Some(first_bytes(text?, usize::try_from(bytes?).unwrap_or_default())));
+            Ok(Arc::new(cut.collect::<StringArray>()))
+        }),
+        // DataFusion's own `^` is not NULL for every NULL: its simplifier knows `x ^ x`.
+        MySqlFunction::new("__bit_xor", &[Int, Int], super::int64, |args| {
+            let (left, right) = (args[0].as_primitive::<Int64Type>(), args[1].as_primitive::<Int64Type>());
+            let bits = left.iter().zip(right).map(|(left, right)| Some(left? ^ right?));
+            Ok(Arc::new(bits.collect::<Int64Array>()))
+        }),
+        MySqlFunction::new("__in_set", &[Any, Any], super::utf8, |args| Ok(Arc::clone(&args[0])))
+            .returning(|types| types.first().cloned().unwrap_or(DataType::Null)),
+        MySqlFunction::new("__single", &[Any, Int], super::utf8, single)
+            .returning(|types| types.first().cloned().unwrap_or(DataType::Null)),
         MySqlFunction::new("oct", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:o}"))),
         MySqlFunction::new("inet_aton", &[Text], super::int64, |args| {
             let read =
@@ -55,6 +73,19 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
             Ok(Arc::new(values.collect::<StringArray>()))
         }),
     ]
+}
+
+/// The characters that end before that many bytes.
+fn first_bytes(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// The values, if each is that of one row at most.
+fn single(args: &[ArrayRef]) -> Result<ArrayRef> {
+    if args[1].as_primitive::<Int64Type>().iter().flatten().any(|rows| rows > 1) {
+        return Err(crate::error::external(crate::error::too_many_rows()));
+    }
+    Ok(Arc::clone(&args[0]))
 }
 
 /// The type that values of these types are compared in.

@@ -92,7 +92,9 @@ fn is_condition(expr: &Expr) -> bool {
         | Expr::InSubquery { .. }
         | Expr::Between { .. }
         | Expr::Like { .. }
-        | Expr::Exists { .. } => true,
+        | Expr::Exists { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. } => true,
         Expr::Value(value) => matches!(value.value, Value::Boolean(_)),
         _ => false,
     }

@@ -276,7 +276,7 @@ fn known(function: Function) -> Result<Expr, SqlError> {
     if known::is_known(&name) {
         return Ok(Expr::Function(function));
     }
-    Err(SqlError::detail(ErrorCode::Unknown, format!("Can not found function '{name}'")))
+    Err(SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'")))
 }
 
 fn doubles(args: Vec<Expr>) -> Vec<Expr> {

@@ -1,6 +1,7 @@
 //! The rewrite of one expression whose parts are rewritten already.
 
-use super::{Rewriter, ast, casts, dates};
+use super::{Rewriter, ast, casts, dates, row_values};
+use datafusion::common::ScalarValue;
 use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, LambdaFunction, OneOrManyWithParens,
     Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
@@ -21,7 +22,14 @@ impl Rewriter<'_> {
             Expr::Identifier(name) => Expr::Identifier(lower(name)),
             Expr::CompoundIdentifier(parts) => self.compound(parts)?,
             Expr::Value(value) => self.value(value)?,
-            Expr::Function(function) => self.function(function)?,
+            Expr::Function(function) => {
+                let is_cut = self.cuts(&function);
+                let value = self.function(function)?;
+                match is_cut {
+                    Some(bytes) => ast::call("__first_bytes", vec![value, ast::number(bytes)]),
+                    None => value,
+                }
+            }
             Expr::Cast { kind, expr, data_type, .. } => {
                 let lenient =
                     self.environment.lenient_casts || matches!(kind, CastKind::TryCast | CastKind::SafeCast);
@@ -47,6 +55,12 @@ impl Rewriter<'_> {
             Expr::RLike { negated, expr, pattern, .. } => {
                 let found = ast::call("regexp_like", vec![as_text(*expr), as_text(*pattern)]);
                 if negated { not(found) } else { found }
+            }
+            Expr::InList { expr, list, negated } if row_values::of(&expr).is_some() => {
+                row_values::in_list(row_values::of(&expr).unwrap_or_default(), &list, negated)?
+            }
+            Expr::InSubquery { expr, subquery, negated } if row_values::of(&expr).is_some() => {
+                row_values::in_subquery(row_values::of(&expr).unwrap_or_default(), &subquery, negated)?
             }
             Expr::IsTrue(expr) => Expr::IsTrue(Box::new(ast::truth(*expr))),
             Expr::IsNotTrue(expr) => Expr::IsNotTrue(Box::new(ast::truth(*expr))),
@@ -136,18 +150,25 @@ impl Rewriter<'_> {
         }
     }
 
+    /// The bytes at which `group_concat_max_len` cuts a text, if it is smaller than by default.
+    fn cuts(&self, function: &sqlparser::ast::Function) -> Option<i64> {
+        let name = function.name.0.last().and_then(|part| part.as_ident())?;
+        let is_concat = name.value.eq_ignore_ascii_case("group_concat");
+        let bytes = self.environment.session.variables.get("group_concat_max_len").filter(|_| is_concat)?;
+        bytes.parse().ok().filter(|bytes| *bytes < tributary_types::GROUP_CONCAT_BYTES)
+    }
+
+    /// The value of a `?`.
+    pub(super) fn parameter(&self, placeholder: &ValueWithSpan) -> Result<&ScalarValue, SqlError> {
+        let at = self.placeholders.iter().position(|place| *place == placeholder.span.start);
+        let value = at.and_then(|at| self.environment.params?.get(at));
+        value.ok_or_else(|| SqlError::detail(ErrorCode::Unknown, "a parameter has no value"))
+    }
+
     fn value(&self, value: ValueWithSpan) -> Result<Expr, SqlError> {
         Ok(match &value.value {
-            Value::Placeholder(_) => match self.environment.params {
-                None => ast::null(),
-                Some(params) => {
-                    let at = self.placeholders.iter().position(|place| *place == value.span.start);
-                    match at.and_then(|at| params.get(at)) {
-                        Some(param) => ast::literal(param),
-                        None => return Err(SqlError::detail(ErrorCode::Unknown, "a parameter has no value")),
-                    }
-                }
-            },
+            Value::Placeholder(_) if self.environment.params.is_none() => ast::null(),
+            Value::Placeholder(_) => ast::literal(self.parameter(&value)?),
             Value::Number(digits, _) => number(digits)?,
             Value::DoubleQuotedString(text)
             | Value::NationalStringLiteral(text)
@@ -290,6 +311,10 @@ fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr, SqlError>
         (Op::Minus, left, Expr::Interval(interval)) => dates::add(left, interval, true)?,
         (Op::Arrow, left, right) => ast::call("json_extract", vec![left, right]),
         (Op::LongArrow, left, right) => ast::call("get_json_string", vec![left, right]),
+        (op, left, right) if row_values::of(&left).is_some() || row_values::of(&right).is_some() => {
+            let row = |expr: &Expr| row_values::of(expr).map_or_else(|| vec![expr.clone()], <[Expr]>::to_vec);
+            row_values::compare(&row(&left), &op, &row(&right))?
+        }
         (op, left, right) => Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) },
     })
 }
@@ -356,7 +381,7 @@ fn chain_length(expr: &Expr, op: &BinaryOperator) -> usize {
     length
 }
 
-fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
+pub(super) fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
     match operands.len() {
         0 => ast::null(),
         1 => operands.remove(0),

@@ -48,7 +48,7 @@ fn an_unknown_table_is_named_with_its_database() {
         "INSERT INTO nowhere VALUES (1 + 1)",
         "SELECT * FROM nowhere",
     ] {
-        assert_error(&db.client.error(statement), 1105, "HY000", &message);
+        assert_error(&db.client.error(statement), 1146, "42S02", &message);
     }
 }
 
@@ -58,7 +58,7 @@ fn an_unknown_database_is_named() {
     let mut db = database(&server);
     let message = "errCode = 2, detailMessage = Database [nowhere] does not exist.";
     for statement in ["INSERT INTO nowhere.t VALUES (1)", "SELECT * FROM nowhere.t"] {
-        assert_error(&db.client.error(statement), 1105, "HY000", message);
+        assert_error(&db.client.error(statement), 1049, "42000", message);
     }
     assert_error(&db.client.error("USE nowhere"), 1049, "42000", "Unknown database 'nowhere'");
 }

@@ -195,6 +195,33 @@ fn what_is_not_built_is_refused_by_name() {
 }
 
 #[test]
+fn what_is_missing_has_the_number_by_which_clients_decide() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    let table =
+        format!("errCode = 2, detailMessage = Table [nowhere] does not exist in database [{}].", db.name);
+    for statement in [
+        "SELECT * FROM nowhere",
+        "DESCRIBE nowhere",
+        "SHOW CREATE TABLE nowhere",
+        "SHOW COLUMNS FROM nowhere",
+        "INSERT INTO nowhere VALUES (1)",
+        "SELECT id FROM dt WHERE id IN (SELECT id FROM nowhere)",
+        "SELECT * FROM dt JOIN nowhere USING (id)",
+    ] {
+        assert_error(&db.client.error(statement), 1146, "42S02", &table);
+    }
+    for statement in ["SELECT * FROM nowhere.t", "DESCRIBE nowhere.t", "INSERT INTO nowhere.t VALUES (1)"] {
+        let message = "errCode = 2, detailMessage = Database [nowhere] does not exist.";
+        assert_error(&db.client.error(statement), 1049, "42000", message);
+    }
+    assert_eq!(db.client.error("DROP TABLE nowhere").number, 1051);
+    assert_eq!(db.client.error("SELECT nothing FROM dt").number, 1054);
+    assert_eq!(db.client.error("SELECT no_such_function(id) FROM dt").number, 1305);
+    assert_eq!(db.client.error("SELECT (SELECT id FROM (SELECT 1 id UNION ALL SELECT 2) x)").number, 1242);
+}
+
+#[test]
 fn the_command_line_prints_errors_as_mysql_does() {
     let server = Server::shared();
     let db = server.database();
@@ -203,7 +230,7 @@ fn the_command_line_prints_errors_as_mysql_does() {
         printed.lines().last(),
         Some(
             format!(
-                "ERROR 1105 (HY000) at line 1: errCode = 2, detailMessage = Table [nowhere] does not exist in database [{}].",
+                "ERROR 1146 (42S02) at line 1: errCode = 2, detailMessage = Table [nowhere] does not exist in database [{}].",
                 db.name
             )
             .as_str()

@@ -97,7 +97,7 @@ fn a_script_runs_until_its_first_error() {
         .option(&db.name)
         .run("insert into dt values (1, 'a', 1);\ninsert into nowhere values (2);\ninsert into dt values (3, 'c', 3);\n");
     let error = finished.failure();
-    assert!(error.contains("ERROR 1105 (HY000) at line 2"), "{error}");
+    assert!(error.contains("ERROR 1146 (42S02) at line 2"), "{error}");
     assert_eq!(db.client.rows("SELECT id FROM dt"), ["1"]);
 }
 

@@ -22,9 +22,21 @@ fn sql_select_limit_limits_a_select_that_has_no_limit() {
 fn variables_that_would_change_answers_are_refused_and_those_for_speed_are_kept() {
     let server = Server::shared();
     let mut client = server.connect();
-    let error = client.error("SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
-    assert_eq!((error.number, &*error.state), (1231, "42000"), "{error}");
-    assert!(error.message.contains("NO_BACKSLASH_ESCAPES would change what statements mean"), "{error}");
+    for mode in [
+        "ALLOW_INVALID_DATES",
+        "ANSI",
+        "ANSI_QUOTES",
+        "HIGH_NOT_PRECEDENCE",
+        "NO_BACKSLASH_ESCAPES",
+        "NO_UNSIGNED_SUBTRACTION",
+        "PAD_CHAR_TO_FULL_LENGTH",
+        "PIPES_AS_CONCAT",
+        "REAL_AS_FLOAT",
+    ] {
+        let error = client.error(&format!("SET sql_mode = CONCAT(@@sql_mode, ',{mode}')"));
+        assert_eq!((error.number, &*error.state), (1231, "42000"), "{error}");
+        assert!(error.message.contains(&format!("{mode} would change what statements mean")), "{error}");
+    }
     assert_eq!(client.error("SET show_hidden_columns = true").number, 1231);
     for name in [
         "enable_vectorized_engine",
@@ -40,6 +52,70 @@ fn variables_that_would_change_answers_are_refused_and_those_for_speed_are_kept(
     assert_eq!(client.value("SELECT unix_timestamp()"), "1700000000");
     client.ok("SET timestamp = DEFAULT");
     assert_ne!(client.value("SELECT unix_timestamp()"), "1700000000");
+}
+
+#[test]
+fn every_variable_that_drivers_and_tools_read_has_a_value() {
+    let server = Server::shared();
+    let mut client = server.connect();
+    for name in [
+        "auto_increment_increment",
+        "autocommit",
+        "character_set_client",
+        "character_set_connection",
+        "character_set_results",
+        "character_set_server",
+        "collation_connection",
+        "collation_database",
+        "collation_server",
+        "event_scheduler",
+        "global.character_set_server",
+        "global.time_zone",
+        "gtid_mode",
+        "have_profiling",
+        "init_connect",
+        "interactive_timeout",
+        "license",
+        "lower_case_table_names",
+        "max_allowed_packet",
+        "net_write_timeout",
+        "performance_schema",
+        "query_cache_size",
+        "query_cache_type",
+        "secure_file_priv",
+        "session.auto_increment_increment",
+        "session.transaction_isolation",
+        "session.tx_read_only",
+        "socket",
+        "sql_mode",
+        "storage_engine",
+        "system_time_zone",
+        "time_zone",
+        "transaction_isolation",
+        "tx_isolation",
+        "version_comment",
+        "wait_timeout",
+    ] {
+        assert_eq!(client.rows(&format!("SELECT @@{name}")).len(), 1, "{name}");
+    }
+    let error = client.error("SELECT @@no_such_variable");
+    assert_eq!(error.number, 1193, "{error}");
+}
+
+#[test]
+fn group_concat_is_cut_where_the_session_asks_for_it() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    db.client.ok("INSERT INTO dt VALUES (1, 'aé', 1), (2, 'bé', 2)");
+    let question = "SELECT GROUP_CONCAT(name ORDER BY id SEPARATOR '-') FROM dt";
+    assert_eq!(db.client.value(question), "aé-bé");
+    for (bytes, shown) in [(4, "aé-"), (6, "aé-b"), (7, "aé-bé"), (100_000_000, "aé-bé")] {
+        db.client.ok(&format!("SET group_concat_max_len = {bytes}"));
+        assert_eq!(db.client.value(question), shown, "{bytes}");
+    }
+    assert_eq!(db.client.error("SET group_concat_max_len = 3").number, 1231);
+    db.client.ok("SET group_concat_max_len = DEFAULT");
+    assert_eq!(db.client.value(question), "aé-bé");
 }
 
 #[test]

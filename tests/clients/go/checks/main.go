@@ -209,7 +209,7 @@ func failures() {
 		}
 	}
 	_, err := db.Exec("INSERT INTO nowhere VALUES (1)")
-	fails(err, 1105, "HY000", "Table [nowhere] does not exist in database")
+	fails(err, 1146, "42S02", "Table [nowhere] does not exist in database")
 	_, err = db.Exec("INSERT INTO dt VALUES (?, ?, ?)", "x", "a", 1)
 	fails(err, 1105, "HY000", "column(id) value is incorrect while strict mode is true, src value is x")
 	_, err = db.Exec("SELEC ?", 1)

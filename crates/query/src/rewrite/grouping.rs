@@ -1,0 +1,71 @@
+//! `GROUP BY … WITH ROLLUP`, `ROLLUP (…)`, `CUBE (…)` and `GROUPING SETS (…)` in one form each.
+
+use super::calls;
+use sqlparser::ast::{Expr, GroupByExpr, GroupByWithModifier, Select, SelectItem, Value};
+use tributary_types::{ErrorCode, SqlError};
+
+/// Gives the grouping sets of a SELECT the form that the planner reads. Numbers in them are places in the list.
+pub(super) fn sets(select: &mut Select) -> Result<(), SqlError> {
+    let GroupByExpr::Expressions(exprs, modifiers) = &mut select.group_by else { return Ok(()) };
+    for modifier in std::mem::take(modifiers) {
+        let each = exprs.drain(..).map(|expr| vec![expr]).collect();
+        match modifier {
+            GroupByWithModifier::Rollup => exprs.push(Expr::Rollup(each)),
+            GroupByWithModifier::Cube => exprs.push(Expr::Cube(each)),
+            other => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    format!("GROUP BY … {other} is not supported; use ROLLUP, CUBE or GROUPING SETS (…)"),
+                ));
+            }
+        }
+    }
+    for expr in exprs {
+        // With a blank before the parenthesis the parser takes them for calls.
+        if let Some((name, args)) = calls::plain_call(expr) {
+            let sets = args.into_iter().map(set_of).collect();
+            match name.as_str() {
+                "rollup" => *expr = Expr::Rollup(sets),
+                "cube" => *expr = Expr::Cube(sets),
+                _ => {}
+            }
+        }
+        if let Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) = expr {
+            for part in sets.iter_mut().flatten() {
+                if let Some(named) = by_place(part, &select.projection)? {
+                    *part = named;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `(a, b)` is one set.
+fn set_of(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::Tuple(parts) => parts,
+        other => vec![other],
+    }
+}
+
+/// The item at the place that a number names.
+fn by_place(expr: &Expr, items: &[SelectItem]) -> Result<Option<Expr>, SqlError> {
+    let Expr::Value(value) = expr else { return Ok(None) };
+    let Value::Number(digits, _) = &value.value else { return Ok(None) };
+    let place = digits.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+    let before = place.map_or(items, |place| &items[..place.min(items.len())]);
+    let is_star =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    match place.and_then(|place| items.get(place)) {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. })
+            if !before.iter().any(is_star) =>
+        {
+            Ok(Some(expr.clone()))
+        }
+        _ => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("GROUP BY position {digits} is not in select list; name the column"),
+        )),
+    }
+}

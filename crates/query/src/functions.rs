@@ -41,10 +41,6 @@ use std::sync::{Arc, LazyLock};
 /// The type of every DATETIME value.
 pub const DATETIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-/// Functions whose DATETIME has as many digits of a second as their first argument, unless they add
-/// microseconds.
-const KEEP_DIGITS: [&str; 2] = ["__date_add", "__day_add"];
-
 /// What a parameter is converted to before the body sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
@@ -64,6 +60,8 @@ pub enum Returns {
     Of(fn(&[DataType]) -> DataType),
     /// From the arguments' types and the second argument, a constant number.
     ByDigits(fn(&[DataType], Option<i64>) -> DataType),
+    /// From the arguments' fields, which tell the digits of a DATETIME's seconds.
+    ByFields(fn(&[FieldRef]) -> DataType),
 }
 
 /// The work of a function: arrays in the kinds of [`MySqlFunction::params`], all of one length.
@@ -78,6 +76,8 @@ pub struct MySqlFunction {
     required: usize,
     variadic: bool,
     returns: Returns,
+    /// The digits of the seconds of the DATETIMEs that it returns.
+    digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
     body: Body,
     signature: Signature,
 }
@@ -90,6 +90,7 @@ impl MySqlFunction {
             required: params.len(),
             variadic: false,
             returns: Returns::Fixed(returns),
+            digits: None,
             body,
             signature: Signature::one_of(
                 vec![TypeSignature::VariadicAny, TypeSignature::Nullary],
@@ -115,6 +116,16 @@ impl MySqlFunction {
 
     fn returning_digits(mut self, of: fn(&[DataType], Option<i64>) -> DataType) -> Self {
         self.returns = Returns::ByDigits(of);
+        self
+    }
+
+    fn returning_by_fields(mut self, of: fn(&[FieldRef]) -> DataType) -> Self {
+        self.returns = Returns::ByFields(of);
+        self
+    }
+
+    fn with_digits(mut self, of: fn(&ReturnFieldArgs<'_>) -> Option<u8>) -> Self {
+        self.digits = Some(of);
         self
     }
 
@@ -157,29 +168,31 @@ impl ScalarUDFImpl for MySqlFunction {
             Returns::Fixed(of) => of(),
             Returns::Of(of) => of(arg_types),
             Returns::ByDigits(of) => of(arg_types, None),
+            Returns::ByFields(of) => {
+                let field = |data_type: &DataType| Arc::new(Field::new("", data_type.clone(), true));
+                of(&arg_types.iter().map(field).collect::<Vec<_>>())
+            }
         })
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let mut data_type = self.return_type(&types)?;
-        if let Returns::ByDigits(of) = self.returns {
-            let digits = args.scalar_arguments.get(1).copied().flatten();
-            data_type = of(&types, digits.and_then(|digits| digits.to_string().parse().ok()));
+        match self.returns {
+            Returns::ByDigits(of) => {
+                let digits = args.scalar_arguments.get(1).copied().flatten();
+                data_type = of(&types, digits.and_then(|digits| digits.to_string().parse().ok()));
+            }
+            Returns::ByFields(of) => data_type = of(args.arg_fields),
+            Returns::Fixed(_) | Returns::Of(_) => {}
         }
         let field = Field::new(self.name, data_type, true);
-        let digits = match KEEP_DIGITS.contains(&self.name) && *field.data_type() == DATETIME {
-            true => labels::digits(&args.arg_fields[0]),
-            false => None,
-        };
-        let is_finer = |scalar: &&ScalarValue| {
-            let unit = scalar.try_as_str().flatten().unwrap_or_default().to_ascii_uppercase();
-            unit.starts_with("MICRO") || unit.starts_with("MILLI")
-        };
-        let digits = digits.filter(|_| !args.scalar_arguments.iter().flatten().any(is_finer));
+        let digits = self.digits.and_then(|of| of(&args));
         Ok(Arc::new(match digits {
-            Some(digits) => field.with_metadata(labels::with_digits(digits)),
-            None => field,
+            Some(digits) if *field.data_type() == DATETIME => {
+                field.with_metadata(labels::with_digits(digits))
+            }
+            _ => field,
         }))
     }
 
@@ -195,7 +208,7 @@ impl ScalarUDFImpl for MySqlFunction {
             });
         }
         let mut result = (self.body)(&arrays)?;
-        if matches!(self.returns, Returns::ByDigits(_)) {
+        if matches!(self.returns, Returns::ByDigits(_) | Returns::ByFields(_)) {
             result = convert::safe_cast(&result, args.return_field.data_type())?;
         }
         if constant {

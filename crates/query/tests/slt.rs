@@ -1,8 +1,8 @@
 //! The files under `tests/slt`: SQL and the answers it must get, in sqllogictest's format.
 //!
 //! `statement ok`, `statement error <part of the text>`, `query <types> [rowsort]`. Values are
-//! separated by blanks; NULL and the empty text are written `NULL` and `(empty)`. Every file runs
-//! twice: with its rows in the memtable, and with all tables flushed after each INSERT.
+//! separated by blanks; NULL and the empty text are written `NULL` and `(empty)`. A file with
+//! rows runs twice: with its rows in the memtable, and with all tables flushed after each INSERT.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -80,7 +80,9 @@ async fn query(server: &mut Server, body: &[&str], options: &str) -> Result<(), 
 async fn run_both(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt").join(name);
     run_file(&path, Rows::InMemory).await;
-    run_file(&path, Rows::InDataFiles).await;
+    if std::fs::read_to_string(&path).unwrap().contains("INSERT INTO ") {
+        run_file(&path, Rows::InDataFiles).await;
+    }
 }
 
 macro_rules! files {
@@ -105,6 +107,7 @@ files! {
     functions_of_text_answer_as_mariadb_does: "mysql_text.slt",
     functions_of_numbers_answer_as_mariadb_does: "mysql_numbers.slt",
     functions_of_dates_answer_as_mariadb_does: "mysql_dates.slt",
+    functions_keep_the_digits_of_seconds: "date_digits.slt",
     functions_with_a_meaning_of_doris_have_it: "doris.slt",
     arrays_and_maps_answer_as_in_doris: "nested.slt",
     aggregates_answer_as_in_mysql: "aggregates.slt",

@@ -4,14 +4,16 @@
 use super::datetime::{self, Unit};
 use super::weeks::{Mode, week_of};
 use super::{MySqlFunction, Param, date_text};
+use crate::labels;
 use arrow::array::timezone::Tz;
 use arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Decimal128Array, Int64Array, StringArray,
     TimestampMicrosecondArray,
 };
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type, TimestampMicrosecondType};
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, TimeZone, Timelike};
 use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::ReturnFieldArgs;
 use std::sync::Arc;
 
 /// `TO_DAYS('9999-12-31')`.
@@ -22,13 +24,16 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     let (text, int, date, at) = (super::utf8, super::int64, super::date32, super::datetime_type);
     vec![
         MySqlFunction::new("__part", &[DateTime, Text], int, part),
-        MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add),
+        MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add).with_digits(digits_of_sum),
         // A DATE plus days stays a DATE; the rewrite asks for this one with units of whole days.
-        MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add).returning(day_add_type),
+        MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add)
+            .returning(day_add_type)
+            .with_digits(kept_digits),
         MySqlFunction::new("__timestampdiff", &[Text, DateTime, DateTime], int, timestampdiff),
-        MySqlFunction::new("__from_unixtime", &[Real, Text], at, from_unixtime),
-        MySqlFunction::new("__unix_timestamp", &[DateTime, Text], int, unix_timestamp),
-        MySqlFunction::new("__unix_timestamp_exact", &[DateTime, Text], exact_seconds, unix_timestamp_exact),
+        MySqlFunction::new("__from_unixtime", &[Real, Text], at, from_unixtime)
+            .with_digits(|args| args.arg_fields[0].data_type().is_integer().then_some(0)),
+        MySqlFunction::new("__unix_timestamp", &[DateTime, Text], exact_seconds, unix_timestamp)
+            .returning_by_fields(unix_timestamp_type),
         MySqlFunction::new(
             "__unix_timestamp_of_text",
             &[Text, Text, Text],
@@ -37,11 +42,13 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         ),
         MySqlFunction::new("week", &[DateTime, Int], int, |args| week(args, false)).optional(1),
         MySqlFunction::new("yearweek", &[DateTime, Int], int, |args| week(args, true)).optional(1),
-        MySqlFunction::new("__convert_tz", &[DateTime, Text, Text], at, convert_tz),
+        MySqlFunction::new("__convert_tz", &[DateTime, Text, Text], at, convert_tz).with_digits(kept_digits),
         MySqlFunction::new("date_format", &[DateTime, Text], text, date_format),
-        MySqlFunction::new("str_to_date", &[Text, Text], at, str_to_date),
+        MySqlFunction::new("str_to_date", &[Text, Text], at, str_to_date).with_digits(digits_of_format),
         MySqlFunction::new("datediff", &[DateTime, DateTime], int, datediff),
-        MySqlFunction::new("__date_trunc", &[Any, Text], at, date_trunc).returning(day_add_type),
+        MySqlFunction::new("__date_trunc", &[Any, Text], at, date_trunc)
+            .returning(day_add_type)
+            .with_digits(kept_digits),
         MySqlFunction::new("last_day", &[DateTime], date, |args| last_day(&args[0])),
         MySqlFunction::new("from_days", &[Int], date, |args| from_days(&args[0])),
         MySqlFunction::new("makedate", &[Int, Int], date, makedate),
@@ -219,20 +226,52 @@ fn instants(args: &[ArrayRef]) -> Result<Vec<Option<i64>>> {
     (0..args[0].len()).map(of).collect()
 }
 
-fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let seconds = instants(args)?.into_iter().map(|micros| micros.map(|micros| micros.div_euclid(1_000_000)));
-    Ok(Arc::new(seconds.collect::<Int64Array>()))
-}
-
 fn exact_seconds() -> DataType {
     DataType::Decimal128(18, 6)
 }
 
-/// As [`unix_timestamp`], with six digits behind the point.
-fn unix_timestamp_exact(args: &[ArrayRef]) -> Result<ArrayRef> {
+/// Whole seconds where the argument has no others, else as many digits as it has.
+fn unix_timestamp_type(fields: &[FieldRef]) -> DataType {
+    match (fields[0].data_type(), labels::digits(&fields[0])) {
+        (DataType::Timestamp(..), Some(0)) => DataType::Int64,
+        (DataType::Timestamp(..), Some(digits)) => DataType::Decimal128(12 + digits, digits as i8),
+        (DataType::Timestamp(..), None) => exact_seconds(),
+        (data_type, _) if super::convert::is_text(data_type) => exact_seconds(),
+        _ => DataType::Int64,
+    }
+}
+
+fn unix_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
     let micros = instants(args)?.into_iter().map(|micros| micros.map(i128::from));
     let exact = micros.collect::<Decimal128Array>().with_data_type(exact_seconds());
     Ok(Arc::new(exact))
+}
+
+/// The digits of the first argument's seconds, as far as they are known.
+fn kept_digits(args: &ReturnFieldArgs<'_>) -> Option<u8> {
+    match (args.arg_fields.first()?, args.scalar_arguments.first().copied().flatten()) {
+        (_, Some(constant)) if constant.try_as_str().is_some() => {
+            let text = constant.try_as_str().flatten()?;
+            let fraction = text.trim().split_once('.').map_or("", |(_, fraction)| fraction);
+            Some(fraction.len().min(6) as u8)
+        }
+        (field, _) if field.data_type().is_integer() || *field.data_type() == DataType::Date32 => Some(0),
+        (field, _) => labels::digits(field),
+    }
+}
+
+fn digits_of_sum(args: &ReturnFieldArgs<'_>) -> Option<u8> {
+    let unit = args.scalar_arguments.get(2).copied().flatten()?.try_as_str().flatten()?;
+    match datetime::unit(unit)? {
+        Unit::Micros(size) if size < 1000 => Some(6),
+        Unit::Micros(size) if size < 1_000_000 => kept_digits(args).map(|digits| digits.max(3)),
+        _ => kept_digits(args),
+    }
+}
+
+fn digits_of_format(args: &ReturnFieldArgs<'_>) -> Option<u8> {
+    let format = args.scalar_arguments.get(1).copied().flatten()?.try_as_str().flatten()?;
+    Some(if format.contains("%f") { 6 } else { 0 })
 }
 
 /// `UNIX_TIMESTAMP(text, format)`.
@@ -244,7 +283,7 @@ fn unix_timestamp_of_text(args: &[ArrayRef]) -> Result<ArrayRef> {
             None => exec_err!("Operation unix_timestamp of {value}, {format} is invalid"),
         }
     })?;
-    unix_timestamp_exact(&[parsed, Arc::clone(&args[2])])
+    unix_timestamp(&[parsed, Arc::clone(&args[2])])
 }
 
 /// `TIME(x)`: the time of day of a DATETIME, or the time that a text or a number spells.

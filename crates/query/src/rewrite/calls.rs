@@ -18,7 +18,7 @@ use tributary_types::{ErrorCode, SqlError};
 pub(super) use aggregates::is_aggregate;
 
 /// Functions of one or more texts, under the name that computes them.
-const OF_TEXT: [(&str, &str); 21] = [
+const OF_TEXT: [(&str, &str); 22] = [
     ("upper", "upper"),
     ("ucase", "upper"),
     ("lower", "lower"),
@@ -38,6 +38,7 @@ const OF_TEXT: [(&str, &str); 21] = [
     ("md5", "md5"),
     ("regexp", "regexp_like"),
     ("regexp_like", "regexp_like"),
+    ("rlike", "regexp_like"),
     ("sha", "sha1"),
     ("levenshtein", "levenshtein"),
 ];

@@ -40,7 +40,7 @@ fn constant_integer(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// `UNIX_TIMESTAMP(x)`: with the fraction that a constant text has.
+/// `UNIX_TIMESTAMP(x)`; of a constant with as many digits behind the point as that has.
 pub(super) fn unix_timestamp(value: Expr, zone: Expr) -> Expr {
     let text = match &value {
         Expr::Function(function) if last_name(&function.name) == "__datetime" => {
@@ -48,15 +48,14 @@ pub(super) fn unix_timestamp(value: Expr, zone: Expr) -> Expr {
         }
         other => ast::as_text(other).map(str::to_owned),
     };
-    let digits =
-        text.and_then(|text| text.split_once('.').map(|(_, fraction)| fraction.trim_end().len().min(6)));
-    match digits {
-        None | Some(0) => ast::call("__unix_timestamp", vec![value, zone]),
-        Some(digits) => {
-            let exact = ast::call("__unix_timestamp_exact", vec![value, zone]);
-            ast::try_cast(exact, DataType::Decimal(ExactNumberInfo::PrecisionAndScale(18, digits as i64)))
-        }
-    }
+    let seconds = ast::call("__unix_timestamp", vec![value, zone]);
+    let Some(text) = text else { return seconds };
+    let digits = text.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end().len().min(6));
+    let shown = match digits {
+        0 => DataType::BigInt(None),
+        digits => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(18, digits as i64)),
+    };
+    ast::try_cast(seconds, shown)
 }
 
 /// `date_trunc(x, 'day')` and `date_trunc('day', x)`; a constant text that names a day alone is a DATE.

@@ -372,11 +372,10 @@ impl Columns<'_> {
         let (start, mut at, mut total) = (self.at, self.at, 0usize);
         let bytes = &self.block.bytes;
         for _ in 0..rows {
-            let length = read_varint(bytes, &mut at).ok_or(BlockError::Truncated {
-                what: "text length",
-                end: bytes.len() + 1,
-                len: bytes.len(),
-            })?;
+            let Some(length) = read_varint(bytes, &mut at) else {
+                let len = bytes.len();
+                return Err(BlockError::Truncated { what: "text length", end: len + 1, len });
+            };
             total += length as usize;
         }
         parts.lengths = start..at;

@@ -70,16 +70,13 @@ fn check_schema(schema: &TableSchema, block: &Block) -> Result<(), BlockError> {
     Ok(())
 }
 
-fn check_kind(column: &ColumnDef, parts: &ColumnParts) -> Result<(), BlockError> {
-    let expected = Kind::of(column.data_type);
-    if parts.kind == expected {
-        return Ok(());
-    }
-    Err(BlockError::ColumnType {
+#[cold]
+fn wrong_kind(column: &ColumnDef, parts: &ColumnParts) -> BlockError {
+    BlockError::ColumnType {
         column: column.name.clone(),
         found: format!("{:?}", parts.kind),
-        expected: format!("{expected:?} ({})", column.data_type),
-    })
+        expected: format!("{:?} ({})", Kind::of(column.data_type), column.data_type),
+    }
 }
 
 fn batch_of(arrow: &SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, BlockError> {
@@ -104,10 +101,12 @@ fn aligned_batch(schema: &TableSchema, arrow: &SchemaRef, block: &Block) -> Resu
     let mut columns = block.columns();
     let mut arrays = Vec::with_capacity(schema.columns.len());
     for (column, field) in schema.columns.iter().zip(arrow.fields()) {
-        let parts = columns
-            .next()?
-            .ok_or(BlockError::ColumnCount { found: arrays.len(), expected: schema.columns.len() })?;
-        check_kind(column, &parts)?;
+        let Some(parts) = columns.next()? else {
+            return Err(BlockError::ColumnCount { found: arrays.len(), expected: schema.columns.len() });
+        };
+        if parts.kind != Kind::of(column.data_type) {
+            return Err(wrong_kind(column, &parts));
+        }
         arrays.push(aligned_array(block, &parts, field.data_type(), rows)?);
     }
     batch_of(arrow, arrays, rows)
@@ -163,11 +162,15 @@ impl<'a> Gathered<'a> {
     fn append(&mut self, block: &Block) -> Result<(), BlockError> {
         let mut parts = block.columns();
         for (gathered, column) in self.columns.iter_mut().zip(&self.schema.columns) {
-            let parts = parts.next()?.ok_or(BlockError::ColumnCount {
-                found: block.column_count(),
-                expected: self.schema.columns.len(),
-            })?;
-            check_kind(column, &parts)?;
+            let Some(parts) = parts.next()? else {
+                return Err(BlockError::ColumnCount {
+                    found: block.column_count(),
+                    expected: self.schema.columns.len(),
+                });
+            };
+            if parts.kind != gathered.kind {
+                return Err(wrong_kind(column, &parts));
+            }
             gathered.append(block, &parts);
         }
         self.rows += block.row_count();

@@ -188,66 +188,69 @@ impl Load {
     ///
     /// A load that is interrupted while it waits for memory was not kept; one that waits for its group or
     /// its commit goes on without its client.
-    pub async fn finish(self, engine: &Engine, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
+    pub async fn finish(mut self, engine: &Engine, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
         // What a good small load does not do is boxed, here and below: its future is allocated for each statement, and
-        // should not have room for the states of large loads and failures.
+        // should not have room for the states of large loads and failures. What it does is awaited right here: each
+        // async function in between would move the load once more.
         let error_url = match rows.rejects {
             [] => None,
             rejects => Box::pin(engine.write_error_log(rejects)).await,
         };
-        let outcome = if rows.counts.exceed(limits.max_filter_ratio) {
+        if rows.counts.exceed(limits.max_filter_ratio) {
             engine.ingest.metrics().load_failed(mode(self.route));
             Box::pin(self.abort("too many rows were rejected")).await;
-            Err(LoadError::Filtered)
-        } else {
-            self.commit(engine, limits).await
+            return Finished { error_url, outcome: Err(LoadError::Filtered) };
+        }
+        let rows = match self.sink.take_small() {
+            Some(rows) => Ok(rows),
+            None => Box::pin(self.sink.take_files()).await,
         };
-        Finished { error_url, outcome }
-    }
-
-    async fn commit(self, engine: &Engine, limits: LoadLimits<'_>) -> Result<Outcome, LoadError> {
-        let Self { route, reservation, sink, is_kept_empty, two_phase_commit } = self;
-        let table = Arc::clone(sink.table());
-        let rows = sink.finish().await?;
-        if rows.is_empty() && (reservation.is_none() || !is_kept_empty) {
-            if let Some(reservation) = reservation {
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => return Finished { error_url, outcome: Err(error.into()) },
+        };
+        if rows.is_empty() && (self.reservation.is_none() || !self.is_kept_empty) {
+            if let Some(reservation) = self.reservation.take() {
                 reservation.abort("the load has no rows");
             }
-            return Ok(Outcome { committed: None, route });
+            return Finished { error_url, outcome: Ok(Outcome { committed: None, route: self.route }) };
         }
-        let routed = route.with_data_files(!rows.files.is_empty());
+        let routed = self.route.with_data_files(!rows.files.is_empty());
         if let Route::GroupSync(Some(switch)) = routed
-            && routed != route
+            && routed != self.route
         {
             engine.ingest.metrics().switched(switch);
         }
-        let interrupt = limits.interrupt;
-        let waited = match reservation {
-            Some(reservation) if two_phase_commit => {
-                Box::pin(interrupt.wait(engine.ingest.prepare(&table, reservation, rows))).await
+        let (table, interrupt) = (self.sink.table(), limits.interrupt);
+        let waited = match self.reservation.take() {
+            Some(reservation) if self.two_phase_commit => {
+                Box::pin(interrupt.wait(engine.ingest.prepare(table, reservation, rows))).await
             }
             Some(reservation) => {
-                Box::pin(interrupt.wait(engine.ingest.commit(&table, reservation, rows))).await
+                Box::pin(interrupt.wait(engine.ingest.commit(table, reservation, rows))).await
             }
             None => {
                 let is_async = routed == Route::GroupAsync;
                 let timeout = limits.timeout.max(Duration::from_millis(1));
-                interrupt.wait(engine.ingest.load_into_group(&table, is_async, rows, timeout)).await
+                interrupt.wait(engine.ingest.load_into_group(table, is_async, rows, timeout)).await
             }
         };
-        let Answered { label, txn, .. } = match waited {
-            Ok(committed) => committed?,
+        let outcome = match waited {
+            Ok(Ok(Answered { label, txn, .. })) => {
+                let status = match routed {
+                    Route::Own(_) if self.two_phase_commit => TransactionStatus::Precommitted,
+                    Route::Own(_) => TransactionStatus::Visible,
+                    Route::GroupAsync | Route::GroupSync(_) => TransactionStatus::Prepare,
+                };
+                Ok(Outcome { committed: Some(LoadCommitted { label, txn, status }), route: routed })
+            }
+            Ok(Err(error)) => Err(error.into()),
             Err(interrupted) => {
                 engine.ingest.metrics().load_failed(mode(routed));
-                return Err(LoadError::Interrupted(interrupted));
+                Err(LoadError::Interrupted(interrupted))
             }
         };
-        let status = match routed {
-            Route::Own(_) if two_phase_commit => TransactionStatus::Precommitted,
-            Route::Own(_) => TransactionStatus::Visible,
-            Route::GroupAsync | Route::GroupSync(_) => TransactionStatus::Prepare,
-        };
-        Ok(Outcome { committed: Some(LoadCommitted { label, txn, status }), route: routed })
+        Finished { error_url, outcome }
     }
 
     /// Gives the load up. On return its data files are deleted and its label is free; `reason` is what SHOW

@@ -104,7 +104,7 @@ impl LoadSink {
     /// Takes rows; writes them to data files if they are too many for memory.
     ///
     /// # Errors
-    /// The rows can't be written. Then [`LoadSink::finish`] fails, too: no load is committed in part.
+    /// The rows can't be written. Then [`LoadSink::take_files`] fails, too: no load is committed in part.
     pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
         self.bytes += blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>();
         if self.blocks.is_empty() {
@@ -163,21 +163,24 @@ impl LoadSink {
         Ok(())
     }
 
-    /// The load's rows, ready to be committed. Data files are durable.
+    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then.
+    pub fn take_small(&mut self) -> Option<LoadRows> {
+        if self.writer.is_some() || self.is_broken {
+            return None;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        Some(LoadRows::of_blocks(Arc::clone(&self.schema), blocks))
+    }
+
+    /// The rows of a load that has data files, ready to be committed. The files are durable.
     ///
     /// # Errors
     /// Rows can't be written; no data file is left.
-    pub async fn finish(mut self) -> Result<LoadRows, SinkError> {
-        if self.writer.is_none() && !self.is_broken {
-            let blocks = std::mem::take(&mut self.blocks);
-            return Ok(LoadRows::of_blocks(Arc::clone(&self.schema), blocks));
-        }
-        Box::pin(self.finish_files()).await
-    }
-
-    async fn finish_files(mut self) -> Result<LoadRows, SinkError> {
+    pub async fn take_files(&mut self) -> Result<LoadRows, SinkError> {
         if let Err(error) = self.spill().await {
-            self.abort().await;
+            if let Some(writer) = self.writer.take() {
+                writer.abort().await;
+            }
             return Err(error);
         }
         let Some(writer) = self.writer.take() else { return Err(SinkError::Broken) };

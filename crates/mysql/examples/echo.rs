@@ -216,7 +216,9 @@ fn text_row(values: &[Option<String>]) -> Result<RecordBatch, SqlError> {
 fn shown(value: &ParamValue<'_>) -> Option<String> {
     match value {
         ParamValue::Null => None,
-        ParamValue::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ParamValue::Bytes(bytes) | ParamValue::Decimal(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
         other => Some(format!("{other:?}")),
     }
 }

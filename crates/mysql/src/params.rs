@@ -99,7 +99,9 @@ pub enum ParamValue<'a> {
     UInt(u64),
     Float(f32),
     Double(f64),
-    /// Text, numbers as text, and bytes.
+    /// A DECIMAL as text; what it holds is not checked.
+    Decimal(&'a [u8]),
+    /// Text and bytes.
     Bytes(&'a [u8]),
     DateTime {
         year: u16,
@@ -160,6 +162,7 @@ impl<'a> ParamIter<'a> {
 fn read_value<'a>(values: &mut Cursor<'a>, param_type: ParamType) -> Result<ParamValue<'a>, MalformedPacket> {
     use ColumnType::*;
     const NUMBER: &str = "a parameter's number is cut off";
+    const TEXT: &str = "a parameter's text is cut off";
     let wire_type = ColumnType::try_from(param_type.type_code)
         .map_err(|_| MalformedPacket { what: "a parameter's type is unknown" })?;
     let unsigned = param_type.unsigned;
@@ -179,9 +182,8 @@ fn read_value<'a>(values: &mut Cursor<'a>, param_type: ParamType) -> Result<Para
             read_datetime(values)?
         }
         MYSQL_TYPE_TIME => read_time(values)?,
-        MYSQL_TYPE_DECIMAL
-        | MYSQL_TYPE_NEWDECIMAL
-        | MYSQL_TYPE_VARCHAR
+        MYSQL_TYPE_DECIMAL | MYSQL_TYPE_NEWDECIMAL => ParamValue::Decimal(values.lenenc_bytes(TEXT)?),
+        MYSQL_TYPE_VARCHAR
         | MYSQL_TYPE_VAR_STRING
         | MYSQL_TYPE_STRING
         | MYSQL_TYPE_ENUM
@@ -192,7 +194,7 @@ fn read_value<'a>(values: &mut Cursor<'a>, param_type: ParamType) -> Result<Para
         | MYSQL_TYPE_TINY_BLOB
         | MYSQL_TYPE_MEDIUM_BLOB
         | MYSQL_TYPE_LONG_BLOB
-        | MYSQL_TYPE_BLOB => ParamValue::Bytes(values.lenenc_bytes("a parameter's text is cut off")?),
+        | MYSQL_TYPE_BLOB => ParamValue::Bytes(values.lenenc_bytes(TEXT)?),
         _ => return Err(MalformedPacket { what: "a parameter's type cannot be sent by a client" }),
     })
 }

@@ -4,7 +4,9 @@
 //! numbers, and a date with a text as dates. Constants are converted here, at planning, so that
 //! filters on them can still prune files; columns are converted leniently at run time.
 
-use crate::functions::{self, DATETIME, convert::is_text, datetime};
+use crate::functions::convert::is_text;
+use crate::functions::datetime::{DAY_MICROS, parse};
+use crate::functions::{self, DATETIME};
 use crate::types;
 use arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::ScalarValue;
@@ -81,8 +83,9 @@ pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Ex
         (Integer | Decimal | Float, Boolean) => number_with_boolean(left, right),
         (Boolean, Integer | Decimal | Float) => swapped(number_with_boolean(right, left)),
         (Integer | Decimal | Float, Integer | Decimal | Float) => numbers(left, right, types),
-        (Integer, Date | DateTime) => (convert("__datetime", left), convert("__datetime", right)),
-        (Date | DateTime, Integer) => (convert("__datetime", left), convert("__datetime", right)),
+        (Integer, Date | DateTime) | (Date | DateTime, Integer) | (Date, DateTime) | (DateTime, Date) => {
+            (datetime(left, types.0), datetime(right, types.1))
+        }
         _ => (left, right),
     }
 }
@@ -105,9 +108,13 @@ fn text_with_number(text: Expr, number: Expr, number_type: &DataType) -> (Expr, 
 
 /// The whole or decimal number that a text is, with all its digits.
 fn exact_number(text: &str) -> Option<ScalarValue> {
-    if let Ok(value) = text.parse() {
-        return Some(ScalarValue::Int64(Some(value)));
-    }
+    let whole = text.parse().ok().map(|value| ScalarValue::Int64(Some(value)));
+    whole.or_else(|| decimal(text))
+}
+
+/// The DECIMAL that a text is, such as `-1.50`, with all its digits; `None` if it is none, or has more than 38.
+#[must_use]
+pub fn decimal(text: &str) -> Option<ScalarValue> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -157,18 +164,28 @@ pub fn widened(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     }
 }
 
+/// A value as DATETIME. DataFusion alone would compare dates with times in nanoseconds, which end in the year 2262.
+#[must_use]
+pub fn datetime(expr: Expr, data_type: &DataType) -> Expr {
+    match kind(data_type) {
+        Kind::DateTime => expr,
+        Kind::Date => cast(expr, DATETIME),
+        _ => convert("__datetime", expr),
+    }
+}
+
 fn text_with_date(text: Expr, date: Expr, date_type: &DataType) -> (Expr, Expr) {
     let Some(constant) = constant_text(&text) else {
-        return (convert("__datetime", text), convert("__datetime", date));
+        return (convert("__datetime", text), datetime(date, date_type));
     };
-    let Some(micros) = datetime::parse(constant) else {
-        return (literal(ScalarValue::TimestampMicrosecond(None, None)), convert("__datetime", date));
+    let Some(micros) = parse(constant) else {
+        return (literal(ScalarValue::TimestampMicrosecond(None, None)), datetime(date, date_type));
     };
-    if kind(date_type) == Kind::Date && micros.rem_euclid(datetime::DAY_MICROS) == 0 {
-        let days = i32::try_from(micros.div_euclid(datetime::DAY_MICROS)).ok();
+    if kind(date_type) == Kind::Date && micros.rem_euclid(DAY_MICROS) == 0 {
+        let days = i32::try_from(micros.div_euclid(DAY_MICROS)).ok();
         return (literal(ScalarValue::Date32(days)), date);
     }
-    (literal(ScalarValue::TimestampMicrosecond(Some(micros), None)), date)
+    (literal(ScalarValue::TimestampMicrosecond(Some(micros), None)), datetime(date, date_type))
 }
 
 fn text_with_boolean(text: Expr, boolean: Expr) -> (Expr, Expr) {

@@ -5,16 +5,16 @@
 use crate::context::StatementContext;
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
+use crate::giving_way::JoinsGiveWay;
 use crate::grouping_sets::GroupingSetsRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
-use crate::set_operations::SetOperations;
-use crate::top_rows;
+use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::unnest::UnnestRule;
-use crate::{in_lists, null_equality};
+use crate::{guards, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -25,13 +25,13 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlanner;
-use datafusion::optimizer::{Analyzer, Optimizer};
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::planner::SqlToRel;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use sqlparser::ast::Statement;
+use sqlparser::ast::{SetExpr, Statement};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -73,13 +73,15 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.push(Arc::new(GroupingSetsRule));
+        let mut physical_rules = top_rows::physical_rules();
+        physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer.rules)
-            .with_physical_optimizer_rules(top_rows::physical_rules())
-            .with_optimizer_rules(null_equality::guarded(in_lists::guarded(Optimizer::new().rules)))
+            .with_physical_optimizer_rules(physical_rules)
+            .with_optimizer_rules(guards::optimizer_rules())
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
@@ -224,8 +226,8 @@ impl QueryEngine {
         let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
         on_deep_stack(|| {
             let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
-            let statement =
-                Statement::Query(Box::new(std::mem::replace(&mut rewritten.query, empty_query())));
+            let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
+            let statement = Statement::Query(Box::new(query));
             let plan = plan_statement(&context, statement, rewritten.is_recursive);
             Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
         })
@@ -299,24 +301,4 @@ fn authority(url: &Url) -> Result<ObjectStoreUrl, SqlError> {
             format!("the storage root {url} has no form that queries can read: {error}"),
         )
     })
-}
-
-fn empty_query() -> sqlparser::ast::Query {
-    use sqlparser::ast::{Query, SetExpr, Values};
-    Query {
-        with: None,
-        body: Box::new(SetExpr::Values(Values {
-            explicit_row: false,
-            value_keyword: false,
-            rows: Vec::new(),
-        })),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
-    }
 }

@@ -4,6 +4,7 @@
 //! `a IN (1, 2) AND a NOT IN (2, NULL)` into `a IN (1)`. While it runs, lists of one value that meet in an
 //! expression are calls that it cannot read.
 
+use crate::guards::{Guard, Rule};
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result, internal_err};
@@ -12,39 +13,23 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::OptimizerConfig;
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-type Rule = Arc<dyn OptimizerRule + Send + Sync>;
-
-/// The rules, with a guard around the simplifier.
-pub fn guarded(rules: Vec<Rule>) -> Vec<Rule> {
-    let guard = |rule: Rule| match rule.name() {
-        "simplify_expressions" => Arc::new(Guard(rule)) as Rule,
-        _ => rule,
-    };
-    rules.into_iter().map(guard).collect()
-}
-
+/// Hides lists from the simplifier.
 #[derive(Debug)]
-struct Guard(Rule);
+pub struct HideLists;
 
-impl OptimizerRule for Guard {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
+impl Guard for HideLists {
+    const RULE: &'static str = "simplify_expressions";
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    fn rewrite(
+        &self,
+        rule: &Rule,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
         let names = NamePreserver::new(&plan);
         let hidden = plan.map_expressions(|expr| {
             if !lists_meet(&expr) {
@@ -54,7 +39,7 @@ impl OptimizerRule for Guard {
             Ok(expr.transform(hide)?.update_data(|expr| name.restore(expr)))
         })?;
         let is_hidden = hidden.transformed;
-        let done = self.0.rewrite(hidden.data, config)?;
+        let done = rule.rewrite(hidden.data, config)?;
         if !is_hidden {
             return Ok(done);
         }

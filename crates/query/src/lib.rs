@@ -1,6 +1,6 @@
-//! The room that answers questions: SELECT, SHOW, DESC and `information_schema`, on DataFusion.
+//! Answers questions: SELECT, SHOW, DESC and `information_schema`, on DataFusion.
 //!
-//! A query's tree comes from the SQL room. It is rewritten into MySQL's meaning ([`mod@rewrite`]),
+//! A query's tree comes from the crate `sql`. It is rewritten into MySQL's meaning ([`mod@rewrite`]),
 //! planned against one snapshot of each table, run, and its result is named as MySQL would.
 //! Invariant: a statement sees each table at exactly one version. Everything of DataFusion is
 //! here and nowhere else; how rows came in, and the bytes of a protocol, are not its business.
@@ -11,7 +11,10 @@ mod deep;
 mod engine;
 mod error;
 mod functions;
+mod giving_way;
 mod grouping_sets;
+mod guards;
+mod held_filters;
 mod in_lists;
 mod info_schema;
 mod labels;
@@ -31,6 +34,7 @@ mod top_rows;
 mod types;
 mod unnest;
 
+pub use coercion::decimal;
 pub use datafusion::common::ScalarValue;
 pub use engine::QueryEngine;
 pub use error::stream_error;

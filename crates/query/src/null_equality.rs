@@ -4,43 +4,27 @@
 //! equality that a later rule moves down to that join becomes one too, and then matches NULL with NULL. So `<=>`
 //! stays a condition beside the keys.
 
+use crate::guards::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{NullEquality, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use std::sync::Arc;
+use datafusion::optimizer::OptimizerConfig;
 
-type Rule = Arc<dyn OptimizerRule + Send + Sync>;
-
-/// The rules, with a guard around the one that finds keys.
-pub fn guarded(rules: Vec<Rule>) -> Vec<Rule> {
-    let guard = |rule: Rule| match rule.name() {
-        "extract_equijoin_predicate" => Arc::new(Guard(rule)) as Rule,
-        _ => rule,
-    };
-    rules.into_iter().map(guard).collect()
-}
-
+/// Holds `<=>` back while keys are looked for.
 #[derive(Debug)]
-struct Guard(Rule);
+pub struct HoldNullSafe;
 
-impl OptimizerRule for Guard {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
+impl Guard for HoldNullSafe {
+    const RULE: &'static str = "extract_equijoin_predicate";
 
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(mut join) = plan else { return self.0.rewrite(plan, config) };
+    fn rewrite(
+        &self,
+        rule: &Rule,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(mut join) = plan else { return rule.rewrite(plan, config) };
         // INTERSECT and EXCEPT.
         if join.null_equality == NullEquality::NullEqualsNull {
             return Ok(Transformed::no(LogicalPlan::Join(join)));
@@ -48,7 +32,7 @@ impl OptimizerRule for Guard {
         let conditions = join.filter.take().map(split_conjunction_owned).unwrap_or_default();
         let (held, others): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_null_safe);
         join.filter = conjunction(others);
-        let mut done = self.0.rewrite(LogicalPlan::Join(join), config)?;
+        let mut done = rule.rewrite(LogicalPlan::Join(join), config)?;
         if let LogicalPlan::Join(join) = &mut done.data {
             join.filter = conjunction(join.filter.take().into_iter().chain(held));
         }

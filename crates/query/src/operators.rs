@@ -3,7 +3,7 @@
 //! [`OperatorPlanner`] is asked by the SQL planner for each binary operator; [`CoercionRule`] does
 //! the same for IN and BETWEEN, which the planner builds without asking.
 
-use crate::coercion::{Kind, cast, comparable, double, kind, operand};
+use crate::coercion::{Kind, cast, comparable, datetime, double, kind, operand};
 use crate::functions::{self, choice};
 use crate::types;
 use arrow::datatypes::DataType;
@@ -269,10 +269,15 @@ fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
     let names = NamePreserver::new(&plan);
-    let done = plan.map_expressions(|expr| {
+    let coerced = |expr: Expr| {
         let name = names.save(&expr);
         let done = expr.transform_up(|expr| coerce_expr(expr, &schema))?;
         Ok(done.update_data(|expr| name.restore(expr)))
+    };
+    let done = plan.map_expressions(|expr| match expr {
+        // Its parts are columns above, not the set.
+        Expr::GroupingSet(_) => expr.map_children(coerced),
+        expr => coerced(expr),
     })?;
     done.transform_data(joined_alike)
 }
@@ -392,7 +397,11 @@ fn alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, 
         return (expr, converted.into_iter().map(|(_, right)| right).collect(), true);
     }
     let is_date = |data_type: &DataType| matches!(kind(data_type), Kind::Date | Kind::DateTime);
-    let name = if is_date(&of) || types.iter().any(is_date) { "__datetime" } else { "__double" };
-    let convert = |expr: Expr| functions::named(name).call(vec![expr]);
-    (convert(expr), others.into_iter().map(convert).collect(), true)
+    let has_dates = is_date(&of) || types.iter().any(is_date);
+    let convert = |expr: Expr, data_type: &DataType| match has_dates {
+        true => datetime(expr, data_type),
+        false => functions::named("__double").call(vec![expr]),
+    };
+    let others = others.into_iter().zip(&types).map(|(other, data_type)| convert(other, data_type));
+    (convert(expr, &of), others.collect(), true)
 }

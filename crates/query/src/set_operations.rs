@@ -10,8 +10,8 @@
 //! those: [`SetOperations::widened`] says so.
 
 use crate::coercion::{Kind, kind, widened};
-use crate::functions;
-use crate::types;
+use crate::functions::{self, cast::Target};
+use crate::{labels, types};
 use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Result, plan_err};
 use datafusion::logical_expr::planner::{
@@ -150,7 +150,8 @@ fn planned(plan: LogicalPlan, alias: Option<TableAlias>) -> RelationPlanning {
     RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias)))
 }
 
-fn no_rows() -> Values {
+/// VALUES without a row.
+pub fn no_rows() -> Values {
     Values { explicit_row: false, value_keyword: false, rows: Vec::new() }
 }
 
@@ -277,7 +278,58 @@ fn alike(branches: Vec<LogicalPlan>, op: SetOperator) -> Result<Vec<LogicalPlan>
             }
         }
     }
-    branches.into_iter().map(|branch| converted(branch, &common)).collect()
+    let digits: Vec<Digits> = (0..width).map(|column| digits_of(&branches, column)).collect();
+    branches
+        .into_iter()
+        .map(|branch| converted(branch, &common).and_then(|branch| with_digits(branch, &digits)))
+        .collect()
+}
+
+/// How many digits of a second the DATETIMEs of a column are to have.
+#[derive(Clone, Copy, PartialEq)]
+enum Digits {
+    /// Those they have: all branches have the same.
+    AsTheyAre,
+    /// The most that a branch has.
+    Most(u8),
+    /// A branch does not tell how many it has.
+    Unknown,
+}
+
+fn digits_of(branches: &[LogicalPlan], column: usize) -> Digits {
+    let of = |branch: &LogicalPlan| match branch.schema().field(column) {
+        field if kind(field.data_type()) == Kind::DateTime => labels::digits(field),
+        _ => Some(0),
+    };
+    let digits: Vec<Option<u8>> = branches.iter().map(of).collect();
+    match digits.iter().copied().collect::<Option<Vec<u8>>>() {
+        _ if digits.iter().all(|of_one| *of_one == digits[0]) => Digits::AsTheyAre,
+        Some(known) => known.into_iter().max().map_or(Digits::Unknown, Digits::Most),
+        None => Digits::Unknown,
+    }
+}
+
+/// The plan with that many digits of a second in its DATETIMEs.
+fn with_digits(plan: LogicalPlan, digits: &[Digits]) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    let of = |field: &DataType, digits: Digits| match kind(field) {
+        Kind::DateTime => digits,
+        _ => Digits::AsTheyAre,
+    };
+    let mut fields = schema.fields().iter().zip(digits);
+    if fields.all(|(field, digits)| of(field.data_type(), *digits) == Digits::AsTheyAre) {
+        return Ok(plan);
+    }
+    let columns = schema.iter().zip(digits).map(|((qualifier, field), digits)| {
+        let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
+        let shown = match of(field.data_type(), *digits) {
+            Digits::AsTheyAre => return column,
+            Digits::Most(digits) => Target::DateTime { digits }.call(column),
+            Digits::Unknown => functions::named("__plain").call(vec![column]),
+        };
+        shown.alias_qualified(qualifier.cloned(), field.name())
+    });
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
 /// The plan with its columns in those types, under the names they have.

@@ -202,10 +202,12 @@ fn scalar(value: tributary_mysql::ParamValue<'_>) -> ScalarValue {
         },
         ParamValue::Float(number) => ScalarValue::Float32(Some(number)),
         ParamValue::Double(number) => ScalarValue::Float64(Some(number)),
-        ParamValue::Bytes(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => ScalarValue::Utf8(Some(text.to_owned())),
-            Err(_) => ScalarValue::Binary(Some(bytes.to_vec())),
-        },
+        ParamValue::Decimal(bytes) => {
+            let number =
+                std::str::from_utf8(bytes).ok().and_then(|text| tributary_query::decimal(text.trim()));
+            number.unwrap_or_else(|| text(bytes))
+        }
+        ParamValue::Bytes(bytes) => text(bytes),
         ParamValue::DateTime { year, month, day, hour, minute, second, micros } => ScalarValue::Utf8(Some(
             format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{}", fraction(micros)),
         )),
@@ -217,6 +219,13 @@ fn scalar(value: tributary_mysql::ParamValue<'_>) -> ScalarValue {
                 fraction(micros)
             )))
         }
+    }
+}
+
+fn text(bytes: &[u8]) -> ScalarValue {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => ScalarValue::Utf8(Some(text.to_owned())),
+        Err(_) => ScalarValue::Binary(Some(bytes.to_vec())),
     }
 }
 

@@ -88,6 +88,13 @@ impl Target {
         format!("{}{self}", if lenient { TRY_CAST } else { CAST }).to_lowercase()
     }
 
+    /// The conversion of a value in a plan; what does not fit is an error.
+    #[must_use]
+    pub fn call(self, value: Expr) -> Expr {
+        let function = function(&self.function(false)).expect("every target's name is one of a function");
+        function.call(vec![value])
+    }
+
     const fn data_type(self) -> DataType {
         match self {
             Self::TinyInt => DataType::Int8,

@@ -1,6 +1,6 @@
 //! SUM that ends with an error where BIGINT or DECIMAL overflows. DataFusion's wraps around.
 //!
-//! What does not overflow in that way, floats and DISTINCT, is left to DataFusion's.
+//! Floats, which do not overflow in that way, are left to DataFusion's, and so is which values DISTINCT finds.
 
 use super::arithmetic::is_decimal;
 use crate::error::external;
@@ -8,7 +8,7 @@ use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
 };
 use arrow::datatypes::{DataType, Decimal128Type, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::error::DataFusionError;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -59,6 +59,11 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            let data_type = args.return_field.data_type().clone();
+            let values = sum_udaf().accumulator(args)?;
+            return Ok(Box::new(DistinctSum { values, data_type }));
+        }
         match own(&args) {
             Some(Own::Whole) => Ok(Box::new(Sum::<Int64Type>::new(args.return_field.data_type()))),
             Some(Own::Decimal) => Ok(Box::new(Sum::<Decimal128Type>::new(args.return_field.data_type()))),
@@ -196,6 +201,48 @@ impl<T: ArrowPrimitiveType + std::fmt::Debug> Accumulator for Sum<T> {
 
     fn size(&self) -> usize {
         size_of_val(self)
+    }
+}
+
+/// The sum of the different values that DataFusion's accumulator found: its state is the list of them.
+#[derive(Debug)]
+struct DistinctSum {
+    values: Box<dyn Accumulator>,
+    data_type: DataType,
+}
+
+impl Accumulator for DistinctSum {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.values.update_batch(values)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.values.merge_batch(states)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut sum: Box<dyn Accumulator> = match self.data_type {
+            DataType::Int64 => Box::new(Sum::<Int64Type>::new(&self.data_type)),
+            DataType::Decimal128(..) => Box::new(Sum::<Decimal128Type>::new(&self.data_type)),
+            _ => return self.values.evaluate(),
+        };
+        for state in self.values.state()? {
+            let ScalarValue::List(lists) = state else {
+                return internal_err!("SUM(DISTINCT) without a list");
+            };
+            for values in lists.iter().flatten() {
+                sum.update_batch(&[values])?;
+            }
+        }
+        sum.evaluate()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.values.state()
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.size()
     }
 }
 

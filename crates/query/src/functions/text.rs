@@ -33,6 +33,10 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("lpad", &[Text, Int, Text], text, |args| pad(args, true)),
         MySqlFunction::new("rpad", &[Text, Int, Text], text, |args| pad(args, false)),
         MySqlFunction::new("find_in_set", &[Text, Text], int, find_in_set),
+        MySqlFunction::new("ascii", &[Text], int, |args| {
+            Ok(number_of(&args[0], |text| text.bytes().next().map_or(0, i64::from)))
+        }),
+        MySqlFunction::new("ord", &[Text], int, |args| Ok(number_of(&args[0], ord))),
         MySqlFunction::new("strcmp", &[Text, Text], int, strcmp),
         MySqlFunction::new("field", &[Any], int, field).variadic(),
         MySqlFunction::new("elt", &[Int, Text], text, elt).variadic(),
@@ -307,6 +311,17 @@ fn find_in_set(args: &[ArrayRef]) -> Result<ArrayRef> {
         Some(found.map_or(0, |at| at as i64 + 1))
     };
     Ok(Arc::new((0..wanted.len()).map(find).collect::<Int64Array>()))
+}
+
+/// A number for each text.
+fn number_of(text: &ArrayRef, f: impl Fn(&str) -> i64) -> ArrayRef {
+    Arc::new(texts(text).iter().map(|value| value.map(&f)).collect::<Int64Array>())
+}
+
+/// The bytes of the first character as one number, the first byte highest; 0 of an empty text.
+fn ord(text: &str) -> i64 {
+    let bytes = text.chars().next().map_or(0, char::len_utf8);
+    text.bytes().take(bytes).fold(0, |number, byte| number << 8 | i64::from(byte))
 }
 
 fn strcmp(args: &[ArrayRef]) -> Result<ArrayRef> {

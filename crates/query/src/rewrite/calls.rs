@@ -29,7 +29,7 @@ const OF_TEXT: [(&str, &str); 22] = [
     ("character_length", "character_length"),
     ("bit_length", "bit_length"),
     ("ascii", "ascii"),
-    ("ord", "ascii"),
+    ("ord", "ord"),
     ("replace", "replace"),
     ("initcap", "initcap"),
     ("starts_with", "starts_with"),

@@ -113,6 +113,14 @@ impl Unnest {
         Ok(Inner { plan, pairs: asked.into_iter().zip(own).collect() })
     }
 
+    /// As [`Self::correlated`], with the subquery's values as the column `k`.
+    fn correlated_values(&mut self, test: Test, input: &LogicalPlan) -> Result<Inner> {
+        let value = test.value().alias("k");
+        let Inner { plan, pairs } = self.correlated(test.plan, input)?;
+        let shown = pairs.iter().map(|(_, inside)| Expr::Column(inside.clone()));
+        Ok(Inner { plan: projected(plan, shown.chain([value]).collect())?, pairs })
+    }
+
     /// Joins `inner` to the rows of `input`, also by a value of these; its columns are those of the relation that is
     /// given back.
     fn attach(
@@ -188,10 +196,7 @@ impl Unnest {
     pub(super) fn membership(&mut self, test: Test, negated: bool, input: &mut LogicalPlan) -> Result<Expr> {
         let can_be_null = test.can_be_null(input)?;
         let outside = test.expr.clone();
-        let value = test.value().alias("k");
-        let Inner { plan, pairs } = self.correlated(test.plan, input)?;
-        let shown = pairs.iter().map(|(_, inside)| Expr::Column(inside.clone()));
-        let inner = Inner { plan: projected(plan, shown.chain([value]).collect())?, pairs };
+        let inner = self.correlated_values(test, input)?;
         let key = Expr::Column(Column::new_unqualified("k"));
         let facts = if can_be_null {
             if !shape::is_repeatable(&inner.plan) {
@@ -227,10 +232,7 @@ impl Unnest {
         input: &mut LogicalPlan,
     ) -> Result<Expr> {
         let outside = test.expr.clone();
-        let value = test.value().alias("k");
-        let Inner { plan, pairs } = self.correlated(test.plan, input)?;
-        let shown = pairs.iter().map(|(_, inside)| Expr::Column(inside.clone()));
-        let inner = Inner { plan: projected(plan, shown.chain([value]).collect())?, pairs };
+        let inner = self.correlated_values(test, input)?;
         let key = Expr::Column(Column::new_unqualified("k"));
         let aggregates = vec![
             count(lit(1i64)).alias("n"),

@@ -158,6 +158,62 @@ fn a_stream_load_that_times_out_leaves_no_data_file() {
     client.ok("INSERT INTO big WITH LABEL a VALUES (1, 'x')");
 }
 
+/// Goes over a billion rows and lets none of them through: it does not end by itself while a test runs.
+const ENDLESS_QUERY: &str = "SELECT COUNT(*) FROM n a, n b, n c WHERE a.id + b.id + c.id = -1";
+
+#[test]
+fn max_execution_time_ends_a_query_and_nothing_else() {
+    let (_server, mut client) = server_with_numbers();
+    client.ok("SET max_execution_time = 200");
+    let error = client.error(ENDLESS_QUERY);
+    assert_eq!(error.number, 5024, "{error}");
+    assert!(error.message.contains("query timeout"), "{error}");
+    assert_eq!(client.value("SELECT COUNT(*) FROM n"), "1000", "the connection stays");
+    client.ok("INSERT INTO big SELECT a.id, 'x' FROM n a, n b WHERE b.id < 100");
+    assert_eq!(client.value("SELECT COUNT(*) FROM big"), "100000", "it is for queries alone, as in MySQL");
+    client.ok("SET max_execution_time = 0, query_timeout = 1");
+    assert_eq!(client.error(ENDLESS_QUERY).number, 5024, "query_timeout holds without it");
+}
+
+#[test]
+fn kill_query_ends_joins_that_let_no_row_through() {
+    let (server, mut client) = server_with_numbers();
+    let mut other = server.connect_to("d");
+    let id = connection_id(&mut client);
+    for query in [
+        ENDLESS_QUERY,
+        "SELECT COUNT(*) FROM n a JOIN n b ON a.id >= 0 * b.id JOIN n c ON a.id + b.id + c.id < 0",
+        "SELECT COUNT(*) FROM n a JOIN n b ON a.id * 0 = b.id * 0 JOIN n c ON a.id * 0 = c.id * 0 WHERE a.id + b.id + c.id < 0",
+    ] {
+        client.send(query);
+        wait_until_it_runs(&mut other, &id, "COUNT(*)");
+        other.ok(&format!("KILL QUERY {id}"));
+        assert_eq!(client.answered_error().number, 1317, "{query}");
+        assert_eq!(client.value("SELECT COUNT(*) FROM n"), "1000", "the connection stays");
+    }
+}
+
+#[test]
+fn a_stream_load_without_a_timeout_has_the_servers() {
+    let server = Server::with_settings(&[("stream_load_default_timeout_second", "2")]);
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let mut stream = TcpStream::connect(("127.0.0.1", server.http_port())).expect("the server listens");
+    write!(
+        stream,
+        "PUT /api/d/t/_stream_load HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nlabel: a\r\n\
+         Connection: close\r\nContent-Length: 1000000\r\n\r\n1\n"
+    )
+    .expect("sent");
+    // No more of the body comes.
+    let answer = std::io::read_to_string(&mut stream).unwrap_or_default();
+    assert!(answer.contains("timeout of 2 s reached"), "{answer}");
+    client.ok("INSERT INTO t WITH LABEL a VALUES (1)");
+    assert_eq!(client.value("SELECT COUNT(*) FROM t"), "1");
+}
+
 #[test]
 fn a_statement_within_a_transaction_has_no_label_of_its_own() {
     let server = Server::shared();

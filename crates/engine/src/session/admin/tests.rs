@@ -2,7 +2,7 @@ use crate::hooks::MysqlHooks;
 use crate::testing::TestEngine;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tributary_client::{Client, Rows};
 
@@ -83,4 +83,46 @@ async fn show_warnings_lists_the_rows_that_the_last_insert_filtered() {
         assert!(shown(client, "SHOW WARNINGS").rows.is_empty());
     })
     .await;
+}
+
+/// Every statement that changes the catalog waits for its turn: one at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catalog() {
+    let test = TestEngine::open(|_| ()).await;
+    let (address, _guard) = serve(&test).await;
+    for statement in [
+        "CREATE DATABASE late",
+        "DROP DATABASE d",
+        "CREATE TABLE late (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+        "DROP TABLE t",
+        "ALTER TABLE t ADD COLUMN late INT",
+    ] {
+        let turn = test.engine.changing().await;
+        let connect = move || Client::connect(address, Some("d"), Some(PATIENCE)).expect("it listens");
+        let check = move || {
+            let (mut client, mut other) = (connect(), connect());
+            let id = lines(&shown(&mut client, "SELECT connection_id()")).remove(0);
+            let waiting = std::thread::spawn(move || (client.run(statement).map(drop), client));
+            let listed = |other: &mut Client| lines(&shown(other, "SHOW FULL PROCESSLIST"));
+            let begun = Instant::now();
+            while !listed(&mut other).iter().any(|line| line.contains(statement)) {
+                assert!(begun.elapsed() < PATIENCE, "{statement} is not listed");
+            }
+            other.run(&format!("KILL QUERY {id}")).expect("killed");
+            let (outcome, mut client) = waiting.join().expect("no panic");
+            let error = outcome.expect_err("it was killed").to_string();
+            assert!(error.contains("Query execution was interrupted"), "{statement}: {error}");
+            assert_eq!(lines(&shown(&mut client, "SELECT 1")), ["1"], "the connection stays");
+        };
+        tokio::task::spawn_blocking(check).await.expect("no panic");
+        drop(turn);
+    }
+    let check = move || {
+        let mut client = Client::connect(address, Some("d"), Some(PATIENCE)).expect("it listens");
+        assert_eq!(lines(&shown(&mut client, "SHOW TABLES")), ["t"], "nothing has changed");
+        assert_eq!(shown(&mut client, "DESC t").rows.len(), 2);
+        assert!(!lines(&shown(&mut client, "SHOW DATABASES")).contains(&"late".to_owned()));
+        client.run("ALTER TABLE t ADD COLUMN late INT").expect("its turn is free");
+    };
+    tokio::task::spawn_blocking(check).await.expect("no panic");
 }

@@ -12,6 +12,7 @@ mod separator;
 use crate::body::{BodyDecoder, FieldDecoder, FieldNames};
 use crate::builder::BlockBuilder;
 use crate::csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
+use crate::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 use crate::loader::LoadRules;
 use crate::target::Target;
 use tributary_types::{ErrorCode, SqlError};
@@ -28,6 +29,7 @@ pub struct LoadFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyFormat {
     Csv(CsvFormat),
+    Json(JsonFormat),
 }
 
 /// How a body is packed.
@@ -71,7 +73,7 @@ impl Default for LoadFormat {
 
 impl LoadFormat {
     /// The names of all properties, as Doris writes them.
-    pub const PROPERTIES: [&str; 9] = [
+    pub const PROPERTIES: [&str; 15] = [
         "format",
         "compress_type",
         "column_separator",
@@ -81,16 +83,25 @@ impl LoadFormat {
         "trim_double_quotes",
         "skip_lines",
         "empty_field_as_null",
+        "read_json_by_line",
+        "strip_outer_array",
+        "json_root",
+        "jsonpaths",
+        "num_as_string",
+        "fuzzy_parse",
     ];
 
     /// The format that properties tell: pairs of a name, in lower case, and a text. An empty text counts as
     /// none, except for separators; if a property comes twice, the first one counts. Booleans are `true` in
     /// any case, and anything else is false.
     ///
+    /// Properties of another format are checked and have no effect, as in Doris: clients send them with every
+    /// load. But those without which other rows would be loaded than the client means are refused.
+    ///
     /// # Errors
     /// [`FormatError::Unknown`] and [`FormatError::NotSupported`] for `format` and then `compress_type`, before
     /// any other; [`FormatError::Invalid`] for a name that is not in [`LoadFormat::PROPERTIES`], a bad
-    /// separator, a mark of several bytes, a bad number.
+    /// separator, a mark of several bytes, a bad number or path, a property that only another format can obey.
     pub fn from_properties<'a>(
         properties: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, FormatError> {
@@ -98,8 +109,9 @@ impl LoadFormat {
         let given = |name: &str| properties.iter().find(|(key, _)| *key == name).map(|(_, text)| *text);
         let text = |name: &str| given(name).filter(|text| !text.is_empty());
         let flag = |name: &str| text(name).is_some_and(|text| text.eq_ignore_ascii_case("true"));
-        let header = text("format").map_or(Ok(CsvHeader::None), csv_header)?;
-        let compression = text("compress_type").map_or(Ok(Compression::None), compression)?;
+        let kind = text("format").map_or(Ok(Kind::Csv(CsvHeader::None)), kind)?;
+        let compression =
+            text("compress_type").map_or(Ok(Compression::None), |text| compression(text, kind))?;
         if let Some((name, text)) = properties.iter().find(|(name, _)| !Self::PROPERTIES.contains(name)) {
             return Err(FormatError::Invalid(format!(
                 "Unknown properties: {{{name}={text}}}; a load's format has the properties {}",
@@ -108,7 +120,7 @@ impl LoadFormat {
         }
         let CsvFormat { column_separator, line_delimiter, .. } = CsvFormat::default();
         let csv = CsvFormat {
-            header,
+            header: if let Kind::Csv(header) = kind { header } else { CsvHeader::None },
             column_separator: given("column_separator").map_or(Ok(column_separator), separator::decode)?,
             line_delimiter: given("line_delimiter").map_or(Ok(line_delimiter), separator::decode)?,
             enclose: text("enclose").map(|text| mark("enclose", text)).transpose()?,
@@ -117,8 +129,49 @@ impl LoadFormat {
             skip_lines: text("skip_lines").map_or(Ok(0), skip_lines)?,
             empty_field_as_null: flag("empty_field_as_null"),
         };
-        Ok(Self { body: BodyFormat::Csv(csv), compression })
+        let root = text("json_root").map(JsonPath::parse).transpose()?;
+        let paths = text("jsonpaths").map(JsonPaths::parse).transpose()?;
+        let body = match kind {
+            Kind::Csv(_) => {
+                let asked = [("json_root", root.is_some()), ("jsonpaths", paths.is_some())];
+                refuse(asked, "csv", "send format=json if the data are JSON")?;
+                BodyFormat::Csv(csv)
+            }
+            Kind::Json => {
+                let asked =
+                    [("skip_lines", csv.skip_lines > 0), ("empty_field_as_null", csv.empty_field_as_null)];
+                refuse(asked, "json", "leave it out")?;
+                // Without either flag rows are lines; with one of them the other is false if it is not given.
+                let by_line = text("read_json_by_line").is_none() && text("strip_outer_array").is_none();
+                BodyFormat::Json(JsonFormat {
+                    read_by_line: by_line || flag("read_json_by_line"),
+                    strip_outer_array: flag("strip_outer_array"),
+                    line_delimiter: csv.line_delimiter,
+                    root,
+                    paths,
+                    num_as_string: flag("num_as_string"),
+                })
+            }
+        };
+        Ok(Self { body, compression })
     }
+}
+
+/// Refuses a property that was given and that the format can't obey.
+fn refuse<const N: usize>(asked: [(&str, bool); N], format: &str, remedy: &str) -> Result<(), FormatError> {
+    match asked.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(FormatError::Invalid(format!("{name} has no effect with format={format}; {remedy}")))
+        }
+    }
+}
+
+/// The formats that are read.
+#[derive(Clone, Copy)]
+enum Kind {
+    Csv(CsvHeader),
+    Json,
 }
 
 impl BodyFormat {
@@ -136,15 +189,22 @@ impl BodyFormat {
             Self::Csv(format) => {
                 Ok(Box::new(CsvDecoder::with_builder(target, format.clone(), rules, builder)?))
             }
+            Self::Json(format) => Ok(Box::new(JsonDecoder::with_builder(target, format, rules, builder)?)),
         }
     }
 
-    /// A decoder of a body's fields as texts, for values that are computed from them.
+    /// A decoder of a body's fields as texts, for values that are computed from them. `absent` has the texts of
+    /// the first fields in rows that leave them out, where the format has such rows.
     ///
     /// # Errors
     /// See [`BodyFormat::decoder`].
-    pub fn fields(&self, names: FieldNames<'_>) -> Result<Box<dyn FieldDecoder>, SqlError> {
+    pub fn fields(
+        &self,
+        names: FieldNames<'_>,
+        absent: &[Option<String>],
+    ) -> Result<Box<dyn FieldDecoder>, SqlError> {
         match self {
+            Self::Json(format) => Ok(Box::new(JsonStrings::new(names, absent, format)?)),
             Self::Csv(format) => Ok(Box::new(CsvStrings::new(names, format.clone())?)),
         }
     }
@@ -154,33 +214,42 @@ impl BodyFormat {
     pub fn names_fields(&self) -> bool {
         match self {
             Self::Csv(format) => format.header != CsvHeader::None,
+            Self::Json(_) => true,
         }
+    }
+
+    /// Whether a row's fields are found by their names and not by their places.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        matches!(self, Self::Json(_))
     }
 }
 
-fn csv_header(text: &str) -> Result<CsvHeader, FormatError> {
+fn kind(text: &str) -> Result<Kind, FormatError> {
     match text.to_ascii_lowercase().as_str() {
-        "csv" => Ok(CsvHeader::None),
-        "csv_with_names" => Ok(CsvHeader::Names),
-        "csv_with_names_and_types" => Ok(CsvHeader::NamesAndTypes),
-        "json" | "parquet" | "orc" | "arrow" | "hive_text" | "avro" => {
-            Err(FormatError::NotSupported(format!(
-                "format={text} is not supported yet; send the data as csv, csv_with_names or csv_with_names_and_types"
-            )))
-        }
+        "csv" => Ok(Kind::Csv(CsvHeader::None)),
+        "csv_with_names" => Ok(Kind::Csv(CsvHeader::Names)),
+        "csv_with_names_and_types" => Ok(Kind::Csv(CsvHeader::NamesAndTypes)),
+        "json" => Ok(Kind::Json),
+        "parquet" | "orc" | "arrow" | "hive_text" | "avro" => Err(FormatError::NotSupported(format!(
+            "format={text} is not supported yet; send the data as json, csv, csv_with_names or csv_with_names_and_types"
+        ))),
         _ => Err(FormatError::Unknown(format!("unknown data format, format={text}"))),
     }
 }
 
-fn compression(text: &str) -> Result<Compression, FormatError> {
+fn compression(text: &str, kind: Kind) -> Result<Compression, FormatError> {
     match text.to_ascii_lowercase().as_str() {
-        "gz" => Ok(Compression::Gzip),
+        "gz" | "gzip" => Ok(Compression::Gzip),
         "lzo" | "bz2" | "lz4" | "lz4_block" | "lz4frame" | "lzop" | "snappy_block" | "deflate" | "zstd" => {
             Err(FormatError::NotSupported(format!(
                 "compress_type={text} is not supported yet; use gz or send the body uncompressed"
             )))
         }
-        _ => Err(FormatError::Unknown(format!("unknown data format, format=csv, compress_type={text}"))),
+        _ => {
+            let format = if let Kind::Csv(_) = kind { "csv" } else { "json" };
+            Err(FormatError::Unknown(format!("unknown data format, format={format}, compress_type={text}")))
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decode: the bytes of a load become column blocks, with a reason for each rejected row.
 //!
-//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV or as
-//! Arrow batches. Each has a module that walks its input once and puts cells into a
+//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV, as JSON or
+//! as Arrow batches. Each has a module that walks its input once and puts cells into a
 //! [`BlockBuilder`]; [`Target`] says which column a cell belongs to and what fills the others.
 //! The body of a file is read by the [`BodyDecoder`] of its [`LoadFormat`].
 //! The result is a list of [`Block`]s: contiguous bytes that the write-ahead log stores as they
@@ -24,6 +24,7 @@ mod convert;
 mod csv;
 mod error;
 mod format;
+mod json;
 mod literal;
 mod loader;
 mod params;
@@ -43,7 +44,8 @@ pub use columns::{blocks_to_batches, column_overhead_bytes};
 pub use csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 pub use error::BlockError;
 pub use format::{BodyFormat, Compression, FormatError, LoadFormat};
-pub use literal::check_literal;
+pub use json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
+pub use literal::{check_literal, default_text};
 pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock, LoadRules};
 pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
 pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};

@@ -2,7 +2,9 @@
 
 use crate::builder::ColumnBuffer;
 use crate::cell::{Cell, Fault, push_cell};
-use tributary_types::DataType;
+use crate::convert::temporal;
+use crate::loader::LoadClock;
+use tributary_types::{ColumnDef, DataType, DefaultValue};
 
 /// Checks that `text` is a legal value of `data_type`: the rule for `DEFAULT` literals.
 ///
@@ -10,6 +12,20 @@ use tributary_types::DataType;
 /// Why not, in words that name the value and the type.
 pub fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
     stored_literal(text, data_type).map(|_| ())
+}
+
+/// The text of `column`'s default in a load of that time; `None` if there is none or it is NULL.
+#[must_use]
+pub fn default_text(column: &ColumnDef, clock: LoadClock) -> Option<String> {
+    let now = clock.now_micros;
+    match column.default.as_ref()? {
+        DefaultValue::Null => None,
+        DefaultValue::Literal(text) => Some(text.clone()),
+        DefaultValue::CurrentTimestamp { scale } => {
+            Some(temporal::show_datetime(temporal::truncated(now, *scale)))
+        }
+        DefaultValue::CurrentDate => Some(temporal::show_date(now.div_euclid(temporal::DAY_MICROS))),
+    }
 }
 
 /// `text` as the stored form of `data_type`.

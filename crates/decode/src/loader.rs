@@ -9,7 +9,7 @@ use crate::block::Block;
 use crate::builder::BlockBuilder;
 use crate::cell::{Cell, Fault};
 use crate::reject::{Counts, REJECTS_KEPT_MAX, Reject};
-use crate::target::{Strictness, Target, TargetColumn, Wording};
+use crate::target::{Fill, Strictness, Target, TargetColumn, Wording};
 use tributary_types::SqlError;
 
 /// A block is finished at this many rows …
@@ -173,6 +173,40 @@ impl<'a> Loader<'a> {
             fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
         }
         Ok(())
+    }
+
+    /// Puts NULL for field `field`; `reason` says why the row is rejected if the column, which it is given, takes
+    /// none.
+    #[inline]
+    pub(crate) fn put_null(&mut self, field: usize, reason: impl FnOnce(&str) -> String) {
+        self.put_fill(field, &Fill::Null, reason);
+    }
+
+    /// Puts what a field is that the row does not have; `reason` as for [`Loader::put_null`].
+    #[inline]
+    pub(crate) fn put_fill(&mut self, field: usize, fill: &Fill, reason: impl FnOnce(&str) -> String) {
+        let Some(column) = self.target.column_of(field) else { return };
+        if *fill != Fill::Missing && (column.nullable || *fill != Fill::Null) {
+            return fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
+        }
+        self.fail_with(|target| reason(target.name_of(column)));
+    }
+
+    #[cold]
+    fn fail_with(&mut self, reason: impl FnOnce(&Target) -> String) {
+        if self.progress.fault.is_some() {
+            return;
+        }
+        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let reason = if is_worded { reason(self.target) } else { String::new() };
+        self.progress.fault = Some(RowFault { reason, is_conversion: true });
+    }
+
+    /// Takes the cells of the row under construction back. It is not counted.
+    #[cold]
+    pub(crate) fn undo_row(&mut self) {
+        self.progress.fault = None;
+        self.builder.rollback_row();
     }
 
     #[cold]

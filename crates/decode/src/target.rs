@@ -46,6 +46,8 @@ pub struct Target {
     table: Arc<TableDef>,
     /// For each field of the load its column; `None` drops the field.
     fields: Vec<Option<TargetColumn>>,
+    /// What the load calls its fields; empty if they have their columns' names.
+    field_names: Vec<String>,
     /// The columns without a field and what fills them.
     filled: Vec<(TargetColumn, Fill)>,
     /// The load named its columns.
@@ -58,7 +60,7 @@ pub(crate) struct TargetColumn {
     /// Its place in the schema.
     pub(crate) index: usize,
     pub(crate) data_type: DataType,
-    nullable: bool,
+    pub(crate) nullable: bool,
 }
 
 /// A column's value where the load gives none.
@@ -100,7 +102,7 @@ impl Target {
     /// See [`Target::new`], except for unknown columns.
     pub fn with_ignored_fields(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
         let fields = names.iter().map(|name| table.schema.index_of(name)).collect();
-        Self::of_fields(table, fields, true)
+        Ok(Self { field_names: names.to_vec(), ..Self::of_fields(table, fields, true)? })
     }
 
     fn of_fields(
@@ -124,7 +126,7 @@ impl Target {
             .collect::<Result<_, SqlError>>()?;
         let column_of = |index: usize| TargetColumn::of(&columns[index], index);
         let fields = fields.into_iter().map(|field| field.map(column_of)).collect();
-        Ok(Self { table: Arc::clone(table), fields, filled, has_column_list })
+        Ok(Self { table: Arc::clone(table), fields, field_names: Vec::new(), filled, has_column_list })
     }
 
     /// The table.
@@ -143,6 +145,17 @@ impl Target {
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.fields.len()
+    }
+
+    /// What the load calls its fields.
+    pub(crate) fn field_names(&self) -> Vec<String> {
+        if !self.field_names.is_empty() {
+            return self.field_names.clone();
+        }
+        let name = |column: &Option<TargetColumn>| {
+            column.as_ref().map_or_else(String::new, |column| self.name_of(column).to_owned())
+        };
+        self.fields.iter().map(name).collect()
     }
 
     /// The column that takes field `field`.
@@ -164,6 +177,15 @@ impl Target {
         fill_of(&self.table.schema.columns[column.index])
     }
 
+    /// What a column is in a row that does not have its field: [`Fill::Missing`] rejects the row.
+    ///
+    /// # Errors
+    /// If the column's default is not a value of its type.
+    pub(crate) fn fill_if_absent(&self, column: &TargetColumn) -> Result<Fill, SqlError> {
+        let column = &self.table.schema.columns[column.index];
+        Fill::of(column).map_err(|reason| bad_default(column, &reason))
+    }
+
     #[inline]
     pub(crate) fn filled(&self) -> &[(TargetColumn, Fill)] {
         &self.filled
@@ -176,8 +198,12 @@ fn fill_of(column: &ColumnDef) -> Result<Fill, SqlError> {
     match Fill::of(column) {
         Ok(Fill::Missing) => Err(refused(format!("Column has no default value, column={}", column.name))),
         Ok(fill) => Ok(fill),
-        Err(reason) => Err(refused(format!("default of column '{}': {reason}", column.name))),
+        Err(reason) => Err(bad_default(column, &reason)),
     }
+}
+
+fn bad_default(column: &ColumnDef, reason: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("default of column '{}': {reason}", column.name))
 }
 
 fn unknown_column(name: &str) -> SqlError {

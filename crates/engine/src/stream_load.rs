@@ -1,4 +1,4 @@
-//! Stream Load and HTTP Stream: a body of CSV becomes one load.
+//! Stream Load and HTTP Stream: a body of CSV or JSON becomes one load.
 //!
 //! The body is decoded as it arrives and never held whole; its rows take the path of every
 //! [`Load`].

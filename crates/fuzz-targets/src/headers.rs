@@ -66,8 +66,12 @@ fn check_times(timeout_seconds: u64, label: Option<&Label>) {
 }
 
 fn check(request: &StreamLoadRequest, map: &header::HeaderMap) {
-    let BodyFormat::Csv(format) = &request.format;
-    assert!(!format.column_separator.is_empty() && !format.line_delimiter.is_empty());
+    match &request.format {
+        BodyFormat::Csv(format) => {
+            assert!(!format.column_separator.is_empty() && !format.line_delimiter.is_empty());
+        }
+        BodyFormat::Json(format) => assert!(!format.line_delimiter.is_empty()),
+    }
     assert!((0.0..=1.0).contains(&request.max_filter_ratio));
     check_times(request.timeout.as_secs(), request.label.as_ref());
     assert_eq!(request.chunked, request.content_length.is_none());

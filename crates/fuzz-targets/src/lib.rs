@@ -11,6 +11,7 @@ mod block;
 mod csv;
 mod ddl;
 mod headers;
+mod json;
 mod literals;
 mod mysql;
 mod params;
@@ -23,6 +24,7 @@ pub use block::block;
 pub use csv::csv;
 pub use ddl::ddl;
 pub use headers::headers;
+pub use json::json;
 pub use mysql::mysql;
 pub use params::params;
 pub use values::values;
@@ -37,10 +39,11 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
+    Target { name: "json", run: json },
     Target { name: "headers", run: headers },
     Target { name: "mysql", run: mysql },
     Target { name: "wal_bytes", run: wal_bytes },

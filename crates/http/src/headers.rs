@@ -17,7 +17,7 @@ pub(crate) use error::HeaderError;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use std::time::Duration;
-use tributary_decode::{Compression, FormatError, LoadFormat};
+use tributary_decode::{BodyFormat, Compression, FormatError, LoadFormat};
 use tributary_types::{GroupCommitMode, Label, TxnId};
 
 /// Request headers, read as Doris reads them.
@@ -128,7 +128,9 @@ pub(crate) fn stream_load(
     let strict_mode = strict_mode(headers)?;
     check_numbers(headers)?;
     let merge_type = merge_type(headers)?;
-    let table_headers = TableHeaders { unique: unique_table_header(headers, merge_type)?, partitioned };
+    let is_json = matches!(format, BodyFormat::Json(_));
+    let unique = unique_table_header(headers, merge_type, is_json)?;
+    let table_headers = TableHeaders { unique, partitioned };
     Ok(StreamLoadRequest {
         db,
         table,
@@ -176,7 +178,8 @@ pub(crate) fn http_stream(
         sql,
         user,
         label: early.label,
-        table_headers: TableHeaders { unique: unique_table_header(headers, merge_type)?, partitioned },
+        // Which format the body has is the statement's to say.
+        table_headers: TableHeaders { unique: unique_table_header(headers, merge_type, true)?, partitioned },
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
@@ -416,10 +419,12 @@ fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
 fn unique_table_header(
     headers: Headers<'_>,
     merge_type: MergeType,
+    is_json: bool,
 ) -> Result<Option<&'static str>, HeaderError> {
     let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
     match mode.as_str() {
         "UPSERT" | "UPDATE_FIXED_COLUMNS" => {}
+        "UPDATE_FLEXIBLE_COLUMNS" if is_json => {}
         "UPDATE_FLEXIBLE_COLUMNS" => {
             return Err(HeaderError::invalid(
                 "flexible partial update only support json format as input file currently",
@@ -435,7 +440,7 @@ fn unique_table_header(
     check_new_key_behavior(headers)?;
     let asked = [
         ("merge_type", merge_type != MergeType::Append),
-        ("unique_key_update_mode", mode == "UPDATE_FIXED_COLUMNS"),
+        ("unique_key_update_mode", mode != "UPSERT"),
         ("partial_columns", headers.flag("partial_columns")?),
         ("hidden_columns", headers.text("hidden_columns")?.is_some()),
         ("function_column.sequence_col", headers.text("function_column.sequence_col")?.is_some()),

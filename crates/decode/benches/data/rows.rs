@@ -198,3 +198,28 @@ pub fn access_log_csv(first: u64, rows: u64) -> Vec<u8> {
     }
     csv.into_bytes()
 }
+
+/// The rows of [`access_log_csv`] as a JSON object per line.
+pub fn access_log_json(first: u64, rows: u64) -> Vec<u8> {
+    let mut dice = Dice(3 + first);
+    let mut json = String::new();
+    for row in first..first + rows {
+        let log = access_log(&mut dice, row);
+        let (second, [a, b, c, d]) = (log.second_of_day, log.client);
+        writeln!(
+            json,
+            "{{\"id\":{},\"ts\":\"1998-05-{:02} {:02}:{:02}:{:02}\",\"client\":\"{a}.{b}.{c}.{d}\",\"method\":\"{}\",\"url\":\"{}\",\"status\":{},\"size\":{}}}",
+            log.id,
+            log.day,
+            second / 3600,
+            second / 60 % 60,
+            second % 60,
+            log.method,
+            log.url,
+            log.status,
+            log.size
+        )
+        .expect("writing to a String does not fail");
+    }
+    json.into_bytes()
+}

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tributary_decode::{
     Block, BlockBuilder, BodyDecoder, BodyFormat, Counts, FieldDecoder, FieldNames, InsertOptions, LoadRules,
-    REJECTS_KEPT_MAX, Reject, Target, decode_batch,
+    REJECTS_KEPT_MAX, Reject, Target, decode_batch, default_text,
 };
 use tributary_query::{Projection, RowFilter, SessionView};
 use tributary_types::{SqlError, TableDef};
@@ -72,11 +72,14 @@ impl Computed {
             .collect();
         let target_names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
         let target = Target::new(def, Some(&target_names))?;
-        let fields = format.fields(if names.is_empty() {
-            mapping.unnamed_fields
-        } else {
-            FieldNames::Given(&names)
-        })?;
+        // A key that a row leaves out is its column's default, before anything is computed with it.
+        let default_of = |name: &String| {
+            let column = &def.schema.columns[def.schema.index_of(name)?];
+            default_text(column, rules.clock)
+        };
+        let absent: Vec<Option<String>> = names.iter().map(default_of).collect();
+        let field_names = if names.is_empty() { mapping.unnamed_fields } else { FieldNames::Given(&names) };
+        let fields = format.fields(field_names, &absent)?;
         let mut computed = Self {
             engine: Arc::clone(engine),
             view,

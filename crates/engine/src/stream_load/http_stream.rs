@@ -1,7 +1,8 @@
 //! HTTP Stream: the statement in the header `sql` says where the rows of the body go.
 //!
 //! A plain `SELECT *` is a Stream Load with the statement's column list. Anything else runs in the query
-//! engine, over the fields of the body as texts: `c1`, `c2`, …, or as the body's header line calls them.
+//! engine, over the fields of the body as texts: `c1`, `c2`, …, or as the body's header line or the keys of its first
+//! object call them.
 
 use super::reader::{MappedColumn, Mapping, RowReader, Value};
 use super::time::LoadTime;
@@ -97,11 +98,12 @@ fn mapping(
     };
     let column = |name: &str, value: Value| MappedColumn { name: name.to_owned(), value };
     let Some(items) = &statement.items else {
-        if statement.where_expr.is_none() {
+        // A statement gives values by their places, which only a row's keys do not have.
+        if statement.where_expr.is_none() && !format.is_keyed() {
             let is_whole = statement.insert.columns.is_none();
             return Ok((!is_whole).then(|| targets.iter().map(|name| column(name, Value::Field)).collect()));
         }
-        // The filter speaks of the fields by their names.
+        // The fields are known by the names that the body has for them.
         if format.names_fields() {
             let fields = targets.iter().enumerate().map(|(at, name)| column(name, Value::FieldAt(at)));
             return Ok(Some(fields.collect()));

@@ -11,9 +11,10 @@ use std::path::Path;
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let seeds: [(&str, Vec<Vec<u8>>); 9] = [
+    let seeds: [(&str, Vec<Vec<u8>>); 10] = [
         ("values", texts::values()),
         ("csv", texts::csv()),
+        ("json", texts::json()),
         ("headers", texts::headers()),
         ("ddl", texts::ddl()),
         ("mysql", packets::mysql()),

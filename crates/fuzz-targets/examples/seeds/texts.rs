@@ -59,6 +59,37 @@ pub fn csv() -> Vec<Vec<u8>> {
     bodies.iter().map(|(options, body)| [&options[..], body.as_bytes()].concat()).collect()
 }
 
+/// Bodies with options: see the target for the bytes.
+pub fn json() -> Vec<Vec<u8>> {
+    const ARRAY: u8 = 2;
+    const ARRAYS: u8 = 4;
+    const DOCUMENT: u8 = 6;
+    let bodies: [([u8; 2], &str); 15] = [
+        ([0, 3], "{\"c0\":1,\"c1\":\"a\",\"c2\":null}\n{\"c1\":\"b\",\"c0\":2,\"x\":[{}]}\n"),
+        (
+            [0, 7],
+            "{\"c0\": true, \"c1\": \"\\u00e9\\ud83d\\ude00\\n\\\\\", \"c0\": 2}\r\n\n {}\nbroken\n7\n[]",
+        ),
+        ([ARRAY, 5], "\u{feff} [ {\"c0\":1.50e-3} , {\"c1\":{\"a\" : [1, \"]\"]}},3,\"x\"]\n"),
+        ([ARRAY, 1], "[{\"c0\":1},{\"c0\":2"),
+        ([ARRAYS, 2], "[{\"c0\":\"1\"},{\"c1\":\"漢\"}]\n[]\n{\"c0\":1}"),
+        ([DOCUMENT, 9], "{\n  \"c0\": 1,\n  \"c1\": \"x\"\n}\n"),
+        ([DOCUMENT, 9], "{\"c0\":1}\n{\"c0\":2}"),
+        ([0x40 | 1, 4], "{\"c0\":12345678901234567890123456789012345678901}|{\"c0\":-0}|{\"c0\":1E400}"),
+        ([0xc0, 4], "{\"c0\":1}aaaa{\"c1\":\"\\ud800\"}aa"),
+        ([0x20, 4], "{\"c0\":\"renamed\"}\n{\"x\":1}"),
+        ([0x30 | 8, 4], "{\"c0\":{\"a\":[1,{\"b\":2}]},\"c1\":3}"),
+        ([0x40 | ARRAY, 4], "[{\"c0\":[1,\"second\"]},{\"c0\":{}}]"),
+        ([0x60 | ARRAY, 4], "{\"c0\":[{\"c0\":1},{\"c1\":2}]}"),
+        ([0x70, 4], "{\"a\":[{\"c0\":1}]}\n{\"a\":[]}"),
+        (
+            [1, 2],
+            "{\"c0\":true,\"c1\":-128,\"c2\":\"7\",\"c8\":12.345,\"c9\":20240501,\"c10\":\"2024-05-01 10:11:12\",\"c14\":\"[1]\"}",
+        ),
+    ];
+    bodies.iter().map(|(options, body)| [&options[..], body.as_bytes()].concat()).collect()
+}
+
 /// Heads of requests.
 pub fn headers() -> Vec<Vec<u8>> {
     let heads = [
@@ -78,6 +109,8 @@ pub fn headers() -> Vec<Vec<u8>> {
          function_column.sequence_col: s\npartial_columns: true\nunique_key_update_mode: UPDATE_FIXED_COLUMNS\n",
         "GET /api/db/t/_schema?x=%zz\nContent-Encoding: x-gzip\nContent-Length: 0\nexec_mem_limit: 2147483648\n\
          partitions: p1,p2\nhidden_columns: __DORIS_DELETE_SIGN__\nnegative: true\ncomment: nightly load\n",
+        "PUT /api/db/t/_stream_load\nContent-Length: 10\nformat: json\nstrip_outer_array: true\n\
+         jsonpaths: [\"$.a.b\", \"$.\\\"odd key\\\"[0]\"]\njson_root: $.data\nnum_as_string: true\nread_json_by_line: false\n",
     ];
     heads.iter().map(|head| head.as_bytes().to_vec()).collect()
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::request::ColumnMapping;
 use hyper::header::{HeaderName, HeaderValue};
-use tributary_decode::{BodyFormat, CsvFormat, CsvHeader};
+use tributary_decode::{BodyFormat, CsvFormat, CsvHeader, JsonFormat, JsonPath, JsonPaths};
 
 const MAX_BYTES: u64 = 10_240 * 1024 * 1024;
 
@@ -100,6 +100,32 @@ fn every_header_reaches_its_field() {
 }
 
 #[test]
+fn every_header_of_json_reaches_its_field() {
+    let request = parse(&[
+        ("format", "JSON"),
+        ("strip_outer_array", "true"),
+        ("json_root", "$.rows"),
+        ("jsonpaths", "[\"$.a\", \"$.b[0]\"]"),
+        ("num_as_string", "true"),
+        ("fuzzy_parse", "true"),
+        ("column_separator", ","),
+    ])
+    .unwrap();
+    let json = JsonFormat {
+        read_by_line: false,
+        strip_outer_array: true,
+        root: Some(JsonPath::parse("$.rows").unwrap()),
+        paths: Some(JsonPaths::parse("[\"$.a\", \"$.b[0]\"]").unwrap()),
+        num_as_string: true,
+        ..JsonFormat::default()
+    };
+    assert_eq!(request.format, BodyFormat::Json(json));
+    let flexible = [("format", "json"), ("unique_key_update_mode", "UPDATE_FLEXIBLE_COLUMNS")];
+    let asked = parse(&flexible).unwrap().table_headers.unique;
+    assert_eq!(asked, Some("unique_key_update_mode"), "it can be read, and the table can't do it");
+}
+
+#[test]
 fn two_phase_commit_is_exactly_true() {
     for (text, asked) in [("true", true), ("True", false), ("1", false), ("false", false)] {
         assert_eq!(parse(&[("two_phase_commit", text)]).unwrap().two_phase_commit, asked, "{text}");
@@ -139,9 +165,18 @@ fn each_bad_header_has_its_text() {
         ),
         (&[("format", "xml")], "[DATA_FILE_TYPE_ERROR]unknown data format, format=xml"),
         (
-            &[("format", "JSON")],
-            "[NOT_IMPLEMENTED_ERROR]format=JSON is not supported yet; send the data as csv, csv_with_names or \
+            &[("format", "Parquet")],
+            "[NOT_IMPLEMENTED_ERROR]format=Parquet is not supported yet; send the data as json, csv, csv_with_names or \
              csv_with_names_and_types",
+        ),
+        (
+            &[("format", "json"), ("jsonpaths", "$.a")],
+            "[INVALID_ARGUMENT]It's invalid jsonpaths. $.a: expected value at line 1 column 1; give a JSON array of \
+             paths, e.g. [\"$.id\", \"$.a.b\"]",
+        ),
+        (
+            &[("jsonpaths", "[\"$.a\"]")],
+            "[INVALID_ARGUMENT]jsonpaths has no effect with format=csv; send format=json if the data are JSON",
         ),
         (
             &[("compress_type", "lz4")],

@@ -195,7 +195,7 @@ fn what_is_not_built_is_refused_by_name() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     for (header, names) in [
-        ("format:json", "format=json"),
+        ("format:parquet", "format=parquet"),
         ("compress_type:lz4", "compress_type=lz4"),
         ("merge_type:DELETE", "merge_type"),
         ("partial_columns:true", "partial_columns"),

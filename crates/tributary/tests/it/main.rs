@@ -23,6 +23,7 @@ mod http_api;
 mod http_stream;
 mod interrupt;
 mod java;
+mod json_load;
 mod lifecycle;
 mod manual_insert;
 mod manual_stream_load;

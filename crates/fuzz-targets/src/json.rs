@@ -1,0 +1,116 @@
+//! JSON: in one piece against in chunks, typed columns against text columns, and against `serde_json`.
+//!
+//! With `serde_json`: a line is an object there if and only if it is a row here or rejected for its values. It is not
+//! asked about escaped halves of characters, which its texts refuse and its scanner takes, and about levels beyond
+//! our limit.
+
+use crate::rows;
+use crate::tables;
+use serde::de::IgnoredAny;
+use std::sync::Arc;
+use tributary_decode::{
+    BodyDecoder, Decoded, FieldDecoder, FieldNames, JsonDecoder, JsonFormat, JsonPath, JsonPaths,
+    JsonStrings, LoadRules, Target,
+};
+use tributary_types::TableDef;
+
+const DELIMITERS: [&[u8]; 4] = [b"\n", b"|", b"\r\n", b"aa"];
+const PATHS: [&str; 4] =
+    ["[\"$.c0\"]", "[\"$.c1\", \"$.c0.a\"]", "[\"$\", \"$.c0[1]\", \"$.c0\"]", "[\"$.x\", \"$.c0\"]"];
+const ROOTS: [&str; 2] = ["$.c0", "$.a[0]"];
+
+/// Two bytes choose options and chunks, the others are the body.
+pub fn json(data: &[u8]) {
+    let Some((&[choice, cuts], body)) = data.split_first_chunk::<2>() else { return };
+    let format = format(choice);
+    let rules = LoadRules { strict: choice & 1 != 0, ..LoadRules::default() };
+    for table in [tables::of_strings(3), tables::pick(cuts)] {
+        let whole = load(&table, &format, rules, body, usize::MAX);
+        if let Ok(whole) = &whole {
+            rows::check_decoded(&table, whole);
+        }
+        for step in [usize::from(cuts) + 1, 1] {
+            match (&whole, load(&table, &format, rules, body, step)) {
+                (Ok(whole), Ok(cut)) => rows::assert_same(&table, whole, &cut),
+                (Err(whole), Err(cut)) => assert_eq!(*whole, cut),
+                (whole, cut) => panic!("{whole:?} in one piece, {cut:?} in chunks of {step}"),
+            }
+        }
+    }
+    compare_texts(&format, body, usize::from(cuts) + 1);
+    compare_serde(body);
+}
+
+fn format(choice: u8) -> JsonFormat {
+    let (read_by_line, strip_outer_array) =
+        [(true, false), (false, true), (true, true), (false, false)][usize::from(choice >> 1 & 3)];
+    let path = usize::from(choice >> 4 & 7);
+    JsonFormat {
+        read_by_line,
+        strip_outer_array,
+        line_delimiter: DELIMITERS[usize::from(choice >> 6)].to_vec(),
+        root: ROOTS.get(path.wrapping_sub(6)).map(|root| JsonPath::parse(root).expect("a path")),
+        paths: PATHS.get(path.wrapping_sub(2)).map(|paths| JsonPaths::parse(paths).expect("paths")),
+        num_as_string: choice & 8 != 0,
+    }
+}
+
+fn load(
+    table: &Arc<TableDef>,
+    format: &JsonFormat,
+    rules: LoadRules,
+    body: &[u8],
+    step: usize,
+) -> Result<Decoded, String> {
+    let target = Target::new(table, None).expect("all columns");
+    let mut decoder = JsonDecoder::new(target, format, rules).expect("a legal format");
+    let mut chunks = body.chunks(step);
+    match chunks.try_for_each(|chunk| decoder.push(chunk)).and_then(|()| decoder.finish()) {
+        Ok(()) => Ok(decoder.into_decoded()),
+        Err(error) => Err(error.detail_text().to_owned()),
+    }
+}
+
+/// Columns of text for the query engine hold what columns of STRING hold.
+fn compare_texts(format: &JsonFormat, body: &[u8], step: usize) {
+    let table = tables::of_strings(3);
+    let Ok(blocks) = load(&table, format, LoadRules::default(), body, usize::MAX) else { return };
+    let names: Vec<String> = (0..3).map(|column| format!("c{column}")).collect();
+    let mut strings = JsonStrings::new(FieldNames::Given(&names), &[], format).expect("a legal format");
+    let mut named = JsonStrings::new(FieldNames::OfBody, &[], format).expect("a legal format");
+    for chunk in body.chunks(step) {
+        strings.push(chunk).expect("the blocks were read");
+        named.push(chunk).expect("the blocks were read");
+    }
+    strings.finish().expect("the blocks were read");
+    named.finish().expect("the blocks were read");
+    assert_eq!(strings.counts(), blocks.counts);
+    assert_eq!(strings.rejects(), blocks.rejects);
+    let expected: Vec<_> = rows::check_decoded(&table, &blocks).iter().flat_map(rows::texts).collect();
+    let found: Vec<_> = strings.take_batches().iter().flat_map(rows::texts).collect();
+    assert_eq!(found, expected);
+    assert_eq!(named.counts().total, blocks.counts.total);
+    for batch in named.take_batches() {
+        assert_eq!(batch.schema(), named.schema().expect("there was a row"));
+    }
+}
+
+/// What is a row is an object for `serde_json`, and the other way round.
+fn compare_serde(body: &[u8]) {
+    let table = tables::of_strings(1);
+    for line in body.split(|&byte| byte == b'\n') {
+        let Ok(text) = std::str::from_utf8(line) else { continue };
+        let load = load(&table, &JsonFormat::default(), LoadRules::default(), line, usize::MAX);
+        let decoded = load.expect("a line is no error");
+        let is_json = serde_json::from_str::<IgnoredAny>(text.trim_start_matches('\u{feff}')).is_ok();
+        let reason = decoded.rejects.first().map_or("", |reject| &reject.reason);
+        if reason.contains("code: 4,") || reason.contains("other half") {
+            continue;
+        }
+        assert_eq!(
+            is_json,
+            decoded.counts.total > 0 && !reason.starts_with("Parse json"),
+            "{text}: {reason}"
+        );
+    }
+}

@@ -4,7 +4,7 @@
 use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
 use crate::client::http;
 use crate::data::FIRST_ID;
-use crate::data::access_log::{self, AccessLog};
+use crate::data::access_log::{self, AccessLog, Format};
 use crate::data::lineitem::{self, Lineitem};
 use crate::error::BenchError;
 use crate::published;
@@ -44,8 +44,8 @@ impl Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "form")]
 pub enum Form {
-    /// Access logs as CSV, in requests of `request_bytes` bytes.
-    StreamLoad { request_bytes: usize },
+    /// Access logs in requests of `request_bytes` bytes.
+    StreamLoad { request_bytes: usize, format: Format },
     /// lineitem by prepared INSERTs of `rows` rows.
     Prepared { rows: usize },
     /// lineitem by INSERTs as text, of `rows` rows.
@@ -66,10 +66,14 @@ pub struct Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.form {
-            Form::StreamLoad { request_bytes } if request_bytes >= 1_000_000 => {
-                write!(f, "stream load {} MB", request_bytes / 1_000_000)?;
+            Form::StreamLoad { request_bytes, format } => {
+                let (size, unit) = match request_bytes {
+                    1_000_000.. => (request_bytes / 1_000_000, "MB"),
+                    _ => (request_bytes / 1000, "KB"),
+                };
+                let name = if format == Format::Json { " JSON" } else { "" };
+                write!(f, "stream load {size} {unit}{name}")?;
             }
-            Form::StreamLoad { request_bytes } => write!(f, "stream load {} KB", request_bytes / 1000)?,
             Form::Prepared { rows: 1 } => write!(f, "prepared INSERT, 1 row")?,
             Form::Prepared { rows } => write!(f, "prepared INSERT, {rows} rows")?,
             Form::Text { rows } => write!(f, "text INSERT, {rows} rows")?,
@@ -124,7 +128,8 @@ impl Cell {
     #[must_use]
     pub fn published(&self) -> Option<f64> {
         match (self.form, self.mode) {
-            (Form::StreamLoad { request_bytes }, mode) => {
+            // Doris's figures are of CSV.
+            (Form::StreamLoad { request_bytes, format: Format::Csv }, mode) => {
                 published::stream_load(mode == Mode::Off, request_bytes, self.connections)
             }
             (Form::Prepared { rows: 100 }, Mode::Async) => published::jdbc(self.connections),
@@ -166,9 +171,9 @@ impl Cell {
         let per_connection = REQUESTS_BYTES / self.connections;
         (0..self.connections as u64)
             .map(|seed| match self.form {
-                Form::StreamLoad { request_bytes } => {
-                    let mut log = AccessLog::new(seed);
-                    let head = |length| http::stream_load_head(self.mode.name(), length);
+                Form::StreamLoad { request_bytes, format } => {
+                    let mut log = AccessLog::new(seed, format);
+                    let head = |length| http::stream_load_head(self.mode.name(), format, length);
                     let count = (per_connection / request_bytes).clamp(1, 200);
                     let requests = (0..count).map(|_| log.stream_load(head, request_bytes)).collect();
                     http::connect(server.http, requests)

@@ -2,6 +2,7 @@
 
 use crate::cell::{Cell, Form, Mode};
 use crate::client::closed_loop::Limit;
+use crate::data::access_log::Format;
 use crate::error::BenchError;
 use crate::query;
 use crate::report;
@@ -73,6 +74,9 @@ enum Test {
         connections: Vec<usize>,
         #[arg(long, value_delimiter = ',', default_value = "async")]
         modes: Vec<Mode>,
+        /// How the rows are written
+        #[arg(long, default_value = "csv")]
+        format: Format,
     },
     /// lineitem by prepared INSERTs of 100 rows, as a JDBC writer sends them
     Jdbc {
@@ -178,11 +182,11 @@ impl Test {
         };
         let mut cells = Vec::new();
         match self {
-            Self::StreamLoad { sizes, connections, modes } => {
+            Self::StreamLoad { sizes, connections, modes, format } => {
                 for &mode in modes {
                     for &request_bytes in sizes {
                         for &connections in connections {
-                            let form = Form::StreamLoad { request_bytes };
+                            let form = Form::StreamLoad { request_bytes, format: *format };
                             cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
                         }
                     }
@@ -207,7 +211,7 @@ impl Test {
                 cells = grid(Form::Text { rows: *rows }, connections, intervals);
             }
             Self::Steady { bytes, size, connections } => {
-                let form = Form::StreamLoad { request_bytes: *size };
+                let form = Form::StreamLoad { request_bytes: *size, format: Format::Csv };
                 let (mode, connections) = (Mode::Async, *connections);
                 cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
                 return (cells, Limit::Bytes(*bytes as u64));

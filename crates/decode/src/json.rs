@@ -24,7 +24,6 @@ pub use strings::JsonStrings;
 use crate::block::Block;
 use crate::body::BodyDecoder;
 use crate::builder::BlockBuilder;
-use crate::cell::Cell;
 use crate::csv::LINE_BYTES_MAX;
 use crate::format::FormatError;
 use crate::loader::{Decoded, LoadRules, Loader, Progress};
@@ -224,8 +223,15 @@ impl RowSink for BlockSink<'_> {
         self.loader.put_text(field, literal);
     }
 
+    #[inline]
     fn bool(&mut self, field: usize, value: bool) {
-        self.loader.put(field, Cell::Bool(value));
+        let text: &[u8] = match (value, self.fields[field].is_json) {
+            (true, true) => b"true",
+            (false, true) => b"false",
+            (true, false) => b"1",
+            (false, false) => b"0",
+        };
+        self.loader.put_text(field, text);
     }
 
     fn null(&mut self, field: usize) {

@@ -2,6 +2,7 @@
 
 use super::closed_loop::{Connection, Reply};
 use crate::data::Request;
+use crate::data::access_log::Format;
 use crate::error::BenchError;
 use memchr::memmem;
 use std::io::{Read, Write};
@@ -9,10 +10,14 @@ use std::net::{SocketAddr, TcpStream};
 
 /// The head of a Stream Load of root into `bench.access_log`.
 #[must_use]
-pub fn stream_load_head(mode: &str, length: usize) -> String {
+pub fn stream_load_head(mode: &str, format: Format, length: usize) -> String {
+    let format = match format {
+        Format::Csv => "column_separator: ,",
+        Format::Json => "format: json",
+    };
     format!(
         "PUT /api/bench/access_log/_stream_load HTTP/1.1\r\nHost: tributary\r\n\
-         Authorization: Basic cm9vdDo=\r\ngroup_commit: {mode}\r\ncolumn_separator: ,\r\n\
+         Authorization: Basic cm9vdDo=\r\ngroup_commit: {mode}\r\n{format}\r\n\
          Content-Length: {length}\r\n\r\n"
     )
 }

@@ -1,10 +1,19 @@
 //! Web server logs in the shape of the `http_logs` set (the 1998 World Cup's servers): time, client,
-//! request line, status and size, with the skew of real logs, as CSV.
+//! request line, status and size, with the skew of real logs, as CSV or as a JSON object per line.
 
 use super::{FIRST_ID, IdForm, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use serde::Serialize;
 use std::io::Write;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    Csv,
+    Json,
+}
 
 /// The table that the rows are for, in database `bench`.
 pub const TABLE: &str = "CREATE TABLE bench.access_log (
@@ -55,6 +64,7 @@ const DAYS: [(u16, u8, u8); 4] = [(1998, 4, 30), (1998, 5, 1), (1998, 6, 1), (19
 /// A stream of rows.
 #[derive(Debug)]
 pub struct AccessLog {
+    format: Format,
     random: SmallRng,
     /// Seconds since the first log.
     second: u32,
@@ -62,8 +72,8 @@ pub struct AccessLog {
 
 impl AccessLog {
     #[must_use]
-    pub fn new(seed: u64) -> Self {
-        Self { random: SmallRng::seed_from_u64(seed), second: 0 }
+    pub fn new(seed: u64, format: Format) -> Self {
+        Self { format, random: SmallRng::seed_from_u64(seed), second: 0 }
     }
 
     /// Appends one row, with the number of a run's first row, and says where its id stands.
@@ -100,18 +110,22 @@ impl AccessLog {
             _ => 500,
         };
         let size = if status == 304 { 0 } else { random.random_range(10..280_u32).pow(2) / 4 };
-        writeln!(
-            out,
-            "{FIRST_ID},{year}-{month:02}-{day:02} {:02}:{:02}:{:02},{}.{}.{}.0,{method} /{language}/{place}/{file}{number}.{ending} HTTP/{version},{status},{size}",
-            rest / 3600,
-            rest / 60 % 60,
-            rest % 60,
-            client % 249 + 1,
-            client / 249 % 256,
-            client / 63_744,
-        )
-        .expect("a vector takes every write");
-        at
+        let at_second =
+            format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+        let client = format!("{}.{}.{}.0", client % 249 + 1, client / 249 % 256, client / 63_744);
+        let request = format!("{method} /{language}/{place}/{file}{number}.{ending} HTTP/{version}");
+        let written = match self.format {
+            Format::Csv => writeln!(out, "{FIRST_ID},{at_second},{client},{request},{status},{size}"),
+            Format::Json => writeln!(
+                out,
+                "{{\"id\":{FIRST_ID},\"ts\":\"{at_second}\",\"clientip\":\"{client}\",\"request\":\"{request}\",\"status\":{status},\"size\":{size}}}"
+            ),
+        };
+        written.expect("a vector takes every write");
+        match self.format {
+            Format::Csv => at,
+            Format::Json => at + "{\"id\":".len(),
+        }
     }
 
     /// A Stream Load request of about `bytes` bytes of rows, at least one.
@@ -135,7 +149,7 @@ mod tests {
     fn rows_are_the_same_for_the_same_seed_and_have_the_shape_of_the_table() {
         let body = |seed| {
             let mut out = Vec::new();
-            let mut log = AccessLog::new(seed);
+            let mut log = AccessLog::new(seed, Format::Csv);
             let ids: Vec<_> = (0..1000).map(|_| log.push_row(&mut out)).collect();
             assert!(ids.iter().all(|&at| out[at..].starts_with(b"1000000000,")));
             String::from_utf8(out).unwrap()
@@ -148,8 +162,30 @@ mod tests {
     }
 
     #[test]
+    fn json_has_the_same_rows() {
+        let (mut csv, mut json) = (Vec::new(), Vec::new());
+        let (mut one, mut other) = (AccessLog::new(1, Format::Csv), AccessLog::new(1, Format::Json));
+        for _ in 0..100 {
+            one.push_row(&mut csv);
+            let at = other.push_row(&mut json);
+            assert!(json[at..].starts_with(b"1000000000,"));
+        }
+        let csv = String::from_utf8(csv).unwrap();
+        for (row, line) in csv.lines().zip(String::from_utf8(json).unwrap().lines()) {
+            let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+            assert_eq!(
+                object.keys().collect::<Vec<_>>(),
+                ["id", "ts", "clientip", "request", "status", "size"]
+            );
+            let text = |value: &serde_json::Value| value.as_str().map_or(value.to_string(), str::to_owned);
+            assert_eq!(object.values().map(text).collect::<Vec<_>>().join(","), row);
+        }
+    }
+
+    #[test]
     fn a_request_has_its_ids_behind_the_head() {
-        let request = AccessLog::new(1).stream_load(|length| format!("PUT {length}\r\n\r\n"), 10_000);
+        let request =
+            AccessLog::new(1, Format::Csv).stream_load(|length| format!("PUT {length}\r\n\r\n"), 10_000);
         assert!(request.ids.len() > 80);
         assert!(request.ids.iter().all(|&at| request.bytes[at as usize..].starts_with(b"1000000000,")));
     }

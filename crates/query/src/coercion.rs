@@ -160,6 +160,10 @@ pub fn widened(expr: Expr, from: &DataType, to: &DataType) -> Expr {
         DataType::Utf8 if *from != DataType::Null => convert("__text", expr),
         to if *to == DATETIME && *from == DataType::Date32 => convert("__datetime", expr),
         DataType::Float64 => double(expr, from),
+        // There is no cast of booleans to decimals.
+        DataType::Decimal128(..) if *from == DataType::Boolean => {
+            cast(cast(expr, DataType::Int8), to.clone())
+        }
         to => cast(expr, to.clone()),
     }
 }

@@ -14,7 +14,7 @@ use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::unnest::UnnestRule;
-use crate::{guards, top_rows};
+use crate::{guards, moved_filters, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -73,7 +73,7 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.push(Arc::new(GroupingSetsRule));
-        let mut physical_rules = top_rows::physical_rules();
+        let mut physical_rules = moved_filters::kept(top_rows::physical_rules());
         physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))

@@ -20,6 +20,7 @@ mod info_schema;
 mod labels;
 mod load_exprs;
 mod model;
+mod moved_filters;
 mod namespace;
 mod null_equality;
 mod operators;

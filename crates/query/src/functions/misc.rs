@@ -5,7 +5,7 @@ use crate::coercion::{Kind, kind};
 use crate::types;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StringBuilder};
 use arrow::array::{BooleanArray, Datum};
-use arrow::compute::kernels::boolean::{and_not, is_null, or_kleene};
+use arrow::compute::kernels::boolean::{and, is_not_null, is_null, or_kleene};
 use arrow::compute::kernels::cmp;
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{CastOptions, cast_with_options};
@@ -129,7 +129,8 @@ fn extreme(args: &[ArrayRef], wins: fn(&dyn Datum, &dyn Datum) -> Outcome<Boolea
         let next = convert(arg)?;
         let better = or_kleene(&wins(&best, &next)?, &is_null(&best)?)?;
         // A comparison with NULL is NULL, which picks the second: keep the NULL of either side.
-        let better = and_not(&better, &is_null(&next)?)?;
+        // (`and_not` of arrow 59 reads slices of arrays at the wrong places.)
+        let better = and(&better, &is_not_null(&next)?)?;
         best = zip(&better, &best, &next)?;
     }
     if to == shown { Ok(best) } else { Ok(cast_with_options(&best, &shown, &EXACTLY)?) }

@@ -94,7 +94,7 @@ fn value(rng: &mut SmallRng, column_type: ColumnType, extremes: bool) -> String 
         ColumnType::Float => of(rng, &["0", "0.5", "-1.25", "3", "1024.5", "-0.25"]),
         ColumnType::Double if end => of(rng, &["1e15", "-1e15", "1e-6", "123456789.125"]),
         ColumnType::Double => of(rng, &["0", "0.5", "-1.25", "3", "0.1", "-0.2", "522.762", "2.5", "10"]),
-        ColumnType::Date if end => of(rng, &["'9999-12-31'", "'0001-01-01'", "'1969-12-31'"]),
+        ColumnType::Date if end => of(rng, &["'9999-12-31'", "'0100-01-01'", "'1969-12-31'"]),
         ColumnType::Date => {
             of(rng, &["'2020-01-31'", "'2020-02-29'", "'1999-12-31'", "'2000-06-15'", "'2024-01-01'"])
         }

@@ -337,6 +337,18 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let within = InSubquery { expr: Box::new(expr), subquery, negated };
             Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
         }
+        Expr::AggregateFunction(mut call) if call.params.distinct => {
+            let mut changed = false;
+            for arg in &mut call.params.args {
+                let is_float = arg.get_type(schema).is_ok_and(|data_type| kind(&data_type) == Kind::Float);
+                if is_float {
+                    // A negative zero is the same value as zero.
+                    *arg = binary_expr(std::mem::take(arg), Operator::Plus, lit(0.0_f32));
+                    changed = true;
+                }
+            }
+            Ok(Transformed::new_transformed(Expr::AggregateFunction(call), changed))
+        }
         Expr::ScalarFunction(call) => {
             let alike = |operand, values| {
                 let (values, _) = texts_among_texts(&operand, values, schema);

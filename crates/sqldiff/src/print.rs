@@ -207,7 +207,12 @@ impl Printer {
             }
             Op::Case { operand, otherwise } => self.case(*operand, *otherwise, &expr.args),
             Op::Scalar => self.subquery("", expr),
-            Op::Exists { negated } => self.subquery(if *negated { "NOT EXISTS " } else { "EXISTS " }, expr),
+            // In brackets: NOT binds less than a comparison.
+            Op::Exists { negated } => {
+                self.out.push('(');
+                self.subquery(if *negated { "NOT EXISTS " } else { "EXISTS " }, expr);
+                self.out.push(')');
+            }
             Op::InQuery { negated } => {
                 self.out.push('(');
                 self.list(&expr.args);

@@ -478,7 +478,7 @@ mod tests {
             ("{\"a\":1,}", 7, Flaw::Expected("a key in double quotes")),
             ("{a:1}", 1, Flaw::Expected("a key in double quotes")),
             ("{\"a\":1]", 6, Flaw::Expected("',' or '}' behind a value")),
-            ("[tru]", 1, Flaw::Expected("a value")),
+            ("[tr]", 1, Flaw::Expected("a value")),
             ("[01]", 2, Flaw::Expected("',' or ']' behind a value")),
             ("[1.]", 3, Flaw::Number),
             ("[-]", 2, Flaw::Number),

@@ -336,7 +336,7 @@ pub(super) fn rounded(name: &str, expr: Expr, digits: Expr) -> Expr {
 
 fn is_constant_number(expr: &Expr) -> bool {
     match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => is_constant_number(expr),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } | Expr::Nested(expr) => is_constant_number(expr),
         other => ast::as_number(other).is_some(),
     }
 }

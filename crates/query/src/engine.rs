@@ -13,6 +13,7 @@ use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
 use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::{SetOperations, no_rows, query_of};
+use crate::sliding_windows::SlidingWindowsRule;
 use crate::unnest::UnnestRule;
 use crate::{guards, moved_filters, top_rows};
 use arrow::array::{ArrayRef, StringArray};
@@ -72,7 +73,7 @@ impl QueryEngine {
         runtime.register_object_store(store_url.as_ref(), store.object_store());
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
-        analyzer.rules.push(Arc::new(GroupingSetsRule));
+        analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
         let mut physical_rules = moved_filters::kept(top_rows::physical_rules());
         physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()

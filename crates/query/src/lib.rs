@@ -30,6 +30,7 @@ mod rewrite;
 mod rows;
 mod set_operations;
 mod show;
+mod sliding_windows;
 mod stream_table;
 mod top_rows;
 mod types;

@@ -26,6 +26,9 @@ pub struct Rule {
     /// Words of which one must be there, if there are any in this list.
     #[serde(default)]
     pub any: Vec<String>,
+    /// A second list like `any`.
+    #[serde(default)]
+    pub with: Vec<String>,
     /// What the error must hold.
     #[serde(default)]
     pub error: String,
@@ -71,7 +74,9 @@ impl Rule {
         self.when == when
             && (self.checks.is_empty() || self.checks.iter().any(|name| name == check.name()))
             && self.needs.iter().all(|word| words.contains(word))
-            && (self.any.is_empty() || self.any.iter().any(|word| words.contains(word)))
+            && [&self.any, &self.with]
+                .iter()
+                .all(|list| list.is_empty() || list.iter().any(|word| words.contains(word)))
             && (self.error.is_empty()
                 || errors.iter().any(
                     |outcome| matches!(outcome, Outcome::Error { text, .. } if text.contains(&self.error)),

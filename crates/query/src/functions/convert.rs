@@ -184,6 +184,10 @@ pub fn to_datetime(array: &ArrayRef) -> Result<ArrayRef> {
             Ok(Arc::new(micros.collect::<arrow::array::TimestampMicrosecondArray>()))
         }
         DataType::Timestamp(TimeUnit::Microsecond, None) => Ok(Arc::clone(array)),
+        // As the whole number that they are; a count of days or seconds since 1970 they are not.
+        data_type if data_type.is_floating() || matches!(data_type, DataType::Decimal128(..)) => {
+            to_datetime(&to_integer(array)?)
+        }
         _ => safe_cast(array, &DATETIME),
     }
 }

@@ -93,6 +93,7 @@ fn what_a_rule_explains_is_counted_by_the_rule() {
         when: "answers".to_owned(),
         needs: vec!["fn:IFNULL".to_owned()],
         any: Vec::new(),
+        with: Vec::new(),
         error: String::new(),
     };
     let report = report(Some("IFNULL("), vec![rule]);

@@ -1,0 +1,63 @@
+//! Keeps the planner from taking what a moving window counts for sorted.
+//!
+//! COUNT, MIN and MAX of a constant over a frame that moves, `COUNT(*) OVER (PARTITION BY a … ROWS BETWEEN 1 PRECEDING AND
+//! CURRENT ROW)`, begin anew in each partition. DataFusion takes them for rising over all rows and leaves out an ORDER BY
+//! of them. So the columns above are calls that it cannot look through.
+
+use crate::functions;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, Projection, Window, WindowFrameBound, WindowFunctionDefinition,
+};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+/// Comes after all other rules of the analyzer.
+#[derive(Debug)]
+pub struct SlidingWindowsRule;
+
+impl AnalyzerRule for SlidingWindowsRule {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| match plan {
+            LogicalPlan::Window(window) if window.window_expr.iter().any(starts_anew) => {
+                shown(window).map(Transformed::yes)
+            }
+            other => Ok(Transformed::no(other)),
+        })
+        .map(|done| done.data)
+    }
+
+    fn name(&self) -> &str {
+        "sliding_windows"
+    }
+}
+
+/// Whether an expression is an aggregate of constants over a moving frame within partitions.
+fn starts_anew(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => starts_anew(&alias.expr),
+        Expr::WindowFunction(call) => {
+            let params = &call.params;
+            matches!(call.fun, WindowFunctionDefinition::AggregateUDF(_))
+                && !params.partition_by.is_empty()
+                && params.args.iter().all(|arg| arg.column_refs().is_empty())
+                && !matches!(&params.window_frame.start_bound, WindowFrameBound::Preceding(bound) if bound.is_null())
+        }
+        _ => false,
+    }
+}
+
+fn shown(window: Window) -> Result<LogicalPlan> {
+    let inputs = window.schema.fields().len() - window.window_expr.len();
+    let columns = window.schema.iter().enumerate().map(|(at, (relation, field))| {
+        let column = Expr::Column(Column::new(relation.cloned(), field.name()));
+        if at < inputs || !starts_anew(&window.window_expr[at - inputs]) {
+            return column;
+        }
+        functions::named("__plain").call(vec![column]).alias_qualified(relation.cloned(), field.name())
+    });
+    let columns = columns.collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Window(window)))?))
+}

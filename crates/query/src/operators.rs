@@ -56,6 +56,7 @@ impl ExprPlanner for OperatorPlanner {
             Sql::Modulo => {
                 let ((left, _), (right, right_type)) =
                     (operand(left, &left_type), operand(right, &right_type));
+                let right = if kind(&right_type) == Kind::Float { one_zero(right) } else { right };
                 binary_expr(left, Operator::Modulo, null_if_zero(right, &right_type))
             }
             Sql::BitwiseXor => functions::named("__bit_xor").call(vec![left, right]),
@@ -95,6 +96,11 @@ fn truth(expr: Expr, data_type: &DataType) -> Expr {
         DataType::Null => lit(ScalarValue::Boolean(None)),
         _ => functions::named("__truth").call(vec![expr]),
     }
+}
+
+/// A floating-point number whose negative zero is the zero.
+fn one_zero(expr: Expr) -> Expr {
+    binary_expr(expr, Operator::Plus, lit(0.0_f32))
 }
 
 fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
@@ -220,10 +226,7 @@ fn divide(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
         };
         return functions::named("__divide").call(vec![exact(left, &left_type), exact(right, &right_type)]);
     }
-    // A negative zero is a zero too.
-    let zero = lit(0.0_f64);
-    let right = binary_expr(double(right, &right_type), Operator::Plus, zero);
-    let right = null_if_zero(right, &DataType::Float64);
+    let right = null_if_zero(one_zero(double(right, &right_type)), &DataType::Float64);
     binary_expr(double(left, &left_type), Operator::Divide, right)
 }
 
@@ -342,8 +345,7 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             for arg in &mut call.params.args {
                 let is_float = arg.get_type(schema).is_ok_and(|data_type| kind(&data_type) == Kind::Float);
                 if is_float {
-                    // A negative zero is the same value as zero.
-                    *arg = binary_expr(std::mem::take(arg), Operator::Plus, lit(0.0_f32));
+                    *arg = one_zero(std::mem::take(arg));
                     changed = true;
                 }
             }

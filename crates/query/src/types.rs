@@ -31,6 +31,7 @@ fn wider(left: &DataType, right: &DataType) -> Option<DataType> {
         (Kind::Text, _) | (_, Kind::Text) => T::Utf8,
         (Kind::Date | Kind::DateTime, Kind::Date | Kind::DateTime) => DATETIME,
         (Kind::Date | Kind::DateTime, _) | (_, Kind::Date | Kind::DateTime) => T::Utf8,
+        (Kind::Boolean, Kind::Decimal) | (Kind::Decimal, Kind::Boolean) => decimal(left, right),
         (Kind::Boolean, _) => right.clone(),
         (_, Kind::Boolean) => left.clone(),
         (Kind::Float, _) => float(left, right),

@@ -15,7 +15,7 @@ use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::sliding_windows::SlidingWindowsRule;
 use crate::unnest::UnnestRule;
-use crate::{guards, moved_filters, top_rows};
+use crate::{guards, moved_filters, outer_joins, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -74,7 +74,7 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
-        let mut physical_rules = moved_filters::kept(top_rows::physical_rules());
+        let mut physical_rules = outer_joins::guarded(moved_filters::kept(top_rows::physical_rules()));
         physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))

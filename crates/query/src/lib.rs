@@ -24,6 +24,7 @@ mod moved_filters;
 mod namespace;
 mod null_equality;
 mod operators;
+mod outer_joins;
 mod output;
 mod provider;
 mod rewrite;

@@ -1,0 +1,179 @@
+//! What is constant below an outer join is not above it.
+//!
+//! A column of the side that an outer join fills with NULLs may be one value below the join, as in `LEFT JOIN (SELECT k, 1
+//! AS flag FROM u) v`, and is that value or NULL above. DataFusion keeps it for constant and leaves it out of an ORDER BY.
+//! [`ForgetConstants`] puts a node between, which hands on rows and their order and says nothing of constants.
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::{
+    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
+};
+use std::fmt;
+use std::sync::Arc;
+
+type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// The rule behind which the sides of a join stay where they are.
+const AFTER: &str = "join_selection";
+
+/// The rules and [`ForgetConstants`], before the rules that ask what is sorted.
+pub fn guarded(mut rules: Vec<Rule>) -> Vec<Rule> {
+    let place = rules.iter().position(|rule| rule.name() == AFTER);
+    let place = place.unwrap_or_else(|| panic!("DataFusion has a rule called {AFTER}"));
+    rules.insert(place + 1, Arc::new(ForgetConstants));
+    rules
+}
+
+/// Puts an [`UnknownConstants`] below outer joins, on the sides that they fill with NULLs.
+#[derive(Debug)]
+struct ForgetConstants;
+
+impl PhysicalOptimizerRule for ForgetConstants {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| {
+            let Some(join_type) = join_type(&plan) else { return Ok(Transformed::no(plan)) };
+            let nulled = match join_type {
+                JoinType::Left => [false, true],
+                JoinType::Right => [true, false],
+                JoinType::Full => [true, true],
+                _ => return Ok(Transformed::no(plan)),
+            };
+            let children = plan.children().into_iter().zip(nulled);
+            let children = children.map(|(child, is_nulled)| match is_nulled && has_constants(child) {
+                true => Arc::new(UnknownConstants::new(Arc::clone(child))) as Arc<dyn ExecutionPlan>,
+                false => Arc::clone(child),
+            });
+            let children = children.collect();
+            Ok(Transformed::yes(replace_children_if_necessary(plan, children)?))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "ForgetConstants"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn join_type(plan: &Arc<dyn ExecutionPlan>) -> Option<JoinType> {
+    let hash = plan.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
+    let nested = || plan.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
+    let merge = || plan.downcast_ref::<SortMergeJoinExec>().map(SortMergeJoinExec::join_type);
+    hash.or_else(nested).or_else(merge)
+}
+
+fn has_constants(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    !plan.properties().equivalence_properties().constants().is_empty()
+}
+
+/// Hands on rows as they come.
+#[derive(Debug)]
+struct UnknownConstants {
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl UnknownConstants {
+    fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        let known = input.properties().equivalence_properties();
+        let mut properties = EquivalenceProperties::new(input.schema());
+        properties.add_orderings(known.oeq_class().iter().cloned());
+        let of_input = input.properties();
+        let properties = PlanProperties::new(
+            properties,
+            of_input.partitioning.clone(),
+            of_input.emission_type,
+            of_input.boundedness,
+        );
+        let properties = properties.with_scheduling_type(of_input.scheduling_type);
+        Self { input, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for UnknownConstants {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnknownConstants")
+    }
+}
+
+impl ExecutionPlan for UnknownConstants {
+    fn name(&self) -> &'static str {
+        "UnknownConstants"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.input.schema()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(Self::new(input))),
+            _ => internal_err!("UnknownConstants has one input"),
+        }
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        match inputs {
+            [input] => Ok(Arc::clone(input)),
+            _ => internal_err!("UnknownConstants has one input"),
+        }
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}

@@ -163,16 +163,19 @@ impl LoadSink {
         Ok(())
     }
 
-    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then.
+    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then and
+    /// holds no memory.
     pub fn take_small(&mut self) -> Option<LoadRows> {
         if self.writer.is_some() || self.is_broken {
             return None;
         }
         let blocks = std::mem::take(&mut self.blocks);
+        self.held = None;
         Some(LoadRows::of_blocks(Arc::clone(&self.schema), blocks))
     }
 
-    /// The rows of a load that has data files, ready to be committed. The files are durable.
+    /// The rows of a load that has data files, ready to be committed. The files are durable; the sink gives its
+    /// memory and its right to write files back.
     ///
     /// # Errors
     /// Rows can't be written; no data file is left.
@@ -184,7 +187,10 @@ impl LoadSink {
             return Err(error);
         }
         let Some(writer) = self.writer.take() else { return Err(SinkError::Broken) };
-        Ok(LoadRows::of_files(Arc::clone(&self.schema), writer.finish().await?))
+        let files = writer.finish().await?;
+        // The load waits for its group or its commit from here on, and should not keep others from their files.
+        (self.held, self.turn) = (None, None);
+        Ok(LoadRows::of_files(Arc::clone(&self.schema), files))
     }
 
     /// Gives up. On return the data files that were written are deleted.

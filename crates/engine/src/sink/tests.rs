@@ -47,3 +47,25 @@ async fn loads_that_together_hold_much_go_on_to_data_files_early() {
     drop(sinks);
     assert_eq!(memory.in_flight(), 0);
 }
+
+/// The load waits for its group or its commit then, which can take long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sink_whose_rows_were_taken_holds_neither_memory_nor_the_right_to_write_files() {
+    let test = TestEngine::open(|options| options.store.target_file_bytes = 1).await;
+    let table = test.table().await;
+    let memory = test.engine.ingest.memory();
+    let turns = test.engine.file_loads.available_permits();
+    let mut sink = with_a_file(&test, &table).await;
+    assert_eq!(test.engine.file_loads.available_permits(), turns - 1);
+    assert!(sink.take_small().is_none());
+    let rows = sink.take_files().await.expect("written");
+    assert!(!rows.files.is_empty());
+    assert_eq!(test.engine.file_loads.available_permits(), turns, "others may write");
+    assert_eq!(memory.in_flight(), 0);
+    let schema = Arc::clone(&table.def().schema);
+    let mut small = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), MIB as u64);
+    small.push(&test.engine, vec![block(&schema, MIB / 2)]).await.expect("kept");
+    assert!(memory.in_flight() > 0, "large enough to be counted");
+    assert!(!small.take_small().expect("no file").is_empty());
+    assert_eq!(memory.in_flight(), 0);
+}

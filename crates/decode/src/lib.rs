@@ -32,6 +32,7 @@ mod reject;
 mod target;
 #[cfg(test)]
 mod testing;
+mod text_batches;
 mod values;
 
 pub use adapt::adapt;

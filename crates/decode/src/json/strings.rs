@@ -4,12 +4,11 @@ use super::reader::Reader;
 use super::rows::{RowSink, Rows};
 use super::{JsonFormat, ROW_BYTES_MAX};
 use crate::body::{FieldDecoder, FieldNames};
-use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded};
 use crate::reject::{Counts, Reject};
-use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use crate::text_batches::TextBatches;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use std::ops::Range;
-use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Reads a JSON body into batches of nullable text columns.
@@ -19,21 +18,15 @@ pub struct JsonStrings {
     text: TextColumns,
 }
 
-/// The columns under construction.
+/// The row under construction, and the columns.
 #[derive(Debug, Default)]
 struct TextColumns {
-    /// `None` until the first row tells which columns there are.
-    schema: Option<SchemaRef>,
+    out: TextBatches,
     /// What a field is in a row without it.
     absent: Vec<Option<String>>,
-    columns: Vec<StringBuilder>,
     /// The row under construction: where in `scratch` each field is.
     slots: Vec<Option<Range<usize>>>,
     scratch: Vec<u8>,
-    rows: usize,
-    bytes: usize,
-    batches: Vec<RecordBatch>,
-    decoded: Decoded,
 }
 
 impl JsonStrings {
@@ -68,25 +61,25 @@ impl FieldDecoder for JsonStrings {
 
     fn finish(&mut self) -> Result<(), SqlError> {
         self.reader.finish(&mut self.text)?;
-        self.text.end_batch();
+        self.text.out.end_batch();
         Ok(())
     }
 
     fn schema(&self) -> Result<SchemaRef, SqlError> {
         let text = "Empty first json line";
-        self.text.schema.clone().ok_or_else(|| SqlError::detail(ErrorCode::Unknown, text))
+        self.text.out.schema.clone().ok_or_else(|| SqlError::detail(ErrorCode::Unknown, text))
     }
 
     fn take_batches(&mut self) -> Vec<RecordBatch> {
-        std::mem::take(&mut self.text.batches)
+        std::mem::take(&mut self.text.out.batches)
     }
 
     fn counts(&self) -> Counts {
-        self.text.decoded.counts
+        self.text.out.decoded.counts
     }
 
     fn rejects(&self) -> &[Reject] {
-        &self.text.decoded.rejects
+        &self.text.out.decoded.rejects
     }
 }
 
@@ -95,14 +88,6 @@ impl TextColumns {
         let start = self.scratch.len();
         self.scratch.extend_from_slice(text);
         self.slots[field] = Some(start..self.scratch.len());
-    }
-
-    fn end_batch(&mut self) {
-        let Some(schema) = self.schema.clone().filter(|_| self.rows > 0) else { return };
-        let arrays = self.columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
-        let batch = RecordBatch::try_new(schema, arrays);
-        self.batches.push(batch.expect("all columns are nullable text of one length"));
-        (self.rows, self.bytes) = (0, 0);
     }
 }
 
@@ -137,18 +122,11 @@ impl RowSink for TextColumns {
     }
 
     fn end_row(&mut self, source: &[u8]) {
-        self.decoded.counts.total += 1;
-        self.decoded.counts.loaded += 1;
-        for (column, slot) in self.columns.iter_mut().zip(&mut self.slots) {
-            let bytes = slot.take().map(|place| &self.scratch[place]);
-            column.append_option(bytes.map(|bytes| std::str::from_utf8(bytes).unwrap_or_default()));
-        }
+        self.out.decoded.counts.total += 1;
+        let scratch = &self.scratch;
+        let values = self.slots.iter_mut().map(|slot| slot.take().map(|place| &scratch[place]));
+        self.out.append(values, source.len());
         self.scratch.clear();
-        self.rows += 1;
-        self.bytes += source.len();
-        if self.rows >= BLOCK_ROWS_TARGET || self.bytes >= BLOCK_BYTES_TARGET {
-            self.end_batch();
-        }
     }
 
     fn undo_row(&mut self) {
@@ -157,14 +135,12 @@ impl RowSink for TextColumns {
     }
 
     fn reject(&mut self, reject: impl FnOnce() -> Reject) {
-        self.decoded.counts.total += 1;
-        self.decoded.count_reject(reject);
+        self.out.decoded.counts.total += 1;
+        self.out.decoded.count_reject(reject);
     }
 
     fn name_fields(&mut self, names: Vec<String>) {
-        let fields: Vec<Field> = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
-        self.columns = fields.iter().map(|_| StringBuilder::new()).collect();
-        self.slots = vec![None; fields.len()];
-        self.schema = Some(Arc::new(Schema::new(fields)));
+        self.out.set_columns(names.iter().map(String::as_str));
+        self.slots = vec![None; names.len()];
     }
 }

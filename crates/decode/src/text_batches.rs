@@ -1,0 +1,55 @@
+//! Columns of nullable text on their way into batches, for loads whose values the query engine computes.
+//!
+//! Not its business: where a row's texts come from.
+
+use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded};
+use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use std::sync::Arc;
+
+/// The columns under construction, the batches that are complete, and what was counted.
+#[derive(Debug, Default)]
+pub(crate) struct TextBatches {
+    /// `None` until it is known which columns there are.
+    pub schema: Option<SchemaRef>,
+    columns: Vec<StringBuilder>,
+    rows: usize,
+    bytes: usize,
+    pub batches: Vec<RecordBatch>,
+    pub decoded: Decoded,
+}
+
+impl TextBatches {
+    /// Names the columns. Comes before any row.
+    pub fn set_columns<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let fields: Vec<Field> = names.map(|name| Field::new(name, DataType::Utf8, true)).collect();
+        self.columns = fields.iter().map(|_| StringBuilder::new()).collect();
+        self.schema = Some(Arc::new(Schema::new(fields)));
+    }
+
+    pub fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Appends a row that took so many bytes of the body: one text for each column, of UTF-8.
+    pub fn append<'a>(&mut self, values: impl Iterator<Item = Option<&'a [u8]>>, bytes: usize) {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.append_option(value.map(|bytes| std::str::from_utf8(bytes).unwrap_or_default()));
+        }
+        self.rows += 1;
+        self.bytes += bytes;
+        self.decoded.counts.loaded += 1;
+        if self.rows >= BLOCK_ROWS_TARGET || self.bytes >= BLOCK_BYTES_TARGET {
+            self.end_batch();
+        }
+    }
+
+    /// Completes a batch of the rows so far, if there are any.
+    pub fn end_batch(&mut self) {
+        let Some(schema) = self.schema.clone().filter(|_| self.rows > 0) else { return };
+        let arrays = self.columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let batch = RecordBatch::try_new(schema, arrays);
+        self.batches.push(batch.expect("all columns are nullable text of one length"));
+        (self.rows, self.bytes) = (0, 0);
+    }
+}

@@ -7,6 +7,7 @@
 //!
 //! Not its business: where properties come from and how an answer words a refusal.
 
+mod compression;
 mod separator;
 
 use crate::body::{BodyDecoder, FieldDecoder, FieldNames};
@@ -15,6 +16,7 @@ use crate::csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 use crate::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 use crate::loader::LoadRules;
 use crate::target::Target;
+pub use compression::Compression;
 use tributary_types::{ErrorCode, SqlError};
 
 /// How a body is written and packed.
@@ -30,14 +32,6 @@ pub struct LoadFormat {
 pub enum BodyFormat {
     Csv(CsvFormat),
     Json(JsonFormat),
-}
-
-/// How a body is packed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    #[default]
-    None,
-    Gzip,
 }
 
 /// Why properties do not describe a format, in Doris's words where it has some.
@@ -110,8 +104,8 @@ impl LoadFormat {
         let text = |name: &str| given(name).filter(|text| !text.is_empty());
         let flag = |name: &str| text(name).is_some_and(|text| text.eq_ignore_ascii_case("true"));
         let kind = text("format").map_or(Ok(Kind::Csv(CsvHeader::None)), kind)?;
-        let compression =
-            text("compress_type").map_or(Ok(Compression::None), |text| compression(text, kind))?;
+        let compression = text("compress_type")
+            .map_or(Ok(Compression::None), |text| compression::parse(text, kind.name()))?;
         if let Some((name, text)) = properties.iter().find(|(name, _)| !Self::PROPERTIES.contains(name)) {
             return Err(FormatError::Invalid(format!(
                 "Unknown properties: {{{name}={text}}}; a load's format has the properties {}",
@@ -129,7 +123,7 @@ impl LoadFormat {
             skip_lines: text("skip_lines").map_or(Ok(0), skip_lines)?,
             empty_field_as_null: flag("empty_field_as_null"),
         };
-        let root = text("json_root").map(JsonPath::parse).transpose()?;
+        let root = text("json_root").map(JsonPath::parse_one).transpose()?;
         let paths = text("jsonpaths").map(JsonPaths::parse).transpose()?;
         let body = match kind {
             Kind::Csv(_) => {
@@ -172,6 +166,16 @@ fn refuse<const N: usize>(asked: [(&str, bool); N], format: &str, remedy: &str) 
 enum Kind {
     Csv(CsvHeader),
     Json,
+}
+
+impl Kind {
+    /// What texts call the format.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Csv(_) => "csv",
+            Self::Json => "json",
+        }
+    }
 }
 
 impl BodyFormat {
@@ -235,21 +239,6 @@ fn kind(text: &str) -> Result<Kind, FormatError> {
             "format={text} is not supported yet; send the data as json, csv, csv_with_names or csv_with_names_and_types"
         ))),
         _ => Err(FormatError::Unknown(format!("unknown data format, format={text}"))),
-    }
-}
-
-fn compression(text: &str, kind: Kind) -> Result<Compression, FormatError> {
-    match text.to_ascii_lowercase().as_str() {
-        "gz" | "gzip" => Ok(Compression::Gzip),
-        "lzo" | "bz2" | "lz4" | "lz4_block" | "lz4frame" | "lzop" | "snappy_block" | "deflate" | "zstd" => {
-            Err(FormatError::NotSupported(format!(
-                "compress_type={text} is not supported yet; use gz or send the body uncompressed"
-            )))
-        }
-        _ => {
-            let format = if let Kind::Csv(_) = kind { "csv" } else { "json" };
-            Err(FormatError::Unknown(format!("unknown data format, format={format}, compress_type={text}")))
-        }
     }
 }
 

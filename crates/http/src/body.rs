@@ -7,7 +7,7 @@
 //! A body that is dropped before its end goes back to the server, which discards the rest.
 
 use crate::code::LoadCode;
-use crate::gzip::{Gunzip, Step};
+use crate::unpack::{Step, Unpack};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
@@ -41,10 +41,11 @@ pub enum BodyError {
     TooLarge { bytes: u64, limit_mb: u64 },
     /// The compressed stream is damaged or ends early.
     #[error(
-        "broken gzip body after {received} bytes: {what}; send whole gzip members, or no compress_type and no \
-         Content-Encoding"
+        "broken {} body after {received} bytes: {what}; send whole {}, or no compress_type and no Content-Encoding",
+        compression.name(),
+        compression.unit()
     )]
-    BrokenGzip { received: u64, what: String },
+    BrokenPacking { compression: Compression, received: u64, what: String },
     /// The chunked encoding itself is wrong.
     #[error("malformed chunked body after {received} bytes: {what}")]
     Malformed { received: u64, what: String },
@@ -59,7 +60,7 @@ impl BodyError {
             Self::SenderGone { .. } => LoadCode::Cancelled,
             Self::Idle { .. } => LoadCode::Timeout,
             Self::TooLarge { .. } => LoadCode::ExceededLimit,
-            Self::BrokenGzip { .. } => LoadCode::DataQuality,
+            Self::BrokenPacking { .. } => LoadCode::DataQuality,
         }
     }
 }
@@ -100,7 +101,7 @@ impl BodyMeter {
 pub struct LoadBody {
     /// `Some` until it is given back by `drop`.
     wire: Option<Wire>,
-    gunzip: Option<Box<Gunzip>>,
+    unpack: Option<Unpack>,
     /// Bytes yielded; only differs from the wire's with compression.
     yielded: u64,
     ended: bool,
@@ -125,16 +126,16 @@ impl LoadBody {
     pub(crate) fn new(wire: Wire) -> (Self, oneshot::Receiver<Wire>) {
         let (give_back, back) = oneshot::channel();
         let body =
-            Self { wire: Some(wire), gunzip: None, yielded: 0, ended: false, give_back: Some(give_back) };
+            Self { wire: Some(wire), unpack: None, yielded: 0, ended: false, give_back: Some(give_back) };
         (body, back)
     }
 
-    /// Undoes `compression` from here on. Has no effect if that was asked before, so a header and
-    /// a statement may both ask. Call it before the first [`LoadBody::next`].
+    /// Undoes `compression` from here on. Has no effect if it was asked to undo one before, so a header and
+    /// a statement may both ask for the same. Call it before the first [`LoadBody::next`].
     #[must_use]
     pub fn decompress(mut self, compression: Compression) -> Self {
-        if compression == Compression::Gzip && self.gunzip.is_none() {
-            self.gunzip = Some(Box::new(Gunzip::new()));
+        if self.unpack.is_none() {
+            self.unpack = Unpack::new(compression);
         }
         self
     }
@@ -151,7 +152,7 @@ impl LoadBody {
         if self.ended {
             return None;
         }
-        let next = match self.gunzip {
+        let next = match self.unpack {
             None => self.wire.as_mut()?.next().await,
             Some(_) => self.next_piece().await,
         };
@@ -161,17 +162,20 @@ impl LoadBody {
     }
 
     async fn next_piece(&mut self) -> Option<Result<Bytes, BodyError>> {
-        let (wire, gunzip) = (self.wire.as_mut()?, self.gunzip.as_mut()?);
+        let (wire, unpack) = (self.wire.as_mut()?, self.unpack.as_mut()?);
         loop {
-            match gunzip.step() {
+            match unpack.step() {
                 Ok(Step::Piece(piece)) => return Some(Ok(piece)),
                 Ok(Step::End) => return None,
                 Ok(Step::NeedInput) => match wire.next().await {
-                    Some(Ok(chunk)) => gunzip.feed(chunk),
+                    Some(Ok(chunk)) => unpack.feed(chunk),
                     Some(Err(error)) => return Some(Err(error)),
-                    None => gunzip.end_input(),
+                    None => unpack.end_input(),
                 },
-                Err(error) => return Some(Err(broken_gzip(&error, wire.meter.received_bytes()))),
+                Err(error) => {
+                    let received = wire.meter.received_bytes();
+                    return Some(Err(broken(unpack.compression(), &error, received)));
+                }
             }
         }
     }
@@ -194,12 +198,12 @@ impl Drop for LoadBody {
     }
 }
 
-fn broken_gzip(error: &io::Error, received: u64) -> BodyError {
+fn broken(compression: Compression, error: &io::Error, received: u64) -> BodyError {
     let what = match error.kind() {
         io::ErrorKind::UnexpectedEof => "the stream ends early".to_owned(),
         _ => error.to_string(),
     };
-    BodyError::BrokenGzip { received, what }
+    BodyError::BrokenPacking { compression, received, what }
 }
 
 enum Source {

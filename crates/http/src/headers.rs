@@ -7,11 +7,12 @@
 
 mod columns;
 mod error;
+mod foreign;
+mod tables;
 
 use crate::code::LoadCode;
 use crate::request::{
-    HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TableHeaders,
-    TwoPhaseOp, TwoPhaseTarget,
+    HttpStreamRequest, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
 };
 pub(crate) use error::HeaderError;
 use hyper::HeaderMap;
@@ -124,13 +125,11 @@ pub(crate) fn stream_load(
 ) -> Result<StreamLoadRequest, HeaderError> {
     let format = early.format?.body;
     let columns = headers.text("columns")?.map(columns::parse).transpose()?;
-    let partitioned = partitions_header(headers)?;
     let strict_mode = strict_mode(headers)?;
-    check_numbers(headers)?;
-    let merge_type = merge_type(headers)?;
-    let is_json = matches!(format, BodyFormat::Json(_));
-    let unique = unique_table_header(headers, merge_type, is_json)?;
-    let table_headers = TableHeaders { unique, partitioned };
+    foreign::check(headers)?;
+    foreign::check_no_statement(headers)?;
+    let merge_type = tables::merge_type(headers)?;
+    let table_headers = tables::table_headers(headers, merge_type, matches!(format, BodyFormat::Json(_)))?;
     Ok(StreamLoadRequest {
         db,
         table,
@@ -171,15 +170,14 @@ pub(crate) fn http_stream(
         )
     })?;
     check_left_to_statement(headers, &sql)?;
-    check_numbers(headers)?;
-    let partitioned = partitions_header(headers)?;
-    let merge_type = merge_type(headers)?;
+    foreign::check(headers)?;
+    let merge_type = tables::merge_type(headers)?;
     Ok(HttpStreamRequest {
         sql,
         user,
         label: early.label,
         // Which format the body has is the statement's to say.
-        table_headers: TableHeaders { unique: unique_table_header(headers, merge_type, true)?, partitioned },
+        table_headers: tables::table_headers(headers, merge_type, true)?,
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
@@ -277,19 +275,30 @@ fn check_left_to_statement(headers: Headers<'_>, sql: &str) -> Result<(), Header
     Ok(())
 }
 
-/// How the body is packed: as `Content-Encoding` says, else as `compress_type` does.
+/// How the body is packed: as `Content-Encoding` says, or as `compress_type` does.
 fn compression(headers: Headers<'_>, compress_type: Compression) -> Result<Compression, HeaderError> {
-    match headers.text(CONTENT_ENCODING.as_str())? {
-        None => Ok(compress_type),
-        Some(text) if text.eq_ignore_ascii_case("identity") => Ok(compress_type),
-        Some(text) if text.eq_ignore_ascii_case("gzip") || text.eq_ignore_ascii_case("x-gzip") => {
-            Ok(Compression::Gzip)
+    let Some(text) = headers.text(CONTENT_ENCODING.as_str())? else { return Ok(compress_type) };
+    let encoding = match text.to_ascii_lowercase().as_str() {
+        "identity" => return Ok(compress_type),
+        "gzip" | "x-gzip" => Compression::Gzip,
+        "deflate" => Compression::Deflate,
+        "zstd" => Compression::Zstd,
+        _ => {
+            return Err(HeaderError::new(
+                LoadCode::NotImplemented,
+                format!(
+                    "Content-Encoding: {text} is not supported; use gzip, deflate, zstd, or send the body uncompressed"
+                ),
+            ));
         }
-        Some(text) => Err(HeaderError::new(
-            LoadCode::NotImplemented,
-            format!("Content-Encoding: {text} is not supported; use gzip or send the body uncompressed"),
-        )),
+    };
+    if compress_type != Compression::None && compress_type != encoding {
+        return Err(HeaderError::invalid(format!(
+            "Content-Encoding: {text} and compress_type={} are both given; a body is unpacked once, give one of them",
+            compress_type.name()
+        )));
     }
+    Ok(encoding)
 }
 
 /// The declared length; `None` for a chunked body.
@@ -339,18 +348,6 @@ fn timeout(headers: Headers<'_>) -> Result<Option<Duration>, HeaderError> {
     }
 }
 
-/// The header that names partitions.
-fn partitions_header(headers: Headers<'_>) -> Result<Option<&'static str>, HeaderError> {
-    match (headers.text("partitions")?, headers.text("temporary_partitions")?) {
-        (Some(_), Some(_)) => {
-            Err(HeaderError::invalid("Can not specify both partitions and temporary partitions"))
-        }
-        (Some(_), None) => Ok(Some("partitions")),
-        (None, Some(_)) => Ok(Some("temporary_partitions")),
-        (None, None) => Ok(None),
-    }
-}
-
 fn strict_mode(headers: Headers<'_>) -> Result<bool, HeaderError> {
     match headers.text("strict_mode")? {
         None => Ok(false),
@@ -374,89 +371,6 @@ fn timezone(headers: Headers<'_>) -> Result<Option<String>, HeaderError> {
     match headers.owned("timezone")? {
         None => headers.owned("time_zone"),
         zone => Ok(zone),
-    }
-}
-
-/// Checks the numbers that Doris reads and that mean nothing here.
-fn check_numbers(headers: Headers<'_>) -> Result<(), HeaderError> {
-    if let Some(text) = headers.text("exec_mem_limit")? {
-        text.parse::<i64>().map_err(|what| {
-            HeaderError::invalid(format!("Invalid mem limit format, exec_mem_limit={text}: {what}"))
-        })?;
-    }
-    for name in ["send_batch_parallelism", "load_stream_per_node"] {
-        if let Some(text) = headers.text(name)? {
-            text.parse::<i32>().map_err(|what| {
-                HeaderError::invalid(format!(
-                    "invalid HTTP header {name}={text}: {what}; give a whole number"
-                ))
-            })?;
-        }
-    }
-    Ok(())
-}
-
-fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
-    let merge_type = match headers.text("merge_type")? {
-        None => MergeType::Append,
-        Some(text) if text.eq_ignore_ascii_case("append") => MergeType::Append,
-        Some(text) if text.eq_ignore_ascii_case("delete") => MergeType::Delete,
-        Some(text) if text.eq_ignore_ascii_case("merge") => MergeType::Merge,
-        Some(text) => return Err(HeaderError::invalid(format!("Invalid merge type {text}"))),
-    };
-    match (merge_type, headers.text("delete")?) {
-        (MergeType::Merge, None) => {
-            Err(HeaderError::invalid("Excepted DELETE ON clause when merge type is MERGE."))
-        }
-        (MergeType::Append | MergeType::Delete, Some(_)) => {
-            Err(HeaderError::invalid("Not support DELETE ON clause when merge type is not MERGE."))
-        }
-        (merge_type, _) => Ok(merge_type),
-    }
-}
-
-/// The first header that asks for what only a Unique table can do.
-fn unique_table_header(
-    headers: Headers<'_>,
-    merge_type: MergeType,
-    is_json: bool,
-) -> Result<Option<&'static str>, HeaderError> {
-    let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
-    match mode.as_str() {
-        "UPSERT" | "UPDATE_FIXED_COLUMNS" => {}
-        "UPDATE_FLEXIBLE_COLUMNS" if is_json => {}
-        "UPDATE_FLEXIBLE_COLUMNS" => {
-            return Err(HeaderError::invalid(
-                "flexible partial update only support json format as input file currently",
-            ));
-        }
-        _ => {
-            return Err(HeaderError::invalid(format!(
-                "Invalid unique_key_partial_mode {mode}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
-                 'UPDATE_FLEXIBLE_COLUMNS'"
-            )));
-        }
-    }
-    check_new_key_behavior(headers)?;
-    let asked = [
-        ("merge_type", merge_type != MergeType::Append),
-        ("unique_key_update_mode", mode != "UPSERT"),
-        ("partial_columns", headers.flag("partial_columns")?),
-        ("hidden_columns", headers.text("hidden_columns")?.is_some()),
-        ("function_column.sequence_col", headers.text("function_column.sequence_col")?.is_some()),
-        ("negative", headers.flag("negative")?),
-    ];
-    Ok(asked.into_iter().find_map(|(name, asked)| asked.then_some(name)))
-}
-
-fn check_new_key_behavior(headers: Headers<'_>) -> Result<(), HeaderError> {
-    let Some(text) = headers.text("partial_update_new_key_behavior")? else { return Ok(()) };
-    let text = text.to_ascii_uppercase();
-    match text.as_str() {
-        "APPEND" | "ERROR" => Ok(()),
-        _ => Err(HeaderError::invalid(format!(
-            "Invalid partial_update_new_key_behavior {text}, must be one of {{'APPEND', 'ERROR'}}"
-        ))),
     }
 }
 

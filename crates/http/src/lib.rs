@@ -4,9 +4,10 @@
 //! [`LoadBody`], hands them to [`Services`], and turns the [`LoadAnswer`] into the JSON that
 //! Doris's clients parse (key order, indent and types are theirs).
 //!
-//! Invariant: every request whose head was understood is answered exactly once, and a body never
-//! needs more memory than a few hundred KiB, whatever its size and however well it compresses. A
-//! handler that panics answers its own request with a failure and harms no other.
+//! Invariant: every request whose head was understood is answered exactly once. A plain or gzip body never
+//! needs more memory than a few hundred KiB, and one that is packed otherwise a few tens of MiB at most,
+//! whatever its size and however well it compresses. A handler that panics answers its own request with a
+//! failure and harms no other.
 //!
 //! Not its business: tables, rows, SQL, transactions, storage, disks.
 //!
@@ -22,7 +23,6 @@ mod code;
 mod framing;
 #[doc(hidden)]
 pub mod fuzzing;
-mod gzip;
 mod handler;
 mod headers;
 mod options;
@@ -31,6 +31,7 @@ mod request;
 mod route;
 mod server;
 mod service;
+mod unpack;
 
 pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};

@@ -139,9 +139,11 @@ fn what_cannot_be_obeyed_is_refused_with_the_value() {
             FormatError::Unknown("unknown data format, format=csv, compress_type=rar".into()),
         ),
         (
-            &[("compress_type", "lz4")],
+            &[("compress_type", "lzo")],
             FormatError::NotSupported(
-                "compress_type=lz4 is not supported yet; use gz or send the body uncompressed".into(),
+                "compress_type=lzo is not supported, since no library that is kept up reads it; use one of gz, bz2, \
+                 deflate, zstd, lz4, lz4_block, snappy_block"
+                    .into(),
             ),
         ),
         (&[("enclose", "ab")], invalid("enclose must be single-char, actually is ab")),

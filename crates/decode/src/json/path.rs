@@ -1,4 +1,4 @@
-//! Paths into a value: `$.a.b`, `$.a[0]`, `$."odd key"`, and `$` for all of it.
+//! Paths into a value: `$.a.b`, `$.a[0]`, `$.a[*].b`, `$."odd key"`, and `$` for all of it.
 
 use super::scan::{Cursor, unescape};
 use crate::format::FormatError;
@@ -11,6 +11,16 @@ pub struct JsonPath(Vec<Step>);
 enum Step {
     Key(Box<[u8]>),
     Index(usize),
+    /// `[*]`: each element.
+    Every,
+}
+
+/// Where a walk along a path comes to.
+enum Place {
+    /// The value at its end.
+    Value(usize),
+    /// The first element, if there is one, of an array each of whose elements is meant, and the step behind that.
+    Elements(usize, usize),
 }
 
 impl JsonPath {
@@ -21,9 +31,24 @@ impl JsonPath {
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Self::steps(text).map(Self).map_err(|what| {
             FormatError::Invalid(format!(
-                "It's invalid jsonpaths. `{text}`: {what}; paths are like $.a.b, $.a[0] or $.\"odd key\""
+                "It's invalid jsonpaths. `{text}`: {what}; paths are like $.a.b, $.a[0], $.a[*].b or $.\"odd key\""
             ))
         })
+    }
+
+    /// Reads a path that leads to one value.
+    ///
+    /// # Errors
+    /// See [`JsonPath::parse`].
+    pub fn parse_one(text: &str) -> Result<Self, FormatError> {
+        let path = Self::parse(text)?;
+        if path.leads_to_many() {
+            return Err(FormatError::Invalid(format!(
+                "It's invalid jsonpaths. `{text}`: [*] leads to many values, json_root to one; strip_outer_array \
+                 makes the elements of an array rows"
+            )));
+        }
+        Ok(path)
     }
 
     /// Reads an array of paths, which is JSON itself.
@@ -49,11 +74,12 @@ impl JsonPath {
         while !(rest.is_empty() || rest == "." && steps.is_empty()) {
             if let Some(index) = rest.strip_prefix('[') {
                 let (digits, behind) = index.split_once(']').ok_or("a [ is not closed")?;
-                let index = digits
-                    .trim()
-                    .parse()
-                    .map_err(|_| format!("[{digits}] is not the number of an element"))?;
-                steps.push(Step::Index(index));
+                steps.push(match digits.trim() {
+                    "*" => Step::Every,
+                    number => Step::Index(
+                        number.parse().map_err(|_| format!("[{digits}] is not the number of an element"))?,
+                    ),
+                });
                 rest = behind;
             } else if let Some(quoted) = rest.strip_prefix(".\"") {
                 let (key, behind) = quoted.split_once('"').ok_or("a quote is not closed")?;
@@ -64,7 +90,7 @@ impl JsonPath {
                 let end = key.find(['.', '[']).unwrap_or(key.len());
                 match &key[..end] {
                     "" => return Err("a key is empty".to_owned()),
-                    "*" => return Err("* is not supported".to_owned()),
+                    "*" => return Err(".* is not supported".to_owned()),
                     key => steps.push(Step::Key(key.as_bytes().into())),
                 }
                 rest = &key[end..];
@@ -89,10 +115,63 @@ impl JsonPath {
         }
     }
 
-    /// Where the value is in `bytes`, whose value at `at` is legal JSON. The first of equal keys counts.
+    /// Whether the path has a `[*]`, so that its value is made of what [`JsonPath::gather`] finds.
+    pub(super) fn leads_to_many(&self) -> bool {
+        self.0.contains(&Step::Every)
+    }
+
+    /// Where the value is in `bytes`, whose value at `at` is legal JSON. The first of equal keys counts. `None` for
+    /// a path that leads to many.
     pub(super) fn find(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        match self.walk(bytes, at, 0)? {
+            Place::Value(at) => Some(at),
+            Place::Elements(..) => None,
+        }
+    }
+
+    /// Writes an array of all values that the path leads to from the legal value at `at` of `bytes`, in their order.
+    /// `None` if there are none.
+    pub(super) fn gather(&self, bytes: &[u8], at: usize, out: &mut Vec<u8>) -> Option<()> {
+        out.clear();
+        // Where the next element is of each array that is gone through, and the step behind its `[*]`.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut place = self.walk(bytes, at, 0);
+        loop {
+            match place.take() {
+                Some(Place::Value(at)) => {
+                    out.push(if out.is_empty() { b'[' } else { b',' });
+                    let mut cursor = Cursor::new(bytes, at);
+                    cursor.skip_value().ok()?;
+                    out.extend_from_slice(&bytes[at..cursor.at]);
+                }
+                Some(Place::Elements(first, step)) => open.push((first, step)),
+                None => {}
+            }
+            let Some((next, step)) = open.last_mut() else { break };
+            let mut cursor = Cursor::new(bytes, *next);
+            if cursor.token().is_ok_and(|byte| byte != b']') {
+                let (element, step) = (cursor.at, *step);
+                cursor.skip_value().ok()?;
+                if cursor.token() == Ok(b',') {
+                    cursor.at += 1;
+                }
+                *next = cursor.at;
+                place = self.walk(bytes, element, step);
+            } else {
+                open.pop();
+            }
+        }
+        if out.is_empty() {
+            return None;
+        }
+        out.push(b']');
+        Some(())
+    }
+
+    /// Goes from the value at `at` along the steps from `step` on.
+    fn walk(&self, bytes: &[u8], at: usize, step: usize) -> Option<Place> {
         let mut cursor = Cursor::new(bytes, at);
-        for step in &self.0 {
+        for (number, step) in self.0.iter().enumerate().skip(step) {
             let open = cursor.token().ok()?;
             match (step, open) {
                 (Step::Key(wanted), b'{') => {
@@ -103,11 +182,12 @@ impl JsonPath {
                     cursor.at += 1;
                     find_element(&mut cursor, *index)?;
                 }
+                (Step::Every, b'[') => return Some(Place::Elements(cursor.at + 1, number + 1)),
                 _ => return None,
             }
         }
         cursor.token().ok()?;
-        Some(cursor.at)
+        Some(Place::Value(cursor.at))
     }
 }
 
@@ -173,14 +253,39 @@ mod tests {
     }
 
     #[test]
+    fn a_path_with_a_star_gathers_all_values() {
+        let text = br#"{"a":[{"b":1,"c":[1,2]},{"c":[]},{"b": "x" ,"c":[[3]]},7],"e":[],"o":{"b":1}}"#;
+        for (path, values) in [
+            ("$.a[*].b", Some("[1,\"x\"]")),
+            ("$.a[*].c", Some("[[1,2],[],[[3]]]")),
+            ("$.a[*].c[*]", Some("[1,2,[3]]")),
+            ("$.a[ * ].c[0]", Some("[1,[3]]")),
+            ("$.a[0].c[*]", Some("[1,2]")),
+            ("$.a[*].c[*][*]", Some("[3]")),
+            ("$.e[*]", None),
+            ("$.o[*]", None),
+            ("$.x[*]", None),
+            ("$.a[*].x", None),
+        ] {
+            let path = JsonPath::parse(path).unwrap();
+            let mut out = b"left".to_vec();
+            let found = path.gather(text, 0, &mut out).map(|()| String::from_utf8(out).unwrap());
+            assert_eq!(found.as_deref(), values, "{path:?}");
+            assert_eq!(path.find(text, 0), None);
+        }
+        let root = JsonPath::parse_one("$.a[*]").unwrap_err().to_string();
+        assert!(root.contains("json_root to one"), "{root}");
+    }
+
+    #[test]
     fn a_path_that_is_none_is_refused_with_its_text() {
         for (path, what) in [
             ("a", "begins with $"),
             ("$a", "begins with a point"),
             ("$.a..b", "a key is empty"),
             ("$.a.", "a key is empty"),
-            ("$.*", "* is not supported"),
-            ("$.a[*]", "[*] is not the number"),
+            ("$.*", ".* is not supported"),
+            ("$.a[x]", "[x] is not the number"),
             ("$.a[1", "[ is not closed"),
             ("$.\"a", "quote is not closed"),
         ] {

@@ -52,6 +52,8 @@ pub(super) struct Rows {
     row: u64,
     quotes_numbers: bool,
     scratch: Vec<u8>,
+    /// The array of what a path with `[*]` leads to.
+    gathered: Vec<u8>,
     /// Why the row can't be loaded although its text is legal.
     unloadable: Option<Defect>,
 }
@@ -67,6 +69,7 @@ impl Rows {
             row: 0,
             quotes_numbers: format.num_as_string,
             scratch: Vec::new(),
+            gathered: Vec::new(),
             unloadable: None,
         };
         let paths = format.paths.as_ref().map(|paths| &paths.paths[..]);
@@ -204,12 +207,35 @@ impl Rows {
     ) -> Result<usize, Stop> {
         let mut found = 0;
         for (field, path) in paths.iter().enumerate() {
+            if path.leads_to_many() {
+                found += usize::from(self.many(path, bytes, at, field, sink)?);
+                continue;
+            }
             let Some(at) = path.find(bytes, at) else { continue };
             found += 1;
             self.seen[field] = self.row;
             self.value(&mut Cursor::new(bytes, at), bytes[at], field, sink)?;
         }
         Ok(found)
+    }
+
+    /// Gives the array of all values that a path leads to; whether there is one.
+    fn many(
+        &mut self,
+        path: &JsonPath,
+        bytes: &[u8],
+        at: usize,
+        field: usize,
+        sink: &mut impl RowSink,
+    ) -> Result<bool, Stop> {
+        let mut array = std::mem::take(&mut self.gathered);
+        let found = path.gather(bytes, at, &mut array);
+        if found.is_some() {
+            self.seen[field] = self.row;
+            self.value(&mut Cursor::new(&array, 0), b'[', field, sink)?;
+        }
+        self.gathered = array;
+        Ok(found.is_some())
     }
 
     /// Takes a value, whose first byte is next, for a field.

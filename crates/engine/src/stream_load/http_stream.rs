@@ -11,8 +11,8 @@ use crate::access::Privilege;
 use crate::engine::Engine;
 use sqlparser::ast::{Expr, Ident};
 use std::sync::Arc;
-use tributary_decode::{BodyFormat, FieldNames, LoadFormat};
-use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody};
+use tributary_decode::{BodyFormat, Compression, FieldNames, LoadFormat};
+use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody, LoadCode};
 use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
 use tributary_types::{ErrorCode, Label, Principal, Sealed, SqlError, TableDef};
@@ -61,6 +61,9 @@ impl Engine {
             Ok(format) => format,
             Err(error) => return LoadAnswer::from_sql_error(&error.into()),
         };
+        if let Some(refusal) = conflict(request.compression, format.compression) {
+            return refusal;
+        }
         let time = match LoadTime::of(self, request.timezone.as_deref()) {
             Ok(time) => time,
             Err(error) => return LoadAnswer::from_sql_error(&error),
@@ -78,6 +81,20 @@ impl Engine {
         };
         self.run_load(table, load, body, plan).await
     }
+}
+
+/// The refusal of a body that the headers and the statement would unpack differently.
+fn conflict(by_header: Compression, by_statement: Compression) -> Option<LoadAnswer> {
+    let is_told = by_header != Compression::None && by_statement != Compression::None;
+    (is_told && by_header != by_statement).then(|| {
+        let text = format!(
+            "the headers say that the body is {}, the statement says compress_type {}; a body is unpacked once, give \
+             one of them",
+            by_header.name(),
+            by_statement.name()
+        );
+        LoadAnswer::fail(LoadCode::InvalidArgument, text)
+    })
 }
 
 fn partitions_refused() -> SqlError {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::ColumnMapping;
+use crate::request::{ColumnMapping, MergeType, TableHeaders};
 use hyper::header::{HeaderName, HeaderValue};
 use tributary_decode::{BodyFormat, CsvFormat, CsvHeader, JsonFormat, JsonPath, JsonPaths};
 
@@ -141,6 +141,7 @@ fn what_only_tables_of_a_kind_can_do_is_named() {
         ("hidden_columns", "__DORIS_DELETE_SIGN__"),
         ("function_column.sequence_col", "k"),
         ("negative", "true"),
+        ("partial_update_new_key_behavior", "error"),
     ] {
         assert_eq!(parse(&[(name, value)]).unwrap().table_headers.unique, Some(name));
         let stream = parse_http_stream(&[("sql", "insert into t …"), (name, value)]).unwrap();
@@ -179,8 +180,9 @@ fn each_bad_header_has_its_text() {
             "[INVALID_ARGUMENT]jsonpaths has no effect with format=csv; send format=json if the data are JSON",
         ),
         (
-            &[("compress_type", "lz4")],
-            "[NOT_IMPLEMENTED_ERROR]compress_type=lz4 is not supported yet; use gz or send the body uncompressed",
+            &[("compress_type", "lzo")],
+            "[NOT_IMPLEMENTED_ERROR]compress_type=lzo is not supported, since no library that is kept up reads it; \
+             use one of gz, bz2, deflate, zstd, lz4, lz4_block, snappy_block",
         ),
         (
             &[("compress_type", "rar")],
@@ -188,7 +190,26 @@ fn each_bad_header_has_its_text() {
         ),
         (
             &[("content-encoding", "br")],
-            "[NOT_IMPLEMENTED_ERROR]Content-Encoding: br is not supported; use gzip or send the body uncompressed",
+            "[NOT_IMPLEMENTED_ERROR]Content-Encoding: br is not supported; use gzip, deflate, zstd, or send the body \
+             uncompressed",
+        ),
+        (
+            &[("content-encoding", "gzip"), ("compress_type", "bz2")],
+            "[INVALID_ARGUMENT]Content-Encoding: gzip and compress_type=bzip2 are both given; a body is unpacked once, \
+             give one of them",
+        ),
+        (
+            &[("compute_group", "g")],
+            "[NOT_IMPLEMENTED_ERROR]header compute_group is not supported: there are no compute groups, leave it out",
+        ),
+        (
+            &[("txn_operation", "commit")],
+            "[INVALID_ARGUMENT]header txn_operation has no effect on a load; it belongs to PUT \
+             /api/{db}/_stream_load_2pc",
+        ),
+        (
+            &[("sql", "insert")],
+            "[INVALID_ARGUMENT]header sql has no effect on a Stream Load; it belongs to PUT /api/_http_stream",
         ),
         (
             &[("content-length", "ten")],
@@ -330,7 +351,7 @@ fn an_http_stream_refuses_headers_that_only_a_stream_load_reads() {
     );
     let packed = parse_http_stream(&[sql, ("compress_type", "gz")]).unwrap();
     assert_eq!(packed.compression, Compression::Gzip);
-    assert!(parse_http_stream(&[sql, ("compress_type", "lz4")]).unwrap_err().contains("compress_type=lz4"));
+    assert!(parse_http_stream(&[sql, ("compress_type", "lzo")]).unwrap_err().contains("compress_type=lzo"));
 }
 
 #[test]

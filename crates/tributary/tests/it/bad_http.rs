@@ -196,7 +196,7 @@ fn what_is_not_built_is_refused_by_name() {
     let mut db = server.database().with_dt("");
     for (header, names) in [
         ("format:parquet", "format=parquet"),
-        ("compress_type:lz4", "compress_type=lz4"),
+        ("compress_type:lzo", "compress_type=lzo"),
         ("merge_type:DELETE", "merge_type"),
         ("partial_columns:true", "partial_columns"),
         ("partitions:p1", "partitions"),

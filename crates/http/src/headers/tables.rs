@@ -1,0 +1,102 @@
+//! Headers that only tables of a kind can obey.
+
+use super::{HeaderError, Headers};
+use crate::request::{MergeType, TableHeaders};
+
+/// Which tables the load needs.
+///
+/// # Errors
+/// A header that is illegal whatever the table.
+pub(super) fn table_headers(
+    headers: Headers<'_>,
+    merge_type: MergeType,
+    is_json: bool,
+) -> Result<TableHeaders, HeaderError> {
+    Ok(TableHeaders {
+        partitioned: partitions_header(headers)?,
+        unique: unique_table_header(headers, merge_type, is_json)?,
+    })
+}
+
+/// The header that names partitions.
+fn partitions_header(headers: Headers<'_>) -> Result<Option<&'static str>, HeaderError> {
+    match (headers.text("partitions")?, headers.text("temporary_partitions")?) {
+        (Some(_), Some(_)) => {
+            Err(HeaderError::invalid("Can not specify both partitions and temporary partitions"))
+        }
+        (Some(_), None) => Ok(Some("partitions")),
+        (None, Some(_)) => Ok(Some("temporary_partitions")),
+        (None, None) => Ok(None),
+    }
+}
+
+/// What the rows do.
+///
+/// # Errors
+/// An unknown type, or a condition in `delete` that does not fit it.
+pub(super) fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
+    let merge_type = match headers.text("merge_type")? {
+        None => MergeType::Append,
+        Some(text) if text.eq_ignore_ascii_case("append") => MergeType::Append,
+        Some(text) if text.eq_ignore_ascii_case("delete") => MergeType::Delete,
+        Some(text) if text.eq_ignore_ascii_case("merge") => MergeType::Merge,
+        Some(text) => return Err(HeaderError::invalid(format!("Invalid merge type {text}"))),
+    };
+    match (merge_type, headers.text("delete")?) {
+        (MergeType::Merge, None) => {
+            Err(HeaderError::invalid("Excepted DELETE ON clause when merge type is MERGE."))
+        }
+        (MergeType::Append | MergeType::Delete, Some(_)) => {
+            Err(HeaderError::invalid("Not support DELETE ON clause when merge type is not MERGE."))
+        }
+        (merge_type, _) => Ok(merge_type),
+    }
+}
+
+/// The first header that asks for what only a Unique table can do.
+fn unique_table_header(
+    headers: Headers<'_>,
+    merge_type: MergeType,
+    is_json: bool,
+) -> Result<Option<&'static str>, HeaderError> {
+    let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
+    match mode.as_str() {
+        "UPSERT" | "UPDATE_FIXED_COLUMNS" => {}
+        "UPDATE_FLEXIBLE_COLUMNS" if is_json => {}
+        "UPDATE_FLEXIBLE_COLUMNS" => {
+            return Err(HeaderError::invalid(
+                "flexible partial update only support json format as input file currently",
+            ));
+        }
+        _ => {
+            return Err(HeaderError::invalid(format!(
+                "Invalid unique_key_partial_mode {mode}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
+                 'UPDATE_FLEXIBLE_COLUMNS'"
+            )));
+        }
+    }
+    let rejects_new_keys = rejects_new_keys(headers)?;
+    let asked = [
+        ("merge_type", merge_type != MergeType::Append),
+        ("unique_key_update_mode", mode != "UPSERT"),
+        ("partial_columns", headers.flag("partial_columns")?),
+        ("hidden_columns", headers.text("hidden_columns")?.is_some()),
+        ("function_column.sequence_col", headers.text("function_column.sequence_col")?.is_some()),
+        ("negative", headers.flag("negative")?),
+        ("partial_update_new_key_behavior", rejects_new_keys),
+    ];
+    Ok(asked.into_iter().find_map(|(name, asked)| asked.then_some(name)))
+}
+
+/// Whether rows with new keys are to fail a partial update.
+fn rejects_new_keys(headers: Headers<'_>) -> Result<bool, HeaderError> {
+    let Some(text) = headers.text("partial_update_new_key_behavior")? else { return Ok(false) };
+    let text = text.to_ascii_uppercase();
+    match text.as_str() {
+        "APPEND" => Ok(false),
+        "ERROR" => Ok(true),
+        _ => Err(HeaderError::invalid(format!(
+            "Invalid partial_update_new_key_behavior {text}, must be one of {{'APPEND', 'ERROR'}}"
+        ))),
+    }
+}

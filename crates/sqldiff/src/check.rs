@@ -110,9 +110,22 @@ impl Sides {
         }
     }
 
+    /// Whether the side that a check leaves out answers the query as the server did: then the other one
+    /// stands alone.
+    pub fn other_stands_alone(&mut self, check: Check, query: &Query, ours: &Outcome) -> bool {
+        let third = match check {
+            Check::MariaDb => self.duckdb.as_deref_mut(),
+            Check::DuckDb => self.mariadb.as_deref_mut(),
+            _ => None,
+        };
+        let (Some(third), Outcome::Rows(_)) = (third, ours) else { return false };
+        let answer = third.ask(&print::query(query, third.dialect()));
+        matches!(answer, Outcome::Rows(_)) && difference(ours, &answer, query.is_ordered()).is_none()
+    }
+
     fn verdict(&mut self, ordered: bool, text: String, other: (String, Outcome), statements: u64) -> Verdict {
         let ours = self.ours.ask(&text);
-        let difference = difference(&ours, &other.1, ordered);
+        let difference = own_difference(&ours, &other.1, ordered);
         Verdict { difference, ours: (text, ours), other, statements: statements + 1 }
     }
 
@@ -137,7 +150,7 @@ impl Sides {
         let whole = print::query(&Query::of(whole), Dialect::Ours);
         let answer = self.ours.ask(&whole);
         // The parts are "ours": an error of one of them alone is what there is to find.
-        let difference = difference(&together, &answer, false);
+        let difference = own_difference(&together, &answer, false);
         Verdict { difference, ours: (texts.join(";\n"), together), other: (whole, answer), statements: 4 }
     }
 
@@ -178,6 +191,14 @@ fn apart(query: &Query) -> Option<(Select, Expr)> {
 fn nothing(query: &Query) -> Verdict {
     let answer = (print::query(query, Dialect::Ours), Outcome::Gone("there is nothing to check".to_owned()));
     Verdict { difference: None, ours: answer.clone(), other: answer, statements: 0 }
+}
+
+/// The difference of two answers of the server: that it is gone in the second is one, too.
+fn own_difference(ours: &Outcome, other: &Outcome, ordered: bool) -> Option<Difference> {
+    match other {
+        Outcome::Gone(_) => Some(Difference::Gone),
+        _ => difference(ours, other, ordered),
+    }
 }
 
 fn joined(before: Outcome, after: Outcome) -> Outcome {

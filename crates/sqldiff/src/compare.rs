@@ -47,6 +47,8 @@ pub enum Difference {
     Columns,
     RowCount,
     Values,
+    /// Texts differ in zeros alone: those at the end of a number's fraction, and the sign of zero.
+    Zeros,
     Order,
     /// The server under test refuses what the other side answers.
     OursFails,
@@ -63,6 +65,7 @@ impl Difference {
             Self::Columns => "another count of columns",
             Self::RowCount => "another count of rows",
             Self::Values => "other values",
+            Self::Zeros => "other zeros in texts",
             Self::Order => "another order",
             Self::OursFails => "ours fails",
             Self::OtherFails => "the other side fails",
@@ -93,29 +96,81 @@ fn between_rows(ours: &Answered, other: &Answered, ordered: bool) -> Option<Diff
     }
     let columns: Vec<(Content, Content)> =
         ours.contents.iter().copied().zip(other.contents.iter().copied()).collect();
-    let same = |left: &Vec<Option<String>>, right: &Vec<Option<String>>| {
-        columns
-            .iter()
-            .zip(left.iter().zip(right))
-            .all(|(&contents, (left, right))| same_value(left.as_deref(), right.as_deref(), contents))
+    let row = |left: &Row, right: &Row, value: &SameValue| {
+        let cells = columns.iter().zip(left.iter().zip(right));
+        cells.into_iter().all(|(&contents, (left, right))| value(left.as_deref(), right.as_deref(), contents))
     };
+    let same = |left: &Row, right: &Row| row(left, right, &same_value);
     if ours.rows.iter().zip(&other.rows).all(|(left, right)| same(left, right)) {
         return None;
     }
-    // Few rows: each looks for one that is the same and that no row before it took.
-    let mut left_over: Vec<_> = other.rows.iter().collect();
-    for row in &ours.rows {
-        match left_over.iter().position(|candidate| same(row, candidate)) {
-            Some(place) => drop(left_over.swap_remove(place)),
-            None => return Some(Difference::Values),
-        }
+    if !are_same_rows(ours, other, &same) {
+        let but_zeros = |left: &Row, right: &Row| row(left, right, &same_but_zeros);
+        return Some(match are_same_rows(ours, other, &but_zeros) {
+            true => Difference::Zeros,
+            false => Difference::Values,
+        });
     }
-    ordered.then_some(Difference::Order)
+    // Sums of doubles that differ in their last digit are equal here, and come in any order.
+    let exact = |left: &Row, right: &Row| {
+        let double = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
+        row(left, right, &move |left, right, contents| {
+            if is_double(contents) {
+                double(left) == double(right)
+            } else {
+                same_value(left, right, contents)
+            }
+        })
+    };
+    (ordered && are_same_rows(ours, other, &exact)).then_some(Difference::Order)
+}
+
+type Row = Vec<Option<String>>;
+type Contents = (Content, Content);
+type SameValue = dyn Fn(Option<&str>, Option<&str>, Contents) -> bool;
+
+fn is_double(contents: Contents) -> bool {
+    [contents.0, contents.1].iter().any(|content| matches!(content, Content::Double | Content::Single))
+}
+
+/// Whether each row has one that is the same and that no row before it took. There are few rows.
+fn are_same_rows(ours: &Answered, other: &Answered, same: &dyn Fn(&Row, &Row) -> bool) -> bool {
+    let mut left_over: Vec<&Row> = other.rows.iter().collect();
+    ours.rows.iter().all(|row| {
+        let place = left_over.iter().position(|candidate| same(row, candidate));
+        place.map(|place| left_over.swap_remove(place)).is_some()
+    })
+}
+
+/// Whether two values are the same, or are texts that differ in zeros alone.
+fn same_but_zeros(left: Option<&str>, right: Option<&str>, contents: Contents) -> bool {
+    same_value(left, right, contents)
+        || matches!((left, right), (Some(left), Some(right)) if without_zeros(left) == without_zeros(right))
+}
+
+/// A text whose numbers have no zeros at the end of their fractions, and none a sign of zero.
+fn without_zeros(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(from.len());
+        let (number, after) = from.split_at(end);
+        out.push_str(before);
+        let number =
+            if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+        if number.bytes().all(|byte| byte == b'0') && out.ends_with('-') {
+            out.pop();
+        }
+        out.push_str(number);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Whether two values of columns with these contents are the same.
 #[must_use]
-pub fn same_value(left: Option<&str>, right: Option<&str>, contents: (Content, Content)) -> bool {
+pub fn same_value(left: Option<&str>, right: Option<&str>, contents: Contents) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return left == right };
     if left == right {
         return true;
@@ -181,6 +236,33 @@ mod tests {
         assert_eq!(difference(&left, &fewer, false), Some(Difference::RowCount));
         let narrow = rows(&contents[..1], &[&["1"]]);
         assert_eq!(difference(&fewer, &narrow, false), Some(Difference::Columns));
+    }
+
+    #[test]
+    fn doubles_that_are_equal_but_for_their_last_digit_come_in_any_order() {
+        let contents = [Content::Text, Content::Double];
+        let left = rows(&contents, &[&["a", "0.6"], &["b", "0.6"]]);
+        let right = rows(&contents, &[&["b", "0.6000000000000001"], &["a", "0.6"]]);
+        assert_eq!(difference(&left, &right, true), None);
+        let right = rows(&contents, &[&["b", "0.6"], &["a", "0.6"]]);
+        assert_eq!(difference(&left, &right, true), Some(Difference::Order));
+    }
+
+    #[test]
+    fn zeros_of_texts_are_a_difference_of_their_own() {
+        let told = |left: &str, right: &str| {
+            difference(&rows(&[Content::Text], &[&[left]]), &rows(&[Content::Text], &[&[right]]), false)
+        };
+        assert_eq!(told("1.50", "1.5"), Some(Difference::Zeros));
+        assert_eq!(told("-0x", "0x"), Some(Difference::Zeros));
+        assert_eq!(
+            told("2020-01-31 10:00:00.500000, 3", "2020-01-31 10:00:00.5, 3"),
+            Some(Difference::Zeros)
+        );
+        assert_eq!(told("2.0", "2"), Some(Difference::Zeros));
+        assert_eq!(told("20", "2"), Some(Difference::Values));
+        assert_eq!(told("1.05", "1.5"), Some(Difference::Values));
+        assert_eq!(told("-1", "1"), Some(Difference::Values));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! same words are the same finding.
 
 use crate::ast::*;
+use crate::kinds;
 use crate::schema::Kind;
 use std::collections::BTreeSet;
 
@@ -37,7 +38,131 @@ fn kind_name(expr: &Expr) -> &'static str {
     if expr.op == Op::Literal(Literal::Null) { "null" } else { expr.kind.name() }
 }
 
+/// What an expression is where values are compared: TRUE and FALSE are numbers, days and moments are times, and
+/// a literal text that spells a number is a numeral.
+fn class(expr: &Expr) -> &'static str {
+    match &expr.op {
+        Op::Literal(Literal::Text(text)) if text.parse::<f64>().is_ok() => "numeral",
+        _ => class_of(expr.kind),
+    }
+}
+
+fn class_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "text",
+        Kind::Date | Kind::DateTime => "time",
+        Kind::Int | Kind::Decimal | Kind::Double | Kind::Bool => "number",
+    }
+}
+
+/// The values that an expression compares with each other, as places in its list.
+fn compared(expr: &Expr) -> Vec<&Expr> {
+    let args = &expr.args;
+    match &expr.op {
+        Op::Form(form) => match form.name {
+            "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>" | "BETWEEN" | "NOT BETWEEN" | "FIELD" => {
+                args.iter().collect()
+            }
+            _ => Vec::new(),
+        },
+        Op::In { .. } | Op::InQuery { .. } | Op::Quantified { .. } => args.iter().collect(),
+        Op::Call("NULLIF" | "GREATEST" | "LEAST") => args.iter().collect(),
+        Op::Case { operand: true, .. } => {
+            let whens = args.iter().skip(1).step_by(2).take((args.len() - 1) / 2);
+            args.iter().take(1).chain(whens).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `compares:number,text` where a number and a text are compared, and so on; `number-of:text` where a text is
+/// calculated with; `truth-of:text` where it is a condition; `text-of:double` where a double becomes a text.
+fn of_classes(expr: &Expr, words: &mut BTreeSet<String>) {
+    let is_null = |expr: &&Expr| expr.op == Op::Literal(Literal::Null);
+    let mut classes: BTreeSet<&str> =
+        compared(expr).into_iter().filter(|expr| !is_null(expr)).map(class).collect();
+    if let (Op::InQuery { .. } | Op::Quantified { .. }, Some(query)) = (&expr.op, &expr.query) {
+        classes.extend(kinds::of(query).into_iter().map(class_of));
+    }
+    let classes: Vec<&str> = classes.into_iter().collect();
+    for (place, left) in classes.iter().enumerate() {
+        words.extend(classes[place + 1..].iter().map(|right| format!("compares:{left},{right}")));
+    }
+    let calculates = match &expr.op {
+        Op::Form(form) => {
+            let names = [
+                "+", "-", "*", "/", "%", "MOD", "DIV", "negative", "ABS", "SIGN", "FLOOR", "CEIL", "ROUND",
+                "TRUNCATE", "SQRT", "POW", "EXP", "LN",
+            ];
+            names.contains(&form.name)
+        }
+        Op::Aggregate { name, .. } | Op::Window { name, .. } => {
+            ["SUM", "AVG", "STDDEV_POP", "VAR_POP", "VAR_SAMP", "STDDEV_SAMP"].contains(name)
+        }
+        _ => false,
+    };
+    let decides = match &expr.op {
+        Op::Form(form) => {
+            ["AND", "OR", "XOR", "NOT", "IS TRUE", "IS NOT TRUE", "IS FALSE"].contains(&form.name)
+        }
+        _ => false,
+    };
+    let own = match &expr.op {
+        Op::Window { arguments, .. } => *arguments,
+        _ => expr.args.len(),
+    };
+    let spells = match &expr.op {
+        Op::Cast(CastTo::Char) | Op::GroupConcat { .. } => true,
+        Op::Form(Form { name, .. }) => {
+            let names = [
+                "LENGTH",
+                "CHAR_LENGTH",
+                "ASCII",
+                "INSTR",
+                "LOCATE",
+                "STRCMP",
+                "FIND_IN_SET",
+                "CONCAT",
+                "CONCAT_WS",
+                "UPPER",
+                "LOWER",
+                "SUBSTRING",
+                "LEFT",
+                "RIGHT",
+                "REPLACE",
+                "TRIM",
+                "LTRIM",
+                "RTRIM",
+                "LPAD",
+                "RPAD",
+                "REVERSE",
+                "REPEAT",
+                "SUBSTRING_INDEX",
+                "HEX",
+                "MD5",
+                "LIKE",
+                "NOT LIKE",
+            ];
+            names.contains(name)
+        }
+        Op::Call(_) | Op::Case { .. } => expr.kind == Kind::Text,
+        _ => false,
+    };
+    for arg in expr.args[..own].iter().filter(|arg| !is_null(arg)) {
+        if calculates && class(arg) != "number" {
+            words.insert(format!("number-of:{}", class(arg)));
+        }
+        if decides && class(arg) != "number" {
+            words.insert(format!("truth-of:{}", class(arg)));
+        }
+        if spells && arg.kind != Kind::Text {
+            words.insert(format!("text-of:{}", arg.kind.name()));
+        }
+    }
+}
+
 fn of_expr(expr: &Expr, words: &mut BTreeSet<String>) {
+    of_classes(expr, words);
     let mut add = |word: String| _ = words.insert(word);
     let arguments = kinds(&expr.args);
     match &expr.op {
@@ -49,6 +174,10 @@ fn of_expr(expr: &Expr, words: &mut BTreeSet<String>) {
         Op::Form(Form { name, .. }) | Op::Call(name) => {
             add(format!("fn:{name}"));
             add(format!("fn:{name}({arguments})"));
+            if matches!(&expr.op, Op::Form(form) if form.mysql.starts_with("ROUND({0} /")) {
+                add("fn:ROUND".to_owned());
+                add(format!("fn:ROUND({},int)", expr.kind.name()));
+            }
         }
         Op::Cast(to) => {
             let to = match to {
@@ -126,6 +255,7 @@ fn of_select(select: &Select, words: &mut BTreeSet<String>) {
     add(select.star, "star");
     add(select.filter.is_some(), "where");
     add(!select.group.is_empty(), "group");
+    add(select.group.iter().any(|key| !key.is_leaf()), "group:expression");
     add(select.having.is_some(), "having");
     match &select.grouping {
         Grouping::Plain => {}
@@ -172,5 +302,48 @@ pub fn plainest(kind: Kind) -> Literal {
         Kind::Date => Literal::Date { text: "2020-01-31".to_owned(), bare: false },
         Kind::DateTime => Literal::DateTime { text: "2020-01-31 12:30:45".to_owned(), bare: false },
         Kind::Bool => Literal::Bool(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn literal(kind: Kind) -> Expr {
+        Expr::literal(plainest(kind), kind)
+    }
+
+    fn words(expr: &Expr) -> BTreeSet<String> {
+        let mut words = BTreeSet::new();
+        of_expr(expr, &mut words);
+        words
+    }
+
+    #[test]
+    fn what_is_compared_is_told_by_class() {
+        let list = |kinds: &[Kind]| kinds.iter().map(|&kind| literal(kind)).collect();
+        let within =
+            Expr::new(Op::In { negated: true }, Kind::Bool, list(&[Kind::Int, Kind::Decimal, Kind::Text]));
+        assert!(words(&within).contains("compares:number,text"));
+        let case = Op::Case { operand: true, otherwise: true };
+        let args = list(&[Kind::Date, Kind::Text, Kind::Int, Kind::Int]);
+        let found = words(&Expr::new(case, Kind::Int, args));
+        assert!(found.contains("compares:text,time") && !found.contains("compares:number,text"), "{found:?}");
+        let alike = Expr::new(Op::Call("NULLIF"), Kind::Int, list(&[Kind::Int, Kind::Bool]));
+        assert!(!words(&alike).iter().any(|word| word.starts_with("compares:")));
+        let null = Expr::new(Op::Call("NULLIF"), Kind::Int, vec![literal(Kind::Int), Expr::null(Kind::Text)]);
+        assert!(!words(&null).iter().any(|word| word.starts_with("compares:")));
+        let of = Select { items: vec![literal(Kind::Text)], ..Select::default() };
+        let any = Op::Quantified { operator: "=", all: false };
+        let any = Expr::with_query(any, Kind::Bool, vec![literal(Kind::Double)], Query::of(of));
+        assert!(words(&any).contains("compares:number,text"));
+        let sum = Op::Aggregate { name: "SUM", distinct: false };
+        assert!(words(&Expr::new(sum, Kind::Double, list(&[Kind::Text]))).contains("number-of:text"));
+        let numeral = Expr::literal(Literal::Text("-1.5".to_owned()), Kind::Text);
+        let beside = Expr::new(Op::In { negated: false }, Kind::Bool, vec![literal(Kind::Int), numeral]);
+        assert!(words(&beside).contains("compares:number,numeral"));
+        assert!(!words(&beside).contains("compares:number,text"));
+        let spelled = Expr::new(Op::Cast(CastTo::Char), Kind::Text, list(&[Kind::Double]));
+        assert!(words(&spelled).contains("text-of:double"));
     }
 }

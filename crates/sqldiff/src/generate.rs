@@ -149,6 +149,25 @@ mod tests {
     }
 
     #[test]
+    fn windows_that_tell_equal_rows_apart_have_one_order() {
+        let mut windows = 0;
+        for seed in 0..40 {
+            let schema = schema(seed);
+            let mut generator = Generator::new(seed, &schema, Audience::MariaDb);
+            for _ in 0..50 {
+                let query = generator.query();
+                query.walk(&mut |node| {
+                    if let Node::Expr(Expr { op: Op::Window { name, frame, .. }, .. }) = node {
+                        windows += u32::from(crate::shrink::tells_equal_rows_apart(name, *frame));
+                    }
+                });
+                assert!(crate::shrink::is_one_answer(&query), "{}", print::query(&query, Dialect::Ours));
+            }
+        }
+        assert!(windows > 200, "{windows} windows");
+    }
+
+    #[test]
     fn duckdb_is_asked_nothing_that_it_means_otherwise() {
         for seed in 0..40 {
             let schema = schema(seed);

@@ -18,7 +18,8 @@ pub struct Rule {
     /// The checks that it is about; none: all of them.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// What kind of difference: `answers`, `ours fails` or `the other side fails`.
+    /// What kind of difference: `answers`, `zeros` (texts that differ in zeros alone), `ours fails`, `the other
+    /// side fails` or `fails` (either of them).
     pub when: String,
     /// The words of a query that must all be there (`features`).
     #[serde(default)]
@@ -32,6 +33,10 @@ pub struct Rule {
     /// What the error must hold.
     #[serde(default)]
     pub error: String,
+    /// Whether the third side (DuckDB where MariaDB differs, and MariaDB where DuckDB does) must answer as the
+    /// server does.
+    #[serde(default)]
+    pub alone: bool,
 }
 
 #[derive(Deserialize)]
@@ -67,8 +72,10 @@ impl Rule {
     ) -> bool {
         let when = match difference {
             Difference::Gone => return false,
+            Difference::OursFails | Difference::OtherFails if self.when == "fails" => "fails",
             Difference::OursFails => "ours fails",
             Difference::OtherFails => "the other side fails",
+            Difference::Zeros if self.when == "zeros" => "zeros",
             _ => "answers",
         };
         self.when == when
@@ -96,7 +103,8 @@ pub fn as_markdown(rules: &[Rule]) -> String {
     let mut text = String::from("| difference | with | why |\n| --- | --- | --- |\n");
     for rule in rules {
         let with = if rule.checks.is_empty() { "all".to_owned() } else { rule.checks.join(", ") };
-        text.push_str(&format!("| {} ({}) | {with} | {} |\n", rule.name, rule.when, rule.reason));
+        let alone = if rule.alone { ", alone" } else { "" };
+        text.push_str(&format!("| {} ({}{alone}) | {with} | {} |\n", rule.name, rule.when, rule.reason));
     }
     text
 }
@@ -112,7 +120,11 @@ mod tests {
         for rule in &rules {
             assert!(names.insert(&rule.name), "{} is there twice", rule.name);
             assert!(rule.reason.len() > 20, "{}: {:?} is no reason", rule.name, rule.reason);
-            assert!(["answers", "ours fails", "the other side fails"].contains(&rule.when.as_str()));
+            let kinds = ["answers", "zeros", "ours fails", "the other side fails", "fails"];
+            assert!(kinds.contains(&rule.when.as_str()), "{}: {}", rule.name, rule.when);
+            let third = |check: &String| ["mariadb", "duckdb"].contains(&check.as_str());
+            let has_third = !rule.checks.is_empty() && rule.checks.iter().all(third);
+            assert!(!rule.alone || has_third, "{}: nobody is a third side", rule.name);
             let narrow = !(rule.needs.is_empty() && rule.any.is_empty() && rule.error.is_empty());
             assert!(narrow, "{} explains everything", rule.name);
             for check in &rule.checks {
@@ -152,5 +164,21 @@ mod tests {
         assert!(!explains(Check::MariaDb, Difference::Values, &words));
         assert!(!explains(Check::MariaDb, Difference::OursFails, &BTreeSet::new()));
         assert!(!rule.explains(Check::MariaDb, Difference::OursFails, [&gone, &gone], &words));
+    }
+
+    #[test]
+    fn a_rule_about_zeros_explains_no_other_difference() {
+        let rule = |when: &str| -> Rule {
+            let text = format!("name = 'n'\nreason = 'r'\nwhen = '{when}'\nneeds = ['fn:LN']");
+            toml::from_str(&text).expect("a rule")
+        };
+        let words = BTreeSet::from(["fn:LN".to_owned()]);
+        let gone = Outcome::Gone(String::new());
+        let explains =
+            |when, difference| rule(when).explains(Check::MariaDb, difference, [&gone, &gone], &words);
+        assert!(explains("zeros", Difference::Zeros) && !explains("zeros", Difference::Values));
+        assert!(explains("answers", Difference::Zeros) && explains("answers", Difference::Values));
+        assert!(explains("fails", Difference::OursFails) && explains("fails", Difference::OtherFails));
+        assert!(!explains("fails", Difference::Values) && !explains("ours fails", Difference::OtherFails));
     }
 }

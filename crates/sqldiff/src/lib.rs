@@ -11,7 +11,7 @@
 //! | `generate` | a seed → tables and queries |
 //! | `side` | who answers: the server, MariaDB, DuckDB |
 //! | `check`, `compare` | two ways to the same answer, and whether it is the same |
-//! | `shrink`, `features` | a smaller query with the same difference; what it is made of |
+//! | `shrink`, `kinds`, `features` | a smaller query with the same difference; what it is made of |
 //! | `known` | the list of known differences |
 //! | `run`, `report` | the loop, and what it tells |
 
@@ -20,6 +20,7 @@ pub mod check;
 pub mod compare;
 pub mod features;
 pub mod generate;
+pub mod kinds;
 pub mod known;
 pub mod print;
 pub mod report;

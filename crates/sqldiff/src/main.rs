@@ -40,8 +40,8 @@ struct Arguments {
     /// Ends after so many seconds.
     #[arg(long)]
     seconds: Option<u64>,
-    /// Connections that work at the same time.
-    #[arg(long, default_value_t = 2)]
+    /// Connections that work at the same time; each waits for one side after the other.
+    #[arg(long, default_value_t = 4)]
     jobs: usize,
     /// Only these checks: mariadb, duckdb, split, column, prepared, derived, common.
     #[arg(long, value_delimiter = ',')]

@@ -27,6 +27,8 @@ pub struct Report {
     pub statements: u64,
     /// Queries that both ways refused, so that nothing was compared.
     pub both_failed: u64,
+    /// Queries to which the other side gave no answer at all, so that nothing was compared.
+    pub unanswered: u64,
     pub known: BTreeMap<String, u64>,
     /// By shape, with how often it came.
     pub findings: BTreeMap<String, (u64, Finding)>,
@@ -61,10 +63,12 @@ impl Report {
         let queries = self.queries();
         let _ = writeln!(
             out,
-            "{queries} queries in {seconds:.0} s ({:.0} a second), {} statements of the server; both sides refused {}",
+            "{queries} queries in {seconds:.0} s ({:.0} a second), {} statements of the server; both sides refused {}, \
+             the other gave no answer to {}",
             queries as f64 / seconds.max(0.001),
             self.statements,
-            self.both_failed
+            self.both_failed,
+            self.unanswered
         );
         for (check, count) in &self.checked {
             let _ = writeln!(out, "  {:<9} {count}", check.name());

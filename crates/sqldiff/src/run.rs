@@ -5,6 +5,7 @@ use crate::check::{Check, Sides, Verdict};
 use crate::compare::{Difference, Outcome};
 use crate::features;
 use crate::generate::{self, Audience, Generator};
+use crate::kinds;
 use crate::known::Rule;
 use crate::report::{Finding, Report};
 use crate::schema::Schema;
@@ -80,12 +81,14 @@ impl Shared<'_> {
                 continue;
             }
             let verdict = sides.run(check, &query);
-            let both_failed = matches!((&verdict.ours.1, &verdict.other.1), (Outcome::Error { .. }, _) if verdict.difference.is_none());
+            let both_failed = verdict.difference.is_none() && matches!(verdict.ours.1, Outcome::Error { .. });
+            let unanswered = matches!(verdict.other.1, Outcome::Gone(_)) && verdict.statements > 0;
             {
                 let mut report = self.report();
                 *report.checked.entry(check).or_default() += 1;
                 report.statements += verdict.statements;
                 report.both_failed += u64::from(both_failed);
+                report.unanswered += u64::from(unanswered);
             }
             if verdict.difference.is_some() {
                 self.differs(Subject { seed, number, check, schema: &schema }, &query, verdict, sides)?;
@@ -103,7 +106,7 @@ impl Shared<'_> {
         sides: &mut Sides,
     ) -> Result<(), SideError> {
         let by_error = |rule: &&Rule| rule.is_told_by_the_error();
-        if let Some(rule) = self.rule(subject.check, query, &verdict, by_error) {
+        if let Some(rule) = self.rule(subject.check, query, &verdict, sides, by_error) {
             self.report().explained(rule);
             return Ok(());
         }
@@ -116,12 +119,13 @@ impl Shared<'_> {
             self.report().repeated += 1;
             return Ok(());
         }
-        let small = shrink::query(query, QUERY_TRIES, &mut |candidate| {
+        let mut small = shrink::query(query, QUERY_TRIES, &mut |candidate| {
             let verdict = sides.run(subject.check, candidate);
             (verdict.difference, gist(&verdict)) == wanted
         });
+        kinds::tell(&mut small);
         let verdict = sides.run(subject.check, &small);
-        if let Some(rule) = self.rule(subject.check, &small, &verdict, |_| true) {
+        if let Some(rule) = self.rule(subject.check, &small, &verdict, sides, |_| true) {
             self.report().explained(rule);
             return Ok(());
         }
@@ -157,12 +161,18 @@ impl Shared<'_> {
         check: Check,
         query: &Query,
         verdict: &Verdict,
+        sides: &mut Sides,
         which: impl Fn(&&Rule) -> bool,
     ) -> Option<&Rule> {
         let words = features::of(query);
         let difference = verdict.difference?;
         let errors = [&verdict.ours.1, &verdict.other.1];
-        self.rules.iter().filter(which).find(|rule| rule.explains(check, difference, errors, &words))
+        let mut alone = None;
+        self.rules.iter().filter(which).find(|rule| {
+            rule.explains(check, difference, errors, &words)
+                && (!rule.alone
+                    || *alone.get_or_insert_with(|| sides.other_stands_alone(check, query, &verdict.ours.1)))
+        })
     }
 }
 
@@ -208,7 +218,12 @@ fn without_order(mut query: Query) -> Option<Query> {
 /// An error without what changes from query to query; empty for answers.
 fn gist(verdict: &Verdict) -> String {
     for outcome in [&verdict.ours.1, &verdict.other.1] {
-        if let Outcome::Error { number, text } = outcome {
+        let said = match outcome {
+            Outcome::Error { number, text } => Some((*number, text)),
+            Outcome::Gone(text) => Some((0, text)),
+            Outcome::Rows(_) => None,
+        };
+        if let Some((number, text)) = said {
             let words: Vec<&str> = text
                 .split(|letter: char| letter.is_whitespace() || "(),;:'\"`".contains(letter))
                 .filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()))

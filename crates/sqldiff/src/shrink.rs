@@ -14,7 +14,7 @@ pub fn query(query: &Query, tries: usize, still: &mut dyn FnMut(&Query) -> bool)
     let (mut current, mut left) = (query.clone(), tries);
     let mut seen = BTreeSet::new();
     'smaller: loop {
-        for candidate in smaller(&current) {
+        for candidate in smaller(&current, true) {
             if !is_one_answer(&candidate) || !is_closed(&candidate) || !seen.insert(format!("{candidate:?}"))
             {
                 continue;
@@ -111,14 +111,39 @@ fn used(schema: &Schema, query: &Query) -> Schema {
 }
 
 /// Whether the rows of the query, and of all in it, depend on no order that it leaves open.
-fn is_one_answer(query: &Query) -> bool {
+#[must_use]
+pub fn is_one_answer(query: &Query) -> bool {
     let mut one = true;
-    query.walk(&mut |node| {
-        if let Node::Query(query) = node {
-            one &= query.limit.is_none() || query.is_ordered();
-        }
+    query.walk(&mut |node| match node {
+        Node::Query(query) => one &= query.limit.is_none() || query.is_ordered(),
+        Node::Select(select) => one &= has_one_order(select),
+        _ => {}
     });
     one
+}
+
+/// Whether windows that tell equal rows from each other see them in one order.
+fn has_one_order(select: &Select) -> bool {
+    let mut orders = Vec::new();
+    for item in &select.items {
+        item.walk(&mut |node| {
+            if let Node::Expr(Expr {
+                op: Op::Window { name, arguments, descending, frame, .. }, args, ..
+            }) = node
+                && tells_equal_rows_apart(name, *frame)
+            {
+                orders.push((&args[*arguments..], descending));
+            }
+        });
+    }
+    orders.windows(2).all(|two| two[0] == two[1])
+}
+
+/// Whether a window function may give equal rows other values.
+#[must_use]
+pub fn tells_equal_rows_apart(name: &str, frame: Frame) -> bool {
+    matches!(name, "ROW_NUMBER" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE")
+        || matches!(frame, Frame::Rows(..))
 }
 
 /// Calls `change` with every expression of a query, those inside after those around them.
@@ -149,8 +174,9 @@ pub fn each_expr(query: &mut Query, change: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Queries that are one step smaller; the largest steps first.
-fn smaller(query: &Query) -> Vec<Query> {
+/// Queries that are one step smaller; the largest steps first. Where the query is not `free`, what is around it
+/// relies on the kinds of its columns.
+fn smaller(query: &Query, free: bool) -> Vec<Query> {
     let mut all = Vec::new();
     let with = |change: &dyn Fn(&mut Query)| {
         let mut query = query.clone();
@@ -177,7 +203,7 @@ fn smaller(query: &Query) -> Vec<Query> {
     }
     match &query.body {
         Body::Select(select) => {
-            let selects = smaller_selects(select);
+            let selects = smaller_selects(select, free);
             all.extend(
                 selects
                     .into_iter()
@@ -189,8 +215,8 @@ fn smaller(query: &Query) -> Vec<Query> {
                 body: Body::Set { operator: *operator, all: *every, left: left.into(), right: right.into() },
                 ..query.clone()
             };
-            all.extend(smaller(left).into_iter().map(|left| set(left, (**right).clone())));
-            all.extend(smaller(right).into_iter().map(|right| set((**left).clone(), right)));
+            all.extend(smaller(left, false).into_iter().map(|left| set(left, (**right).clone())));
+            all.extend(smaller(right, false).into_iter().map(|right| set((**left).clone(), right)));
         }
     }
     all
@@ -244,14 +270,14 @@ fn drop_column(query: &mut Query, place: usize) {
     }
 }
 
-fn smaller_selects(select: &Select) -> Vec<Select> {
-    let mut all = without_clauses(select);
+fn smaller_selects(select: &Select, free: bool) -> Vec<Select> {
+    let mut all = without_clauses(select, free);
     all.extend(with_smaller_sources(select));
-    all.extend(with_smaller_exprs(select));
+    all.extend(with_smaller_exprs(select, free));
     all
 }
 
-fn without_clauses(select: &Select) -> Vec<Select> {
+fn without_clauses(select: &Select, free: bool) -> Vec<Select> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Select)| {
         let mut select = select.clone();
@@ -263,7 +289,7 @@ fn without_clauses(select: &Select) -> Vec<Select> {
     }
     if let Some(filter) = &select.filter {
         with(&|select| select.filter = None);
-        if select.group.is_empty() {
+        if free && select.group.is_empty() {
             // The condition as a column: then what is in it can be taken out.
             with(&|select| {
                 select.filter = None;
@@ -328,7 +354,7 @@ fn with_smaller_sources(select: &Select) -> Vec<Select> {
             if let Some(table) = first_table(query) {
                 with(&|select| select.joins[place].source.what = table.clone());
             }
-            for query in smaller(query) {
+            for query in smaller(query, false) {
                 with(&|select| select.joins[place].source.what = What::Derived(Box::new(query.clone())));
             }
         }
@@ -341,7 +367,7 @@ fn with_smaller_sources(select: &Select) -> Vec<Select> {
                 }
             });
         }
-        for query in smaller(query) {
+        for query in smaller(query, false) {
             with(&|select| {
                 if let Some(from) = &mut select.from {
                     from.what = What::Derived(Box::new(query.clone()));
@@ -352,7 +378,7 @@ fn with_smaller_sources(select: &Select) -> Vec<Select> {
     all
 }
 
-fn with_smaller_exprs(select: &Select) -> Vec<Select> {
+fn with_smaller_exprs(select: &Select, free: bool) -> Vec<Select> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Select)| {
         let mut select = select.clone();
@@ -372,8 +398,8 @@ fn with_smaller_exprs(select: &Select) -> Vec<Select> {
     }
     for (place, item) in select.items.iter().enumerate() {
         if !select.group.contains(item) {
-            // A column may change its kind.
-            for arg in &item.args[..touchable(item)] {
+            // A column of the answer may change its kind.
+            for arg in item.args[..touchable(item)].iter().filter(|arg| free || arg.kind == item.kind) {
                 with(&|select| select.items[place] = arg.clone());
             }
             smaller_exprs(item)
@@ -453,7 +479,9 @@ fn smaller_exprs(expr: &Expr) -> Vec<Expr> {
         _ => {}
     }
     if let Some(query) = &expr.query {
-        smaller(query).into_iter().for_each(|query| with(&|expr| expr.query = Some(Box::new(query.clone()))));
+        let free = matches!(expr.op, Op::Exists { .. });
+        let queries = smaller(query, free).into_iter();
+        queries.for_each(|query| with(&|expr| expr.query = Some(Box::new(query.clone()))));
     }
     for place in 0..touched {
         for smaller in smaller_exprs(&expr.args[place]) {

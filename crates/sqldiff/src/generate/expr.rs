@@ -3,6 +3,7 @@
 use super::functions::{self, Arg, BETWEEN, COMPARISONS, JUNCTIONS, LIKES, NULLNESS, TRUTH};
 use super::{Generator, Scope, Visible};
 use crate::ast::{CastTo, Expr, Literal, Op};
+use crate::kinds::common;
 use crate::schema::Kind;
 use rand::Rng;
 
@@ -23,19 +24,6 @@ impl Room {
     fn less(self) -> Self {
         Self { depth: self.depth.saturating_sub(1), ..self }
     }
-}
-
-/// The kind that values of these kinds have in common.
-pub(super) fn common(kinds: impl Iterator<Item = Kind>) -> Kind {
-    kinds
-        .reduce(|left, right| match (left, right) {
-            (left, right) if left == right => left,
-            (left, right) if left.is_number() && right.is_number() => left.max(right),
-            (left, right) if left.is_time() && right.is_time() => Kind::DateTime,
-            (Kind::Bool, number) | (number, Kind::Bool) if number.is_number() => number,
-            _ => Kind::Text,
-        })
-        .unwrap_or(Kind::Int)
 }
 
 impl Generator<'_> {

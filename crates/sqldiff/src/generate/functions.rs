@@ -177,9 +177,9 @@ static TABLE: &[Entry] = &[
     f(Kind::Double, "EXP", "EXP({0})", "", &[Arg::Small(-3, 10)]),
     f(Kind::Double, "LN", "LN({0})", "", &[NUMBER]),
     f(Kind::Text, "CONCAT", "CONCAT({0}, {1})", "{0} || {1}", &[TEXT, TEXT]),
-    f(Kind::Text, "CONCAT", "CONCAT({0}, {1}, {2})", "", &[TEXT, INT, TEXT]),
-    f(Kind::Text, "CONCAT", "CONCAT({0}, {1})", "", &[DECIMAL, DATE]),
-    f(Kind::Text, "CONCAT", "CONCAT({0}, {1})", "", &[MOMENT, TEXT]),
+    f(Kind::Text, "CONCAT", "CONCAT({0}, {1}, '/', {2})", "", &[TEXT, INT, TEXT]),
+    f(Kind::Text, "CONCAT", "CONCAT({0}, '/', {1})", "", &[DECIMAL, DATE]),
+    f(Kind::Text, "CONCAT", "CONCAT({0}, '/', {1})", "", &[MOMENT, TEXT]),
     f(
         Kind::Text,
         "CONCAT_WS",

@@ -3,6 +3,7 @@
 use super::expr::Room;
 use super::{Generator, Scope, Visible};
 use crate::ast::*;
+use crate::kinds;
 use crate::print::BOUNDS;
 use crate::schema::Kind;
 
@@ -81,7 +82,7 @@ impl Generator<'_> {
         };
         self.sort(&mut query);
         let alias = self.alias();
-        let kinds = kinds_of(&query);
+        let kinds = kinds::of(&query);
         let visible = kinds.into_iter().enumerate().map(|(place, kind)| Visible {
             table: Some(alias.clone()),
             name: format!("c{place}"),
@@ -255,7 +256,8 @@ impl Generator<'_> {
                 SetOperator::Intersect,
                 SetOperator::Except,
             ]);
-            let all = self.chance(45);
+            // ALL of the others is refused.
+            let all = self.chance(if operator == SetOperator::Union { 45 } else { 2 });
             let (left, right) = (Box::new(query), Box::new(right));
             query = Query { body: Body::Set { operator, all, left, right }, order: Vec::new(), limit: None };
         }
@@ -387,8 +389,9 @@ impl Generator<'_> {
             let kind = self.any_kind();
             select.items.push(self.expr(&scope, kind, Room::flat(1)));
         }
+        let mut order = None;
         for _ in 0..=self.below(2) {
-            select.items.push(self.window(&scope));
+            select.items.push(self.window(&scope, &mut order));
         }
         if self.chance(40) {
             select.filter = Some(self.expr(&scope, Kind::Bool, Room::flat(2)));
@@ -397,7 +400,20 @@ impl Generator<'_> {
         Query::of(select)
     }
 
-    fn window(&mut self, scope: &Scope) -> Expr {
+    fn order(&mut self, scope: &Scope) -> Order {
+        let partition = self.chance(55) && !scope.columns.is_empty();
+        let partition = partition.then(|| self.pick(&scope.columns).expr());
+        let mut keys: Vec<&Visible> = scope.columns.iter().collect();
+        if !keys.is_empty() {
+            let first = self.below(keys.len());
+            keys.swap(0, first);
+        }
+        Order { partition, keys: keys.into_iter().map(|key| (key.expr(), self.chance(35))).collect() }
+    }
+
+    /// A window function. Those of a query that tell equal rows apart sort them alike, by `order`: else each
+    /// could take another of them for the first.
+    fn window(&mut self, scope: &Scope, order: &mut Option<Order>) -> Expr {
         let kind = self.any_kind();
         let kind = if kind == Kind::Bool { Kind::Int } else { kind };
         let number = self.number_kind();
@@ -436,27 +452,30 @@ impl Generator<'_> {
                 }
             };
         }
-        let arguments = args.len();
-        let mut all = args;
-        let mut partitions = 0;
-        if self.chance(55) && !scope.columns.is_empty() {
-            all.push(self.pick(&scope.columns).expr());
-            partitions = 1;
-        }
         let total = total || matches!(frame, Frame::Rows(..));
-        let mut keys: Vec<Visible> = scope.columns.clone();
-        if !keys.is_empty() {
-            let first = self.below(keys.len());
-            keys.swap(0, first);
-        }
+        let own = self.order(scope);
+        let mut order = if total { order.get_or_insert(own).clone() } else { own };
         let ranked = matches!(name, "RANK" | "DENSE_RANK" | "PERCENT_RANK" | "CUME_DIST");
         if !total {
-            keys.truncate(usize::from(ranked || frame == Frame::RangeToCurrent || self.chance(60)));
+            let some = ranked || frame == Frame::RangeToCurrent || self.chance(60);
+            order.keys.truncate(usize::from(some));
         }
-        let descending = keys.iter().map(|_| self.chance(35)).collect();
-        all.extend(keys.iter().map(Visible::expr));
+        let arguments = args.len();
+        let partitions = usize::from(order.partition.is_some());
+        let descending = order.keys.iter().map(|(_, descending)| *descending).collect();
+        let mut all = args;
+        all.extend(order.partition);
+        all.extend(order.keys.into_iter().map(|(key, _)| key));
         Expr::new(Op::Window { name, arguments, partitions, descending, frame }, result, all)
     }
+}
+
+/// What parts the rows of a window, and all columns as keys.
+#[derive(Clone, Debug)]
+struct Order {
+    partition: Option<Expr>,
+    /// With whether it is descending.
+    keys: Vec<(Expr, bool)>,
 }
 
 /// A HAVING that leaves out the total of no rows, which MariaDB does not make.
@@ -482,16 +501,4 @@ fn has_column(expr: &Expr) -> bool {
         found |= matches!(node, Node::Expr(Expr { op: Op::Column { .. }, .. }));
     });
     found
-}
-
-/// The kinds of a query's columns.
-fn kinds_of(query: &Query) -> Vec<Kind> {
-    match &query.body {
-        Body::Select(select) => select.items.iter().map(|item| item.kind).collect(),
-        Body::Set { left, right, .. } => kinds_of(left)
-            .into_iter()
-            .zip(kinds_of(right))
-            .map(|(left, right)| super::expr::common([left, right].into_iter()))
-            .collect(),
-    }
 }

@@ -38,9 +38,17 @@ impl Side for Told {
 }
 
 fn report(wrong: Option<&'static str>, rules: Vec<Rule>) -> Report {
+    report_of([wrong, None, None], rules)
+}
+
+/// What the server, MariaDB and DuckDB answer wrongly.
+fn report_of([ours, mariadb, duckdb]: [Option<&'static str>; 3], rules: Vec<Rule>) -> Report {
     let told = |dialect, wrong| Box::new(Told { dialect, wrong, rows: 0 });
-    let sides =
-        Sides { ours: told(Dialect::Ours, wrong), mariadb: Some(told(Dialect::MariaDb, None)), duckdb: None };
+    let sides = Sides {
+        ours: told(Dialect::Ours, ours),
+        mariadb: Some(told(Dialect::MariaDb, mariadb)),
+        duckdb: Some(told(Dialect::DuckDb, duckdb)),
+    };
     let plan =
         Plan { seed: 3, per_seed: 200, only: None, queries: 600, until: None, checks: vec![Check::MariaDb] };
     let shared = Shared {
@@ -84,9 +92,8 @@ fn right_answers_are_no_findings() {
     assert!(report.findings.is_empty());
 }
 
-#[test]
-fn what_a_rule_explains_is_counted_by_the_rule() {
-    let rule = Rule {
+fn rule(alone: bool) -> Rule {
+    Rule {
         name: "IFNULL".to_owned(),
         reason: "It is wrong on purpose.".to_owned(),
         checks: Vec::new(),
@@ -95,10 +102,58 @@ fn what_a_rule_explains_is_counted_by_the_rule() {
         any: Vec::new(),
         with: Vec::new(),
         error: String::new(),
-    };
-    let report = report(Some("IFNULL("), vec![rule]);
+        alone,
+    }
+}
+
+#[test]
+fn what_a_rule_explains_is_counted_by_the_rule() {
+    let report = report(Some("IFNULL("), vec![rule(false)]);
     assert!(report.findings.is_empty());
     assert!(report.known["IFNULL"] > 0);
+}
+
+#[test]
+fn a_rule_about_one_side_alone_asks_the_third() {
+    let wrong = Some("IFNULL(");
+    let mariadb_alone = report_of([None, wrong, None], vec![rule(true)]);
+    assert!(mariadb_alone.findings.is_empty() && mariadb_alone.known["IFNULL"] > 0);
+    let server_alone = report_of([wrong, None, None], vec![rule(true)]);
+    assert!(!server_alone.findings.is_empty() && server_alone.known.is_empty());
+    let server_right = report_of([None, wrong, wrong], vec![rule(true)]);
+    assert!(!server_right.findings.is_empty() && server_right.known.is_empty());
+}
+
+/// A server that fails in itself, and says so.
+struct Broken;
+
+impl Side for Broken {
+    fn dialect(&self) -> Dialect {
+        Dialect::Ours
+    }
+
+    fn load(&mut self, _: &Schema) -> Result<(), SideError> {
+        Ok(())
+    }
+
+    fn ask(&mut self, sql: &str) -> Outcome {
+        match sql.starts_with("SELECT * FROM (") {
+            true => Outcome::Gone("internal error".to_owned()),
+            false => Outcome::Rows(Answered { contents: Vec::new(), rows: Vec::new() }),
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_in_the_other_way_is_a_finding() {
+    let mut sides = Sides { ours: Box::new(Broken), mariadb: None, duckdb: None };
+    let schema = generate::schema(3);
+    let query = (0..200).find_map(|number| match subject(3, number, &schema)? {
+        (Check::Derived, query) => Some(query),
+        _ => None,
+    });
+    let verdict = sides.run(Check::Derived, &query.expect("there is such a check"));
+    assert_eq!(verdict.difference, Some(Difference::Gone));
 }
 
 #[test]

@@ -1,10 +1,15 @@
-# Answers queries with DuckDB: a line of JSON in (a list of statements), a line of JSON out.
+# Answers queries with DuckDB: a line of JSON in (a number and a list of statements), a line of JSON out (with the
+# same number). What DuckDB itself prints goes to the standard error, so that it is no answer.
 import datetime
 import decimal
 import json
+import os
 import sys
 
 import duckdb
+
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 
 connection = duckdb.connect(":memory:")
 connection.execute("SET default_null_order = 'NULLS_FIRST_ON_ASC_LAST_ON_DESC'")
@@ -44,14 +49,16 @@ def text(value):
 for line in sys.stdin:
     try:
         result = None
-        for statement in json.loads(line):
+        number, statements = json.loads(line)
+        for statement in statements:
             result = connection.execute(statement)
-        if result.description is None:
+        if result is None or result.description is None:
             answer = {"contents": [], "rows": []}
         else:
             contents = [content(column[1]) for column in result.description]
             answer = {"contents": contents, "rows": [[text(v) for v in row] for row in result.fetchall()]}
     except Exception as error:
         answer = {"error": str(error)}
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    answer["number"] = number
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()

@@ -5,33 +5,46 @@ use crate::compare::{Answered, Content, Outcome};
 use crate::schema::{Dialect, Schema};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const PROGRAM: &str = include_str!("duckdb.py");
 
-/// A DuckDB in memory.
+/// A DuckDB in memory. One that answers out of turn, or that says that it is broken, makes room for a new one.
 #[derive(Debug)]
 pub struct DuckDb {
+    python: PathBuf,
+    process: Process,
+    /// The statements that made the tables.
+    loaded: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Process {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
+    /// How many lines were sent.
+    sent: u64,
 }
 
 /// A line that the process answers.
 #[derive(Deserialize)]
+struct Line {
+    number: u64,
+    #[serde(flatten)]
+    said: Said,
+}
+
+#[derive(Deserialize)]
 #[serde(untagged)]
-enum Line {
+enum Said {
     Error { error: String },
     Rows { contents: Vec<String>, rows: Vec<Vec<Option<String>>> },
 }
 
-impl DuckDb {
-    /// Starts it in a Python that has the package `duckdb`.
-    ///
-    /// # Errors
-    /// The program does not start.
-    pub fn start(python: &Path) -> Result<Self, SideError> {
+impl Process {
+    fn start(python: &Path) -> Result<Self, SideError> {
         let failed = |what: String| SideError { side: "DuckDB", what };
         let mut child = Command::new(python)
             .args(["-c", PROGRAM])
@@ -42,24 +55,62 @@ impl DuckDb {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("no pipes".to_owned()));
         };
-        let mut side = Self { child, to, from: BufReader::new(from) };
-        match side.ask("SELECT 1") {
-            Outcome::Rows(_) => Ok(side),
-            outcome => Err(failed(format!("{outcome:?}"))),
+        let mut process = Self { child, to, from: BufReader::new(from), sent: 0 };
+        match process.exchange(&["SELECT 1".to_owned()]) {
+            Ok(Said::Rows { .. }) => Ok(process),
+            Ok(Said::Error { error }) => Err(failed(error)),
+            Err(error) => Err(failed(error.to_string())),
         }
     }
 
-    fn exchange(&mut self, statements: &[String]) -> io::Result<Line> {
-        let mut line = serde_json::to_string(statements)?;
+    fn exchange(&mut self, statements: &[String]) -> io::Result<Said> {
+        self.sent += 1;
+        let mut line = serde_json::to_string(&(self.sent, statements))?;
         line.push('\n');
         self.to.write_all(line.as_bytes())?;
         line.clear();
         self.from.read_line(&mut line)?;
-        serde_json::from_str(&line).map_err(|error| io::Error::other(format!("{error} in {line:?}")))
+        let answer: Line =
+            serde_json::from_str(&line).map_err(|error| io::Error::other(format!("{error} in {line:?}")))?;
+        if answer.number != self.sent {
+            let text = format!("the answer to {} where that to {} belongs", answer.number, self.sent);
+            return Err(io::Error::other(text));
+        }
+        Ok(answer.said)
     }
 }
 
-impl Drop for DuckDb {
+impl DuckDb {
+    /// Starts it in a Python that has the package `duckdb`.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub fn start(python: &Path) -> Result<Self, SideError> {
+        Ok(Self { python: python.to_owned(), process: Process::start(python)?, loaded: Vec::new() })
+    }
+
+    /// A new process with the tables of the old one.
+    fn restart(&mut self) -> Result<(), SideError> {
+        self.process = Process::start(&self.python)?;
+        self.fill()
+    }
+
+    fn fill(&mut self) -> Result<(), SideError> {
+        let failed = |what| SideError { side: "DuckDB", what };
+        match self.process.exchange(&self.loaded) {
+            Ok(Said::Rows { .. }) => Ok(()),
+            Ok(Said::Error { error }) => Err(failed(error)),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+}
+
+/// Whether a DuckDB that says so answers nothing any more.
+fn is_broken(error: &str) -> bool {
+    error.contains("INTERNAL Error") || error.contains("FATAL Error")
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
         // Fails only if it has ended already.
         let _ = self.child.kill();
@@ -73,23 +124,26 @@ impl Side for DuckDb {
     }
 
     fn load(&mut self, schema: &Schema) -> Result<(), SideError> {
-        let failed = |what| SideError { side: "DuckDB", what };
-        match self.exchange(&schema.statements(Dialect::DuckDb)) {
-            Ok(Line::Rows { .. }) => Ok(()),
-            Ok(Line::Error { error }) => Err(failed(error)),
-            Err(error) => Err(failed(error.to_string())),
+        self.loaded = schema.statements(Dialect::DuckDb);
+        match self.fill() {
+            Ok(()) => Ok(()),
+            Err(_) => self.restart(),
         }
     }
 
     fn ask(&mut self, sql: &str) -> Outcome {
-        match self.exchange(&[sql.to_owned()]) {
-            Ok(Line::Error { error }) => Outcome::Error { number: 0, text: error },
-            Ok(Line::Rows { contents, rows }) => {
+        let gone = match self.process.exchange(&[sql.to_owned()]) {
+            Ok(Said::Error { error }) if is_broken(&error) => error,
+            Ok(Said::Error { error }) => return Outcome::Error { number: 0, text: error },
+            Ok(Said::Rows { contents, rows }) => {
                 let contents = contents.iter().map(|name| content(name)).collect();
-                Outcome::Rows(Answered { contents, rows })
+                return Outcome::Rows(Answered { contents, rows });
             }
-            Err(error) => Outcome::Gone(error.to_string()),
-        }
+            Err(error) => error.to_string(),
+        };
+        // A failure to start shows at the next query, too.
+        let _ = self.restart();
+        Outcome::Gone(gone)
     }
 }
 

@@ -88,6 +88,11 @@ impl MariaDb {
 /// What a failed statement says; a connection that may be out of order is dropped.
 fn failed<S>(error: ClientError, client: &mut Option<Client<S>>) -> Outcome {
     match error {
+        // A bug of the server that it survives; it closes the connection after it has said so.
+        ClientError::Refused(error) if error.message.contains("internal error") => {
+            *client = None;
+            Outcome::Gone(error.message)
+        }
         ClientError::Refused(error) => Outcome::Error { number: error.number, text: error.message },
         ClientError::Gone(error) => {
             *client = None;
@@ -130,12 +135,13 @@ impl Side for Ours {
 
     fn load(&mut self, schema: &Schema) -> Result<(), SideError> {
         let statements = schema.statements(Dialect::Ours);
-        let client = self.client().map_err(|error| error.to_string());
-        let loaded = client.and_then(|client| run_all(client, &statements));
-        loaded.map_err(|what| {
-            self.client = None;
-            SideError { side: "the server", what }
-        })
+        let mut load = || {
+            let client = self.client().map_err(|error| error.to_string());
+            let loaded = client.and_then(|client| run_all(client, &statements));
+            loaded.inspect_err(|_| self.client = None)
+        };
+        // The server may have closed a connection that was idle, or on which something went wrong.
+        load().or_else(|_| load()).map_err(|what| SideError { side: "the server", what })
     }
 
     fn ask(&mut self, sql: &str) -> Outcome {

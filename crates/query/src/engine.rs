@@ -2,6 +2,7 @@
 //!
 //! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
 
+use crate::calculated_keys::HideCalculations;
 use crate::context::StatementContext;
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
@@ -15,7 +16,7 @@ use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::sliding_windows::SlidingWindowsRule;
 use crate::unnest::UnnestRule;
-use crate::{guards, moved_filters, outer_joins, top_rows};
+use crate::{forgotten, guards, moved_filters, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -74,7 +75,8 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
-        let mut physical_rules = outer_joins::guarded(moved_filters::kept(top_rows::physical_rules()));
+        let mut physical_rules = forgotten::guarded(moved_filters::kept(top_rows::physical_rules()));
+        physical_rules.insert(0, Arc::new(HideCalculations));
         physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))

@@ -290,3 +290,6 @@ fn date32() -> DataType {
 fn datetime_type() -> DataType {
     DATETIME
 }
+
+#[cfg(test)]
+mod tests;

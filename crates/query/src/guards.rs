@@ -4,9 +4,11 @@
 //! a rule that has another name in a later DataFusion would lose its guard: [`optimizer_rules`] panics then, in
 //! every test that makes an engine.
 
+use crate::decimal_types::HoldDecimals;
 use crate::held_filters::HoldConditions;
 use crate::in_lists::HideLists;
 use crate::null_equality::HoldNullSafe;
+use crate::zeros::OneZeroInKeys;
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::LogicalPlan;
@@ -36,8 +38,10 @@ pub trait Guard: Debug + Send + Sync + 'static {
 pub fn optimizer_rules() -> Vec<Rule> {
     let mut rules = Optimizer::new().rules;
     guard(&mut rules, HideLists);
+    guard(&mut rules, HoldDecimals);
     guard(&mut rules, HoldNullSafe);
     guard(&mut rules, HoldConditions);
+    rules.push(Arc::new(OneZeroInKeys));
     rules
 }
 

@@ -31,12 +31,17 @@ impl Guard for HideLists {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let names = NamePreserver::new(&plan);
-        let hidden = plan.map_expressions(|expr| {
+        let hide_lists = |expr: Expr| {
             if !lists_meet(&expr) {
                 return Ok(Transformed::no(expr));
             }
             let name = names.save(&expr);
             Ok(expr.transform(hide)?.update_data(|expr| name.restore(expr)))
+        };
+        let hidden = plan.map_expressions(|expr| match expr {
+            // Its parts are columns above, not the set.
+            Expr::GroupingSet(_) => expr.map_children(hide_lists),
+            expr => hide_lists(expr),
         })?;
         let is_hidden = hidden.transformed;
         let done = rule.rewrite(hidden.data, config)?;

@@ -5,11 +5,14 @@
 //! Invariant: a statement sees each table at exactly one version. Everything of DataFusion is
 //! here and nowhere else; how rows came in, and the bytes of a protocol, are not its business.
 
+mod calculated_keys;
 mod coercion;
 mod context;
+mod decimal_types;
 mod deep;
 mod engine;
 mod error;
+mod forgotten;
 mod functions;
 mod giving_way;
 mod grouping_sets;
@@ -24,7 +27,6 @@ mod moved_filters;
 mod namespace;
 mod null_equality;
 mod operators;
-mod outer_joins;
 mod output;
 mod provider;
 mod rewrite;
@@ -36,6 +38,7 @@ mod stream_table;
 mod top_rows;
 mod types;
 mod unnest;
+mod zeros;
 
 pub use coercion::decimal;
 pub use datafusion::common::ScalarValue;

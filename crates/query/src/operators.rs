@@ -6,6 +6,7 @@
 use crate::coercion::{Kind, cast, comparable, datetime, double, kind, operand};
 use crate::functions::{self, choice};
 use crate::types;
+use crate::zeros::{self, one_zero};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -56,8 +57,8 @@ impl ExprPlanner for OperatorPlanner {
             Sql::Modulo => {
                 let ((left, _), (right, right_type)) =
                     (operand(left, &left_type), operand(right, &right_type));
-                let right = if kind(&right_type) == Kind::Float { one_zero(right) } else { right };
-                binary_expr(left, Operator::Modulo, null_if_zero(right, &right_type))
+                let right = null_if_zero(one_zero(right, &right_type), &right_type);
+                binary_expr(left, Operator::Modulo, right)
             }
             Sql::BitwiseXor => functions::named("__bit_xor").call(vec![left, right]),
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
@@ -96,11 +97,6 @@ fn truth(expr: Expr, data_type: &DataType) -> Expr {
         DataType::Null => lit(ScalarValue::Boolean(None)),
         _ => functions::named("__truth").call(vec![expr]),
     }
-}
-
-/// A floating-point number whose negative zero is the zero.
-fn one_zero(expr: Expr) -> Expr {
-    binary_expr(expr, Operator::Plus, lit(0.0_f32))
 }
 
 fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
@@ -226,7 +222,7 @@ fn divide(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
         };
         return functions::named("__divide").call(vec![exact(left, &left_type), exact(right, &right_type)]);
     }
-    let right = null_if_zero(one_zero(double(right, &right_type)), &DataType::Float64);
+    let right = null_if_zero(one_zero(double(right, &right_type), &DataType::Float64), &DataType::Float64);
     binary_expr(double(left, &left_type), Operator::Divide, right)
 }
 
@@ -282,7 +278,13 @@ fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         Expr::GroupingSet(_) => expr.map_children(coerced),
         expr => coerced(expr),
     })?;
-    done.transform_data(joined_alike)
+    done.transform_data(joined_alike)?.transform_data(|plan| match plan {
+        LogicalPlan::Sort(mut sort) => {
+            let changed = zeros::order(&mut sort.expr, sort.input.schema().as_ref());
+            Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
+        }
+        other => Ok(Transformed::no(other)),
+    })
 }
 
 /// The pairs of columns that a join compares, converted as `=` would.
@@ -317,9 +319,10 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InList(InList { expr, list, negated }) => {
             let (list, became_texts) = texts_among_texts(&expr, list, schema);
             let (expr, list, changed) = alike(*expr, list, schema);
+            let (expr, list, has_zeros) = zeros::looked_up(expr, list, schema);
             Ok(Transformed::new_transformed(
                 Expr::InList(InList { expr: Box::new(expr), list, negated }),
-                became_texts || changed,
+                became_texts || changed || has_zeros,
             ))
         }
         Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
@@ -340,21 +343,29 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let within = InSubquery { expr: Box::new(expr), subquery, negated };
             Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
         }
-        Expr::AggregateFunction(mut call) if call.params.distinct => {
-            let mut changed = false;
-            for arg in &mut call.params.args {
-                let is_float = arg.get_type(schema).is_ok_and(|data_type| kind(&data_type) == Kind::Float);
-                if is_float {
-                    *arg = one_zero(std::mem::take(arg));
-                    changed = true;
-                }
+        Expr::AggregateFunction(mut call) => {
+            let mut changed = zeros::order(&mut call.params.order_by, schema);
+            if call.params.distinct {
+                changed |= zeros::unify(&mut call.params.args, schema);
             }
             Ok(Transformed::new_transformed(Expr::AggregateFunction(call), changed))
+        }
+        Expr::WindowFunction(mut call) => {
+            let params = &mut call.params;
+            let keys = params.order_by.iter_mut().map(|key| &mut key.expr);
+            let changed = zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
+            Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
+        }
+        // Values that are told apart together.
+        Expr::ScalarFunction(mut call) if call.func.name() == "__tuple" => {
+            let changed = zeros::unify(&mut call.args, schema);
+            Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
         }
         Expr::ScalarFunction(call) => {
             let alike = |operand, values| {
                 let (values, _) = texts_among_texts(&operand, values, schema);
                 let (operand, values, _) = alike(operand, values, schema);
+                let (operand, values, _) = zeros::looked_up(operand, values, schema);
                 (operand, values)
             };
             let field_of = |expr: &Expr| expr.to_field(schema).map(|(_, field)| field);

@@ -7,6 +7,7 @@
 mod pruning;
 mod reader;
 
+use crate::calculated_keys::compares_columns;
 use crate::labels;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -156,7 +157,8 @@ impl SnapshotProvider {
         state: &dyn Session,
         filters: &[Expr],
     ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-        let Some(filter) = conjunction(filters.to_vec()) else { return Ok(None) };
+        let filters = filters.iter().filter(|filter| !compares_columns(filter)).cloned();
+        let Some(filter) = conjunction(filters) else { return Ok(None) };
         let filter = filter.transform_up(|expr| {
             Ok(match expr {
                 Expr::Column(column) => {

@@ -182,6 +182,7 @@ impl VisitorMut for Rewriter<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         select.selection = select.selection.take().map(ast::truth);
         select.having = select.having.take().map(ast::truth);
+        grouping::without_repetitions(select);
         full_wildcards(select);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
             if let Some(JoinConstraint::On(condition)) = constraint_of(&mut join.join_operator) {

@@ -100,6 +100,7 @@ files! {
     set_operations_have_the_common_type: "sets.slt",
     limited_rows_are_the_first_ones: "order.slt",
     choices_have_the_common_type: "choices.slt",
+    the_zeros_of_a_double_are_one: "zeros.slt",
     numbers_are_exact_or_refused: "numbers.slt",
     casts_convert_or_refuse: "casts.slt",
     functions_answer_as_in_mysql: "functions.slt",

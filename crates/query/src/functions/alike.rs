@@ -3,9 +3,10 @@
 
 use super::{DATETIME, convert};
 use crate::types;
-use arrow::array::{ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::common::utils::normalize_float_zero;
 use std::sync::Arc;
 
 /// The type that can hold a value of each of `types`. Values that have no type in common become texts.
@@ -38,10 +39,5 @@ pub fn convert_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 
 /// Values that are equal in SQL, equal to the byte: no negative zero.
 pub fn normal(array: ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::Float64 => {
-            Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0))
-        }
-        _ => array,
-    }
+    normalize_float_zero(&array)
 }

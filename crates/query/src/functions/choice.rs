@@ -5,6 +5,7 @@
 //! [`plan`] makes expressions of DataFusion from them, with every branch converted, before
 //! anything else looks at the plan. They never run; `nullif` does.
 
+use super::alike::normal;
 use super::{DATETIME, MySqlFunction, Param, cast, convert};
 use crate::coercion::{Kind, kind, widened};
 use crate::labels;
@@ -221,7 +222,7 @@ fn null_if(left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef> {
             _ => convert::to_real(array),
         }
     };
-    let equal = cmp::eq(&convert(left)?, &convert(right)?)?;
+    let equal = cmp::eq(&normal(convert(left)?), &normal(convert(right)?))?;
     Ok(arrow::compute::nullif(left, &equal)?)
 }
 

@@ -22,7 +22,10 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
 /// A list's values with a separator between them, cut to so many bytes. NULLs are left out, and so are values that came
 /// before if they are to be `distinct`. NULL where no value is left.
 fn join(args: &[ArrayRef], distinct: bool) -> Result<ArrayRef> {
-    let lists = args[0].as_list::<i32>();
+    // NULL without a type, when the optimizer asks what becomes of it.
+    let Some(lists) = args[0].as_list_opt::<i32>() else {
+        return Ok(Arc::new(StringArray::new_null(args[0].len())));
+    };
     let texts = convert::to_text(lists.values())?;
     let texts = texts.as_string::<i32>();
     let separators = args[1].as_string::<i32>();

@@ -41,6 +41,46 @@ pub(super) fn sets(select: &mut Select) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The most columns of a CUBE that are written out as sets.
+const CUBE_MAX: usize = 10;
+
+/// Writes ROLLUP and CUBE that have a column twice out as their sets, each column once in each: the planner knows a
+/// column of groups by its name.
+pub(super) fn without_repetitions(select: &mut Select) {
+    let GroupByExpr::Expressions(exprs, _) = &mut select.group_by else { return };
+    for expr in exprs {
+        let sets = match expr {
+            Expr::Rollup(parts) if repeats(parts) => {
+                (0..=parts.len()).rev().map(|count| union(parts.iter().take(count))).collect()
+            }
+            Expr::Cube(parts) if repeats(parts) && parts.len() <= CUBE_MAX => (0..1_usize << parts.len())
+                .rev()
+                .map(|chosen| {
+                    let parts = parts.iter().enumerate();
+                    union(parts.filter(|(at, _)| chosen >> at & 1 == 1).map(|(_, part)| part))
+                })
+                .collect(),
+            _ => continue,
+        };
+        *expr = Expr::GroupingSets(sets);
+    }
+}
+
+fn repeats(parts: &[Vec<Expr>]) -> bool {
+    union(parts.iter()).len() < parts.iter().map(Vec::len).sum()
+}
+
+/// The columns of several sets, each once.
+fn union<'a>(parts: impl Iterator<Item = &'a Vec<Expr>>) -> Vec<Expr> {
+    let mut columns: Vec<Expr> = Vec::new();
+    for column in parts.flatten() {
+        if !columns.contains(column) {
+            columns.push(column.clone());
+        }
+    }
+    columns
+}
+
 /// `(a, b)` is one set.
 fn set_of(expr: Expr) -> Vec<Expr> {
     match expr {

@@ -17,6 +17,9 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
+/// What a subquery's values are called. DataFusion puts columns of the subquery beside it by their own names.
+const VALUE: &str = "__value";
+
 /// A value against the values of a subquery.
 pub(super) struct Test {
     /// A column of the rows outside.
@@ -84,7 +87,7 @@ impl Unnest {
         }
         let plan = match right == test.value() {
             true => test.plan,
-            false => projected(test.plan, vec![right.alias("k")])?,
+            false => projected(test.plan, vec![right.alias(VALUE)])?,
         };
         Ok(Test { expr: self.as_column(left, input)?, plan })
     }
@@ -113,9 +116,9 @@ impl Unnest {
         Ok(Inner { plan, pairs: asked.into_iter().zip(own).collect() })
     }
 
-    /// As [`Self::correlated`], with the subquery's values as the column `k`.
+    /// As [`Self::correlated`], with the subquery's values as the column [`VALUE`].
     fn correlated_values(&mut self, test: Test, input: &LogicalPlan) -> Result<Inner> {
-        let value = test.value().alias("k");
+        let value = test.value().alias(VALUE);
         let Inner { plan, pairs } = self.correlated(test.plan, input)?;
         let shown = pairs.iter().map(|(_, inside)| Expr::Column(inside.clone()));
         Ok(Inner { plan: projected(plan, shown.chain([value]).collect())?, pairs })
@@ -197,7 +200,7 @@ impl Unnest {
         let can_be_null = test.can_be_null(input)?;
         let outside = test.expr.clone();
         let inner = self.correlated_values(test, input)?;
-        let key = Expr::Column(Column::new_unqualified("k"));
+        let key = Expr::Column(Column::new_unqualified(VALUE));
         let facts = if can_be_null {
             if !shape::is_repeatable(&inner.plan) {
                 return Err(refused(
@@ -213,8 +216,8 @@ impl Unnest {
         let values = filtered(inner.plan, vec![key.clone().is_not_null()])?;
         let values = LogicalPlan::Distinct(Distinct::All(Arc::new(values)));
         let values = Inner { plan: values, pairs: inner.pairs };
-        let found = self.attach(values, Some((outside.clone(), "k")), input)?;
-        let is_found = column(&found, "k").is_not_null();
+        let found = self.attach(values, Some((outside.clone(), VALUE)), input)?;
+        let is_found = column(&found, VALUE).is_not_null();
         let Some(facts) = facts else {
             return Ok(if negated { Expr::Not(Box::new(is_found)) } else { is_found });
         };
@@ -233,7 +236,7 @@ impl Unnest {
     ) -> Result<Expr> {
         let outside = test.expr.clone();
         let inner = self.correlated_values(test, input)?;
-        let key = Expr::Column(Column::new_unqualified("k"));
+        let key = Expr::Column(Column::new_unqualified(VALUE));
         let aggregates = vec![
             count(lit(1i64)).alias("n"),
             count(key.clone()).alias("c"),
@@ -260,12 +263,12 @@ impl Unnest {
     /// Keeps the rows whose value is, or is not, among the subquery's. None of both is NULL, or NULL is no match.
     pub(super) fn semi_join(&mut self, test: Test, negated: bool, input: &mut LogicalPlan) -> Result<()> {
         let name = self.fresh();
-        let value = test.value().alias("k");
+        let value = test.value().alias(VALUE);
         let values = SubqueryAlias::try_new(Arc::new(projected(test.plan, vec![value])?), name.clone())?;
         *input = LogicalPlan::Join(Join::try_new(
             Arc::new(std::mem::take(input)),
             Arc::new(LogicalPlan::SubqueryAlias(values)),
-            vec![(test.expr, column(&name, "k"))],
+            vec![(test.expr, column(&name, VALUE))],
             None,
             if negated { JoinType::LeftAnti } else { JoinType::LeftSemi },
             JoinConstraint::On,

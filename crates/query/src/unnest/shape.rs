@@ -156,10 +156,13 @@ pub(super) fn is_plain_aggregate(subquery: &Subquery, outer: &DFSchema) -> bool 
     }
 }
 
-/// `inside = outside`, with nothing of the rows outside on the one side and only it on the other.
+/// `inside = outside`, with a column of the one, which DataFusion can group by, and a column of the other.
 fn is_equality(condition: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { return false };
-    let inner = |expr: &Expr| !expr.column_refs().is_empty() && !expr.contains_outer();
+    let inner = |expr: &Expr| match expr {
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Column(_)),
+        other => matches!(other, Expr::Column(_)),
+    };
     let outer = |expr: &Expr| matches!(expr, Expr::OuterReferenceColumn(..));
     (inner(left) && outer(right)) || (outer(left) && inner(right))
 }

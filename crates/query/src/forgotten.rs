@@ -1,8 +1,14 @@
-//! What is constant below an outer join is not above it.
+//! What is known of rows below a join or a union and is not true above it.
 //!
 //! A column of the side that an outer join fills with NULLs may be one value below the join, as in `LEFT JOIN (SELECT k, 1
 //! AS flag FROM u) v`, and is that value or NULL above. DataFusion keeps it for constant and leaves it out of an ORDER BY.
-//! [`ForgetConstants`] puts a node between, which hands on rows and their order and says nothing of constants.
+//! Two columns may be equal in one branch of a UNION ALL and not in the next, as in `SELECT k, k … UNION ALL SELECT k, a …`.
+//! DataFusion sorts the first branch by one of them and then finds that the branches have no order in common
+//! (apache/datafusion 16171). [`Forget`] puts a node between, which hands on rows and their order and says nothing of
+//! constants and equal columns.
+//!
+//! No sort moves down through it, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
+//! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
@@ -14,6 +20,8 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, StatisticsArgs,
 };
@@ -25,35 +33,35 @@ type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 /// The rule behind which the sides of a join stay where they are.
 const AFTER: &str = "join_selection";
 
-/// The rules and [`ForgetConstants`], before the rules that ask what is sorted.
+/// The rules and [`Forget`], before the rules that ask what is sorted.
 pub fn guarded(mut rules: Vec<Rule>) -> Vec<Rule> {
     let place = rules.iter().position(|rule| rule.name() == AFTER);
     let place = place.unwrap_or_else(|| panic!("DataFusion has a rule called {AFTER}"));
-    rules.insert(place + 1, Arc::new(ForgetConstants));
+    rules.insert(place + 1, Arc::new(Forget));
     rules
 }
 
-/// Puts an [`UnknownConstants`] below outer joins, on the sides that they fill with NULLs.
+/// Puts an [`Unknown`] below outer joins, on the sides that they fill with NULLs, below unions and above limits.
 #[derive(Debug)]
-struct ForgetConstants;
+struct Forget;
 
-impl PhysicalOptimizerRule for ForgetConstants {
+impl PhysicalOptimizerRule for Forget {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|plan| {
-            let Some(join_type) = join_type(&plan) else { return Ok(Transformed::no(plan)) };
-            let nulled = match join_type {
-                JoinType::Left => [false, true],
-                JoinType::Right => [true, false],
-                JoinType::Full => [true, true],
-                _ => return Ok(Transformed::no(plan)),
-            };
-            let children = plan.children().into_iter().zip(nulled);
-            let children = children.map(|(child, is_nulled)| match is_nulled && has_constants(child) {
-                true => Arc::new(UnknownConstants::new(Arc::clone(child))) as Arc<dyn ExecutionPlan>,
+            if plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
+                return Ok(Transformed::yes(Arc::new(Unknown::new(plan)) as Arc<dyn ExecutionPlan>));
+            }
+            let forgets = forgetful(&plan);
+            if !forgets.contains(&true) {
+                return Ok(Transformed::no(plan));
+            }
+            let children = plan.children().into_iter().zip(forgets);
+            let children = children.map(|(child, forgets)| match forgets {
+                true => Arc::new(Unknown::new(Arc::clone(child))) as Arc<dyn ExecutionPlan>,
                 false => Arc::clone(child),
             });
             let children = children.collect();
@@ -63,12 +71,26 @@ impl PhysicalOptimizerRule for ForgetConstants {
     }
 
     fn name(&self) -> &'static str {
-        "ForgetConstants"
+        "Forget"
     }
 
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// For each child of a node, whether something is known of it that is not true of the node.
+fn forgetful(plan: &Arc<dyn ExecutionPlan>) -> Vec<bool> {
+    if plan.downcast_ref::<UnionExec>().is_some() {
+        return plan.children().into_iter().map(has_equal_columns).collect();
+    }
+    let nulled = match join_type(plan) {
+        Some(JoinType::Left) => [false, true],
+        Some(JoinType::Right) => [true, false],
+        Some(JoinType::Full) => [true, true],
+        _ => return Vec::new(),
+    };
+    plan.children().into_iter().zip(nulled).map(|(child, nulled)| nulled && has_constants(child)).collect()
 }
 
 fn join_type(plan: &Arc<dyn ExecutionPlan>) -> Option<JoinType> {
@@ -82,14 +104,18 @@ fn has_constants(plan: &Arc<dyn ExecutionPlan>) -> bool {
     !plan.properties().equivalence_properties().constants().is_empty()
 }
 
+fn has_equal_columns(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.properties().equivalence_properties().eq_group().iter().any(|class| class.len() > 1)
+}
+
 /// Hands on rows as they come.
 #[derive(Debug)]
-struct UnknownConstants {
+struct Unknown {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl UnknownConstants {
+impl Unknown {
     fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         let known = input.properties().equivalence_properties();
         let mut properties = EquivalenceProperties::new(input.schema());
@@ -106,15 +132,15 @@ impl UnknownConstants {
     }
 }
 
-impl DisplayAs for UnknownConstants {
+impl DisplayAs for Unknown {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UnknownConstants")
+        f.write_str("Unknown")
     }
 }
 
-impl ExecutionPlan for UnknownConstants {
+impl ExecutionPlan for Unknown {
     fn name(&self) -> &'static str {
-        "UnknownConstants"
+        "Unknown"
     }
 
     fn schema(&self) -> SchemaRef {
@@ -126,7 +152,8 @@ impl ExecutionPlan for UnknownConstants {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        // No sort moves down: it would lose the keys that are constant or equal below.
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -150,7 +177,7 @@ impl ExecutionPlan for UnknownConstants {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
             (Some(input), true) => Ok(Arc::new(Self::new(input))),
-            _ => internal_err!("UnknownConstants has one input"),
+            _ => internal_err!("Unknown has one input"),
         }
     }
 
@@ -169,7 +196,7 @@ impl ExecutionPlan for UnknownConstants {
     ) -> Result<Arc<Statistics>> {
         match inputs {
             [input] => Ok(Arc::clone(input)),
-            _ => internal_err!("UnknownConstants has one input"),
+            _ => internal_err!("Unknown has one input"),
         }
     }
 

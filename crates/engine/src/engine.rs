@@ -8,7 +8,7 @@
 //! | `start` | the parts are made, started and stopped in the right order |
 //! | `ddl` | databases, tables and users are created, changed and dropped |
 
-mod ddl;
+pub(crate) mod ddl;
 mod start;
 
 use crate::access::{Access, Object, Privilege};

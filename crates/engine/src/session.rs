@@ -2,6 +2,7 @@
 //! of the server runs a statement.
 
 mod admin;
+mod delete;
 mod explicit;
 mod insert;
 mod prepared;
@@ -174,6 +175,7 @@ impl EngineSession {
         self.engine.check(&self.principal, privilege, object)?;
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
+            Statement::Delete(delete) => self.run_delete(&delete, params, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,

@@ -8,6 +8,7 @@ use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::provider::SnapshotProvider;
 use crate::set_operations::SetOperations;
+use crate::table_functions::TableFunctions;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, TableReference, plan_err};
@@ -28,8 +29,7 @@ pub struct StatementContext<'a> {
     pub namespace: &'a dyn Namespace,
     pub session: &'a SessionView,
     pub store_url: ObjectStoreUrl,
-    /// Table functions that this statement may use, by lower-case name.
-    pub functions: HashMap<String, Arc<dyn TableProvider>>,
+    pub functions: TableFunctions,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
     pub sets: Arc<SetOperations>,
     /// `sets`, as the planner asks for it.
@@ -103,7 +103,7 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_table_function_source(&self, name: &str, _args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
-        match self.functions.get(&name.to_lowercase()) {
+        match self.functions.get(name) {
             Some(provider) => Ok(provider_as_source(Arc::clone(provider))),
             None => plan_err!("Can not find table function '{name}'"),
         }

@@ -12,15 +12,16 @@ use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
+use crate::provider::SnapshotProvider;
 use crate::rewrite::{self, Environment, Rewritten};
 use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::sliding_windows::SlidingWindowsRule;
+use crate::table_functions::TableFunctions;
 use crate::unnest::UnnestRule;
 use crate::{forgotten, guards, moved_filters, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::TableProvider;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -37,8 +38,8 @@ use sqlparser::ast::{SetExpr, Statement};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use tributary_sql::SelectQuery;
-use tributary_table::TableStore;
+use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
+use tributary_table::{FoundRows, Snapshot, Table, TableStore};
 use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
 
@@ -110,7 +111,7 @@ impl QueryEngine {
         query: &'a SelectQuery,
         params: &'a [ScalarValue],
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(self.run(session, query, params, HashMap::new()))
+        Box::pin(self.run(session, query, params, TableFunctions::default()))
     }
 
     /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
@@ -126,8 +127,29 @@ impl QueryEngine {
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
         Box::pin(async move {
             let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
-            let functions = HashMap::from([("http_stream".to_owned(), provider)]);
-            self.run(session, query, &[], functions).await
+            self.run(session, query, &[], TableFunctions::of_load("http_stream", provider)).await
+        })
+    }
+
+    /// The rows of the snapshot's data files that `delete` is to delete.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[must_use]
+    pub fn rows_to_delete<'a>(
+        &'a self,
+        session: &'a SessionView,
+        delete: &'a Delete,
+        params: &'a [ScalarValue],
+        table: &'a Table,
+        snapshot: &'a Snapshot,
+    ) -> BoxFuture<'a, Result<FoundRows, SqlError>> {
+        Box::pin(async move {
+            let provider = SnapshotProvider::with_places(table, snapshot, self.store_url.clone());
+            let provider = Arc::new(provider.map_err(|error| plan_error(&error))?);
+            let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
+            let result = self.run(session, &delete.rows, params, functions).await?;
+            crate::places::found_rows(result, snapshot).await
         })
     }
 
@@ -136,7 +158,7 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
         params: &[ScalarValue],
-        functions: HashMap<String, Arc<dyn TableProvider>>,
+        functions: TableFunctions,
     ) -> Result<QueryResult, SqlError> {
         let (plan, rewritten) = self.plan(session, query, Some(params), functions)?;
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
@@ -154,7 +176,7 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
     ) -> Result<Vec<ResultColumn>, SqlError> {
-        let (plan, rewritten) = self.plan(session, query, None, HashMap::new())?;
+        let (plan, rewritten) = self.plan(session, query, None, TableFunctions::default())?;
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings))
     }
 
@@ -183,7 +205,7 @@ impl QueryEngine {
         analyze: bool,
         verbose: bool,
     ) -> Result<QueryResult, SqlError> {
-        let (plan, _) = self.plan(session, query, Some(params), HashMap::new())?;
+        let (plan, _) = self.plan(session, query, Some(params), TableFunctions::default())?;
         let mut text = String::new();
         if verbose {
             let optimized =
@@ -219,11 +241,10 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
         params: Option<&[ScalarValue]>,
-        functions: HashMap<String, Arc<dyn TableProvider>>,
+        functions: TableFunctions,
     ) -> Result<(LogicalPlan, Rewritten), SqlError> {
         let global = |name: &str| self.global_variable(name);
-        // A query that reads a load's body converts as loads do.
-        let lenient_casts = !functions.is_empty();
+        let lenient_casts = functions.are_of_load();
         let context = self.context(session, functions);
         let columns = |database: &str, table: &str| context.columns(database, table);
         let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
@@ -239,7 +260,7 @@ impl QueryEngine {
     pub(crate) fn context<'a>(
         &'a self,
         session: &'a SessionView,
-        functions: HashMap<String, Arc<dyn TableProvider>>,
+        functions: TableFunctions,
     ) -> StatementContext<'a> {
         let sets = Arc::new(SetOperations::default());
         StatementContext {

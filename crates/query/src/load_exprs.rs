@@ -8,6 +8,7 @@ use crate::model::SessionView;
 use crate::operators::coerce_expr;
 use crate::provider::lower_case;
 use crate::rewrite::{self, Environment};
+use crate::table_functions::TableFunctions;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNode;
@@ -17,7 +18,6 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use sqlparser::ast::{Expr, SelectItem, SetExpr};
-use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::SelectQuery;
 use tributary_types::{SqlError, TableSchema};
@@ -178,7 +178,7 @@ impl QueryEngine {
         schema: &SchemaRef,
         expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
-        let context = self.context(session, HashMap::new());
+        let context = self.context(session, TableFunctions::default());
         let fields = DFSchema::try_from(Arc::clone(schema))?;
         let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
         let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;

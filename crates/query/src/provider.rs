@@ -2,7 +2,8 @@
 //!
 //! The provider holds one snapshot, so a statement that reads a table twice sees the same rows.
 //! Columns have their names in lower case here; the declared ones travel in the fields' metadata.
-//! Data files name columns by their physical names, which a projection maps back.
+//! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
+//! by the reader. For a deletion there is a form that also tells where each row is.
 
 mod pruning;
 mod reader;
@@ -10,19 +11,22 @@ mod reader;
 use crate::calculated_keys::compares_columns;
 use crate::labels;
 use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, Statistics};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::parquet::arrow::RowNumber;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
@@ -31,6 +35,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use reader::CheckedReaders;
 use std::sync::Arc;
+use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
 use tributary_table::{Snapshot, Table};
 
 /// Files below this many bytes together are read by one partition.
@@ -44,7 +49,10 @@ pub struct SnapshotProvider {
     paths: Vec<object_store::path::Path>,
     store_url: ObjectStoreUrl,
     schema: SchemaRef,
+    /// The columns of the data files.
     physical: SchemaRef,
+    /// `physical`, and in the form that tells where rows are two columns more, as `schema` has them.
+    scanned: TableSchema,
 }
 
 impl SnapshotProvider {
@@ -53,7 +61,29 @@ impl SnapshotProvider {
     /// # Errors
     /// When a data file's path is none that object stores take.
     pub fn new(table: &Table, store_url: ObjectStoreUrl) -> Result<Self> {
-        let snapshot = table.snapshot();
+        Self::of_snapshot(table, table.snapshot(), store_url)
+    }
+
+    /// A provider of the rows of the snapshot's data files; the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] tell where they
+    /// are. The memtable is left out.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_places(table: &Table, snapshot: &Snapshot, store_url: ObjectStoreUrl) -> Result<Self> {
+        let files_only = Snapshot { memtable: Vec::new(), ..snapshot.clone() };
+        let provider = Self::of_snapshot(table, Arc::new(files_only), store_url)?;
+        let file: FieldRef = Arc::new(Field::new(FILE_COLUMN, DataType::Int64, false));
+        let row = Field::new(ROW_COLUMN, DataType::Int64, false).with_extension_type(RowNumber);
+        let scanned = TableSchema::builder(Arc::clone(&provider.physical))
+            .with_table_partition_cols(vec![Arc::clone(&file)])
+            .with_virtual_columns(vec![Arc::new(row)])
+            .build();
+        let mut fields = provider.schema.fields().to_vec();
+        fields.extend([file, Arc::new(Field::new(ROW_COLUMN, DataType::Int64, false))]);
+        Ok(Self { schema: Arc::new(Schema::new(fields)), scanned, ..provider })
+    }
+
+    fn of_snapshot(table: &Table, snapshot: Arc<Snapshot>, store_url: ObjectStoreUrl) -> Result<Self> {
         let paths = snapshot
             .files
             .iter()
@@ -62,7 +92,8 @@ impl SnapshotProvider {
             .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
         let schema = labels::table_schema(&snapshot.def);
         let physical = physical(&snapshot, &schema);
-        Ok(Self { snapshot, paths, store_url, schema, physical })
+        let scanned = TableSchema::from(&physical);
+        Ok(Self { snapshot, paths, store_url, schema, physical, scanned })
     }
 
     /// The positions of the columns to read, in order.
@@ -106,14 +137,14 @@ impl SnapshotProvider {
         let rows =
             kept.iter().map(|&index| (self.paths[index].clone(), self.snapshot.files[index].file.rows));
         let readers = CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect());
-        let mut source = ParquetSource::new(Arc::clone(&self.physical))
+        let mut source = ParquetSource::new(self.scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone())
             .with_parquet_file_reader_factory(Arc::new(readers));
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }
         let rows: u64 = kept.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
-        let mut statistics = Statistics::new_unknown(&self.physical);
+        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
         statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
             .with_file_groups(self.groups(&kept, state.config().target_partitions()))
@@ -145,10 +176,18 @@ impl SnapshotProvider {
         let live = &self.snapshot.files[index];
         let mut part = PartitionedFile::new(self.paths[index].as_ref(), live.size_bytes());
         part.object_meta.location = self.paths[index].clone();
-        let mut statistics = Statistics::new_unknown(&self.physical);
+        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
         statistics.num_rows = Precision::Exact(usize::try_from(live.live_rows()).unwrap_or(usize::MAX));
         part.statistics = Some(Arc::new(statistics));
-        part
+        if !self.scanned.table_partition_cols().is_empty() {
+            part.partition_values = vec![ScalarValue::Int64(i64::try_from(index).ok())];
+        }
+        match &live.deletes {
+            Some(deletes) => {
+                part.with_extension(ParquetRowSelection::new(deletes.left(live.file.rows).clone()))
+            }
+            None => part,
+        }
     }
 
     /// The filters over physical names.

@@ -1,19 +1,21 @@
 //! What clients do, each step thrown by the dice, and what they tell the model of the answers.
 
 use crate::counts::Counts;
-use crate::model::{Fate, Kind, LoadId};
+use crate::deletes::DeletionId;
+use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::process::{DB, table_def};
-use crate::rows::{batch_of, block_of};
+use crate::rows::{self, batch_of, block_of};
 use crate::trace::note;
 use crate::world::World;
 use futures::future::join_all;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
-use tributary_table::{Table, TableError};
+use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{ColumnDef, DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
 
 /// A client: some actions with pauses between them.
@@ -43,7 +45,8 @@ async fn act(world: &Rc<World>) {
         89..=90 => add_column(world, &table).await,
         91 => drop_table(world, &table).await,
         92 => create_table(world).await,
-        93..=96 => flush(world, &table).await,
+        93..=94 => delete(world, &table).await,
+        95..=96 => flush(world, &table).await,
         97..=98 => compact(world, &table).await,
         _ => sweep(world, &table).await,
     }
@@ -326,6 +329,66 @@ async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
         world.check(checked);
         world.query(table).await;
     }
+}
+
+/// Why rows were not deleted.
+struct NotDeleted(String);
+
+impl From<TableError> for NotDeleted {
+    fn from(error: TableError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Deletes some rows of a few loads, or all rows of them.
+async fn delete(world: &Rc<World>, table: &Arc<Table>) {
+    let Some((id, rows)) = rows_to_delete(world, table) else { return };
+    note!(world.trace, "delete", id, rows.len(), "deletion {id} of rows {rows:?} of table {}", table.id());
+    let wanted: BTreeSet<i64> = rows.into_iter().collect();
+    let (of_table, wanted) = (table.as_ref(), &wanted);
+    let find = |snapshot: Arc<Snapshot>| async move {
+        // Others do something meanwhile.
+        world.think(world.plan.think_us).await;
+        let found = rows::find(of_table, &snapshot, wanted, &world.hardware.store, &world.cache).await;
+        found.map_err(NotDeleted)
+    };
+    let answer = request(world, table.delete("", find)).await;
+    let answer = answer.map(|answer| answer.map_err(|NotDeleted(reason)| reason));
+    if !world.is_alive() {
+        return;
+    }
+    note!(world.trace, "deleted", id, matches!(answer, Some(Ok(_))), "deletion {id}: {answer:?}");
+    if let Some(Ok(report)) = answer {
+        world.count(|counts| {
+            counts.deletions += 1;
+            counts.deleted_rows += report.rows;
+        });
+        world.model.borrow_mut().deleted(id);
+        world.query(table).await;
+    }
+}
+
+/// Rows of some loads of the table, of which nobody deleted any yet.
+fn rows_to_delete(world: &World, table: &Table) -> Option<(DeletionId, Vec<i64>)> {
+    let loads: Vec<(LoadId, u64)> = world.model.borrow().deletable(table.id());
+    if loads.is_empty() {
+        return None;
+    }
+    let rows = world.throw(|dice| {
+        let count = dice.between(1, 4);
+        let all_of_all = dice.one_in(6);
+        let loads: Vec<_> = if all_of_all { loads } else { (0..count).map(|_| dice.pick(&loads)).collect() };
+        let mut rows = Vec::new();
+        for (load, count) in loads {
+            let all = all_of_all || dice.one_in(3);
+            let first = load as i64 * ROWS_PER_LOAD;
+            rows.extend((first..first + count as i64).filter(|_| all || dice.one_in(2)));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    });
+    world.model.borrow_mut().delete_begins(table.id(), &rows)
 }
 
 /// As the engine does it: the catalog first, then the table, and back if its rows can't follow.

@@ -39,6 +39,8 @@ counts! {
     queries: "queries checked",
     syncs: "SYNCs",
     truncations: "truncations",
+    deletions: "deletions",
+    deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",
     added_columns: "columns added",
     flushes: "flushes",

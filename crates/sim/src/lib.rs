@@ -12,6 +12,7 @@
 mod catalog;
 mod clients;
 mod counts;
+pub mod deletes;
 mod dice;
 mod lying;
 mod machine;

@@ -1,8 +1,9 @@
 //! What must be true: the model of all loads, against which every query and every recovery is checked.
 //!
 //! It knows the promises of a load's mode and what its client was told, and nothing of groups, logs and files.
-//! The order of rows is in [`crate::order`].
+//! The order of rows is in [`crate::order`], deletions of single rows are in [`crate::deletes`].
 
+use crate::deletes::{DeletionId, Deletions};
 use crate::order::{Order, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -83,6 +84,7 @@ pub struct Expected {
     settled: BTreeSet<LoadId>,
     applied: bool,
     first_unborn: LoadId,
+    deletions: Deletions,
 }
 
 /// A promise that was broken.
@@ -110,6 +112,7 @@ pub struct Model {
     /// Which label an answer gave for a transaction.
     txns: BTreeMap<TxnId, Label>,
     order: Order,
+    deletions: Deletions,
 }
 
 /// The rows that a query showed: how often each load's rows came.
@@ -124,20 +127,20 @@ impl Shown {
         *self.rows.entry(load).or_default().entry(row).or_default() += 1;
     }
 
-    /// Whether the load is shown, as a whole and once.
-    fn has(&self, id: LoadId, load: &Load, where_: &str) -> Checked<bool> {
-        let Some(rows) = self.rows.get(&id) else { return Ok(false) };
+    fn has_row(&self, row: i64) -> bool {
+        self.rows.get(&((row / ROWS_PER_LOAD) as LoadId)).is_some_and(|rows| rows.contains_key(&row))
+    }
+
+    /// Whether the load is shown, as a whole but for deleted rows, and once. `None`: all its rows may be deleted.
+    fn has(&self, id: LoadId, load: &Load, deletions: &Deletions, where_: &str) -> Checked<Option<bool>> {
+        let Some(rows) = self.rows.get(&id) else {
+            return Ok((!deletions.hides(id, load.rows)).then_some(false));
+        };
         if let Some((row, times)) = rows.iter().find(|(_, times)| **times > 1) {
             return violation(format!("{where_} shows row {row} of load {id} {times} times: {load:?}"));
         }
-        if rows.len() as u64 != load.rows {
-            return violation(format!(
-                "{where_} shows {} of the {} rows of load {id}: {load:?}",
-                rows.len(),
-                load.rows
-            ));
-        }
-        Ok(true)
+        deletions.check(id, load.rows, rows, where_)?;
+        Ok(Some(true))
     }
 }
 
@@ -264,6 +267,37 @@ impl Model {
             }
         }
         self.wipes.insert(table, wipe);
+        self.deletions.disturb(table);
+    }
+
+    /// Loads with rows that a deletion may meet: `(load, rows)`.
+    #[must_use]
+    pub fn deletable(&self, table: TableId) -> Vec<(LoadId, u64)> {
+        let may_be_there = |load: &Load| {
+            matches!(load.fate, Fate::Visible | Fate::Promised | Fate::Running | Fate::Unknown)
+                && load.kind != Kind::TwoPhase
+                || load.fate == Fate::Visible
+        };
+        let of_table = self.loads.iter().filter(|(_, load)| load.table == table && may_be_there(load));
+        of_table.map(|(id, load)| (*id, load.rows)).collect()
+    }
+
+    /// A deletion of some of these rows is about to be sent: of those that no deletion was sent for. `None`: there are
+    /// none.
+    pub fn delete_begins(&mut self, table: TableId, rows: &[i64]) -> Option<(DeletionId, Vec<i64>)> {
+        let rows: Vec<i64> = rows.iter().copied().filter(|row| !self.deletions.knows(*row)).collect();
+        let is_visible = |row: &i64| {
+            let load = self.loads.get(&((row / ROWS_PER_LOAD) as LoadId));
+            load.is_some_and(|load| load.table == table && load.fate == Fate::Visible)
+        };
+        let (visible, others): (Vec<i64>, Vec<i64>) = rows.iter().partition(|row| is_visible(row));
+        let disturbed = self.is_wiping(table);
+        (!rows.is_empty()).then(|| (self.deletions.begins(table, visible, &others, disturbed), rows))
+    }
+
+    /// The deletion was answered with success.
+    pub fn deleted(&mut self, id: DeletionId) {
+        self.deletions.done(id);
     }
 
     /// Whether a truncation of the table has no answer yet.
@@ -292,6 +326,7 @@ impl Model {
     /// The table is gone.
     pub fn dropped(&mut self, table: TableId, is_sure: bool) {
         self.wipes.remove(&table);
+        self.deletions.disturb(table);
         for load in self.loads.values_mut().filter(|load| load.table == table) {
             match load.fate {
                 Fate::Never | Fate::Removed => {}
@@ -315,6 +350,7 @@ impl Model {
             settled: wipe.map(|wipe| wipe.settled.clone()).unwrap_or_default(),
             applied: wipe.is_some_and(|wipe| wipe.applied),
             first_unborn: self.next + 1,
+            deletions: self.deletions.clone(),
         }
     }
 
@@ -331,8 +367,10 @@ impl Model {
             return violation(format!("{where_} shows rows of load {stranger}, which is not of this table"));
         }
         let mut applied = expected.applied;
+        let deletions = &expected.deletions;
+        deletions.check_whole(table, |row| shown.has_row(row), &self.deletions, &where_)?;
         for (id, fate, seen) in &expected.loads {
-            let has = shown.has(*id, &self.loads[id], &where_)?;
+            let Some(has) = shown.has(*id, &self.loads[id], deletions, &where_)? else { continue };
             let settled = expected.settled.contains(id);
             match fate {
                 Fate::Visible if !has && settled => applied = true,
@@ -439,11 +477,15 @@ impl Model {
             return violation(format!("{where_} has rows of load {stranger}, which is not of this table"));
         }
         self.settle_wipe(table, shown, &where_)?;
-        let ids: Vec<_> =
+        self.deletions.check_whole(table, |row| shown.has_row(row), &self.deletions, &where_)?;
+        let ids: BTreeSet<_> =
             self.loads.iter().filter(|(_, load)| load.table == table).map(|(id, _)| *id).collect();
-        for id in ids {
+        for &id in &ids {
             let load = &self.loads[&id];
-            let has = shown.has(id, load, &where_)?;
+            let Some(has) = shown.has(id, load, &self.deletions, &where_)? else {
+                self.settle_hidden(id);
+                continue;
+            };
             let must = load.seen && !load.overlapped;
             let fate = match (load.fate, has) {
                 (Fate::Visible | Fate::Promised, true) => Fate::Visible,
@@ -473,14 +515,34 @@ impl Model {
             load.seen |= fate == Fate::Visible;
             load.fate = fate;
         }
+        self.deletions.settle(table, &ids, |row| shown.has_row(row));
         Ok(())
+    }
+
+    /// A load of which all rows may be deleted: whether it came to something cannot be told.
+    fn settle_hidden(&mut self, id: LoadId) {
+        let load = self.load(id);
+        match load.fate {
+            Fate::Promised => load.fate = Fate::Visible,
+            Fate::Running | Fate::Unknown | Fate::Loose if load.kind != Kind::TwoPhase => {
+                load.fate = Fate::Removed;
+                load.label_unsure = true;
+            }
+            _ => {}
+        }
     }
 
     /// A truncation that nobody answered happened as a whole or not at all.
     fn settle_wipe(&mut self, table: TableId, shown: &Shown, where_: &str) -> Checked {
         let Some(wipe) = self.wipes.remove(&table) else { return Ok(()) };
-        let (there, gone): (Vec<LoadId>, Vec<LoadId>) =
-            wipe.settled.iter().copied().partition(|id| shown.rows.contains_key(id));
+        let is_hidden =
+            |id: &LoadId| self.deletions.hides(*id, self.loads[id].rows) && !shown.rows.contains_key(id);
+        let (there, gone): (Vec<LoadId>, Vec<LoadId>) = wipe
+            .settled
+            .iter()
+            .copied()
+            .filter(|id| !is_hidden(id))
+            .partition(|id| shown.rows.contains_key(id));
         match (there.first(), gone.first()) {
             (Some(there), Some(gone)) => violation(format!(
                 "{where_} has load {there} and not load {gone}, both from before a truncation that was cut off"

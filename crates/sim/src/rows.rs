@@ -7,10 +7,10 @@ use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_decode::{Block, BlockBuilder};
-use tributary_table::{Snapshot, Table};
+use tributary_table::{FoundRows, Snapshot, Table};
 use tributary_types::{DataType, TableSchema};
 
 /// The text of a row, which tells whether it was read back as it was sent.
@@ -96,15 +96,39 @@ pub async fn shown(
         let rows = cache
             .rows(path.as_ref(), &bytes)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
-        if rows.len() as u64 != live.live_rows() {
-            return Err((
-                format!("data file {path} has {} rows, not {}", rows.len(), live.live_rows()),
-                true,
-            ));
+        if rows.len() as u64 != live.file.rows {
+            return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
         }
-        rows.iter().for_each(|row| shown.add(*row));
+        let is_left = |position: usize| {
+            live.deletes.as_ref().is_none_or(|deletes| !deletes.rows().contains(position as u64))
+        };
+        let left = rows.iter().enumerate().filter(|(position, _)| is_left(*position));
+        left.for_each(|(_, row)| shown.add(*row));
     }
     Ok(shown)
+}
+
+/// Where those rows are in a snapshot's data files.
+///
+/// # Errors
+/// A file that cannot be read, in words.
+pub async fn find(
+    table: &Table,
+    snapshot: &Snapshot,
+    wanted: &BTreeSet<i64>,
+    store: &dyn ObjectStore,
+    cache: &FileCache,
+) -> Result<FoundRows, String> {
+    let mut found = FoundRows::new();
+    for live in snapshot.files.iter() {
+        let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
+        let got = store.get(&path).await.map_err(|error| error.to_string())?;
+        let bytes = got.bytes().await.map_err(|error| error.to_string())?;
+        let rows = cache.rows(path.as_ref(), &bytes)?;
+        let hit = rows.iter().zip(0_u64..).filter(|(row, _)| wanted.contains(row));
+        found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
+    }
+    Ok(found)
 }
 
 /// The rows of a snapshot's memtable in their order.

@@ -66,6 +66,7 @@ pub enum Statement {
         table: Name,
         ops: Vec<AlterOp>,
     },
+    Delete(Box<Delete>),
     Insert(Box<Insert>),
     Query(SelectQuery),
     Explain(Explain),
@@ -141,6 +142,26 @@ pub fn placeholders(query: &sp::Query) -> Vec<Location> {
     find.0.sort();
     find.0
 }
+
+/// `DELETE FROM t [[AS] alias] [PARTITION p] [USING …] [WHERE …]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    pub table: Name,
+    /// Partitions were named. `PARTITION (*)` names none: it means whichever the rows are in.
+    pub partitions: bool,
+    /// The condition as a text for people, if there is one.
+    pub condition: Option<String>,
+    /// The rows to delete: a query with the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] of the table function
+    /// [`ROWS_FUNCTION`], which stands for the table.
+    pub rows: SelectQuery,
+}
+
+/// The table function that a [`Delete`] reads. No client can call it so.
+pub const ROWS_FUNCTION: &str = "tributary.rows";
+/// Its column with the number of a data file.
+pub const FILE_COLUMN: &str = "tributary.file";
+/// Its column with a row's position in the file.
+pub const ROW_COLUMN: &str = "tributary.row";
 
 /// `INSERT [INTO] …` and `INSERT OVERWRITE TABLE …`.
 #[derive(Clone, Debug, PartialEq)]

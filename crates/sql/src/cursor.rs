@@ -7,7 +7,7 @@ use crate::ast::{INTERNAL_CATALOG, Name};
 use crate::dialect::Grammar;
 use crate::errors::{self, Parsed};
 use crate::limits::DEPTH_MAX;
-use sqlparser::ast::{Expr, Query};
+use sqlparser::ast::{Expr, Query, TableWithJoins};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tributary_types::{ErrorCode, SqlError};
@@ -201,6 +201,12 @@ impl<'a> Cursor<'a> {
     /// A query. The place is undefined after an error.
     pub(crate) fn query(&mut self) -> Parsed<Box<Query>> {
         self.parser.parse_query().map_err(|error| self.translate(error))
+    }
+
+    /// Tables and joins as in a FROM clause. The place is undefined after an error.
+    pub(crate) fn relations(&mut self) -> Parsed<Vec<TableWithJoins>> {
+        let relations = self.parser.parse_comma_separated(Parser::parse_table_and_joins);
+        relations.map_err(|error| self.translate(error))
     }
 
     /// The error that something else was expected here.

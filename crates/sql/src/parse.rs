@@ -2,6 +2,7 @@
 
 mod ddl;
 mod default_value;
+mod delete;
 mod http_stream;
 mod insert;
 mod query;
@@ -78,6 +79,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     };
     match word.as_str() {
         "INSERT" => insert::insert(cursor),
+        "DELETE" => delete::delete(cursor),
         "SET" => set::set(cursor),
         "SHOW" => show::show(cursor),
         "USE" => query::use_database(cursor),

@@ -39,6 +39,14 @@ pub enum TableError {
          copy; other files and tables are not affected"
     )]
     DamagedFile { file: String, reason: String },
+    /// A file of deletion vectors, or a vector in the log, is not what its writer wrote.
+    #[error(
+        "the deletion vector {file} is damaged: {reason}. It says which rows of data files are deleted; without it they \
+         would come back. Nothing was changed. Restore it from a copy and start again"
+    )]
+    DamagedVector { file: String, reason: String },
+    #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
+    VectorTooLarge { rows: u64 },
     #[error("the Delta log failed while {doing}: {}", without_backtrace(source))]
     Delta {
         doing: String,

@@ -2,6 +2,7 @@
 
 mod checksums;
 mod damage;
+mod deletes;
 mod encode;
 mod encoded;
 mod format;
@@ -9,12 +10,14 @@ mod live;
 mod read;
 mod sort;
 mod stats;
+mod vector;
 mod write;
 
 pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
+pub use deletes::{Deletes, RowSet};
 pub use format::FileFormat;
-pub use live::{DeletesRef, LiveFile};
+pub use live::LiveFile;
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
@@ -24,6 +27,8 @@ pub(crate) use encoded::EncodedFile;
 pub(crate) use format::version_of_tags;
 #[cfg(test)]
 pub(crate) use read::FileReader;
+pub(crate) use vector::{VectorReader, is_vector_file};
+pub(crate) use vector::{path_of as vector_path, write as write_vectors};
 pub(crate) use write::{RunWriter, delete_files, publish_names};
 
 use crate::evolve::fills_old_rows;
@@ -72,13 +77,13 @@ impl DataFile {
             || schema.columns.iter().any(|column| column.id >= self.columns_below && fills_old_rows(column))
     }
 
-    fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
+    /// Without statistics.
+    fn to_add(&self, data_change: bool) -> Add {
         Add {
             path: self.path.clone(),
             size: signed(self.size_bytes),
             modification_time: self.modification_time_ms,
             data_change,
-            stats: Some(self.stats.to_delta_json(self.rows, schema)),
             tags: Some(format::tags(self)),
             ..Add::default()
         }

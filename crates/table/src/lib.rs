@@ -31,8 +31,8 @@ mod testing;
 pub use durable::DurableLocal;
 pub use error::TableError;
 pub use file::{
-    Checksums, ColumnStats, DataFile, DeletesRef, FileFormat, FileStats, FileWriter, LiveFile, footer_fault,
-    panic_text,
+    Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet,
+    footer_fault, panic_text,
 };
 pub use memtable::MemPart;
 pub use options::StoreOptions;
@@ -41,4 +41,4 @@ pub use schema::physical_arrow;
 pub use snapshot::Snapshot;
 pub use storage::TableStorage;
 pub use store::TableStore;
-pub use table::{CompactReport, FlushReport, Publication, SweepReport, Table};
+pub use table::{CompactReport, DeleteReport, FlushReport, FoundRows, Publication, SweepReport, Table};

@@ -17,6 +17,7 @@ pub(crate) use state::{LogChange, LogState};
 
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
+use crate::file::vector_path;
 use deltalake_core::DeltaTable;
 use deltalake_core::checkpoints::{cleanup_metadata, create_checkpoint};
 use deltalake_core::kernel::transaction::TransactionError;
@@ -193,8 +194,8 @@ impl DeltaLog {
         Ok(())
     }
 
-    /// Paths of the files that the log refers to, freshly read: those of its newest version, and those that were removed
-    /// from the table at `since_ms` or later.
+    /// Paths of the files that the log refers to, freshly read: those of its newest version, with their deletion
+    /// vectors, and data files that were removed from the table at `since_ms` or later.
     pub(crate) async fn files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         host::foreign(self.read_files_in_use(since_ms)).await
     }
@@ -208,7 +209,10 @@ impl DeltaLog {
         let recent =
             tombstones.iter().filter(|tombstone| tombstone.deletion_timestamp().unwrap_or(0) >= since_ms);
         let mut paths: HashSet<String> = recent.map(|tombstone| tombstone.path().into_owned()).collect();
-        paths.extend(state.log_data().iter().map(|file| file.path().into_owned()));
+        for file in state.log_data().iter() {
+            paths.extend(file.deletion_vector_descriptor().as_ref().and_then(vector_path));
+            paths.insert(file.path().into_owned());
+        }
         Ok(paths)
     }
 }

@@ -30,11 +30,14 @@ const UNKNOWN_ID: u32 = u32::MAX;
 
 const MAPPING_MODE_KEY: &str = "delta.columnMapping.mode";
 const MAPPING_MAX_ID_KEY: &str = "delta.columnMapping.maxColumnId";
+const DELETES_KEY: &str = "delta.enableDeletionVectors";
+
 const MAPPING_ID: &str = "delta.columnMapping.id";
 const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
 
 const FEATURE_NTZ: &str = "timestampNtz";
 const FEATURE_MAPPING: &str = "columnMapping";
+const FEATURE_DELETES: &str = "deletionVectors";
 /// What writer version 2 implies and a table with named features must spell out.
 const LEGACY_WRITER_FEATURES: [&str; 2] = ["appendOnly", "invariants"];
 /// What writer version 5 adds to that.
@@ -134,11 +137,15 @@ fn names_differ(column: &ColumnDef) -> bool {
         || column.name.contains([' ', ',', ';', '{', '}', '(', ')', '\n', '\t', '='])
 }
 
-/// The metadata that a log with `existing` should have for `def`.
+/// The metadata that a log with `existing` should have for `def`, and for files with deleted rows if there are some.
 ///
 /// # Errors
 /// [`TableError::PhysicalNameReused`] when a new column takes a dropped one's place in data files.
-pub(crate) fn metadata_for(def: &TableDef, existing: Option<&Metadata>) -> Result<Metadata, TableError> {
+pub(crate) fn metadata_for(
+    def: &TableDef,
+    existing: Option<&Metadata>,
+    has_deletes: bool,
+) -> Result<Metadata, TableError> {
     let logged = existing.map(LoggedColumns::read).transpose()?;
     let dropped = dropped_columns(def, logged.as_ref())?;
     let mapped = logged.as_ref().is_some_and(|logged| logged.mapped)
@@ -158,6 +165,9 @@ pub(crate) fn metadata_for(def: &TableDef, existing: Option<&Metadata>) -> Resul
     if mapped {
         config.insert(MAPPING_MODE_KEY.to_owned(), "name".to_owned());
         config.insert(MAPPING_MAX_ID_KEY.to_owned(), max_column_id(def).to_string());
+    }
+    if has_deletes {
+        config.insert(DELETES_KEY.to_owned(), "true".to_owned());
     }
     let created = existing.map_or_else(|| Some(now_ms()), Metadata::created_time);
     let id = existing.map_or_else(|| new_uuid().to_string(), |metadata| metadata.id().to_owned());
@@ -223,7 +233,12 @@ pub(crate) fn protocol_for(metadata: &Metadata, existing: Option<&Protocol>) -> 
         .parse_schema()
         .map_err(|error| TableError::delta("reading the schema of a Delta log")(error.into()))?;
     let has_ntz = schema.fields().any(|field| field.data_type() == &DeltaType::TIMESTAMP_NTZ);
-    let mapped = metadata.configuration().get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none");
+    let config = metadata.configuration();
+    let mapped = config.get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none");
+    let has_deletes = config.get(DELETES_KEY).is_some_and(|enabled| enabled == "true");
+    let wanted = [(has_ntz, FEATURE_NTZ), (mapped, FEATURE_MAPPING), (has_deletes, FEATURE_DELETES)];
+    let wanted: Vec<&str> =
+        wanted.iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, name)| *name).collect();
     let old = match existing {
         Some(protocol) => {
             serde_json::to_value(protocol).map_err(TableError::json("reading a Delta protocol"))?
@@ -232,15 +247,15 @@ pub(crate) fn protocol_for(metadata: &Metadata, existing: Option<&Protocol>) -> 
     };
     let number = |key: &str| old.get(key).and_then(Value::as_u64).unwrap_or(1);
     let (reader, writer) = (number("minReaderVersion"), number("minWriterVersion"));
-    let value = if has_ntz || mapped || reader >= 3 || writer >= 7 {
-        named_features(&old, reader, writer, has_ntz, mapped)
+    let value = if !wanted.is_empty() || reader >= 3 || writer >= 7 {
+        named_features(&old, reader, writer, &wanted)
     } else {
         json!({"minReaderVersion": reader, "minWriterVersion": writer})
     };
     serde_json::from_value(value).map_err(TableError::json("writing a Delta protocol"))
 }
 
-fn named_features(old: &Value, reader: u64, writer: u64, has_ntz: bool, mapped: bool) -> Value {
+fn named_features(old: &Value, reader: u64, writer: u64, wanted: &[&str]) -> Value {
     let listed = |key: &str| -> BTreeSet<String> {
         let names = old.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         names.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -251,10 +266,8 @@ fn named_features(old: &Value, reader: u64, writer: u64, has_ntz: bool, mapped: 
         readers.insert(name.to_owned());
         writers.insert(name.to_owned());
     };
-    if has_ntz {
-        both(FEATURE_NTZ);
-    }
-    if mapped || reader == 2 {
+    wanted.iter().copied().for_each(&mut both);
+    if reader == 2 {
         both(FEATURE_MAPPING);
     }
     if writer < 7 {

@@ -152,7 +152,7 @@ impl TableStore {
     /// [`TableError::LocationTaken`] when the location holds another table's log.
     pub async fn create(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
         let root = self.root(&def.location)?;
-        let metadata = metadata_for(def, None)?;
+        let metadata = metadata_for(def, None, false)?;
         let protocol = protocol_for(&metadata, None)?;
         let info = commit_info("CREATE TABLE", false, &[]);
         let actions = [Action::Protocol(protocol), Action::Metadata(metadata)];

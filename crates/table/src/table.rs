@@ -1,7 +1,7 @@
 //! A table: its snapshot, and who may change it.
 //!
 //! Two locks, taken in this order. The *rewriter* lock is held over I/O by whoever changes the
-//! Delta log (flush, compaction, schema change, sweep), one at a time, because two rewriters of
+//! Delta log (flush, compaction, deletion of rows, schema change, sweep), one at a time, because two rewriters of
 //! the same files would double their rows. The *unflushed* lock serialises changes of the
 //! snapshot and is never held over I/O. Readers take neither.
 //!
@@ -12,11 +12,13 @@
 mod alter;
 mod commit;
 mod compact;
+mod delete;
 mod flush;
 mod publish;
 mod sweep;
 
 pub use compact::CompactReport;
+pub use delete::{DeleteReport, FoundRows};
 pub use flush::FlushReport;
 pub use publish::Publication;
 pub use sweep::SweepReport;

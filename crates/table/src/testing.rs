@@ -1,6 +1,6 @@
 //! Tables, rows and a store that fails or waits on command, for the tests of this crate.
 
-use crate::file::{DataFile, EncodedFile, FileReader};
+use crate::file::{EncodedFile, FileReader, LiveFile};
 use crate::options::StoreOptions;
 use crate::store::TableStore;
 use crate::table::{Publication, Table};
@@ -87,12 +87,12 @@ pub(crate) fn text_rows(batch: &RecordBatch) -> Vec<String> {
 }
 
 /// All rows of a file as rows of the table's schema.
-pub(crate) async fn open_file(table: &Table, file: &DataFile) -> std::result::Result<FileReader, TableError> {
+pub(crate) async fn open_file(table: &Table, file: &LiveFile) -> std::result::Result<FileReader, TableError> {
     let encoded = EncodedFile::open(table.root(), file).await?;
     FileReader::new(&encoded, encoded.row_groups(), &table.def().schema, 0)
 }
 
-async fn file_rows(table: &Table, file: &DataFile) -> std::result::Result<Vec<String>, TableError> {
+async fn file_rows(table: &Table, file: &LiveFile) -> std::result::Result<Vec<String>, TableError> {
     let mut reader = open_file(table, file).await?;
     let mut texts = Vec::new();
     while let Some(batch) = reader.next().await? {
@@ -105,7 +105,7 @@ async fn file_rows(table: &Table, file: &DataFile) -> std::result::Result<Vec<St
 pub(crate) async fn read_files(table: &Table) -> std::result::Result<Vec<String>, TableError> {
     let mut texts = Vec::new();
     for live in table.snapshot().files.iter() {
-        texts.extend(file_rows(table, &live.file).await?);
+        texts.extend(file_rows(table, live).await?);
     }
     texts.sort();
     Ok(texts)
@@ -126,7 +126,7 @@ pub(crate) async fn logged(table: &Table) -> Vec<String> {
     let state = table.root().log.load(&snapshot.def).await.unwrap();
     let mut texts = Vec::new();
     for live in state.live.values() {
-        texts.extend(file_rows(table, &live.file).await.unwrap());
+        texts.extend(file_rows(table, live).await.unwrap());
     }
     texts.sort();
     texts

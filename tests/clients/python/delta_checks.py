@@ -5,7 +5,7 @@ import decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 from checking import equal, main, wait_until
 
@@ -72,4 +72,18 @@ def sums(directory, count, total):
     equal(len(set(rows.column("id").to_pylist())), int(count))
 
 
-main({check.__name__: check for check in (types, sums)})
+def deleted(directory, ids):
+    """The ids that are left in a table with deletion vectors, by this reader's own query engine."""
+    wanted = [int(id) for id in ids.split(",")]
+    found = []
+
+    def are_left():
+        # The reader of pyarrow tables knows no deletion vectors.
+        rows = QueryBuilder().register("t", DeltaTable(directory)).execute("SELECT id FROM t ORDER BY id")
+        found[:] = rows.read_all().column("id").to_pylist()
+        return found == wanted
+
+    wait_until(f"the rows {wanted} are left of {found}", are_left)
+
+
+main({check.__name__: check for check in (types, sums, deleted)})

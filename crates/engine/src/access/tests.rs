@@ -88,6 +88,7 @@ const STATEMENTS: &[&str] = &[
     "DROP TABLE d.t",
     "TRUNCATE TABLE d.t",
     "ALTER TABLE d.t ADD COLUMN x INT",
+    "DELETE FROM d.t WHERE id = 1",
     "INSERT INTO d.t VALUES (1, 'a')",
     "INSERT INTO d.t VALUES (1 + 1, 'a')",
     "INSERT INTO d.t SELECT 1, 'a'",
@@ -113,7 +114,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 23] = [
     "empty",
     "create database",
     "drop database",
@@ -121,6 +122,7 @@ const KINDS: [&str; 22] = [
     "drop table",
     "truncate",
     "alter table",
+    "delete",
     "insert",
     "query",
     "explain",
@@ -148,6 +150,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::DropTable { .. } => "drop table",
         Statement::TruncateTable { .. } => "truncate",
         Statement::AlterTable { .. } => "alter table",
+        Statement::Delete(_) => "delete",
         Statement::Insert(_) => "insert",
         Statement::Query(_) => "query",
         Statement::Explain(_) => "explain",

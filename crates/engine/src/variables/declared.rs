@@ -582,7 +582,7 @@ variables! {
     sql_notes: bool = true, switch(), Kept;
     /// SHOW CREATE quotes names.
     sql_quote_show_create: bool = true, switch(), Fixed;
-    /// There is no UPDATE or DELETE.
+    /// A DELETE needs a condition in any case; which columns it names does not matter.
     sql_safe_updates: bool = false, switch(), Kept;
     /// Rows that a SELECT without LIMIT returns at most.
     sql_select_limit: u64 = u64::MAX, row_limit(), Obeyed;

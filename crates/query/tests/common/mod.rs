@@ -13,11 +13,20 @@ use tributary_query::{
     SessionView,
 };
 use tributary_sql::{Expr, InsertSource, SelectQuery, Statement, Value};
-use tributary_table::{Publication, StoreOptions, Table, TableStore};
+use tributary_table::{Publication, Snapshot, StoreOptions, Table, TableError, TableStore};
 use tributary_types::{ColumnChange, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version};
 
 /// 2024-05-06 07:08:09.123456 UTC.
 pub const NOW_MICROS: i64 = 1_714_979_289_123_456;
+
+/// Why rows were not deleted.
+struct Failed(SqlError);
+
+impl From<TableError> for Failed {
+    fn from(error: TableError) -> Self {
+        Self(SqlError::detail(ErrorCode::Unknown, error.to_string()))
+    }
+}
 
 #[derive(Default)]
 pub struct Names {
@@ -126,6 +135,17 @@ impl Server {
                     InsertSource::Values(rows) => values_query(&rows),
                 };
                 self.insert(&insert.table.table, &query).await?;
+                return Ok(None);
+            }
+            Statement::Delete(delete) => {
+                let table = self.table(&delete.table.table);
+                let (engine, session) = (&self.engine, &self.session);
+                let (delete, of) = (&delete, &table);
+                let find = |snapshot: Arc<Snapshot>| async move {
+                    let found = engine.rows_to_delete(session, delete, &[], of, &snapshot).await;
+                    found.map_err(Failed)
+                };
+                table.delete("", find).await.map_err(|Failed(error)| error)?;
                 return Ok(None);
             }
             Statement::AlterTable { table, ops } => {

@@ -35,7 +35,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 }
 
 /// Whether partitions are named: `[TEMPORARY] PARTITION[S] (p, …)` or `PARTITION p`, and not `PARTITION (*)`.
-fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
+pub(super) fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
     let temporary = cursor.eat("TEMPORARY");
     if cursor.eat_any(&["PARTITION", "PARTITIONS"]).is_none() {
         return if temporary { Err(cursor.expected("PARTITION")) } else { Ok(false) };

@@ -197,7 +197,8 @@ fn a_syntax_error_names_the_token_the_line_and_the_position() {
 fn statements_that_are_not_built_are_refused_by_name() {
     for (sql, what) in [
         ("update t set a = 1", "UPDATE"),
-        ("delete from t where a = 1", "DELETE"),
+        ("delete t from t join u where t.a = u.a", "DELETE of tables named before FROM"),
+        ("delete from t where a = 1 limit 5", "DELETE with LIMIT"),
         ("replace into t values (1)", "REPLACE"),
         ("grant select_priv on *.* to u", "GRANT"),
         ("create view v as select 1", "CREATE VIEW"),

@@ -3,9 +3,8 @@
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 48] = [
+const STATEMENTS: [(&str, &str); 47] = [
     ("UPDATE", "only UNIQUE tables can be updated, and they are not supported yet"),
-    ("DELETE", "use TRUNCATE TABLE to remove all rows"),
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),

@@ -5,19 +5,21 @@
 //! nearly the same. Memory is bounded by the target file size.
 
 use super::checksums::{Checksums, ChunkPages};
-use super::{DataFile, footer_fault, guarded, is_ours};
+use super::deletes::Deletes;
+use super::{LiveFile, footer_fault, guarded, is_ours};
 use crate::error::{TableError, blocking};
 use crate::root::TableRoot;
 use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::Type;
 use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{ColumnId, Version};
 
@@ -26,6 +28,7 @@ pub(crate) struct EncodedFile {
     bytes: Bytes,
     /// It has the page index.
     footer: ArrowReaderMetadata,
+    deletes: Option<Arc<Deletes>>,
     columns_below: ColumnId,
     version: Version,
     /// Its path as an operator finds it.
@@ -55,7 +58,8 @@ impl EncodedFile {
     /// # Errors
     /// [`TableError::Storage`]; [`TableError::DamagedFile`] for a footer that can't be that of this file, and for pages whose
     /// checksums are others than the footer says.
-    pub(crate) async fn open(root: &TableRoot, file: &DataFile) -> Result<Self, TableError> {
+    pub(crate) async fn open(root: &TableRoot, live: &LiveFile) -> Result<Self, TableError> {
+        let file = &live.file;
         let doing = format!("reading the data file '{}'", file.path);
         let failed = || TableError::storage(doing.clone());
         let got = root.store.get(&Path::from(file.path.as_str())).await.map_err(failed())?;
@@ -65,7 +69,8 @@ impl EncodedFile {
         let footer =
             blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
                 .await?;
-        Ok(Self { bytes, footer, columns_below: file.columns_below, version: file.version, name })
+        let (deletes, columns_below) = (live.deletes.clone(), file.columns_below);
+        Ok(Self { bytes, footer, deletes, columns_below, version: file.version, name })
     }
 
     pub(super) fn bytes(&self) -> Bytes {
@@ -89,8 +94,27 @@ impl EncodedFile {
         &self.name
     }
 
+    /// The rows of those row groups that are not deleted. `None`: all of them.
+    pub(super) fn left(&self, row_groups: &[usize]) -> Option<RowSelection> {
+        let deletes = self.deletes.as_ref()?;
+        let positions = self.positions();
+        Some(deletes.left_in(row_groups.iter().map(|&number| positions[number].clone())))
+    }
+
+    /// Where the rows of each row group are in the file.
+    fn positions(&self) -> Vec<Range<u64>> {
+        let mut start = 0;
+        let groups = self.footer.metadata().row_groups().iter();
+        let position = |group: &RowGroupMetaData| {
+            let first = start;
+            start += group.num_rows().unsigned_abs();
+            first..start
+        };
+        groups.map(position).collect()
+    }
+
     /// All row groups in their order: those that a file of `schema` can take as they are, because they have at
-    /// least `bytes_min` bytes, and those between them.
+    /// least `bytes_min` bytes and no deleted row, and those between them.
     pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> Vec<RowGroups> {
         let metadata = self.footer.metadata();
         let is_alike = is_ours(metadata) && metadata.file_metadata().schema_descr().root_schema() == schema;
@@ -102,8 +126,10 @@ impl EncodedFile {
             group.columns().iter().all(|column| column.offset_index_offset().is_some())
         };
         let mut all = Vec::new();
-        for (number, group) in metadata.row_groups().iter().enumerate() {
-            let is_whole = is_alike && is_large(group) && is_indexed(group);
+        for ((number, group), positions) in metadata.row_groups().iter().enumerate().zip(self.positions()) {
+            let has_deletes =
+                self.deletes.as_ref().is_some_and(|deletes| deletes.rows().range_cardinality(positions) > 0);
+            let is_whole = is_alike && is_large(group) && is_indexed(group) && !has_deletes;
             match all.last_mut() {
                 Some(RowGroups::Whole(numbers)) if is_whole => numbers.push(number),
                 Some(RowGroups::Rows(numbers)) if !is_whole => numbers.push(number),

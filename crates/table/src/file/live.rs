@@ -1,10 +1,10 @@
 //! A data file as part of a table's version: the file, and which of its rows are deleted.
 //!
 //! The file never changes; its deletes may from version to version. Snapshots, flushes, compactions and entries of the
-//! Delta log differ by sets of live files, never by sets of paths. So far nothing deletes single rows: `deletes` is
-//! always `None`, and logs of others that have deletion vectors are refused.
+//! Delta log differ by sets of live files, never by sets of paths.
 
 use super::DataFile;
+use super::deletes::Deletes;
 use deltalake_core::kernel::{Add, Remove};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
@@ -14,16 +14,7 @@ use tributary_types::{TableSchema, Version};
 pub struct LiveFile {
     pub file: Arc<DataFile>,
     /// `None`: all rows are live.
-    pub deletes: Option<Arc<DeletesRef>>,
-}
-
-/// Rows of one data file that are deleted, as a deletion vector that never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeletesRef {
-    /// What Delta calls the vector's unique id: two of the same id delete the same rows.
-    pub id: String,
-    /// How many rows are deleted.
-    pub rows: u64,
+    pub deletes: Option<Arc<Deletes>>,
 }
 
 impl LiveFile {
@@ -50,25 +41,38 @@ impl LiveFile {
     /// If more rows are deleted than there are.
     #[must_use]
     pub fn live_rows(&self) -> u64 {
-        let deleted = self.deletes.as_ref().map_or(0, |deletes| deletes.rows);
-        let live = self.file.rows.checked_sub(deleted);
+        let live = self.file.rows.checked_sub(self.deleted_rows());
         live.expect("deletes are rows of their file")
+    }
+
+    /// Rows of the file that no query sees.
+    #[must_use]
+    pub fn deleted_rows(&self) -> u64 {
+        self.deletes.as_ref().map_or(0, |deletes| deletes.count())
+    }
+
+    /// Roughly how many bytes a file of the live rows alone would have.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        let bytes =
+            u128::from(self.size_bytes()) * u128::from(self.live_rows()) / u128::from(self.file.rows.max(1));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
     /// Whether both are the same file with the same deletes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let id = |live: &Self| live.deletes.as_ref().map(|deletes| deletes.id.clone());
-        self.path() == other.path() && id(self) == id(other)
+        self.path() == other.path() && self.deletes == other.deletes
     }
 
     pub(crate) fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
-        assert!(self.deletes.is_none(), "the entry of '{}' would show deleted rows", self.path());
-        self.file.to_add(schema, data_change)
+        let deletion_vector = self.deletes.as_ref().map(|deletes| deletes.vector().clone());
+        // Bounds and counts stay those of the whole file.
+        let stats = self.file.stats.to_delta_json(self.file.rows, deletion_vector.is_none(), schema);
+        Add { deletion_vector, stats: Some(stats), ..self.file.to_add(data_change) }
     }
 
     pub(crate) fn to_remove(&self, data_change: bool, now_ms: i64) -> Remove {
-        assert!(self.deletes.is_none(), "the entry of '{}' would not name its deletes", self.path());
-        self.file.to_remove(data_change, now_ms)
+        let deletion_vector = self.deletes.as_ref().map(|deletes| deletes.vector().clone());
+        Remove { deletion_vector, ..self.file.to_remove(data_change, now_ms) }
     }
 }
 

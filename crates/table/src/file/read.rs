@@ -27,8 +27,8 @@ pub(crate) struct FileReader {
 }
 
 impl FileReader {
-    /// Reads the row groups `row_groups` of `file` as rows of `schema`. `now_micros` is for defaults such as
-    /// `CURRENT_TIMESTAMP`.
+    /// Reads the row groups `row_groups` of `file`, without deleted rows, as rows of `schema`. `now_micros` is for
+    /// defaults such as `CURRENT_TIMESTAMP`.
     pub(crate) fn new(
         file: &EncodedFile,
         row_groups: Vec<usize>,
@@ -88,6 +88,10 @@ fn open_reader(
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    let builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS);
+    let left = file.left(&row_groups);
+    let mut builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS);
+    if let Some(left) = left {
+        builder = builder.with_row_selection(left);
+    }
     builder.build().map_err(TableError::unreadable_file(file.name()))
 }

@@ -79,9 +79,13 @@ impl FileStats {
         Ok(Self { columns })
     }
 
-    /// Delta's `stats` for the columns of `schema`.
-    pub(crate) fn to_delta_json(&self, rows: u64, schema: &TableSchema) -> String {
+    /// Delta's `stats` for the columns of `schema`, of a file with that many rows. They are not `tight` if some of the
+    /// rows are deleted.
+    pub(crate) fn to_delta_json(&self, rows: u64, tight: bool, schema: &TableSchema) -> String {
         let mut json = format!("{{\"numRecords\":{rows}");
+        if !tight {
+            json.push_str(",\"tightBounds\":false");
+        }
         let known = || {
             schema
                 .columns

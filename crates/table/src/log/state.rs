@@ -1,7 +1,9 @@
 //! What the log says at one of its versions, in our terms.
 
 use crate::error::TableError;
-use crate::file::{DataFile, FileFormat, FileStats, LiveFile, footer_fault, guarded, version_of_tags};
+use crate::file::{
+    DataFile, FileFormat, FileStats, LiveFile, VectorReader, footer_fault, guarded, version_of_tags,
+};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
@@ -30,6 +32,9 @@ pub(crate) struct LogState {
     pub(crate) app_version: Version,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
+    /// Files of deletion vectors that nothing refers to, and when that was first seen, in milliseconds since the Unix
+    /// epoch: the log does not tell.
+    pub(crate) unused_vectors: BTreeMap<String, i64>,
 }
 
 /// How the set of live files differs between two states. A file whose deletes have changed is in both.
@@ -53,6 +58,7 @@ impl LogState {
         let written_with = WrittenWith::read(&metadata, schema);
         let mut live = BTreeMap::new();
         let store = table.object_store();
+        let mut vectors = VectorReader::new(&store, location);
         for view in state.log_data().iter() {
             let rows = match view.num_records() {
                 Some(rows) => rows as u64,
@@ -62,8 +68,12 @@ impl LogState {
                     count_rows(&store, &view.object_store_path(), bytes, &name).await?
                 }
             };
-            let file = written_with.data_file(&view, rows, location, schema)?;
-            live.insert(file.path.clone(), LiveFile::from(file));
+            let file = Arc::new(written_with.data_file(&view, rows, location, schema)?);
+            let deletes = match view.deletion_vector_descriptor() {
+                Some(vector) => Some(vectors.read(vector, file.rows).await?),
+                None => None,
+            };
+            live.insert(file.path.clone(), LiveFile { file, deletes });
         }
         let log_store = table.log_store();
         let mut app_version = None;
@@ -82,6 +92,7 @@ impl LogState {
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
             uncheckpointed: 0,
+            unused_vectors: BTreeMap::new(),
         })
     }
 
@@ -109,7 +120,8 @@ impl LogState {
             live.insert(path, new);
         }
         let uncheckpointed = self.uncheckpointed + (fresh.version - self.version.min(fresh.version));
-        *self = Self { live, uncheckpointed, ..fresh };
+        let unused_vectors = std::mem::take(&mut self.unused_vectors);
+        *self = Self { live, uncheckpointed, unused_vectors, ..fresh };
         LogChange { gone, added }
     }
 }
@@ -193,13 +205,6 @@ impl WrittenWith {
     ) -> Result<DataFile, TableError> {
         let unsupported =
             |what: String, remedy| TableError::UnsupportedLog { location: location.to_owned(), what, remedy };
-        if view.deletion_vector_descriptor().is_some() {
-            let what = format!("a deletion vector for '{}'", view.path());
-            return Err(unsupported(
-                what,
-                "rewrite the table without deletion vectors (REORG … APPLY (PURGE))",
-            ));
-        }
         #[expect(deprecated, reason = "nothing else tells the tags of a file")]
         let add = view.add_action();
         let version = version_of_tags(add.tags.as_ref()).map_err(|what| {

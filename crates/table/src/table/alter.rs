@@ -67,7 +67,7 @@ impl Table {
             return Ok(());
         }
         let state = self.lock_log().await?;
-        crate::schema::metadata_for(new_def, Some(&state.metadata)).map(drop)
+        crate::schema::metadata_for(new_def, Some(&state.metadata), false).map(drop)
     }
 
     async fn log_schema(&self, state: &mut LogState, def: &Arc<TableDef>) -> Result<(), TableError> {
@@ -87,7 +87,7 @@ impl Table {
 
     async fn alter_with_rewrite(&self, new_def: Arc<TableDef>) -> Result<(), TableError> {
         let mut state = self.lock_log().await?;
-        crate::schema::metadata_for(&new_def, Some(&state.metadata))?;
+        crate::schema::metadata_for(&new_def, Some(&state.metadata), false)?;
         self.flush_locked(&mut state, None).await?;
         let replacement = self.rewrite_stale(&mut state, &new_def).await?;
         self.swap_schema(&new_def, &[replacement])?;

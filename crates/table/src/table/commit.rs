@@ -101,9 +101,12 @@ impl Table {
         let persisted = state.app_version;
         let truncated_at = self.take_in(&change, persisted);
         let truncates = truncated_at > persisted && truncated_at <= goal.version;
-        goal.files.retain(|path, _| !change.gone.contains(path));
+        // What others did to an input makes the goal void, if an earlier attempt has not reached it: the goal's own
+        // change of the file must stay, or it would look as if nothing was left to do.
+        let inputs: HashSet<&str> = goal.inputs.iter().map(LiveFile::path).collect();
+        goal.files.retain(|path, _| inputs.contains(path.as_str()) || !change.gone.contains(path));
         if !truncates {
-            for file in change.added {
+            for file in change.added.into_iter().filter(|file| !inputs.contains(file.path())) {
                 goal.files.entry(file.path().to_owned()).or_insert(file);
             }
         }
@@ -158,7 +161,8 @@ pub(super) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
 
 /// The entry from `state` to `goal`, `None` when the log is there already.
 fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
-    let metadata = metadata_for(&goal.def, Some(&state.metadata))?;
+    let has_deletes = goal.files.values().any(|file| file.deletes.is_some());
+    let metadata = metadata_for(&goal.def, Some(&state.metadata), has_deletes)?;
     let protocol = protocol_for(&metadata, Some(&state.protocol))?;
     let mut actions = Vec::new();
     if protocol != state.protocol {

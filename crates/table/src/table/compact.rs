@@ -14,6 +14,8 @@ const READ_TARGETS_MAX: u64 = 8;
 /// A file that is this many times larger than all smaller ones together waits for more of them, so
 /// that a row is rewritten only a few times, however many files there are.
 const SIZE_RATIO_MAX: u64 = 4;
+/// A file is rewritten for its own sake when one in so many of its rows is deleted.
+const ROWS_OF_DELETED: u64 = 4;
 
 /// What a compaction did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl Table {
         if inputs.is_empty() {
             return Ok(None);
         }
-        // Flushes go on meanwhile: they only add files.
+        // Flushes go on meanwhile: they only add files. A deletion of rows makes inputs stale.
         let outputs = self.rewrite(&inputs, &snapshot.def.schema, civil_now_micros()).await?;
         let mut state = match self.lock_log().await {
             Ok(state) => state,
@@ -84,33 +86,42 @@ impl Table {
     }
 
     /// The files to rewrite, in the order of the snapshot: small ones, if together they fill a file
-    /// of the target size or are many.
+    /// of the target size or are many; else one with many deleted rows.
     fn small_files(&self, files: &[LiveFile], state: &LogState, min_files: usize) -> Vec<LiveFile> {
         let target = self.root.options.target_file_bytes;
         let mut small: Vec<_> = files
             .iter()
             .enumerate()
-            .filter(|(_, file)| file.size_bytes() < target / 4 * 3 && has(&state.live, file))
+            .filter(|(_, file)| file.live_bytes() < target / 4 * 3 && has(&state.live, file))
             .collect();
-        small.sort_by_key(|(_, file)| file.size_bytes());
+        small.sort_by_key(|(_, file)| file.live_bytes());
         let (mut bytes, mut count, mut chosen) = (0, 0, (0, 0));
         for (_, file) in &small {
-            if bytes + file.size_bytes() > target.saturating_mul(READ_TARGETS_MAX) {
+            let live_bytes = file.live_bytes();
+            if bytes + live_bytes > target.saturating_mul(READ_TARGETS_MAX) {
                 break;
             }
-            let is_alike = file.size_bytes() <= bytes.saturating_mul(SIZE_RATIO_MAX);
-            (bytes, count) = (bytes + file.size_bytes(), count + 1);
+            let is_alike = live_bytes <= bytes.saturating_mul(SIZE_RATIO_MAX);
+            (bytes, count) = (bytes + live_bytes, count + 1);
             if is_alike {
                 chosen = (bytes, count);
             }
         }
         if chosen.1 < 2 || (chosen.0 < target && chosen.1 < min_files) {
-            return Vec::new();
+            return most_deleted(files, state).into_iter().collect();
         }
         small.truncate(chosen.1);
         small.sort_by_key(|(place, _)| *place);
         small.into_iter().map(|(_, file)| file.clone()).collect()
     }
+}
+
+/// The logged file with the most deleted rows, if they are many of its rows.
+fn most_deleted(files: &[LiveFile], state: &LogState) -> Option<LiveFile> {
+    let is_worth_it = |file: &&LiveFile| {
+        file.deleted_rows() * ROWS_OF_DELETED >= file.file.rows.max(1) && has(&state.live, file)
+    };
+    files.iter().filter(is_worth_it).max_by_key(|file| file.deleted_rows()).cloned()
 }
 
 fn report(replacement: &Replacement, delta_version: i64) -> CompactReport {

@@ -157,7 +157,7 @@ impl Table {
         writer.finish().await
     }
 
-    /// The rows of `inputs` in new files of `schema`, which are durable and in no log. Rows of later versions come
+    /// The live rows of `inputs` in new files of `schema`, which are durable and in no log. Rows of later versions come
     /// after those of earlier ones, or after them among rows of the same key.
     pub(super) async fn rewrite(
         &self,
@@ -169,8 +169,7 @@ impl Table {
         let mut inputs: Vec<_> = inputs.iter().collect();
         inputs.sort_by_key(|live| live.version());
         for live in &inputs {
-            assert!(live.deletes.is_none(), "deleted rows of '{}' would come back", live.path());
-            let copied = match EncodedFile::open(&self.root, &live.file).await {
+            let copied = match EncodedFile::open(&self.root, live).await {
                 Ok(file) => writer.append_file(&file, now_micros).await,
                 Err(error) => Err(error),
             };
@@ -182,7 +181,7 @@ impl Table {
         let outputs = writer.finish().await?;
         let read: u64 = inputs.iter().map(|live| live.live_rows()).sum();
         let written: u64 = outputs.iter().map(|file| file.rows).sum();
-        assert_eq!(written, read, "a rewrite keeps every row once");
+        assert_eq!(written, read, "a rewrite keeps every live row once");
         Ok(outputs)
     }
 

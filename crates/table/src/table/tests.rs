@@ -1,3 +1,4 @@
+mod delete;
 mod failure;
 mod files;
 mod flush;

@@ -83,6 +83,32 @@ fn rows_of_all_ways_are_read_back_once() {
 }
 
 #[test]
+fn deleted_rows_are_gone_for_other_readers_and_stay_gone() {
+    let mut server = Server::start();
+    let mut db = server
+        .database()
+        .with_dt("\"group_commit_mode\" = \"sync_mode\", \"group_commit_interval_ms\" = \"10\"");
+    let values: Vec<String> = (0..100).map(|id| format!("({id}, 'n{id}', {})", id % 10)).collect();
+    db.client.ok(&format!("INSERT INTO dt VALUES {}", values.join(", ")));
+    assert_eq!(db.client.ok("DELETE FROM dt WHERE score < 9 AND id <> 50").affected_rows, 89);
+    let left: Vec<String> =
+        (0..100).filter(|id| id % 10 == 9 || *id == 50).map(|id| id.to_string()).collect();
+    let directory = delta_table(&server);
+    python("delta_checks.py", &["deleted", &directory, &left.join(",")]);
+    assert_eq!(db.client.rows("SELECT id FROM dt ORDER BY id"), left);
+    db.client.ok("INSERT INTO dt VALUES (200, 'later', 1)");
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(
+        client.value("SELECT COUNT(*), SUM(id) FROM dt"),
+        format!("12|{}", 50 + 200 + (9..100).step_by(10).sum::<i32>())
+    );
+    client.ok("DELETE FROM dt WHERE id = 200");
+    python("delta_checks.py", &["deleted", &directory, &left.join(",")]);
+}
+
+#[test]
 fn stopping_flushes_everything_so_that_others_see_all_rows() {
     let mut server = Server::start();
     let mut db = server.database().with_dt("\"group_commit_mode\" = \"async_mode\"");

@@ -16,6 +16,7 @@ mod bad_statements;
 mod command_line;
 mod crash;
 mod damage;
+mod delete;
 mod delta;
 mod fallback;
 mod go;

@@ -24,7 +24,7 @@ async fn two_files() -> (Bench, Arc<Table>) {
 async fn row_groups(table: &Table) -> BTreeSet<(i64, Vec<Vec<u8>>, String)> {
     let mut all = BTreeSet::new();
     for file in table.snapshot().files.iter() {
-        let file = EncodedFile::open(table.root(), &file.file).await.unwrap();
+        let file = EncodedFile::open(table.root(), file).await.unwrap();
         for row_group in file.encoded(file.row_groups()) {
             let group = row_group.group();
             let pages = group.columns().iter().map(|column| {
@@ -87,17 +87,17 @@ async fn row_groups_of_another_schema_are_encoded_anew() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_page_index_is_named_before_anything_is_copied() {
     let (bench, table) = two_files().await;
-    let damaged = Arc::clone(&table.snapshot().files[0].file);
+    let damaged = table.snapshot().files[0].clone();
     let file = EncodedFile::open(table.root(), &damaged).await.unwrap();
     let index = file.footer.metadata().row_group(0).column(0).offset_index_offset().unwrap() as usize;
     let mut bytes = file.bytes.to_vec();
     bytes[index..index + 4].fill(0xff);
-    let path = bench.dir.path().join("demo/events-7").join(&damaged.path);
+    let path = bench.dir.path().join("demo/events-7").join(damaged.path());
     std::fs::write(path, bytes).unwrap();
     let before = bench.data_files();
     let error = table.compact().await.unwrap_err();
     assert!(
-        matches!(&error, TableError::DamagedFile { file, .. } if file.ends_with(&damaged.path)),
+        matches!(&error, TableError::DamagedFile { file, .. } if file.ends_with(damaged.path())),
         "{error}"
     );
     assert_eq!(bench.data_files(), before);

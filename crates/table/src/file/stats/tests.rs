@@ -11,7 +11,7 @@ fn through_json(data_type: DataType, min: &str, max: &str) -> ColumnStats {
     let def = one(data_type);
     let stats = ColumnStats { min: Some(min.to_owned()), max: Some(max.to_owned()), null_count: Some(2) };
     let stats = FileStats { columns: BTreeMap::from([("c".to_owned(), stats)]) };
-    let json = stats.to_delta_json(10, &def.schema);
+    let json = stats.to_delta_json(10, true, &def.schema);
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["numRecords"], 10);
     FileStats::from_delta_json(&json, &def.schema).columns["c"].clone()

@@ -43,7 +43,7 @@ async fn a_file_is_sorted_by_the_key_columns() {
     publish(&table, [5, 3]);
     publish(&table, [4, 1, 2]);
     table.flush().await.unwrap();
-    let mut reader = open_file(&table, &table.snapshot().files[0].file).await.unwrap();
+    let mut reader = open_file(&table, &table.snapshot().files[0]).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap(), rows(1..=5));
     assert!(reader.next().await.unwrap().is_none());
 }

@@ -34,7 +34,7 @@ async fn in_order(table: &Table) -> Vec<(i64, i64)> {
     files.sort_by_key(|live| live.version());
     let mut batches = Vec::new();
     for live in files {
-        let mut reader = open_file(table, &live.file).await.unwrap();
+        let mut reader = open_file(table, live).await.unwrap();
         while let Some(batch) = reader.next().await.unwrap() {
             batches.push(batch);
         }

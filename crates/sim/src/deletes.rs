@@ -1,0 +1,199 @@
+//! Deletions of single rows, as the model knows them.
+//!
+//! A deletion that was answered has deleted all rows that were visible when it began. One that failed or got no answer has
+//! deleted all of them or none, and may come to it as long as the server lives; the next recovery tells. Rows that became
+//! visible while it ran are deleted or not, each by itself.
+
+use crate::model::{LoadId, ROWS_PER_LOAD, Violation};
+use std::collections::{BTreeMap, BTreeSet};
+use tributary_types::TableId;
+
+/// The number of a deletion.
+pub type DeletionId = u64;
+
+/// What is known of a row that a deletion was sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowFate {
+    /// No query may show it.
+    Gone,
+    /// A deletion that has it is not answered, or ran while the row came.
+    Unsure,
+}
+
+/// A deletion of which it is not known whether it happened.
+#[derive(Clone, Debug)]
+struct Deletion {
+    table: TableId,
+    /// Rows that were visible when it began, and in no other such deletion.
+    visible: Vec<i64>,
+    /// A truncation came between: rows may be missing for another reason.
+    disturbed: bool,
+}
+
+/// All deletions of one simulation.
+#[derive(Clone, Debug, Default)]
+pub struct Deletions {
+    rows: BTreeMap<i64, RowFate>,
+    open: BTreeMap<DeletionId, Deletion>,
+    next: DeletionId,
+}
+
+impl Deletions {
+    /// A deletion of rows is about to be sent: of some that are visible, and of others that may become so meanwhile.
+    pub fn begins(
+        &mut self,
+        table: TableId,
+        visible: Vec<i64>,
+        others: &[i64],
+        disturbed: bool,
+    ) -> DeletionId {
+        for row in visible.iter().chain(others) {
+            self.rows.entry(*row).or_insert(RowFate::Unsure);
+        }
+        self.next += 1;
+        self.open.insert(self.next, Deletion { table, visible, disturbed });
+        self.next
+    }
+
+    /// It was answered with success.
+    pub fn done(&mut self, id: DeletionId) {
+        let deletion = self.open.remove(&id);
+        for row in deletion.into_iter().flat_map(|deletion| deletion.visible) {
+            self.rows.insert(row, RowFate::Gone);
+        }
+    }
+
+    /// A truncation of the table begins, or it is dropped.
+    pub fn disturb(&mut self, table: TableId) {
+        self.open.values_mut().filter(|open| open.table == table).for_each(|open| open.disturbed = true);
+    }
+
+    /// Whether a deletion was ever sent for the row.
+    #[must_use]
+    pub fn knows(&self, row: i64) -> bool {
+        self.rows.contains_key(&row)
+    }
+
+    /// Whether a load's rows may all be deleted, so that it cannot be told whether it is there.
+    #[must_use]
+    pub fn hides(&self, load: LoadId, rows: u64) -> bool {
+        rows_of(load, rows).all(|row| self.knows(row))
+    }
+
+    /// Checks the rows that are shown of a load, of which there is at least one.
+    ///
+    /// # Errors
+    /// A deleted row that is shown, or one that is missing though it was not deleted.
+    pub fn check(
+        &self,
+        load: LoadId,
+        rows: u64,
+        shown: &BTreeMap<i64, u32>,
+        where_: &str,
+    ) -> Result<(), Violation> {
+        for row in rows_of(load, rows) {
+            match (self.rows.get(&row), shown.contains_key(&row)) {
+                (Some(RowFate::Gone), true) => {
+                    return Err(Violation(format!(
+                        "{where_} shows row {row} of load {load}, which was deleted"
+                    )));
+                }
+                (None, false) => {
+                    return Err(Violation(format!(
+                        "{where_} lacks row {row} of load {load}, which nobody deleted"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each deletion that is not settled is shown as a whole or not at all. Those that a truncation disturbed
+    /// after `self` was taken are in `disturbed`.
+    ///
+    /// # Errors
+    /// A deletion of which a part is shown.
+    pub fn check_whole(
+        &self,
+        table: TableId,
+        shows: impl Fn(i64) -> bool,
+        now: &Self,
+        where_: &str,
+    ) -> Result<(), Violation> {
+        for (id, open) in self.open.iter().filter(|(_, open)| open.table == table && !open.disturbed) {
+            if now.open.get(id).is_some_and(|now| now.disturbed) {
+                continue;
+            }
+            let there = open.visible.iter().find(|row| shows(**row));
+            let gone = open.visible.iter().find(|row| !shows(**row));
+            if let (Some(there), Some(gone)) = (there, gone) {
+                return Err(Violation(format!(
+                    "{where_} shows row {there} and not row {gone}, which one deletion deletes"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A recovery has shown which rows of the table are there: nothing is unsure any more.
+    pub fn settle(&mut self, table: TableId, loads: &BTreeSet<LoadId>, shows: impl Fn(i64) -> bool) {
+        self.open.retain(|_, open| open.table != table);
+        self.rows.retain(|row, fate| {
+            if *fate == RowFate::Unsure && loads.contains(&((row / ROWS_PER_LOAD) as LoadId)) {
+                *fate = RowFate::Gone;
+                return !shows(*row);
+            }
+            true
+        });
+    }
+}
+
+fn rows_of(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
+    let first = load as i64 * ROWS_PER_LOAD;
+    first..first + rows as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: TableId = TableId(1);
+
+    fn shown(rows: &[i64]) -> BTreeMap<i64, u32> {
+        rows.iter().map(|row| (*row, 1)).collect()
+    }
+
+    #[test]
+    fn an_answered_deletion_deletes_what_was_visible_and_nothing_else() {
+        let mut deletions = Deletions::default();
+        deletions.check(1, 3, &shown(&[1000, 1001, 1002]), "").unwrap();
+        assert!(deletions.check(1, 3, &shown(&[1000, 1002]), "").is_err(), "nobody deleted 1001");
+        let id = deletions.begins(TABLE, vec![1001], &[2000], false);
+        deletions.check(1, 3, &shown(&[1000, 1002]), "").unwrap();
+        deletions.check(1, 3, &shown(&[1000, 1001, 1002]), "").unwrap();
+        deletions.done(id);
+        assert!(deletions.check(1, 3, &shown(&[1000, 1001, 1002]), "").is_err(), "1001 is gone");
+        deletions.check(2, 1, &shown(&[2000]), "").expect("it came while the deletion ran");
+        assert!(deletions.hides(2, 1) && !deletions.hides(1, 3));
+    }
+
+    #[test]
+    fn a_deletion_without_an_answer_is_there_as_a_whole_or_not_at_all_until_a_recovery_tells() {
+        let mut deletions = Deletions::default();
+        deletions.begins(TABLE, vec![1000, 2000], &[], false);
+        let whole = |rows: &'static [i64]| move |row: i64| rows.contains(&row);
+        let check = |rows| deletions.check_whole(TABLE, whole(rows), &deletions, "");
+        check(&[]).unwrap();
+        check(&[1000, 2000]).unwrap();
+        assert!(check(&[1000]).is_err());
+        let mut disturbed = deletions.clone();
+        disturbed.disturb(TABLE);
+        deletions.check_whole(TABLE, whole(&[1000]), &disturbed, "").unwrap();
+        let mut alive = deletions.clone();
+        alive.settle(TABLE, &BTreeSet::from([1, 2]), whole(&[1000, 2000]));
+        assert!(alive.check(1, 1, &shown(&[]), "").is_err(), "it was shown after a recovery");
+        deletions.settle(TABLE, &BTreeSet::from([1, 2]), whole(&[]));
+        assert!(deletions.check(1, 1, &shown(&[1000]), "").is_err(), "it was gone after a recovery");
+    }
+}

@@ -1,0 +1,129 @@
+//! Which rows of a data file are deleted.
+//!
+//! Rows are known by their position in the file, from 0. Not the business of this module: how a vector is stored
+//! ([`super::vector`]), and why rows are deleted.
+
+use arrow::buffer::{BooleanBuffer, MutableBuffer};
+use arrow::util::bit_util;
+use deltalake_core::kernel::DeletionVectorDescriptor;
+use parquet::arrow::arrow_reader::RowSelection;
+use roaring::RoaringTreemap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Positions of rows in one data file.
+pub type RowSet = RoaringTreemap;
+
+/// Deleted rows of one data file, as a deletion vector that a Delta log has. It never changes; with more deletes the
+/// file gets another one.
+pub struct Deletes {
+    rows: RowSet,
+    vector: DeletionVectorDescriptor,
+    /// The rows that are left, made when somebody reads the file for the first time.
+    left: OnceLock<RowSelection>,
+}
+
+impl Deletes {
+    pub(crate) fn new(rows: RowSet, vector: DeletionVectorDescriptor) -> Self {
+        Self { rows, vector, left: OnceLock::new() }
+    }
+
+    /// The positions of the deleted rows.
+    #[must_use]
+    pub fn rows(&self) -> &RowSet {
+        &self.rows
+    }
+
+    /// How many rows are deleted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// The path of the file that has the vector, relative to the table's location. `None`: it is in the log.
+    pub(crate) fn path(&self) -> Option<String> {
+        super::vector_path(&self.vector)
+    }
+
+    /// Where the log finds them.
+    pub(crate) fn vector(&self) -> &DeletionVectorDescriptor {
+        &self.vector
+    }
+
+    /// What Delta calls the vector's unique id: two of the same id delete the same rows.
+    pub(crate) fn id(&self) -> (&str, Option<i32>) {
+        (&self.vector.path_or_inline_dv, self.vector.offset)
+    }
+
+    /// The rows of a file of `file_rows` rows that are not deleted, for a reader of the whole file.
+    #[must_use]
+    pub fn left(&self, file_rows: u64) -> &RowSelection {
+        self.left.get_or_init(|| left_of(&self.rows, std::iter::once(0..file_rows)))
+    }
+
+    /// The rows that are not deleted, for a reader of some parts of the file, one after the other.
+    pub(crate) fn left_in(&self, parts: impl Iterator<Item = Range<u64>> + Clone) -> RowSelection {
+        left_of(&self.rows, parts)
+    }
+}
+
+impl PartialEq for Deletes {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Deletes {}
+
+impl fmt::Debug for Deletes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows of {:?}", self.count(), self.vector)
+    }
+}
+
+fn left_of(deleted: &RowSet, parts: impl Iterator<Item = Range<u64>> + Clone) -> RowSelection {
+    let length = |part: &Range<u64>| usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+    let rows: usize = parts.clone().map(|part| length(&part)).sum();
+    let mut bits = MutableBuffer::new(rows.div_ceil(8)).with_bitset(rows.div_ceil(8), true);
+    let mut before = 0;
+    for part in parts {
+        let mut positions = deleted.iter();
+        positions.advance_to(part.start);
+        for position in positions.take_while(|position| *position < part.end) {
+            let place = usize::try_from(position - part.start).unwrap_or(usize::MAX);
+            bit_util::unset_bit(bits.as_slice_mut(), before + place);
+        }
+        before += length(&part);
+    }
+    RowSelection::from_boolean_buffer(BooleanBuffer::new(bits.into(), 0, rows))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use parquet::arrow::arrow_reader::RowSelector;
+
+    /// Deletes of which nothing but the id matters for where they are.
+    pub(crate) fn deletes(id: &str, rows: impl IntoIterator<Item = u64>) -> Deletes {
+        let vector = DeletionVectorDescriptor {
+            storage_type: deltalake_core::kernel::StorageType::UuidRelativePath,
+            path_or_inline_dv: id.to_owned(),
+            offset: Some(1),
+            size_in_bytes: 1,
+            cardinality: 1,
+        };
+        Deletes::new(rows.into_iter().collect(), vector)
+    }
+
+    #[test]
+    fn what_is_left_are_all_rows_but_the_deleted_ones() {
+        let deletes = deletes("x", [0, 1, 7, 8, 99]);
+        let (select, skip) = (RowSelector::select, RowSelector::skip);
+        let whole = vec![skip(2), select(5), skip(2), select(90), skip(1)];
+        assert_eq!(Vec::<RowSelector>::from(deletes.left(100).clone()), whole);
+        let parts = [1..3, 7..8, 98..100];
+        let some = vec![skip(1), select(1), skip(1), select(1), skip(1)];
+        assert_eq!(Vec::<RowSelector>::from(deletes.left_in(parts.into_iter())), some);
+    }
+}

@@ -71,7 +71,11 @@ impl fmt::Display for Cell {
                     1_000_000.. => (request_bytes / 1_000_000, "MB"),
                     _ => (request_bytes / 1000, "KB"),
                 };
-                let name = if format == Format::Json { " JSON" } else { "" };
+                let name = match format {
+                    Format::Csv => "",
+                    Format::Json => " JSON",
+                    Format::Parquet => " Parquet",
+                };
                 write!(f, "stream load {size} {unit}{name}")?;
             }
             Form::Prepared { rows: 1 } => write!(f, "prepared INSERT, 1 row")?,

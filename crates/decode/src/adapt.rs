@@ -55,14 +55,23 @@ fn kept(array: &ArrayRef, column: &ColumnDef) -> Result<ArrayRef, BlockError> {
 }
 
 fn filled(column: &ColumnDef, rows: usize, now_micros: i64) -> Result<ArrayRef, BlockError> {
-    let data_type = column.data_type.to_arrow();
     let fill =
         Fill::of(column).map_err(|reason| BlockError::BadDefault { column: column.name.clone(), reason })?;
+    constant(column, &fill, rows, now_micros)
+}
+
+/// `rows` times what fills a column.
+pub(crate) fn constant(
+    column: &ColumnDef,
+    fill: &Fill,
+    rows: usize,
+    now_micros: i64,
+) -> Result<ArrayRef, BlockError> {
     match fill {
         Fill::Missing => Err(BlockError::NoValue { column: column.name.clone() }),
-        Fill::Null => Ok(new_null_array(&data_type, rows)),
+        Fill::Null => Ok(new_null_array(&column.data_type.to_arrow(), rows)),
         value => {
-            let one = one_value(column, &value, now_micros)?;
+            let one = one_value(column, value, now_micros)?;
             let indices = UInt32Array::from(vec![0; rows]);
             Ok(arrow::compute::take(&one, &indices, None)?)
         }

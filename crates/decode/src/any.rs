@@ -1,17 +1,20 @@
 //! Turns Arrow batches of any types into blocks: for INSERT … SELECT and expressions.
 //!
-//! Columns are matched by position. Each array is wrapped once into something that gives cells;
-//! types that no cell can hold are cast to text first.
+//! Columns are matched by position. Arrays whose values all fit become columns as they are ([`crate::whole`]);
+//! others are wrapped into something that gives cells, and types that no cell can hold are cast to text first.
 //!
 //! Not its business: running the query.
 
 mod array_cells;
 
+pub(crate) use array_cells::ArrayCells;
+
 use crate::builder::BlockBuilder;
-use crate::loader::{Decoded, InsertOptions, Loader, Progress};
+use crate::loader::{BLOCK_ROWS_TARGET, Decoded, InsertOptions, Progress};
 use crate::target::Target;
-use array_cells::ArrayCells;
+use crate::whole::{self, Field, Rows};
 use arrow::array::RecordBatch;
+use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
 /// Decodes a batch whose columns are the target's fields in order.
@@ -34,34 +37,19 @@ pub fn decode_batch(
             ),
         ));
     }
-    let offset = options.clock.utc_offset_seconds;
-    let columns = batch
-        .columns()
-        .iter()
-        .enumerate()
-        .map(|(field, array)| {
-            ArrayCells::new(array, offset).map_err(|error| unreadable(field, target, &error))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
     builder.reset(target.schema());
     let mut progress = Progress::default();
-    let mut loader = Loader::new(target, builder, options.rules(), options.clock.now_micros, &mut progress);
     let row_bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
-    for row in 0..batch.num_rows() {
-        for (field, column) in columns.iter().enumerate() {
-            loader.put(field, column.cell(row));
-        }
-        loader.end_row(row_bytes, String::new);
+    for start in (0..batch.num_rows()).step_by(BLOCK_ROWS_TARGET) {
+        let count = (batch.num_rows() - start).min(BLOCK_ROWS_TARGET);
+        let piece = batch.slice(start, count);
+        let fields: Vec<Field> =
+            piece.columns().iter().map(|array| Field::Array(Arc::clone(array))).collect();
+        let rows = Rows { fields: &fields, count, bytes: row_bytes * count, first_row: None };
+        let now = options.clock.now_micros;
+        whole::load(&rows, target, options.rules(), now, builder, &mut progress)?;
     }
-    loader.end_block();
     Ok(progress.decoded)
-}
-
-fn unreadable(field: usize, target: &Target, error: &arrow::error::ArrowError) -> SqlError {
-    let name = target
-        .column_of(field)
-        .map_or_else(|| (field + 1).to_string(), |column| target.name_of(column).to_owned());
-    SqlError::detail(ErrorCode::Unknown, format!("value for column '{name}': {error}"))
 }
 
 #[cfg(test)]

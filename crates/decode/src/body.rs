@@ -25,6 +25,21 @@ pub trait BodyDecoder: Send {
     /// See [`BodyDecoder::push`].
     fn finish(&mut self) -> Result<(), SqlError>;
 
+    /// Goes on with what [`BodyDecoder::push`] or [`BodyDecoder::finish`] left: decodes the next rows; whether
+    /// there were some. To be called, and the blocks to be taken, until there are none, so that a format that
+    /// comes in large pieces, or as a whole, need not hold all of their rows.
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn resume(&mut self) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
+    /// What is held of the body besides its blocks and a row, in bytes.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
     /// The blocks that are complete.
     fn take_blocks(&mut self) -> Vec<Block>;
 
@@ -38,8 +53,8 @@ pub trait BodyDecoder: Send {
     fn take_builder(&mut self) -> BlockBuilder;
 }
 
-/// Turns the bytes of one body into columns of nullable text, one for each field: the source of values that
-/// are computed. Makes the same promises as [`BodyDecoder`].
+/// Turns the bytes of one body into nullable columns, one for each field: the source of values that are computed.
+/// They are text, unless the body has types. Makes the same promises as [`BodyDecoder`].
 pub trait FieldDecoder: Send {
     /// Reads the rows that `chunk` completes.
     ///
@@ -52,6 +67,19 @@ pub trait FieldDecoder: Send {
     /// # Errors
     /// See [`BodyDecoder::push`].
     fn finish(&mut self) -> Result<(), SqlError>;
+
+    /// See [`BodyDecoder::resume`].
+    ///
+    /// # Errors
+    /// See [`BodyDecoder::push`].
+    fn resume(&mut self) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
+    /// See [`BodyDecoder::held_bytes`].
+    fn held_bytes(&self) -> usize {
+        0
+    }
 
     /// The fields, which must be known by now: they are once there is a batch.
     ///

@@ -12,11 +12,14 @@ mod separator;
 
 use crate::body::{BodyDecoder, FieldDecoder, FieldNames};
 use crate::builder::BlockBuilder;
+use crate::columnar::{ColumnarDecoder, ColumnarFields, ColumnarFormat};
 use crate::csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
+use crate::host::LoadHost;
 use crate::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 use crate::loader::LoadRules;
 use crate::target::Target;
 pub use compression::Compression;
+use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
 /// How a body is written and packed.
@@ -32,6 +35,7 @@ pub struct LoadFormat {
 pub enum BodyFormat {
     Csv(CsvFormat),
     Json(JsonFormat),
+    Columnar(ColumnarFormat),
 }
 
 /// Why properties do not describe a format, in Doris's words where it has some.
@@ -131,6 +135,16 @@ impl LoadFormat {
                 refuse(asked, "csv", "send format=json if the data are JSON")?;
                 BodyFormat::Csv(csv)
             }
+            Kind::Columnar(format) => {
+                let asked = [
+                    ("skip_lines", csv.skip_lines > 0),
+                    ("empty_field_as_null", csv.empty_field_as_null),
+                    ("json_root", root.is_some()),
+                    ("jsonpaths", paths.is_some()),
+                ];
+                refuse(asked, format.name(), "leave it out")?;
+                BodyFormat::Columnar(format)
+            }
             Kind::Json => {
                 let asked =
                     [("skip_lines", csv.skip_lines > 0), ("empty_field_as_null", csv.empty_field_as_null)];
@@ -166,6 +180,7 @@ fn refuse<const N: usize>(asked: [(&str, bool); N], format: &str, remedy: &str) 
 enum Kind {
     Csv(CsvHeader),
     Json,
+    Columnar(ColumnarFormat),
 }
 
 impl Kind {
@@ -174,12 +189,13 @@ impl Kind {
         match self {
             Self::Csv(_) => "csv",
             Self::Json => "json",
+            Self::Columnar(format) => format.name(),
         }
     }
 }
 
 impl BodyFormat {
-    /// A decoder of a body whose fields are the target's; `builder` may be any builder.
+    /// A decoder of a body whose fields are the target's, for a load that `host` runs; `builder` may be any builder.
     ///
     /// # Errors
     /// If the format was made by hand and is not legal.
@@ -188,8 +204,12 @@ impl BodyFormat {
         target: Target,
         rules: LoadRules,
         builder: BlockBuilder,
+        host: &Arc<dyn LoadHost>,
     ) -> Result<Box<dyn BodyDecoder>, SqlError> {
         match self {
+            Self::Columnar(format) => {
+                Ok(Box::new(ColumnarDecoder::new(target, *format, rules, builder, Arc::clone(host))))
+            }
             Self::Csv(format) => {
                 Ok(Box::new(CsvDecoder::with_builder(target, format.clone(), rules, builder)?))
             }
@@ -197,8 +217,8 @@ impl BodyFormat {
         }
     }
 
-    /// A decoder of a body's fields as texts, for values that are computed from them. `absent` has the texts of
-    /// the first fields in rows that leave them out, where the format has such rows.
+    /// A decoder of a body's fields, for values that are computed from them. `absent` has the texts of the first
+    /// fields in rows that leave them out, where the format has such rows.
     ///
     /// # Errors
     /// See [`BodyFormat::decoder`].
@@ -206,8 +226,10 @@ impl BodyFormat {
         &self,
         names: FieldNames<'_>,
         absent: &[Option<String>],
+        host: &Arc<dyn LoadHost>,
     ) -> Result<Box<dyn FieldDecoder>, SqlError> {
         match self {
+            Self::Columnar(format) => Ok(Box::new(ColumnarFields::new(names, *format, Arc::clone(host)))),
             Self::Json(format) => Ok(Box::new(JsonStrings::new(names, absent, format)?)),
             Self::Csv(format) => Ok(Box::new(CsvStrings::new(names, format.clone())?)),
         }
@@ -218,14 +240,20 @@ impl BodyFormat {
     pub fn names_fields(&self) -> bool {
         match self {
             Self::Csv(format) => format.header != CsvHeader::None,
-            Self::Json(_) => true,
+            Self::Json(_) | Self::Columnar(_) => true,
         }
     }
 
     /// Whether a row's fields are found by their names and not by their places.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
-        matches!(self, Self::Json(_))
+        matches!(self, Self::Json(_) | Self::Columnar(_))
+    }
+
+    /// Whether the body has types for its fields, so that what they are is known from the body alone.
+    #[must_use]
+    pub fn has_types(&self) -> bool {
+        matches!(self, Self::Columnar(_))
     }
 }
 
@@ -235,8 +263,11 @@ fn kind(text: &str) -> Result<Kind, FormatError> {
         "csv_with_names" => Ok(Kind::Csv(CsvHeader::Names)),
         "csv_with_names_and_types" => Ok(Kind::Csv(CsvHeader::NamesAndTypes)),
         "json" => Ok(Kind::Json),
-        "parquet" | "orc" | "arrow" | "hive_text" | "avro" => Err(FormatError::NotSupported(format!(
-            "format={text} is not supported yet; send the data as json, csv, csv_with_names or csv_with_names_and_types"
+        "parquet" => Ok(Kind::Columnar(ColumnarFormat::Parquet)),
+        "arrow" => Ok(Kind::Columnar(ColumnarFormat::Arrow)),
+        "orc" | "hive_text" | "avro" => Err(FormatError::NotSupported(format!(
+            "format={text} is not supported; send the data as parquet, arrow, json, csv, csv_with_names or \
+             csv_with_names_and_types"
         ))),
         _ => Err(FormatError::Unknown(format!("unknown data format, format={text}"))),
     }

@@ -1,6 +1,6 @@
 //! Decode: the bytes of a load become column blocks, with a reason for each rejected row.
 //!
-//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV, as JSON or
+//! A load comes as `VALUES` text, as binary parameters of a prepared statement, as CSV, as JSON, as Parquet, or
 //! as Arrow batches. Each has a module that walks its input once and puts cells into a
 //! [`BlockBuilder`]; [`Target`] says which column a cell belongs to and what fills the others.
 //! The body of a file is read by the [`BodyDecoder`] of its [`LoadFormat`].
@@ -19,11 +19,13 @@ mod block;
 mod body;
 mod builder;
 mod cell;
+mod columnar;
 mod columns;
 mod convert;
 mod csv;
 mod error;
 mod format;
+mod host;
 mod json;
 mod literal;
 mod loader;
@@ -34,6 +36,7 @@ mod target;
 mod testing;
 mod text_batches;
 mod values;
+mod whole;
 
 pub use adapt::adapt;
 pub use any::decode_batch;
@@ -41,10 +44,12 @@ pub use batch_block::batch_to_block;
 pub use block::Block;
 pub use body::{BodyDecoder, FieldDecoder, FieldNames};
 pub use builder::BlockBuilder;
+pub use columnar::{ColumnarDecoder, ColumnarFormat};
 pub use columns::{blocks_to_batches, column_overhead_bytes};
 pub use csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 pub use error::BlockError;
 pub use format::{BodyFormat, Compression, FormatError, LoadFormat};
+pub use host::{LoadHost, PlainHost, Spool, Spooled};
 pub use json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 pub use literal::{check_literal, default_text};
 pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock, LoadRules};

@@ -1,9 +1,10 @@
-//! Stream Load and HTTP Stream: a body of CSV or JSON becomes one load.
+//! Stream Load and HTTP Stream: a body becomes one load.
 //!
-//! The body is decoded as it arrives and never held whole; its rows take the path of every
-//! [`Load`].
+//! The body is decoded as it arrives and never held whole, but for Parquet, which waits in a file if it is large; its rows
+//! take the path of every [`Load`].
 
 mod computed;
+mod host;
 mod http_stream;
 mod reader;
 mod time;
@@ -23,6 +24,7 @@ use tributary_http::{
     Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
     LoadBody, LoadCode, LoadService, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
+use tributary_ingest::memory::InFlight;
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TxnId};
@@ -208,6 +210,7 @@ async fn read_body(
         ),
         Interrupted::Killed => LoadAnswer::fail(LoadCode::Cancelled, "the load was cancelled"),
     };
+    let mut body_memory = InFlight::new(engine.ingest.memory());
     let mut read_time = Duration::ZERO;
     // Only the wait for the client is cut off: rows on their way into a file are let there first.
     while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
@@ -215,14 +218,32 @@ async fn read_body(
         let before = Instant::now();
         let decoded = reader.push(&chunk);
         read_time += before.elapsed();
-        let blocks = decoded.map_err(bad_rows)?;
-        if !blocks.is_empty() {
-            load.push(engine, blocks).await.map_err(internal)?;
+        let mut blocks = decoded.map_err(bad_rows)?;
+        body_memory.set(reader.held_bytes());
+        loop {
+            if !blocks.is_empty() {
+                load.push(engine, blocks).await.map_err(internal)?;
+            }
+            deadline.check().map_err(late)?;
+            let before = Instant::now();
+            let more = reader.resume();
+            read_time += before.elapsed();
+            let Some(more) = more.map_err(bad_rows)? else { break };
+            blocks = more;
         }
-        deadline.check().map_err(late)?;
     }
-    let blocks = reader.finish().map_err(bad_rows)?;
-    load.push(engine, blocks).await.map_err(internal)?;
+    let mut blocks = reader.finish().map_err(bad_rows)?;
+    loop {
+        load.push(engine, blocks).await.map_err(internal)?;
+        deadline.check().map_err(late)?;
+        // A body that is decoded from its end keeps a thread busy for long.
+        tokio::task::consume_budget().await;
+        let before = Instant::now();
+        let more = reader.resume();
+        read_time += before.elapsed();
+        let Some(more) = more.map_err(bad_rows)? else { break };
+        blocks = more;
+    }
     Ok(read_time)
 }
 

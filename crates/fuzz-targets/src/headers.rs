@@ -67,6 +67,7 @@ fn check_times(timeout_seconds: u64, label: Option<&Label>) {
 
 fn check(request: &StreamLoadRequest, map: &header::HeaderMap) {
     match &request.format {
+        BodyFormat::Columnar(_) => {}
         BodyFormat::Csv(format) => {
             assert!(!format.column_separator.is_empty() && !format.line_delimiter.is_empty());
         }

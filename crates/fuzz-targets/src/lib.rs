@@ -8,6 +8,7 @@
 //! so that an input that fails once fails again. Nothing here may need the query engine.
 
 mod block;
+mod columnar;
 mod csv;
 mod ddl;
 mod headers;
@@ -17,16 +18,19 @@ mod mysql;
 mod params;
 mod rows;
 mod tables;
+mod unpack;
 mod values;
 mod wal;
 
 pub use block::block;
+pub use columnar::columnar;
 pub use csv::csv;
 pub use ddl::ddl;
 pub use headers::headers;
 pub use json::json;
 pub use mysql::mysql;
 pub use params::params;
+pub use unpack::unpack;
 pub use values::values;
 pub use wal::{wal_bytes, wal_damage};
 
@@ -39,11 +43,13 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
     Target { name: "json", run: json },
+    Target { name: "columnar", run: columnar },
+    Target { name: "unpack", run: unpack },
     Target { name: "headers", run: headers },
     Target { name: "mysql", run: mysql },
     Target { name: "wal_bytes", run: wal_bytes },

@@ -2,7 +2,10 @@
 
 use crate::headers::{self, Early, Headers};
 use crate::request::{HttpStreamRequest, StreamLoadRequest, TwoPhaseOp, TwoPhaseTarget};
+use crate::unpack::{Step, Unpack};
+use bytes::Bytes;
 use hyper::HeaderMap;
+use tributary_decode::Compression;
 
 pub use hyper::header;
 
@@ -48,4 +51,37 @@ pub fn has_credentials(headers: &HeaderMap) -> bool {
 #[must_use]
 pub fn has_route(method: &hyper::Method, path: &str) -> bool {
     crate::route::Route::of(method, path).is_ok()
+}
+
+/// A body unpacked that comes in pieces of `piece` bytes: all of it, or its first `limit` bytes and some more.
+///
+/// # Errors
+/// The body is damaged.
+pub fn unpack(codec: u8, body: &[u8], piece: usize, limit: usize) -> std::io::Result<Vec<u8>> {
+    const CODECS: [Compression; 7] = [
+        Compression::Gzip,
+        Compression::Deflate,
+        Compression::Bzip2,
+        Compression::Zstd,
+        Compression::Lz4Frame,
+        Compression::Lz4Block,
+        Compression::SnappyBlock,
+    ];
+    let codec = CODECS[usize::from(codec) % CODECS.len()];
+    let mut unpack = Unpack::new(codec).expect("each of them packs");
+    let (mut pieces, mut output) = (body.chunks(piece), Vec::new());
+    loop {
+        match unpack.step()? {
+            Step::Piece(bytes) => output.extend_from_slice(&bytes),
+            Step::NeedInput => match pieces.next() {
+                Some(bytes) => unpack.feed(Bytes::copy_from_slice(bytes)),
+                None => unpack.end_input(),
+            },
+            Step::End => return Ok(output),
+        }
+        if output.len() > limit {
+            output.truncate(limit);
+            return Ok(output);
+        }
+    }
 }

@@ -14,6 +14,7 @@ pub fn stream_load_head(mode: &str, format: Format, length: usize) -> String {
     let format = match format {
         Format::Csv => "column_separator: ,",
         Format::Json => "format: json",
+        Format::Parquet => "format: parquet",
     };
     format!(
         "PUT /api/bench/access_log/_stream_load HTTP/1.1\r\nHost: tributary\r\n\

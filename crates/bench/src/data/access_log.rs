@@ -1,10 +1,13 @@
 //! Web server logs in the shape of the `http_logs` set (the 1998 World Cup's servers): time, client,
-//! request line, status and size, with the skew of real logs, as CSV or as a JSON object per line.
+//! request line, status and size, with the skew of real logs, as CSV, as a JSON object per line, or as Parquet.
+
+mod columns;
 
 use super::{FIRST_ID, IdForm, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
+use std::fmt;
 use std::io::Write;
 
 /// How rows are written.
@@ -13,6 +16,7 @@ use std::io::Write;
 pub enum Format {
     Csv,
     Json,
+    Parquet,
 }
 
 /// The table that the rows are for, in database `bench`.
@@ -70,15 +74,45 @@ pub struct AccessLog {
     second: u32,
 }
 
+/// A row without its number.
+struct Row {
+    at_second: Second,
+    client: String,
+    request: String,
+    status: i16,
+    size: u32,
+}
+
+/// A time of the logs.
+#[derive(Clone, Copy)]
+struct Second {
+    year: u16,
+    month: u8,
+    day: u32,
+    of_day: u32,
+}
+
+impl fmt::Display for Second {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { year, month, day, of_day } = self;
+        write!(
+            f,
+            "{year}-{month:02}-{day:02} {:02}:{:02}:{:02}",
+            of_day / 3600,
+            of_day / 60 % 60,
+            of_day % 60
+        )
+    }
+}
+
 impl AccessLog {
     #[must_use]
     pub fn new(seed: u64, format: Format) -> Self {
         Self { format, random: SmallRng::seed_from_u64(seed), second: 0 }
     }
 
-    /// Appends one row, with the number of a run's first row, and says where its id stands.
-    pub fn push_row(&mut self, out: &mut Vec<u8>) -> usize {
-        let at = out.len();
+    /// The next row.
+    fn row(&mut self) -> Row {
         let random = &mut self.random;
         self.second += u32::from(random.random_range(0..40) == 0);
         let (days, rest) = (self.second / 86_400, self.second % 86_400);
@@ -110,12 +144,20 @@ impl AccessLog {
             _ => 500,
         };
         let size = if status == 304 { 0 } else { random.random_range(10..280_u32).pow(2) / 4 };
-        let at_second =
-            format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+        let at_second = Second { year, month, day, of_day: rest };
         let client = format!("{}.{}.{}.0", client % 249 + 1, client / 249 % 256, client / 63_744);
         let request = format!("{method} /{language}/{place}/{file}{number}.{ending} HTTP/{version}");
+        Row { at_second, client, request, status, size }
+    }
+
+    /// Appends one row of text, with the number of a run's first row, and says where its id stands.
+    pub fn push_row(&mut self, out: &mut Vec<u8>) -> usize {
+        let at = out.len();
+        let Row { at_second, client, request, status, size } = self.row();
         let written = match self.format {
-            Format::Csv => writeln!(out, "{FIRST_ID},{at_second},{client},{request},{status},{size}"),
+            Format::Csv | Format::Parquet => {
+                writeln!(out, "{FIRST_ID},{at_second},{client},{request},{status},{size}")
+            }
             Format::Json => writeln!(
                 out,
                 "{{\"id\":{FIRST_ID},\"ts\":\"{at_second}\",\"clientip\":\"{client}\",\"request\":\"{request}\",\"status\":{status},\"size\":{size}}}"
@@ -123,13 +165,24 @@ impl AccessLog {
         };
         written.expect("a vector takes every write");
         match self.format {
-            Format::Csv => at,
+            Format::Csv | Format::Parquet => at,
             Format::Json => at + "{\"id\":".len(),
         }
     }
 
     /// A Stream Load request of about `bytes` bytes of rows, at least one.
     pub fn stream_load(&mut self, head: impl Fn(usize) -> String, bytes: usize) -> Request {
+        if self.format == Format::Parquet {
+            let (body, mut ids) = columns::file(self, bytes);
+            let (head, payload_bytes) = (head(body.len()), body.len() as u64);
+            ids.iter_mut().for_each(|at| *at += head.len() as u32);
+            return Request {
+                bytes: [head.as_bytes(), &body].concat(),
+                form: IdForm::Binary,
+                ids,
+                payload_bytes,
+            };
+        }
         let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
         while ids.is_empty() || body.len() + 50 < bytes {
             ids.push(self.push_row(&mut body) as u32);

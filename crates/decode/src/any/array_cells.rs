@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use arrow::error::ArrowError;
 
 /// An array of one of the types that cells are made of.
-pub(super) enum ArrayCells {
+pub(crate) enum ArrayCells {
     Null,
     Bool(BooleanArray),
     Int(Int64Array),
@@ -30,7 +30,7 @@ pub(super) enum ArrayCells {
 
 impl ArrayCells {
     /// Wraps an array; casts it first (losing nothing) if its type has no cell.
-    pub(super) fn new(array: &ArrayRef, utc_offset_seconds: i32) -> Result<Self, ArrowError> {
+    pub(crate) fn new(array: &ArrayRef, utc_offset_seconds: i32) -> Result<Self, ArrowError> {
         let through = |to: DataType| Self::new(&cast(array, &to)?, utc_offset_seconds);
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
@@ -67,7 +67,7 @@ impl ArrayCells {
 
     /// The value in row `row`.
     #[inline]
-    pub(super) fn cell(&self, row: usize) -> Cell<'_> {
+    pub(crate) fn cell(&self, row: usize) -> Cell<'_> {
         if self.is_null(row) {
             return Cell::Null;
         }

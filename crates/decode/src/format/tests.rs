@@ -3,14 +3,14 @@ use super::*;
 fn csv(properties: &[(&str, &str)]) -> Result<CsvFormat, FormatError> {
     match LoadFormat::from_properties(properties.iter().copied())?.body {
         BodyFormat::Csv(format) => Ok(format),
-        BodyFormat::Json(format) => panic!("not CSV: {format:?}"),
+        other => panic!("not CSV: {other:?}"),
     }
 }
 
 fn json(properties: &[(&str, &str)]) -> Result<JsonFormat, FormatError> {
     match LoadFormat::from_properties([("format", "Json")].iter().chain(properties).copied())?.body {
         BodyFormat::Json(format) => Ok(format),
-        BodyFormat::Csv(format) => panic!("not JSON: {format:?}"),
+        other => panic!("not JSON: {other:?}"),
     }
 }
 

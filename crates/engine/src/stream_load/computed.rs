@@ -1,6 +1,6 @@
 //! Columns that are computed from the fields of a body.
 //!
-//! The fields become columns of text, the query engine filters and computes, and its results are decoded as
+//! The fields become columns, of text unless the body has types, the query engine filters and computes, and its results are decoded as
 //! those of an INSERT … SELECT are.
 
 use super::plan_error;
@@ -13,8 +13,8 @@ use sqlparser::ast::{Expr, Ident};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tributary_decode::{
-    Block, BlockBuilder, BodyDecoder, BodyFormat, Counts, FieldDecoder, FieldNames, InsertOptions, LoadRules,
-    REJECTS_KEPT_MAX, Reject, Target, decode_batch, default_text,
+    Block, BlockBuilder, BodyDecoder, BodyFormat, Counts, FieldDecoder, FieldNames, InsertOptions, LoadHost,
+    LoadRules, REJECTS_KEPT_MAX, Reject, Target, decode_batch, default_text,
 };
 use tributary_query::{Projection, RowFilter, SessionView};
 use tributary_types::{SqlError, TableDef};
@@ -42,6 +42,14 @@ pub(super) struct Computed {
     rejects: Vec<Reject>,
 }
 
+/// What a load is run with, whatever its body and its mapping.
+pub(super) struct Terms {
+    pub rules: LoadRules,
+    /// The load's zone and time, for expressions.
+    pub view: SessionView,
+    pub host: Arc<dyn LoadHost>,
+}
+
 struct Plan {
     projection: Projection,
     filter: Option<RowFilter>,
@@ -54,9 +62,9 @@ impl Computed {
         columns: &[MappedColumn],
         mapping: &Mapping<'_>,
         format: &BodyFormat,
-        rules: LoadRules,
-        view: SessionView,
+        terms: Terms,
     ) -> Result<Self, SqlError> {
+        let Terms { rules, view, host } = terms;
         let is_field = |column: &&MappedColumn| matches!(column.value, Value::Field);
         let names: Vec<String> = columns.iter().filter(is_field).map(|column| column.name.clone()).collect();
         let is_derived = |name: &str| {
@@ -79,7 +87,7 @@ impl Computed {
         };
         let absent: Vec<Option<String>> = names.iter().map(default_of).collect();
         let field_names = if names.is_empty() { mapping.unnamed_fields } else { FieldNames::Given(&names) };
-        let fields = format.fields(field_names, &absent)?;
+        let fields = format.fields(field_names, &absent, &host)?;
         let mut computed = Self {
             engine: Arc::clone(engine),
             view,
@@ -96,7 +104,7 @@ impl Computed {
             unselected: 0,
             rejects: Vec::new(),
         };
-        if !names.is_empty() {
+        if !names.is_empty() && !format.has_types() {
             computed.plan = Some(computed.make_plan()?);
         }
         Ok(computed)
@@ -181,6 +189,16 @@ impl BodyDecoder for Computed {
     fn finish(&mut self) -> Result<(), SqlError> {
         self.fields.finish()?;
         self.compute()
+    }
+
+    fn resume(&mut self) -> Result<bool, SqlError> {
+        let is_more = self.fields.resume()?;
+        self.compute()?;
+        Ok(is_more)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.fields.held_bytes()
     }
 
     fn take_blocks(&mut self) -> Vec<Block> {

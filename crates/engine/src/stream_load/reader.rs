@@ -4,7 +4,8 @@
 //! fields become texts, the query engine computes the columns, and its results are decoded
 //! ([`super::computed`]).
 
-use super::computed::Computed;
+use super::computed::{Computed, Terms};
+use super::host::Host;
 use super::plan_error;
 use super::time::LoadTime;
 use crate::engine::Engine;
@@ -13,7 +14,7 @@ use arrow::compute::filter_record_batch;
 use sqlparser::ast::Expr;
 use std::sync::Arc;
 use tributary_decode::{
-    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadRules, Reject, Target, batch_to_block,
+    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, Reject, Target, batch_to_block,
     blocks_to_batches,
 };
 use tributary_http::ColumnMapping;
@@ -91,9 +92,10 @@ impl RowReader {
             .map(|text| engine.query.compile_filter(&time.view, &def.schema, text))
             .transpose()?;
         let rules = LoadRules { strict, clock: time.clock };
+        let host: Arc<dyn LoadHost> = Arc::new(Host { engine: Arc::clone(engine), zone: time.zone });
         let direct = |target: Target| {
             let builder = engine.builders.take(target.schema());
-            format.decoder(target, rules, builder)
+            format.decoder(target, rules, builder, &host)
         };
         let decoder = match mapping.columns {
             None => direct(Target::new(def, None)?)?,
@@ -102,7 +104,8 @@ impl RowReader {
                 direct(Target::with_ignored_fields(def, &names)?)?
             }
             Some(columns) => {
-                Box::new(Computed::new(engine, def, columns, mapping, format, rules, time.view)?)
+                let terms = Terms { rules, view: time.view, host };
+                Box::new(Computed::new(engine, def, columns, mapping, format, terms)?)
             }
         };
         Ok(Self { engine: Arc::clone(engine), decoder, filter, def: Arc::clone(def), unselected: 0 })
@@ -118,6 +121,16 @@ impl RowReader {
     pub fn finish(&mut self) -> Result<Vec<Block>, SqlError> {
         self.decoder.finish()?;
         self.select()
+    }
+
+    /// More rows of what was read, in blocks; `None` if there are none. To be asked for until then.
+    pub fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
+        if self.decoder.resume()? { self.select().map(Some) } else { Ok(None) }
+    }
+
+    /// What is held of the body besides its rows, in bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.decoder.held_bytes() as u64
     }
 
     /// Takes the complete blocks, without the rows for which `where` is not true.

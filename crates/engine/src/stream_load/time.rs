@@ -15,6 +15,8 @@ pub(super) struct LoadTime {
     pub view: SessionView,
     /// For values.
     pub clock: LoadClock,
+    /// For values that are instants.
+    pub zone: Zone,
 }
 
 impl LoadTime {
@@ -36,7 +38,8 @@ impl LoadTime {
             }
         };
         let unix_micros = engine.unix_ms() * 1000;
-        let utc_offset_seconds = Zone::named(&name).offset_seconds(unix_micros);
+        let zone = Zone::named(&name);
+        let utc_offset_seconds = zone.offset_seconds(unix_micros);
         let clock = LoadClock {
             now_micros: unix_micros + i64::from(utc_offset_seconds) * 1_000_000,
             utc_offset_seconds,
@@ -44,6 +47,6 @@ impl LoadTime {
         // Names of UTC that the functions over time do not take.
         let is_utc = ["Z", "GMT"].iter().any(|utc| name.eq_ignore_ascii_case(utc));
         let time_zone = if is_utc { "+00:00".to_owned() } else { name };
-        Ok(Self { view: SessionView { time_zone, ..SessionView::new("root@%", unix_micros) }, clock })
+        Ok(Self { view: SessionView { time_zone, ..SessionView::new("root@%", unix_micros) }, clock, zone })
     }
 }

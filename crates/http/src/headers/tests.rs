@@ -166,9 +166,9 @@ fn each_bad_header_has_its_text() {
         ),
         (&[("format", "xml")], "[DATA_FILE_TYPE_ERROR]unknown data format, format=xml"),
         (
-            &[("format", "Parquet")],
-            "[NOT_IMPLEMENTED_ERROR]format=Parquet is not supported yet; send the data as json, csv, csv_with_names or \
-             csv_with_names_and_types",
+            &[("format", "Orc")],
+            "[NOT_IMPLEMENTED_ERROR]format=Orc is not supported; send the data as parquet, arrow, json, csv, \
+             csv_with_names or csv_with_names_and_types",
         ),
         (
             &[("format", "json"), ("jsonpaths", "$.a")],

@@ -1,0 +1,129 @@
+//! Access logs as Parquet files, as pandas writes them, but for the ids: those stand in the file as they are, so that
+//! each time the file is sent its rows can be numbered anew.
+
+use super::{AccessLog, Second};
+use crate::data::FIRST_ID;
+use arrow::array::{ArrayRef, Int16Array, Int32Array, RecordBatch, StringArray, TimestampSecondArray};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use memchr::memmem;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use std::sync::Arc;
+
+/// Rows are made and written so many at a time; also the rows of a page, which their ids fill without a gap.
+const BATCH_ROWS: i32 = 10_000;
+
+/// A file of about `bytes` bytes, and where each row's id stands in it.
+pub(super) fn file(log: &mut AccessLog, bytes: usize) -> (Vec<u8>, Vec<u32>) {
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("id", DataType::Int32, false),
+        Field::new("ts", DataType::Timestamp(TimeUnit::Second, None), false),
+        Field::new("clientip", DataType::Utf8, false),
+        Field::new("request", DataType::Utf8, false),
+        Field::new("status", DataType::Int16, false),
+        Field::new("size", DataType::Int32, false),
+    ]));
+    let id = ColumnPath::from("id");
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_column_compression(id.clone(), Compression::UNCOMPRESSED)
+        .set_column_dictionary_enabled(id.clone(), false)
+        .set_column_encoding(id.clone(), Encoding::PLAIN)
+        .set_column_statistics_enabled(id, EnabledStatistics::None)
+        .set_data_page_row_count_limit(BATCH_ROWS as usize)
+        .set_write_batch_size(BATCH_ROWS as usize)
+        .build();
+    let mut writer =
+        ArrowWriter::try_new(Vec::with_capacity(bytes + bytes / 8), Arc::clone(&schema), Some(properties))
+            .expect("the schema has a Parquet form");
+    let mut count = 0;
+    // What is buffered is known before it is packed: about half of it is written.
+    while count == 0 || writer.bytes_written() + writer.in_progress_size() < bytes {
+        let batch = batch(log, &schema, count);
+        writer.write(&batch).expect("a vector takes every write");
+        count += BATCH_ROWS;
+    }
+    let body = writer.into_inner().expect("a vector takes every write");
+    let ids = places(&body, count);
+    (body, ids)
+}
+
+fn batch(log: &mut AccessLog, schema: &Arc<Schema>, first: i32) -> RecordBatch {
+    let rows: Vec<_> = (0..BATCH_ROWS).map(|_| log.row()).collect();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from_iter_values((0..BATCH_ROWS).map(|row| FIRST_ID as i32 + first + row))),
+        Arc::new(TimestampSecondArray::from_iter_values(rows.iter().map(|row| unix_seconds(row.at_second)))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.client))),
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.request))),
+        Arc::new(Int16Array::from_iter_values(rows.iter().map(|row| row.status))),
+        Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.size as i32))),
+    ];
+    RecordBatch::try_new(Arc::clone(schema), columns).expect("the columns are the schema's")
+}
+
+/// Where the ids stand, which are numbered from the first on.
+fn places(body: &[u8], count: i32) -> Vec<u32> {
+    let mut ids = Vec::with_capacity(count as usize);
+    let mut from = 0;
+    for page in (0..count).step_by(BATCH_ROWS as usize) {
+        let first = FIRST_ID as i32 + page;
+        let page: Vec<u8> = (first..first + BATCH_ROWS).flat_map(i32::to_le_bytes).collect();
+        let start = from + memmem::find(&body[from..], &page).expect("a page holds its ids as they are");
+        ids.extend((start..start + page.len()).step_by(4).map(|at| at as u32));
+        from = start + page.len();
+    }
+    ids
+}
+
+/// Seconds since 1970-01-01.
+fn unix_seconds(second: Second) -> i64 {
+    // The days of a year before each month, of 1998.
+    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let years = i64::from(second.year) - 1970;
+    let days =
+        years * 365 + (years + 1) / 4 + BEFORE[usize::from(second.month) - 1] + i64::from(second.day) - 1;
+    days * 86_400 + i64::from(second.of_day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::access_log::Format;
+    use crate::data::{IdForm, Request};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_file_has_the_rows_of_csv_and_its_ids_can_be_written_anew() {
+        let mut log = AccessLog::new(1, Format::Parquet);
+        let mut request: Request = log.stream_load(|length| format!("{length:>16}"), 400_000);
+        assert_eq!(request.form, IdForm::Binary);
+        request.number(1_500_000_000);
+        let file = request.bytes[16..].to_vec();
+        assert_eq!(request.bytes[..16].trim_ascii(), file.len().to_string().as_bytes());
+        let reader = ParquetRecordBatchReader::try_new(bytes::Bytes::from(file), 4096).unwrap();
+        let mut csv = AccessLog::new(1, Format::Csv);
+        let mut ids = BTreeSet::new();
+        for batch in reader {
+            let batch = batch.unwrap();
+            for row in 0..batch.num_rows() {
+                let text = |column: usize| {
+                    arrow::util::display::array_value_to_string(batch.column(column), row)
+                        .unwrap()
+                        .replace('T', " ")
+                };
+                ids.insert(text(0));
+                let mut line = Vec::new();
+                csv.push_row(&mut line);
+                let fields: Vec<String> = (1..6).map(text).collect();
+                assert_eq!(
+                    format!("{FIRST_ID},{}\n", fields.join(",")).replace('T', " "),
+                    String::from_utf8(line).unwrap().replace('T', " ")
+                );
+            }
+        }
+        assert_eq!((ids.len(), ids.first().unwrap().as_str()), (request.ids.len(), "1500000000"));
+    }
+}

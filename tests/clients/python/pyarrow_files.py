@@ -1,0 +1,62 @@
+"""Writes the same rows as Parquet and Arrow files of many kinds: pyarrow_files.py DIRECTORY"""
+
+import datetime
+import decimal
+import sys
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+
+directory = sys.argv[1]
+utc = datetime.timezone.utc
+
+rows = pa.table(
+    {
+        "ID": pa.array([1, 2, 3], pa.int64()),
+        "unused": pa.array([[1], None, [2, 3]], pa.list_(pa.int32())),
+        "small": pa.array([-128, None, 127], pa.int8()),
+        "name": pa.array(["Amy", None, "é漢"], pa.string()),
+        "kind": pa.array(["a", "b", "a"], pa.string()).dictionary_encode(),
+        "price": pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-99999999.99")], pa.decimal128(10, 2)),
+        "ratio": pa.array([0.5, None, -1e300], pa.float64()),
+        "day": pa.array([datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31)], pa.date32()),
+        "at": pa.array(
+            [datetime.datetime(2024, 2, 29, 23, 59, 59, 123456), None, datetime.datetime(1, 1, 1)], pa.timestamp("us")
+        ),
+        "seen": pa.array([datetime.datetime(2024, 7, 1, tzinfo=utc), None, datetime.datetime(2024, 1, 1, tzinfo=utc)],
+                         pa.timestamp("ms", tz="UTC")),
+        "ok": pa.array([True, None, False], pa.bool_()),
+        "doc": pa.array(['{"a": 1}', None, "[]"], pa.string()),
+    }
+)
+
+for compression in ["NONE", "SNAPPY", "GZIP", "ZSTD", "BROTLI", "LZ4"]:
+    parquet.write_table(rows, f"{directory}/{compression}.parquet", compression=compression)
+parquet.write_table(rows, f"{directory}/v2.parquet", version="2.6", data_page_version="2.0", use_dictionary=False)
+# As Spark's older versions write times.
+parquet.write_table(rows, f"{directory}/int96.parquet", use_deprecated_int96_timestamps=True)
+
+for compression in ["uncompressed", "lz4", "zstd"]:
+    feather.write_feather(rows, f"{directory}/{compression}.arrow", compression=compression)
+    options = pa.ipc.IpcWriteOptions(compression=None if compression == "uncompressed" else compression)
+    with pa.ipc.new_stream(f"{directory}/{compression}.arrows", rows.schema, options=options) as writer:
+        writer.write_table(rows, max_chunksize=2)
+# As the Spark connector sends them: streams, one after another.
+with open(f"{directory}/concatenated.arrows", "wb") as file:
+    for start in range(3):
+        with pa.ipc.new_stream(file, rows.schema) as writer:
+            writer.write_table(rows.slice(start, 1))
+
+count = 400_000
+large = pa.table(
+    {
+        "id": pa.array(range(count), pa.int64()),
+        "name": pa.array([f"name {row * 7919 % count}" for row in range(count)], pa.string()),
+        "ratio": pa.array([row * 0.37 for row in range(count)], pa.float64()),
+    }
+)
+parquet.write_table(large, f"{directory}/large.parquet", compression="NONE", row_group_size=100_000)
+with pa.ipc.new_stream(f"{directory}/large.arrows", large.schema) as writer:
+    writer.write_table(large)
+print("ok")

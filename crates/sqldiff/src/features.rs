@@ -21,8 +21,11 @@ pub fn of(query: &Query) -> BTreeSet<String> {
             if !query.order.is_empty() {
                 words.insert("order".to_owned());
             }
-            if let Body::Set { operator, all, .. } = &query.body {
+            if let Body::Set { operator, all, left, right } = &query.body {
                 words.insert(format!("set:{}", format!("{operator:?}").to_lowercase()));
+                for (left, right) in kinds::of(left).into_iter().zip(kinds::of(right)) {
+                    words.insert(format!("set({},{})", left.min(right).name(), left.max(right).name()));
+                }
                 words.extend(all.then(|| "set:all".to_owned()));
             }
         }

@@ -184,7 +184,7 @@ static TABLE: &[Entry] = &[
         Kind::Text,
         "CONCAT_WS",
         "CONCAT_WS({0}, {1}, {2}, {3})",
-        "",
+        "CONCAT_WS({0}, {1}, {2}, {3})",
         &[Arg::Text(&[",", "", "--"]), TEXT, INT, TEXT],
     ),
     f(Kind::Text, "UPPER", "UPPER({0})", "UPPER({0})", &[TEXT]),

@@ -156,3 +156,42 @@ fn content(name: &str) -> Content {
         _ => Content::Exact,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// In Python's place: answers with the number of the line, and twice where there is `noise` in it.
+    const LINES: &str = r#"#!/bin/sh
+number=0
+while read -r line; do
+    number=$((number + 1))
+    case $line in *noise*) echo "{\"number\": 0, \"contents\": [], \"rows\": []}" ;; esac
+    case $line in
+        *fatal*) echo "{\"number\": $number, \"error\": \"FATAL Error: gone\"}" ;;
+        *) echo "{\"number\": $number, \"contents\": [\"Exact\"], \"rows\": [[\"$number\"]]}" ;;
+    esac
+done
+"#;
+
+    #[test]
+    fn a_process_that_answers_out_of_turn_or_is_broken_is_started_anew() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let program = directory.path().join("python");
+        std::fs::write(&program, LINES).expect("written");
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("made executable");
+        let mut side = DuckDb::start(&program).expect("started");
+        let rows = |number: &str| {
+            let rows = vec![vec![Some(number.to_owned())]];
+            Outcome::Rows(Answered { contents: vec![Content::Exact], rows })
+        };
+        assert_eq!(side.ask("SELECT 1"), rows("2"));
+        for query in ["SELECT noise", "SELECT fatal"] {
+            assert!(matches!(side.ask(query), Outcome::Gone(_)), "{query}");
+            // The new one was greeted and has got the tables.
+            assert_eq!(side.ask("SELECT 1"), rows("3"), "{query}");
+            assert_eq!(side.ask("SELECT 1"), rows("4"), "{query}");
+        }
+    }
+}

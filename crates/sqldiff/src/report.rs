@@ -4,9 +4,13 @@ use crate::check::{Check, Verdict};
 use crate::compare::Outcome;
 use crate::known::Rule;
 use crate::schema::{Dialect, Schema};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
+
+/// How many of the errors that both sides gave are shown at the end.
+const REFUSALS_SHOWN: usize = 12;
 
 /// A difference that no rule explains, as small as it could be made.
 #[derive(Clone, Debug)]
@@ -25,8 +29,8 @@ pub struct Finding {
 pub struct Report {
     pub checked: BTreeMap<Check, u64>,
     pub statements: u64,
-    /// Queries that both ways refused, so that nothing was compared.
-    pub both_failed: u64,
+    /// Queries that both ways refused, so that nothing was compared, by what the server said.
+    pub refused: BTreeMap<String, u64>,
     /// Queries to which the other side gave no answer at all, so that nothing was compared.
     pub unanswered: u64,
     pub known: BTreeMap<String, u64>,
@@ -67,11 +71,19 @@ impl Report {
              the other gave no answer to {}",
             queries as f64 / seconds.max(0.001),
             self.statements,
-            self.both_failed,
+            self.refused.values().sum::<u64>(),
             self.unanswered
         );
         for (check, count) in &self.checked {
             let _ = writeln!(out, "  {:<9} {count}", check.name());
+        }
+        let mut refused: Vec<_> = self.refused.iter().collect();
+        refused.sort_by_key(|(_, count)| Reverse(*count));
+        if !refused.is_empty() {
+            let _ = writeln!(out, "refused by both, most of all:");
+        }
+        for (what, count) in refused.into_iter().take(REFUSALS_SHOWN) {
+            let _ = writeln!(out, "  {count:>6} {what}");
         }
         if !self.known.is_empty() {
             let _ = writeln!(out, "known differences:");

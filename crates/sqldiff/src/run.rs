@@ -81,13 +81,16 @@ impl Shared<'_> {
                 continue;
             }
             let verdict = sides.run(check, &query);
-            let both_failed = verdict.difference.is_none() && matches!(verdict.ours.1, Outcome::Error { .. });
+            let refused = verdict.difference.is_none() && matches!(verdict.ours.1, Outcome::Error { .. });
+            let refused = refused.then(|| format!("{}:{}", check.name(), gist(&verdict)));
             let unanswered = matches!(verdict.other.1, Outcome::Gone(_)) && verdict.statements > 0;
             {
                 let mut report = self.report();
                 *report.checked.entry(check).or_default() += 1;
                 report.statements += verdict.statements;
-                report.both_failed += u64::from(both_failed);
+                if let Some(what) = refused {
+                    *report.refused.entry(what).or_default() += 1;
+                }
                 report.unanswered += u64::from(unanswered);
             }
             if verdict.difference.is_some() {

@@ -23,11 +23,21 @@ pub enum Check {
     Derived,
     /// The query as a common table expression answers the same.
     Common,
+    /// The query without the brackets that the precedence of operators makes needless answers the same.
+    Bare,
 }
 
 impl Check {
-    pub const ALL: [Self; 7] =
-        [Self::MariaDb, Self::DuckDb, Self::Split, Self::Column, Self::Prepared, Self::Derived, Self::Common];
+    pub const ALL: [Self; 8] = [
+        Self::MariaDb,
+        Self::DuckDb,
+        Self::Split,
+        Self::Column,
+        Self::Prepared,
+        Self::Derived,
+        Self::Common,
+        Self::Bare,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -39,6 +49,7 @@ impl Check {
             Self::Prepared => "prepared",
             Self::Derived => "derived",
             Self::Common => "common",
+            Self::Bare => "bare",
         }
     }
 }
@@ -95,6 +106,11 @@ impl Sides {
                 let other = self.ours.ask_prepared(&sql, &values);
                 let shown = format!("{sql} -- prepared, with {values:?}");
                 self.verdict(query.is_ordered(), text, (shown, other), 1)
+            }
+            Check::Bare => {
+                let sql = print::bare(query);
+                let other = self.ours.ask(&sql);
+                self.verdict(query.is_ordered(), text, (sql, other), 1)
             }
             Check::Derived | Check::Common => {
                 let sql = if check == Check::Derived {

@@ -43,7 +43,7 @@ struct Arguments {
     /// Connections that work at the same time; each waits for one side after the other.
     #[arg(long, default_value_t = 4)]
     jobs: usize,
-    /// Only these checks: mariadb, duckdb, split, column, prepared, derived, common.
+    /// Only these checks: mariadb, duckdb, split, column, prepared, derived, common, bare.
     #[arg(long, value_delimiter = ',')]
     checks: Vec<String>,
     /// A file of further known differences, such as findings that somebody is at work on.

@@ -1,5 +1,7 @@
 //! A tree → SQL of a dialect.
 
+mod brackets;
+
 use crate::ast::*;
 use crate::schema::Dialect;
 use std::fmt::Write as _;
@@ -18,7 +20,7 @@ pub const BOUNDS: [&str; 6] = [
 /// A query as text.
 #[must_use]
 pub fn query(query: &Query, dialect: Dialect) -> String {
-    let mut printer = Printer { dialect, parameters: None, fixed: 0, out: String::new() };
+    let mut printer = Printer::new(dialect);
     printer.query(query);
     printer.out
 }
@@ -28,16 +30,23 @@ pub fn query(query: &Query, dialect: Dialect) -> String {
 /// is grouped) stay as they are.
 #[must_use]
 pub fn prepared(query: &Query) -> (String, Vec<Value>) {
-    let parameters = Some(Vec::new());
-    let mut printer = Printer { dialect: Dialect::Ours, parameters, fixed: 0, out: String::new() };
+    let mut printer = Printer { parameters: Some(Vec::new()), ..Printer::new(Dialect::Ours) };
     printer.query(query);
     (printer.out, printer.parameters.unwrap_or_default())
+}
+
+/// A query as text for the server, with no brackets but those that the precedence of operators needs.
+#[must_use]
+pub fn bare(query: &Query) -> String {
+    let mut printer = Printer { bare: true, ..Printer::new(Dialect::Ours) };
+    printer.query(query);
+    printer.out
 }
 
 /// An expression as text.
 #[must_use]
 pub fn expr(expr: &Expr, dialect: Dialect) -> String {
-    let mut printer = Printer { dialect, parameters: None, fixed: 0, out: String::new() };
+    let mut printer = Printer::new(dialect);
     printer.expr(expr);
     printer.out
 }
@@ -47,14 +56,20 @@ struct Printer {
     parameters: Option<Vec<Value>>,
     /// How many clauses deep literals must stay as they are.
     fixed: u32,
+    /// Whether needless brackets are left out.
+    bare: bool,
     out: String,
 }
 
 impl Printer {
+    fn new(dialect: Dialect) -> Self {
+        Self { dialect, parameters: None, fixed: 0, bare: false, out: String::new() }
+    }
+
     fn list(&mut self, exprs: &[Expr]) {
         for (index, expr) in exprs.iter().enumerate() {
             self.out.push_str(if index == 0 { "" } else { ", " });
-            self.expr(expr);
+            self.free(expr);
         }
     }
 
@@ -99,7 +114,7 @@ impl Printer {
         }
         for (index, item) in select.items.iter().enumerate() {
             self.out.push_str(if index == 0 { "" } else { ", " });
-            self.expr(item);
+            self.free(item);
             let _ = write!(self.out, " AS c{index}");
         }
         self.fixed -= u32::from(grouped || select.from.is_none());
@@ -118,7 +133,7 @@ impl Printer {
             self.source(&join.source);
             if let Some(on) = &join.on {
                 self.out.push_str(" ON ");
-                self.expr(on);
+                self.free(on);
             }
             if !join.using.is_empty() {
                 let _ = write!(self.out, " USING ({})", join.using.join(", "));
@@ -126,13 +141,13 @@ impl Printer {
         }
         if let Some(filter) = &select.filter {
             self.out.push_str(" WHERE ");
-            self.expr(filter);
+            self.free(filter);
         }
         self.fixed += 1;
         self.group(select);
         if let Some(having) = &select.having {
             self.out.push_str(" HAVING ");
-            self.expr(having);
+            self.free(having);
         }
         self.fixed -= 1;
     }
@@ -182,8 +197,37 @@ impl Printer {
         }
     }
 
-    /// An expression in a place where it needs parentheses unless it is one piece.
+    /// An expression where anything may stand.
+    fn free(&mut self, expr: &Expr) {
+        self.operand(expr, brackets::ANYTHING);
+    }
+
+    /// An expression where something that holds together as tightly as this may stand without brackets.
+    fn operand(&mut self, expr: &Expr, needed: u8) {
+        if self.bare && brackets::level(expr) >= needed { self.inner(expr) } else { self.expr(expr) }
+    }
+
+    /// An expression in a place where it needs brackets unless it is one piece.
     fn expr(&mut self, expr: &Expr) {
+        let one_piece = !matches!(
+            expr.op,
+            Op::Form(_)
+                | Op::In { .. }
+                | Op::Case { .. }
+                | Op::Exists { .. }
+                | Op::InQuery { .. }
+                | Op::Quantified { .. }
+        );
+        if one_piece {
+            self.inner(expr);
+        } else {
+            self.out.push('(');
+            self.inner(expr);
+            self.out.push(')');
+        }
+    }
+
+    fn inner(&mut self, expr: &Expr) {
         match &expr.op {
             Op::Column { table: Some(table), name } => {
                 let _ = write!(self.out, "{table}.{name}");
@@ -199,32 +243,24 @@ impl Printer {
                 let _ = write!(self.out, " AS {name})");
             }
             Op::In { negated } => {
-                self.out.push('(');
-                self.list(&expr.args[..1]);
+                self.operand(&expr.args[0], brackets::BESIDE_IN);
                 self.out.push_str(if *negated { " NOT IN (" } else { " IN (" });
                 self.list(&expr.args[1..]);
-                self.out.push_str("))");
+                self.out.push(')');
             }
             Op::Case { operand, otherwise } => self.case(*operand, *otherwise, &expr.args),
             Op::Scalar => self.subquery("", expr),
-            // In brackets: NOT binds less than a comparison.
             Op::Exists { negated } => {
-                self.out.push('(');
                 self.subquery(if *negated { "NOT EXISTS " } else { "EXISTS " }, expr);
-                self.out.push(')');
             }
             Op::InQuery { negated } => {
-                self.out.push('(');
-                self.list(&expr.args);
+                self.operand(&expr.args[0], brackets::BESIDE_IN);
                 self.subquery(if *negated { " NOT IN " } else { " IN " }, expr);
-                self.out.push(')');
             }
             Op::Quantified { operator, all } => {
-                self.out.push('(');
-                self.list(&expr.args);
+                self.operand(&expr.args[0], brackets::BESIDE_ANY);
                 let _ = write!(self.out, " {operator} {} ", if *all { "ALL" } else { "ANY" });
                 self.subquery("", expr);
-                self.out.push(')');
             }
             Op::Aggregate { name, distinct } => {
                 let _ = write!(self.out, "{name}({}", if *distinct { "DISTINCT " } else { "" });
@@ -259,37 +295,37 @@ impl Printer {
     fn form(&mut self, form: &Form, args: &[Expr]) {
         let template = if self.dialect == Dialect::DuckDb { form.duckdb } else { form.mysql };
         let mut rest = template;
-        self.out.push('(');
         while let Some((before, after)) = rest.split_once('{') {
             self.out.push_str(before);
             let Some((number, after)) = after.split_once('}') else { break };
-            if let Some(arg) = number.parse::<usize>().ok().and_then(|place| args.get(place)) {
-                self.expr(arg);
+            if let Ok(place) = number.parse::<usize>()
+                && let Some(arg) = args.get(place)
+            {
+                self.operand(arg, brackets::needed(form, place));
             }
             rest = after;
         }
         self.out.push_str(rest);
-        self.out.push(')');
     }
 
     fn case(&mut self, operand: bool, otherwise: bool, args: &[Expr]) {
         let mut args = args.iter();
-        self.out.push_str("(CASE");
+        self.out.push_str("CASE");
         if operand && let Some(arg) = args.next() {
             self.out.push(' ');
-            self.expr(arg);
+            self.free(arg);
         }
         while args.len() >= 2 {
             for (head, arg) in [" WHEN ", " THEN "].into_iter().zip(args.by_ref()) {
                 self.out.push_str(head);
-                self.expr(arg);
+                self.free(arg);
             }
         }
         if otherwise && let Some(arg) = args.next() {
             self.out.push_str(" ELSE ");
-            self.expr(arg);
+            self.free(arg);
         }
-        self.out.push_str(" END)");
+        self.out.push_str(" END");
     }
 
     fn window(&mut self, expr: &Expr) {
@@ -389,5 +425,110 @@ fn parameter(literal: &Literal) -> Option<Value> {
         | Literal::Date { .. }
         | Literal::DateTime { .. }
         | Literal::Bool(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Kind;
+
+    static NOT: Form = Form { name: "NOT", mysql: "NOT {0}", duckdb: "" };
+    static OR: Form = Form { name: "OR", mysql: "{0} OR {1}", duckdb: "" };
+    static XOR: Form = Form { name: "XOR", mysql: "{0} XOR {1}", duckdb: "" };
+    static AND: Form = Form { name: "AND", mysql: "{0} AND {1}", duckdb: "" };
+    static LESS: Form = Form { name: "<", mysql: "{0} < {1}", duckdb: "" };
+    static MINUS: Form = Form { name: "-", mysql: "{0} - {1}", duckdb: "" };
+    static TIMES: Form = Form { name: "*", mysql: "{0} * {1}", duckdb: "" };
+    static ROUNDED: Form = Form { name: "/", mysql: "ROUND({0} / {1}, 2)", duckdb: "" };
+    static ABS: Form = Form { name: "ABS", mysql: "ABS({0})", duckdb: "" };
+    static IS_NULL: Form = Form { name: "IS NULL", mysql: "{0} IS NULL", duckdb: "" };
+    static NEGATIVE: Form = Form { name: "negative", mysql: "-{0}", duckdb: "" };
+
+    fn form(form: &'static Form, args: Vec<Expr>) -> Expr {
+        Expr::new(Op::Form(form), Kind::Int, args)
+    }
+
+    fn number(value: i64) -> Expr {
+        Expr::literal(Literal::Int(value), Kind::Int)
+    }
+
+    /// Both ways to write an expression.
+    fn written(expr: Expr) -> (String, String) {
+        let query = Query::of(Select { items: vec![expr], ..Select::default() });
+        let text = |text: String| text.replace("SELECT ", "").replace(" AS c0", "");
+        (text(super::query(&query, Dialect::Ours)), text(bare(&query)))
+    }
+
+    #[test]
+    fn brackets_that_precedence_makes_needless_are_left_out() {
+        let cases = [
+            (
+                form(&OR, vec![number(1), form(&XOR, vec![number(2), number(3)])]),
+                "(1 OR (2 XOR 3))",
+                "1 OR 2 XOR 3",
+            ),
+            (
+                form(&AND, vec![form(&OR, vec![number(1), number(2)]), number(3)]),
+                "((1 OR 2) AND 3)",
+                "(1 OR 2) AND 3",
+            ),
+            (
+                form(&XOR, vec![form(&LESS, vec![number(1), number(2)]), number(3)]),
+                "((1 < 2) XOR 3)",
+                "1 < 2 XOR 3",
+            ),
+            (
+                form(&LESS, vec![number(1), form(&LESS, vec![number(2), number(3)])]),
+                "(1 < (2 < 3))",
+                "1 < (2 < 3)",
+            ),
+            (
+                form(&LESS, vec![form(&LESS, vec![number(1), number(2)]), number(3)]),
+                "((1 < 2) < 3)",
+                "1 < 2 < 3",
+            ),
+            (form(&NOT, vec![form(&LESS, vec![number(1), number(2)])]), "(NOT (1 < 2))", "NOT 1 < 2"),
+            (form(&LESS, vec![form(&NOT, vec![number(1)]), number(2)]), "((NOT 1) < 2)", "(NOT 1) < 2"),
+            (
+                form(&MINUS, vec![number(1), form(&MINUS, vec![number(2), number(3)])]),
+                "(1 - (2 - 3))",
+                "1 - (2 - 3)",
+            ),
+            (
+                form(&MINUS, vec![number(1), form(&TIMES, vec![number(2), number(3)])]),
+                "(1 - (2 * 3))",
+                "1 - 2 * 3",
+            ),
+            (
+                form(&IS_NULL, vec![form(&LESS, vec![number(1), number(2)])]),
+                "((1 < 2) IS NULL)",
+                "1 < 2 IS NULL",
+            ),
+            (
+                form(&LESS, vec![form(&IS_NULL, vec![number(1)]), number(2)]),
+                "((1 IS NULL) < 2)",
+                "(1 IS NULL) < 2",
+            ),
+            (
+                form(&ROUNDED, vec![number(1), form(&TIMES, vec![number(2), number(3)])]),
+                "(ROUND(1 / (2 * 3), 2))",
+                "ROUND(1 / (2 * 3), 2)",
+            ),
+            (form(&ABS, vec![form(&OR, vec![number(1), number(2)])]), "(ABS((1 OR 2)))", "ABS(1 OR 2)"),
+            (form(&NEGATIVE, vec![form(&NEGATIVE, vec![number(1)])]), "(-(-1))", "-(-1)"),
+            (
+                Expr::new(
+                    Op::In { negated: true },
+                    Kind::Bool,
+                    vec![form(&MINUS, vec![number(1), number(2)]), number(3)],
+                ),
+                "((1 - 2) NOT IN (3))",
+                "1 - 2 NOT IN (3)",
+            ),
+        ];
+        for (expr, all, few) in cases {
+            assert_eq!(written(expr), (all.to_owned(), few.to_owned()));
+        }
     }
 }

@@ -194,8 +194,9 @@ pub fn subject(seed: u64, number: u64, schema: &Schema) -> Option<(Check, Query)
     let own = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03);
     let generator = |audience| Generator::new(own, schema, audience);
     Some(match number % 20 {
-        0..=8 => (Check::MariaDb, generator(Audience::MariaDb).query()),
+        0..=7 => (Check::MariaDb, generator(Audience::MariaDb).query()),
         9..=12 => (Check::DuckDb, generator(Audience::DuckDb).query()),
+        8 => (Check::Bare, split(generator(Audience::MariaDb))),
         13 | 14 => (Check::Split, split(generator(Audience::MariaDb))),
         15 | 16 => (Check::Column, split(generator(Audience::MariaDb))),
         17 => (Check::Prepared, generator(Audience::MariaDb).simple()),

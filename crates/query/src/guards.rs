@@ -8,6 +8,8 @@ use crate::decimal_types::HoldDecimals;
 use crate::held_filters::HoldConditions;
 use crate::in_lists::HideLists;
 use crate::null_equality::HoldNullSafe;
+use crate::repeated_windows::ComputeOnce;
+use crate::spanning_keys::HoldSpanningKeys;
 use crate::zeros::OneZeroInKeys;
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
@@ -41,6 +43,8 @@ pub fn optimizer_rules() -> Vec<Rule> {
     guard(&mut rules, HoldDecimals);
     guard(&mut rules, HoldNullSafe);
     guard(&mut rules, HoldConditions);
+    guard(&mut rules, ComputeOnce);
+    guard(&mut rules, HoldSpanningKeys);
     rules.push(Arc::new(OneZeroInKeys));
     rules
 }

@@ -2,7 +2,8 @@
 //!
 //! COUNT, MIN and MAX of a constant over a frame that moves, `COUNT(*) OVER (PARTITION BY a … ROWS BETWEEN 1 PRECEDING AND
 //! CURRENT ROW)`, begin anew in each partition. DataFusion takes them for rising over all rows and leaves out an ORDER BY
-//! of them. So the columns above are calls that it cannot look through.
+//! of them. MIN over a frame that gets smaller rises, and is NULL at the end, where nothing is left in the frame: DataFusion takes
+//! the NULLs to come first. So the columns above are calls that it cannot look through.
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;
@@ -21,7 +22,7 @@ pub struct SlidingWindowsRule;
 impl AnalyzerRule for SlidingWindowsRule {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::Window(window) if window.window_expr.iter().any(starts_anew) => {
+            LogicalPlan::Window(window) if window.window_expr.iter().any(is_misjudged) => {
                 shown(window).map(Transformed::yes)
             }
             other => Ok(Transformed::no(other)),
@@ -34,16 +35,27 @@ impl AnalyzerRule for SlidingWindowsRule {
     }
 }
 
-/// Whether an expression is an aggregate of constants over a moving frame within partitions.
-fn starts_anew(expr: &Expr) -> bool {
+/// Whether an expression is an aggregate whose order the planner does not know and thinks that it does: of constants over
+/// a moving frame within partitions, or the least or greatest value of a frame that grows or gets smaller.
+fn is_misjudged(expr: &Expr) -> bool {
     match expr {
-        Expr::Alias(alias) => starts_anew(&alias.expr),
+        Expr::Alias(alias) => is_misjudged(&alias.expr),
         Expr::WindowFunction(call) => {
             let params = &call.params;
-            matches!(call.fun, WindowFunctionDefinition::AggregateUDF(_))
-                && !params.partition_by.is_empty()
-                && params.args.iter().all(|arg| arg.column_refs().is_empty())
-                && !matches!(&params.window_frame.start_bound, WindowFrameBound::Preceding(bound) if bound.is_null())
+            let WindowFunctionDefinition::AggregateUDF(function) = &call.fun else { return false };
+            let frame = &params.window_frame;
+            let is_whole = |bound: &WindowFrameBound| match bound {
+                WindowFrameBound::Preceding(rows) | WindowFrameBound::Following(rows) => rows.is_null(),
+                WindowFrameBound::CurrentRow => false,
+            };
+            let from_first = is_whole(&frame.start_bound);
+            // Rows may be read from the last to the first, and a frame that grows then gets smaller.
+            let has_extremes =
+                ["min", "max"].contains(&function.name()) && from_first != is_whole(&frame.end_bound);
+            has_extremes
+                || !from_first
+                    && !params.partition_by.is_empty()
+                    && params.args.iter().all(|arg| arg.column_refs().is_empty())
         }
         _ => false,
     }
@@ -53,7 +65,7 @@ fn shown(window: Window) -> Result<LogicalPlan> {
     let inputs = window.schema.fields().len() - window.window_expr.len();
     let columns = window.schema.iter().enumerate().map(|(at, (relation, field))| {
         let column = Expr::Column(Column::new(relation.cloned(), field.name()));
-        if at < inputs || !starts_anew(&window.window_expr[at - inputs]) {
+        if at < inputs || !is_misjudged(&window.window_expr[at - inputs]) {
             return column;
         }
         functions::named("__plain").call(vec![column]).alias_qualified(relation.cloned(), field.name())

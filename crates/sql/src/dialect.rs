@@ -2,6 +2,7 @@
 //!
 //! - `&&` binds like AND and `||` like OR (sqlparser: like `|` and like `*`). The operators in the
 //!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
+//! - XOR binds less than AND and more than OR (sqlparser: more than a comparison).
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
 //! - `a MOD b`, `!a`, `TRIM(a, b)` and Doris's lambdas (`x -> x + 1`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
@@ -21,6 +22,8 @@ const OPERANDS_BASE: usize = 10_000;
 const OPERANDS_PER_TOKEN: usize = 8;
 /// Words that MySQL reserves and that [`crate::chains`] relies on never being names.
 const NEVER_OPERANDS: [Keyword; 4] = [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE];
+/// Between OR and AND.
+const XOR_PRECEDENCE: u8 = 7;
 /// What the parser reports when it gives up.
 pub(crate) const TOO_COMPLEX: &str = "statement too complex";
 
@@ -122,6 +125,14 @@ impl Dialect for Grammar {
             _ => return None,
         };
         Some(Ok(self.prec_value(precedence)))
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            // Of the word XOR; `^` has the precedence of a caret.
+            Precedence::Xor => XOR_PRECEDENCE,
+            other => self.mysql.prec_value(other),
+        }
     }
 
     fn parse_infix(

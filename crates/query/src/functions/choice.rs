@@ -129,7 +129,7 @@ fn common(values: &[(DataType, Option<&ScalarValue>)]) -> Result<DataType> {
 }
 
 /// How many digits of a second the values have at most, if that is known of all of them.
-fn common_digits<'a>(mut values: impl Iterator<Item = &'a Field>) -> Option<u8> {
+pub(super) fn common_digits<'a>(mut values: impl Iterator<Item = &'a Field>) -> Option<u8> {
     values.try_fold(0, |most: u8, field| match kind(field.data_type()) {
         Kind::Null | Kind::Date => Some(most),
         _ => labels::digits(field).map(|digits| most.max(digits)),
@@ -197,7 +197,8 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("nullif", &[Param::Any, Param::Any], super::utf8, |args| {
             null_if(&args[0], &args[1])
         })
-        .returning(|types| types[0].clone()),
+        .returning(|types| types[0].clone())
+        .with_digits(|args| labels::digits(&args.arg_fields[0])),
     ]
 }
 

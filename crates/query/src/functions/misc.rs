@@ -1,5 +1,6 @@
 //! Functions that fit nowhere else.
 
+use super::choice::common_digits;
 use super::{MySqlFunction, Param};
 use crate::coercion::{Kind, kind};
 use crate::types;
@@ -12,6 +13,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
 use datafusion::common::{Result, exec_datafusion_err};
+use datafusion::logical_expr::ReturnFieldArgs;
 use regex::Regex;
 use std::sync::Arc;
 
@@ -35,10 +37,12 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("pow", &[Real, Real], super::float64, |args| Ok(pow(&args[0], &args[1]))),
         MySqlFunction::new("greatest", &[Any], super::utf8, |args| extreme(args, cmp::gt))
             .variadic()
-            .returning(common),
+            .returning(common)
+            .with_digits(most_digits),
         MySqlFunction::new("least", &[Any], super::utf8, |args| extreme(args, cmp::lt))
             .variadic()
-            .returning(common),
+            .returning(common)
+            .with_digits(most_digits),
         MySqlFunction::new("bin", &[Int], super::utf8, |args| radix(&args[0], |value| format!("{value:b}"))),
         MySqlFunction::new("__regexp_extract", &[Text, Text, Int], super::utf8, regexp_extract),
         MySqlFunction::new("__first_bytes", &[Text, Int], super::utf8, |args| {
@@ -86,6 +90,11 @@ fn single(args: &[ArrayRef]) -> Result<ArrayRef> {
         return Err(crate::error::external(crate::error::too_many_rows()));
     }
     Ok(Arc::clone(&args[0]))
+}
+
+/// The digits of a second that the arguments have at most.
+fn most_digits(args: &ReturnFieldArgs<'_>) -> Option<u8> {
+    common_digits(args.arg_fields.iter().map(AsRef::as_ref))
 }
 
 /// The type that values of these types are compared in.

@@ -48,6 +48,13 @@ struct Scope {
     outer: Vec<Visible>,
 }
 
+impl Scope {
+    /// The columns that a query within may name: a name without a table could be one of its own.
+    fn with_tables(&self) -> Vec<Visible> {
+        self.columns.iter().filter(|column| column.table.is_some()).cloned().collect()
+    }
+}
+
 impl Visible {
     fn expr(&self) -> Expr {
         let op = Op::Column { table: self.table.clone(), name: self.name.clone() };
@@ -165,6 +172,33 @@ mod tests {
             }
         }
         assert!(windows > 200, "{windows} windows");
+    }
+
+    #[test]
+    fn a_name_without_a_table_is_in_one_using_alone() {
+        let mut names = 0;
+        for seed in 0..60 {
+            let schema = schema(seed);
+            let mut generator = Generator::new(seed, &schema, Audience::MariaDb);
+            for _ in 0..50 {
+                let query = generator.query();
+                query.walk(&mut |node| {
+                    let Node::Select(select) = node else { return };
+                    let more = select.joins.iter().skip(1);
+                    let tables = more.filter(|join| matches!(join.source.what, crate::ast::What::Table(_)));
+                    let in_a_third = tables.count() > 0;
+                    for item in select.items.iter().chain(&select.filter).chain(&select.group) {
+                        item.walk(&mut |node| {
+                            if let Node::Expr(Expr { op: Op::Column { table: None, .. }, .. }) = node {
+                                names += 1;
+                                assert!(!in_a_third, "{}", print::query(&query, Dialect::Ours));
+                            }
+                        });
+                    }
+                });
+            }
+        }
+        assert!(names > 20, "{names} names without a table");
     }
 
     #[test]

@@ -128,6 +128,8 @@ impl Generator<'_> {
         let mut join = Join { kind, source, on: None, using: Vec::new() };
         let is_table = |source: &Source| matches!(source.what, What::Table(_));
         let using = select.joins.is_empty() && select.from.as_ref().is_some_and(is_table);
+        // The name of an earlier USING that the new table has, too, is ambiguous from here on.
+        columns.retain(|column| column.table.is_some() || added.iter().all(|new| new.name != column.name));
         if kind != JoinKind::Cross && using && self.chance(30) {
             join.using =
                 if self.chance(70) { vec!["k".to_owned()] } else { vec!["k".to_owned(), "g".to_owned()] };
@@ -217,7 +219,7 @@ impl Generator<'_> {
         select.items.push(self.expr(&scope, kind, flat));
         if self.chance(60) {
             if self.chance(40) {
-                scope.outer = around.columns.clone();
+                scope.outer = around.with_tables();
             }
             select.filter = Some(self.expr(&scope, Kind::Bool, Room { depth: 2, ..flat }));
         }
@@ -236,7 +238,7 @@ impl Generator<'_> {
         select.items.push(Expr::new(Op::Aggregate { name, distinct: false }, kind, vec![inner]));
         if self.chance(60) {
             if self.chance(50) {
-                scope.outer = around.columns.clone();
+                scope.outer = around.with_tables();
             }
             let flat = Room { depth: 2, queries: room.queries.saturating_sub(1) };
             select.filter = Some(self.expr(&scope, Kind::Bool, flat));

@@ -9,6 +9,8 @@
 pub const DOUBLE_TOLERANCE: f64 = 1e-9;
 /// As above where a FLOAT, which has 24 bits, is shown by one of the sides.
 pub const SINGLE_TOLERANCE: f64 = 1e-5;
+/// How far doubles may be apart that are sums of larger ones, which have cancelled each other.
+pub const NOISE_TOLERANCE: f64 = 1e-6;
 
 /// What a column of an answer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub enum Difference {
     Values,
     /// Texts differ in zeros alone: those at the end of a number's fraction, and the sign of zero.
     Zeros,
+    /// Doubles differ in their last digits, by no more than [`NOISE_TOLERANCE`].
+    Digits,
     Order,
     /// The server under test refuses what the other side answers.
     OursFails,
@@ -66,6 +70,7 @@ impl Difference {
             Self::RowCount => "another count of rows",
             Self::Values => "other values",
             Self::Zeros => "other zeros in texts",
+            Self::Digits => "other last digits of doubles",
             Self::Order => "another order",
             Self::OursFails => "ours fails",
             Self::OtherFails => "the other side fails",
@@ -106,9 +111,13 @@ fn between_rows(ours: &Answered, other: &Answered, ordered: bool) -> Option<Diff
     }
     if !are_same_rows(ours, other, &same) {
         let but_zeros = |left: &Row, right: &Row| row(left, right, &same_but_zeros);
-        return Some(match are_same_rows(ours, other, &but_zeros) {
-            true => Difference::Zeros,
-            false => Difference::Values,
+        let but_noise = |left: &Row, right: &Row| row(left, right, &same_but_noise);
+        return Some(if are_same_rows(ours, other, &but_zeros) {
+            Difference::Zeros
+        } else if are_same_rows(ours, other, &but_noise) {
+            Difference::Digits
+        } else {
+            Difference::Values
         });
     }
     // Sums of doubles that differ in their last digit are equal here, and come in any order.
@@ -140,6 +149,16 @@ fn are_same_rows(ours: &Answered, other: &Answered, same: &dyn Fn(&Row, &Row) ->
         let place = left_over.iter().position(|candidate| same(row, candidate));
         place.map(|place| left_over.swap_remove(place)).is_some()
     })
+}
+
+/// Whether two values are the same, or are doubles that are nearly so.
+fn same_but_noise(left: Option<&str>, right: Option<&str>, contents: Contents) -> bool {
+    let near = |left: f64, right: f64| {
+        (left - right).abs() <= NOISE_TOLERANCE * left.abs().max(right.abs()).max(1.0)
+    };
+    same_value(left, right, contents)
+        || is_double(contents)
+            && matches!((left.map(str::parse), right.map(str::parse)), (Some(Ok(left)), Some(Ok(right))) if near(left, right))
 }
 
 /// Whether two values are the same, or are texts that differ in zeros alone.
@@ -246,6 +265,20 @@ mod tests {
         assert_eq!(difference(&left, &right, true), None);
         let right = rows(&contents, &[&["b", "0.6"], &["a", "0.6"]]);
         assert_eq!(difference(&left, &right, true), Some(Difference::Order));
+    }
+
+    #[test]
+    fn last_digits_of_doubles_are_a_difference_of_their_own() {
+        let told = |content, left: &str, right: &str| {
+            difference(&rows(&[content], &[&[left]]), &rows(&[content], &[&[right]]), false)
+        };
+        let noise = told(Content::Double, "15.349999904632568", "15.350000114440919");
+        assert_eq!(noise, Some(Difference::Digits));
+        assert_eq!(told(Content::Double, "15.3499", "15.35"), Some(Difference::Values));
+        assert_eq!(
+            told(Content::Exact, "15.349999904632568", "15.350000114440919"),
+            Some(Difference::Values)
+        );
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub struct Rule {
     /// The checks that it is about; none: all of them.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// What kind of difference: `answers`, `zeros` (texts that differ in zeros alone), `ours fails`, `the other
-    /// side fails` or `fails` (either of them).
+    /// What kind of difference: `answers`, `zeros` (texts that differ in zeros alone), `digits` (doubles that
+    /// differ in their last digits), `ours fails`, `the other side fails` or `fails` (either of them).
     pub when: String,
     /// The words of a query that must all be there (`features`).
     #[serde(default)]
@@ -76,6 +76,7 @@ impl Rule {
             Difference::OursFails => "ours fails",
             Difference::OtherFails => "the other side fails",
             Difference::Zeros if self.when == "zeros" => "zeros",
+            Difference::Digits if self.when == "digits" => "digits",
             _ => "answers",
         };
         self.when == when
@@ -120,7 +121,7 @@ mod tests {
         for rule in &rules {
             assert!(names.insert(&rule.name), "{} is there twice", rule.name);
             assert!(rule.reason.len() > 20, "{}: {:?} is no reason", rule.name, rule.reason);
-            let kinds = ["answers", "zeros", "ours fails", "the other side fails", "fails"];
+            let kinds = ["answers", "zeros", "digits", "ours fails", "the other side fails", "fails"];
             assert!(kinds.contains(&rule.when.as_str()), "{}: {}", rule.name, rule.when);
             let third = |check: &String| ["mariadb", "duckdb"].contains(&check.as_str());
             let has_third = !rule.checks.is_empty() && rule.checks.iter().all(third);
@@ -178,6 +179,7 @@ mod tests {
             |when, difference| rule(when).explains(Check::MariaDb, difference, [&gone, &gone], &words);
         assert!(explains("zeros", Difference::Zeros) && !explains("zeros", Difference::Values));
         assert!(explains("answers", Difference::Zeros) && explains("answers", Difference::Values));
+        assert!(explains("digits", Difference::Digits) && !explains("digits", Difference::Values));
         assert!(explains("fails", Difference::OursFails) && explains("fails", Difference::OtherFails));
         assert!(!explains("fails", Difference::Values) && !explains("ours fails", Difference::OtherFails));
     }

@@ -198,7 +198,8 @@ fn smaller(query: &Query, free: bool) -> Vec<Query> {
         all.push(with(&|query| query.limit = query.limit.map(|limit| Limit { offset: 0, ..limit })));
     }
     let width = query.width().unwrap_or(0);
-    if width > 1 {
+    // What is around the query names its columns by their places.
+    if width > 1 && free {
         all.extend((0..width).map(|place| with(&|query| drop_column(query, place))));
     }
     match &query.body {

@@ -122,7 +122,7 @@ impl Load {
     /// its label.
     ///
     /// # Errors
-    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`].
+    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`], [`IngestError::Table`] for a partial update.
     pub fn begin(
         engine: &Engine,
         table: Arc<Table>,
@@ -130,6 +130,11 @@ impl Load {
         traits: &LoadTraits,
         label: LoadLabel,
     ) -> Result<Self, IngestError> {
+        if traits.partial_update && table.with_def(|def| def.keys.is_unique()) {
+            let reason = "a partial update of a table with UNIQUE KEY is not supported yet; load whole rows"
+                .to_owned();
+            return Err(IngestError::Table { table: table.def().table_ref(), reason });
+        }
         let route = engine.route(&table, traits);
         let reservation = match route {
             Route::GroupAsync | Route::GroupSync(_) => None,

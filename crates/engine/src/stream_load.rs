@@ -279,7 +279,7 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
 /// The refusal of a load that asks for what no table here can do: it would load other rows than it says.
 fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
     let (header, needs) = match (headers.unique, headers.partitioned) {
-        (Some(header), _) => (header, "a UNIQUE KEY table; tables have DUPLICATE KEY only so far"),
+        (Some(header), _) => (header, "what tables with UNIQUE KEY cannot do yet"),
         (None, Some(header)) => (header, "a partitioned table; tables have no partitions so far"),
         (None, None) => return None,
     };

@@ -100,5 +100,9 @@ fn comparable(def: &TableDef) -> TableDef {
     };
     let location = String::new();
     // Derived keys are printed as a clause.
-    TableDef { schema: schema.into(), location, keys: KeyModel::Duplicate { declared: true }, ..def.clone() }
+    let keys = match def.keys {
+        KeyModel::Duplicate { .. } => KeyModel::Duplicate { declared: true },
+        KeyModel::Unique => KeyModel::Unique,
+    };
+    TableDef { schema: schema.into(), location, keys, ..def.clone() }
 }

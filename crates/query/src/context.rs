@@ -20,8 +20,12 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, Ta
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_table::{Snapshot, Table};
 use tributary_types::system::{is_information_schema, is_system_database};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, SqlError, TableId};
+
+/// Snapshots by their tables.
+pub type SettledSnapshots = HashMap<TableId, Arc<Snapshot>>;
 
 /// A statement's view of names. Each table is asked for once: a statement reads one snapshot of it.
 pub struct StatementContext<'a> {
@@ -29,7 +33,11 @@ pub struct StatementContext<'a> {
     pub namespace: &'a dyn Namespace,
     pub session: &'a SessionView,
     pub store_url: ObjectStoreUrl,
-    pub functions: TableFunctions,
+    pub functions: &'a TableFunctions,
+    /// Snapshots of tables with unique keys that were settled for this statement.
+    pub settled: &'a SettledSnapshots,
+    /// Tables that the plan reads and that have to be settled before it runs.
+    pub unsettled: Mutex<Vec<Arc<Table>>>,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
     pub sets: Arc<SetOperations>,
     /// `sets`, as the planner asks for it.
@@ -54,7 +62,14 @@ impl StatementContext<'_> {
             return table.ok_or_else(|| external(no_table(database, name)));
         }
         match self.namespace.table(database, name).map_err(external)? {
-            Some(table) => Ok(Arc::new(SnapshotProvider::new(&table, self.store_url.clone())?)),
+            Some(table) => {
+                let snapshot = self.settled.get(&table.id()).cloned().unwrap_or_else(|| table.snapshot());
+                let provider = SnapshotProvider::new(&table, Arc::clone(&snapshot), self.store_url.clone())?;
+                if !snapshot.is_settled() {
+                    self.unsettled.lock().push(table);
+                }
+                Ok(Arc::new(provider))
+            }
             None => Err(external(self.missing(database, name))),
         }
     }

@@ -3,7 +3,7 @@
 //! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
 
 use crate::calculated_keys::HideCalculations;
-use crate::context::StatementContext;
+use crate::context::{SettledSnapshots, StatementContext};
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
 use crate::giving_way::JoinsGiveWay;
@@ -39,7 +39,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
-use tributary_table::{FoundRows, Snapshot, Table, TableStore};
+use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
 use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
 
@@ -160,7 +160,7 @@ impl QueryEngine {
         params: &[ScalarValue],
         functions: TableFunctions,
     ) -> Result<QueryResult, SqlError> {
-        let (plan, rewritten) = self.plan(session, query, Some(params), functions)?;
+        let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
         let plan = self.physical(&plan).await?;
         let stream = execute_stream(plan, self.state.task_ctx()).map_err(|error| plan_error(&error))?;
@@ -176,7 +176,9 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
     ) -> Result<Vec<ResultColumn>, SqlError> {
-        let (plan, rewritten) = self.plan(session, query, None, TableFunctions::default())?;
+        let planned =
+            self.plan(session, query, None, &TableFunctions::default(), &SettledSnapshots::new())?;
+        let (plan, rewritten) = (planned.plan, planned.rewritten);
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings))
     }
 
@@ -205,7 +207,7 @@ impl QueryEngine {
         analyze: bool,
         verbose: bool,
     ) -> Result<QueryResult, SqlError> {
-        let (plan, _) = self.plan(session, query, Some(params), TableFunctions::default())?;
+        let (plan, _) = self.settled_plan(session, query, params, TableFunctions::default()).await?;
         let mut text = String::new();
         if verbose {
             let optimized =
@@ -235,17 +237,40 @@ impl QueryEngine {
         crate::rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
     }
 
+    /// A plan that shows one row for each key of a table with unique keys. Which tables a query reads is known when it is
+    /// planned, and planning does not wait: where something is to be settled, it is planned again afterwards.
+    async fn settled_plan(
+        &self,
+        session: &SessionView,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        functions: TableFunctions,
+    ) -> Result<(LogicalPlan, Rewritten), SqlError> {
+        let mut settled = SettledSnapshots::new();
+        loop {
+            let planned = self.plan(session, query, Some(params), &functions, &settled)?;
+            if planned.unsettled.is_empty() {
+                return Ok((planned.plan, planned.rewritten));
+            }
+            for table in planned.unsettled {
+                let snapshot = table.settled().await.map_err(table_error)?;
+                settled.insert(table.id(), snapshot);
+            }
+        }
+    }
+
     /// Rewrites and plans a query. `None` for `params`: their values are not known yet.
     fn plan(
         &self,
         session: &SessionView,
         query: &SelectQuery,
         params: Option<&[ScalarValue]>,
-        functions: TableFunctions,
-    ) -> Result<(LogicalPlan, Rewritten), SqlError> {
+        functions: &TableFunctions,
+        settled: &SettledSnapshots,
+    ) -> Result<Planned, SqlError> {
         let global = |name: &str| self.global_variable(name);
         let lenient_casts = functions.are_of_load();
-        let context = self.context(session, functions);
+        let context = self.context(session, functions, settled);
         let columns = |database: &str, table: &str| context.columns(database, table);
         let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
         on_deep_stack(|| {
@@ -253,14 +278,16 @@ impl QueryEngine {
             let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
             let statement = Statement::Query(Box::new(query));
             let plan = plan_statement(&context, statement, rewritten.is_recursive);
-            Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
+            let plan = plan.map_err(|error| plan_error(&error))?;
+            Ok(Planned { plan, rewritten, unsettled: std::mem::take(&mut context.unsettled.lock()) })
         })
     }
 
     pub(crate) fn context<'a>(
         &'a self,
         session: &'a SessionView,
-        functions: TableFunctions,
+        functions: &'a TableFunctions,
+        settled: &'a SettledSnapshots,
     ) -> StatementContext<'a> {
         let sets = Arc::new(SetOperations::default());
         StatementContext {
@@ -269,6 +296,8 @@ impl QueryEngine {
             session,
             store_url: self.store_url.clone(),
             functions,
+            settled,
+            unsettled: Mutex::default(),
             tables: Mutex::new(HashMap::new()),
             relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>],
             sets,
@@ -283,6 +312,18 @@ impl QueryEngine {
     pub(crate) fn global_variable(&self, name: &str) -> Option<String> {
         self.namespace.global_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
+}
+
+/// A plan and what belongs to it.
+struct Planned {
+    plan: LogicalPlan,
+    rewritten: Rewritten,
+    /// Tables that it shows as they are not yet settled.
+    unsettled: Vec<Arc<Table>>,
+}
+
+fn table_error(error: TableError) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, error.to_string())
 }
 
 /// Plans a rewritten statement. One with recursive CTEs is planned again for as long as these turn

@@ -1,6 +1,7 @@
 //! Expressions of loads: the `where` and `columns` of a Stream Load, compiled once for a load and
 //! evaluated batch by batch. They see the columns of one batch, no tables and no aggregates.
 
+use crate::context::SettledSnapshots;
 use crate::deep::on_deep_stack;
 use crate::engine::QueryEngine;
 use crate::error::plan_error;
@@ -178,7 +179,8 @@ impl QueryEngine {
         schema: &SchemaRef,
         expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
-        let context = self.context(session, TableFunctions::default());
+        let (functions, settled) = (TableFunctions::default(), SettledSnapshots::new());
+        let context = self.context(session, &functions, &settled);
         let fields = DFSchema::try_from(Arc::clone(schema))?;
         let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
         let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;

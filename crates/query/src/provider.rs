@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, Statistics};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
@@ -56,12 +56,12 @@ pub struct SnapshotProvider {
 }
 
 impl SnapshotProvider {
-    /// A provider of the table's rows as they are now.
+    /// A provider of the rows of a snapshot of the table, which is settled before the plan runs.
     ///
     /// # Errors
     /// When a data file's path is none that object stores take.
-    pub fn new(table: &Table, store_url: ObjectStoreUrl) -> Result<Self> {
-        Self::of_snapshot(table, table.snapshot(), store_url)
+    pub fn new(table: &Table, snapshot: Arc<Snapshot>, store_url: ObjectStoreUrl) -> Result<Self> {
+        Self::of_snapshot(table, snapshot, store_url)
     }
 
     /// A provider of the rows of the snapshot's data files; the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] tell where they
@@ -107,8 +107,9 @@ impl SnapshotProvider {
             .memtable
             .iter()
             .map(|part| {
-                let arrays = columns.iter().map(|&column| Arc::clone(part.batch.column(column))).collect();
-                let options = RecordBatchOptions::new().with_row_count(Some(part.batch.num_rows()));
+                let batch = part.live_batch().map_err(|error| DataFusionError::External(Box::new(error)))?;
+                let arrays = columns.iter().map(|&column| Arc::clone(batch.column(column))).collect();
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
             })
             .collect::<Result<Vec<_>, _>>()?;

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Snapshot, Table, TableError};
-use tributary_types::{ColumnDef, DataType, DefaultValue, Label, SchemaVersion, TableDef, TableSchema};
+use tributary_types::{
+    ColumnDef, DataType, DefaultValue, KeyModel, Label, SchemaVersion, TableDef, TableSchema,
+};
 
 /// A client: some actions with pauses between them.
 pub async fn client(world: Rc<World>) {
@@ -75,6 +77,10 @@ async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
+fn is_unique(table: &Table) -> bool {
+    table.with_def(|def| def.keys.is_unique())
+}
+
 fn row_count(world: &World) -> u64 {
     world.throw(|dice| if dice.one_in(8) { dice.between(5, 30) } else { dice.between(1, 4) })
 }
@@ -89,11 +95,14 @@ async fn load_rows(
 ) -> Option<LoadRows> {
     let schema = Arc::clone(&table.def().schema);
     if !may_be_large || !world.throw(|dice| dice.one_in(6)) {
-        return Some(LoadRows::of_blocks(Arc::clone(&schema), vec![block_of(&schema, id, rows)]));
+        return Some(LoadRows::of_blocks(
+            Arc::clone(&schema),
+            vec![block_of(&schema, is_unique(table), id, rows)],
+        ));
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());
-    if writer.append(batch_of(&schema, id, rows)).await.is_err() {
+    if writer.append(batch_of(&schema, is_unique(table), id, rows)).await.is_err() {
         writer.abort().await;
         return None;
     }
@@ -312,7 +321,8 @@ async fn sync(world: &Rc<World>) {
 }
 
 async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
-    if world.model.borrow().is_wiping(table.id()) {
+    // What a truncation removes of a table of unique keys cannot be told from what was superseded.
+    if world.model.borrow().is_wiping(table.id()) || is_unique(table) {
         return;
     }
     note!(world.trace, "truncate", table.id().0, 0, "table {}", table.id());
@@ -342,6 +352,9 @@ impl From<TableError> for NotDeleted {
 
 /// Deletes some rows of a few loads, or all rows of them.
 async fn delete(world: &Rc<World>, table: &Arc<Table>) {
+    if is_unique(table) {
+        return;
+    }
     let Some((id, rows)) = rows_to_delete(world, table) else { return };
     note!(world.trace, "delete", id, rows.len(), "deletion {id} of rows {rows:?} of table {}", table.id());
     let wanted: BTreeSet<i64> = rows.into_iter().collect();
@@ -453,7 +466,11 @@ async fn create_table(world: &Rc<World>) {
     }
     let (interval_ms, bytes) =
         world.throw(|dice| (dice.pick(&[0, 0, 2, 20, 500]), dice.pick(&[200, 2_000, 1 << 20])));
-    let def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
+    let mut def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
+    if world.throw(|dice| dice.percent(world.plan.unique_tables)) {
+        def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&def) });
+        world.model.borrow_mut().is_unique(def.id);
+    }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };
     if world.hardware.catalog.put_table(&def).is_ok() {
@@ -482,7 +499,13 @@ async fn compact(world: &Rc<World>, table: &Arc<Table>) {
 }
 
 async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
-    worked(world, table, "sweep", table.sweep().await, |counts, report| counts.sweeps += report.files);
+    // The second one deletes what the first one saw out of use.
+    for _ in 0..world.throw(|dice| dice.between(1, 2)) {
+        worked(world, table, "sweep", table.sweep().await, |counts, report| counts.sweeps += report.files);
+        if world.plan.keep_removed_ms < 10_000 {
+            world.machine.sleep(Duration::from_millis(world.plan.keep_removed_ms + 1)).await;
+        }
+    }
 }
 
 /// Notes what came of work on a table that no client waits for, and counts it.

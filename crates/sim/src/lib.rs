@@ -25,6 +25,7 @@ mod rows;
 mod run;
 mod store;
 mod trace;
+pub mod winners;
 mod world;
 
 pub use counts::Counts;

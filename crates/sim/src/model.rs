@@ -5,6 +5,7 @@
 
 use crate::deletes::{DeletionId, Deletions};
 use crate::order::{Order, Place};
+use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tributary_types::{Label, TableId, TxnId};
@@ -85,6 +86,7 @@ pub struct Expected {
     applied: bool,
     first_unborn: LoadId,
     deletions: Deletions,
+    lost: Lost,
 }
 
 /// A promise that was broken.
@@ -113,6 +115,7 @@ pub struct Model {
     txns: BTreeMap<TxnId, Label>,
     order: Order,
     deletions: Deletions,
+    winners: Winners,
 }
 
 /// The rows that a query showed: how often each load's rows came.
@@ -351,6 +354,7 @@ impl Model {
             applied: wipe.is_some_and(|wipe| wipe.applied),
             first_unborn: self.next + 1,
             deletions: self.deletions.clone(),
+            lost: self.winners.lost(),
         }
     }
 
@@ -421,6 +425,80 @@ impl Model {
     /// The promise that it breaks.
     pub fn in_order(&mut self, table: TableId, rows: &[i64]) -> Checked {
         self.order.check(&mut self.loads, table, rows)
+    }
+
+    /// The table has unique keys.
+    pub fn is_unique(&mut self, table: TableId) {
+        self.winners.is_unique(table);
+    }
+
+    /// Checks what a query of a table of unique keys showed. Rows of later loads than expected may be shown, too.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn winners_shown(&mut self, expected: &Expected, shown: &Shown) -> Checked {
+        let visible = expected.loads.iter().filter(|(_, fate, _)| *fate == Fate::Visible);
+        let visible: BTreeSet<LoadId> = visible.map(|(id, ..)| *id).collect();
+        let where_ = format!("a query of table {}", expected.table);
+        self.check_winners(expected.table, &visible, &expected.lost, shown, &where_)
+    }
+
+    fn check_winners(
+        &mut self,
+        table: TableId,
+        visible: &BTreeSet<LoadId>,
+        lost: &Lost,
+        shown: &Shown,
+        where_: &str,
+    ) -> Checked {
+        for id in shown.rows.keys() {
+            let load = self.loads.get(id).filter(|load| load.table == table);
+            let Some(load) = load else {
+                return violation(format!("{where_} shows rows of load {id}, which is not of this table"));
+            };
+            let is_hidden =
+                matches!(load.fate, Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed);
+            if is_hidden || (load.fate == Fate::Running && load.kind == Kind::TwoPhase) {
+                return violation(format!("{where_} shows load {id}: {load:?}"));
+            }
+        }
+        let rows = shown.rows.values().flatten().map(|(row, times)| (*row, *times));
+        self.winners.check(&self.loads, table, visible, lost, rows, where_)?;
+        shown.rows.keys().try_for_each(|id| self.seen(*id))
+    }
+
+    /// Checks a table of unique keys after a recovery, and settles what was not known.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn winners_recovered(&mut self, table: TableId, shown: &Shown) -> Checked {
+        let of_table = || self.loads.iter().filter(|(_, load)| load.table == table);
+        let must = |load: &Load| {
+            matches!(load.fate, Fate::Visible | Fate::Promised)
+                || (load.seen && matches!(load.fate, Fate::Running | Fate::Unknown | Fate::Committing))
+        };
+        let visible: BTreeSet<LoadId> =
+            of_table().filter(|(_, load)| must(load)).map(|(id, _)| *id).collect();
+        let lost = self.winners.lost();
+        self.check_winners(table, &visible, &lost, shown, &format!("table {table} after a recovery"))?;
+        let now = self.order.tick();
+        for (id, load) in self.loads.iter_mut().filter(|(_, load)| load.table == table) {
+            let is_there = visible.contains(id) || shown.rows.contains_key(id);
+            match load.fate {
+                _ if is_there => {
+                    load.fate = Fate::Visible;
+                    load.seen = true;
+                    load.place.visible(now);
+                }
+                // It came to nothing, or later rows have superseded it.
+                Fate::Running | Fate::Unknown if load.kind != Kind::TwoPhase => {
+                    load.fate = Fate::Removed;
+                    load.label_unsure = true;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// A snapshot of the table has data files.
@@ -576,7 +654,7 @@ impl Model {
     /// # Errors
     /// If it must wait and does not.
     pub fn settle_prepared(&mut self, id: LoadId, waits: Option<TxnId>) -> Checked {
-        let load = self.load(id);
+        let load = self.loads.get_mut(&id).expect("loads are never forgotten");
         let fate = match (load.fate, waits) {
             (_, Some(txn)) => {
                 if load.txn.is_some_and(|known| known != txn) {
@@ -591,14 +669,21 @@ impl Model {
                 load.label_unsure = true;
                 Fate::Removed
             }
+            // It was committed, and later rows have superseded all of its own.
+            (Fate::Committing, None) if self.winners.has(self.loads[&id].table) => {
+                let load = self.load(id);
+                load.label_unsure = true;
+                Fate::Removed
+            }
             (Fate::Prepared | Fate::Committing, None) => {
+                let load = &self.loads[&id];
                 return violation(format!(
                     "load {id} is prepared and can be neither committed nor aborted after a recovery: {load:?}"
                 ));
             }
             (_, None) => Fate::Never,
         };
-        load.fate = fate;
+        self.load(id).fate = fate;
         Ok(())
     }
 

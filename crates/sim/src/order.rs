@@ -34,6 +34,23 @@ impl Place {
         self.acknowledged.get_or_insert(now);
     }
 
+    /// When it was sent.
+    #[must_use]
+    pub const fn begun_at(&self) -> u64 {
+        self.begun
+    }
+
+    #[must_use]
+    pub const fn acknowledged_at(&self) -> Option<u64> {
+        self.acknowledged
+    }
+
+    /// Since when every query shows it.
+    #[must_use]
+    pub const fn visible_at(&self) -> Option<u64> {
+        self.visible
+    }
+
     /// Every later query shows it.
     pub fn visible(&mut self, now: u64) {
         self.visible.get_or_insert(now);

@@ -6,6 +6,8 @@ use crate::dice::Dice;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub tables: u64,
+    /// Of 100 tables so many have unique keys.
+    pub unique_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -39,6 +41,7 @@ impl Plan {
         let calm = dice.one_in(6);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
+            unique_tables: dice.pick(&[0, 0, 50, 100]),
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

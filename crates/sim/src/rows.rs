@@ -19,14 +19,20 @@ fn text_of(row: i64) -> String {
     format!("r{row}{}", "x".repeat(filler))
 }
 
+/// The value of a row's column `id`: in a table of unique keys one of few, else the row's number.
+#[must_use]
+pub fn id_of(row: i64, is_unique: bool) -> i64 {
+    if is_unique { (row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 40).rem_euclid(KEYS) } else { row }
+}
+
 /// The rows of a load as one block.
 #[must_use]
-pub fn block_of(schema: &Arc<TableSchema>, load: LoadId, rows: u64) -> Block {
+pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: u64) -> Block {
     let mut builder = BlockBuilder::new(schema);
     for row in row_numbers(load, rows) {
         for (index, column) in schema.columns.iter().enumerate() {
             match (column.name.as_str(), column.data_type) {
-                ("id", _) => builder.push_i64(index, row),
+                ("id", _) => builder.push_i64(index, id_of(row, is_unique)),
                 ("text", _) => builder.push_text(index, &text_of(row)),
                 (_, DataType::Int) => builder.push_i32(index, row as i32),
                 _ => builder.push_null(index),
@@ -42,11 +48,11 @@ pub fn block_of(schema: &Arc<TableSchema>, load: LoadId, rows: u64) -> Block {
 /// # Panics
 /// If the schema has columns that no simulated table has.
 #[must_use]
-pub fn batch_of(schema: &Arc<TableSchema>, load: LoadId, rows: u64) -> RecordBatch {
+pub fn batch_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: u64) -> RecordBatch {
     let numbers: Vec<i64> = row_numbers(load, rows).collect();
     let array = |name: &str, data_type: DataType| -> ArrayRef {
         match name {
-            "id" => Arc::new(Int64Array::from(numbers.clone())),
+            "id" => Arc::new(numbers.iter().map(|row| id_of(*row, is_unique)).collect::<Int64Array>()),
             "text" => Arc::new(numbers.iter().map(|row| Some(text_of(*row))).collect::<StringArray>()),
             _ => arrow::array::new_null_array(&data_type.to_arrow(), numbers.len()),
         }
@@ -59,6 +65,9 @@ fn row_numbers(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
     let first = load as i64 * ROWS_PER_LOAD;
     first..first + rows as i64
 }
+
+/// The keys of tables of unique keys are below.
+const KEYS: i64 = 24;
 
 /// Rows of data files that were read once, by path and checksum.
 type FileRows = HashMap<(String, u32), Arc<Vec<i64>>>;
@@ -80,8 +89,11 @@ pub async fn shown(
     cache: &FileCache,
 ) -> Result<Shown, (String, bool)> {
     let mut shown = Shown::default();
+    let is_unique = snapshot.def.keys.is_unique();
     for part in &snapshot.memtable {
-        for row in checked(&part.batch).map_err(|error| (format!("the memtable: {error}"), true))? {
+        let rows = part.live_batch().map_err(|error| error.to_string());
+        let rows = rows.and_then(|batch| checked(&batch, is_unique));
+        for row in rows.map_err(|error| (format!("the memtable: {error}"), true))? {
             shown.add(row);
         }
     }
@@ -94,7 +106,7 @@ pub async fn shown(
         })?;
         let bytes = got.bytes().await.map_err(|error| (error.to_string(), false))?;
         let rows = cache
-            .rows(path.as_ref(), &bytes)
+            .rows(path.as_ref(), &bytes, is_unique)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
         if rows.len() as u64 != live.file.rows {
             return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
@@ -124,7 +136,7 @@ pub async fn find(
         let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
-        let rows = cache.rows(path.as_ref(), &bytes)?;
+        let rows = cache.rows(path.as_ref(), &bytes, snapshot.def.keys.is_unique())?;
         let hit = rows.iter().zip(0_u64..).filter(|(row, _)| wanted.contains(row));
         found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
     }
@@ -142,7 +154,7 @@ pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
 }
 
 impl FileCache {
-    fn rows(&self, path: &str, bytes: &Bytes) -> Result<Arc<Vec<i64>>, String> {
+    fn rows(&self, path: &str, bytes: &Bytes, is_unique: bool) -> Result<Arc<Vec<i64>>, String> {
         let key = (path.to_owned(), crc32c::crc32c(bytes));
         if let Some(rows) = self.files.borrow().get(&key) {
             return Ok(Arc::clone(rows));
@@ -154,7 +166,7 @@ impl FileCache {
             .map_err(failed)?;
         let mut rows = Vec::new();
         for batch in reader {
-            rows.extend(checked(&batch.map_err(|error| error.to_string())?)?);
+            rows.extend(checked(&batch.map_err(|error| error.to_string())?, is_unique)?);
         }
         let rows = Arc::new(rows);
         self.files.borrow_mut().insert(key, Arc::clone(&rows));
@@ -162,17 +174,22 @@ impl FileCache {
     }
 }
 
+/// The number of the row that has this text.
+fn number_in(text: &str) -> Option<i64> {
+    text.strip_prefix('r')?.trim_end_matches('x').parse().ok()
+}
+
 /// The numbers of the rows, whose texts are as they were sent.
-fn checked(batch: &RecordBatch) -> Result<Vec<i64>, String> {
+fn checked(batch: &RecordBatch, is_unique: bool) -> Result<Vec<i64>, String> {
     let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("there is no column {name}"));
     let ids = column("id")?.as_primitive_opt::<Int64Type>().ok_or("column id is no BIGINT")?;
     let texts = column("text")?.as_string_opt::<i32>().ok_or("column text is no VARCHAR")?;
     let rows = (0..batch.num_rows()).map(|index| {
-        let row = ids.value(index);
-        if ids.is_null(index) || texts.is_null(index) || texts.value(index) != text_of(row) {
-            return Err(format!("row {row} is not as it was sent"));
-        }
-        Ok(row)
+        let id = ids.value(index);
+        let row = if is_unique { number_in(texts.value(index)) } else { Some(id) };
+        let is_as_sent = |row: &i64| texts.value(index) == text_of(*row) && id_of(*row, is_unique) == id;
+        let row = row.filter(is_as_sent).filter(|_| ids.is_valid(index) && texts.is_valid(index));
+        row.ok_or_else(|| format!("the row of id {id} is not as it was sent"))
     });
     rows.collect()
 }

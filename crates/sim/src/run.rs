@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::dice::Dice;
 use crate::lying::LyingDisk;
 use crate::machine::{Machine, Step};
-use crate::model::{Model, Violation};
+use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
 use crate::planted::{self, Bug};
 use crate::process::{DB, Hardware, Process, table_store};
@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tributary_ingest::{TransactionKind, TransactionStatus};
+use tributary_table::Table;
 use tributary_types::host::{self, Host};
 use tributary_wal::MemDisk;
 use tributary_wal::disk::Faults;
@@ -310,15 +311,30 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
 async fn check_tables(world: &World, process: &Process) {
     let tables: Vec<_> = process.tables.lock().values().cloned().collect();
     for table in tables {
-        let snapshot = table.snapshot();
+        let snapshot = match table.settled().await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                world.violated(format!("table {} after a recovery: {error}", table.id()));
+                continue;
+            }
+        };
         world.check_order(&table, &snapshot);
         match rows::shown(&table, &snapshot, &world.hardware.store, &world.cache).await {
             Ok(shown) => {
-                let checked = world.model.borrow_mut().recovered(table.id(), &shown);
+                let checked = recovered_rows(world, &table, &shown);
                 world.check(checked);
             }
             Err((error, _)) => world.violated(format!("table {} after a recovery: {error}", table.id())),
         }
+    }
+}
+
+fn recovered_rows(world: &World, table: &Table, shown: &Shown) -> Result<(), Violation> {
+    let mut model = world.model.borrow_mut();
+    if table.with_def(|def| def.keys.is_unique()) {
+        model.winners_recovered(table.id(), shown)
+    } else {
+        model.recovered(table.id(), shown)
     }
 }
 
@@ -474,10 +490,10 @@ fn last_check(world: &Rc<World>) {
         let store = table_store(&of_task.hardware, &of_task.plan)?;
         for def in of_task.hardware.catalog.tables() {
             let table = store.open(&def).await.map_err(|error| error.to_string())?;
-            let snapshot = table.snapshot();
+            let snapshot = table.settled().await.map_err(|error| error.to_string())?;
             let shown = rows::shown(&table, &snapshot, &of_task.hardware.store, &of_task.cache).await;
             let shown = shown.map_err(|(error, _)| error)?;
-            let checked = of_task.model.borrow_mut().recovered(table.id(), &shown);
+            let checked = recovered_rows(&of_task, &table, &shown);
             checked.map_err(|violation| format!("in the Delta log alone, {violation}"))?;
         }
         Ok::<(), String>(())

@@ -205,8 +205,10 @@ pub struct CreateTable {
     pub table: Name,
     pub if_not_exists: bool,
     pub columns: Vec<ColumnSpec>,
-    /// The columns of `DUPLICATE KEY(…)`.
+    /// The columns of `DUPLICATE KEY(…)` or `UNIQUE KEY(…)`.
     pub keys: Option<Vec<String>>,
+    /// It is `UNIQUE KEY(…)`.
+    pub is_unique: bool,
     pub comment: String,
     pub distribution: Option<Distribution>,
     pub properties: Vec<(String, String)>,

@@ -45,9 +45,15 @@ impl CreateTable {
             .map(|(spec, id)| column_def(spec, ColumnId(id)))
             .collect::<Result<Vec<_>, _>>()?;
         check_unique(&columns)?;
-        let settings = properties::of_create(&self.properties, &columns)?;
+        let mut settings = properties::of_create(&self.properties, &columns)?;
         let keys = keys::mark(self, &settings, &mut columns)?;
+        if keys.is_unique() {
+            let merge_on_write = settings.others.entry(properties::MERGE_ON_WRITE.to_owned());
+            merge_on_write.or_insert_with(|| "true".to_owned());
+        }
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
+        let distribution =
+            if keys.is_unique() { by_keys(distribution, self, &columns)? } else { distribution };
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
         Ok(TableDef {
@@ -130,6 +136,28 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
         hashed.push(column.name.clone());
     }
     Ok(Distribution::Hash { columns: hashed, buckets })
+}
+
+/// The distribution of a table with one row for each key, which is by some of its keys.
+fn by_keys(
+    distribution: Distribution,
+    create: &CreateTable,
+    columns: &[ColumnDef],
+) -> Result<Distribution, SqlError> {
+    let is_key = |name: &String| find(columns, name).is_some_and(|column| column.is_key);
+    match distribution {
+        Distribution::Random { buckets } if create.distribution.is_none() => {
+            let keys = columns.iter().filter(|column| column.is_key).map(|column| column.name.clone());
+            Ok(Distribution::Hash { columns: keys.collect(), buckets })
+        }
+        Distribution::Random { .. } => {
+            Err(refused("Should not be distributed by random when keys type is unique"))
+        }
+        Distribution::Hash { columns: names, buckets } => match names.iter().find(|name| !is_key(name)) {
+            Some(name) => Err(refused(format!("Distribution column[{name}] is not key column"))),
+            None => Ok(Distribution::Hash { columns: names, buckets }),
+        },
+    }
 }
 
 /// Whether a new row may leave the column out.

@@ -104,6 +104,8 @@ pub enum TableError {
         "another writer took {attempts} Delta versions of '{location}' in a row; stop it or try again later"
     )]
     Raced { location: String, attempts: u32 },
+    #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
+    UniqueDelete { table: String },
     #[error("table '{table}' is being dropped")]
     Closed { table: String },
 }

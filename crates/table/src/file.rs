@@ -17,7 +17,7 @@ pub use checksums::Checksums;
 pub use damage::{footer_fault, panic_text};
 pub use deletes::{Deletes, RowSet};
 pub use format::FileFormat;
-pub use live::LiveFile;
+pub use live::{LiveFile, Settled};
 pub use stats::{ColumnStats, FileStats};
 pub use write::FileWriter;
 
@@ -25,7 +25,6 @@ pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
 pub(crate) use encoded::EncodedFile;
 pub(crate) use format::version_of_tags;
-#[cfg(test)]
 pub(crate) use read::FileReader;
 pub(crate) use vector::{VectorReader, is_vector_file};
 pub(crate) use vector::{path_of as vector_path, write as write_vectors};

@@ -15,6 +15,7 @@ mod durable;
 mod error;
 mod evolve;
 mod file;
+mod keys;
 mod log;
 mod memtable;
 mod options;
@@ -31,7 +32,7 @@ mod testing;
 pub use durable::DurableLocal;
 pub use error::TableError;
 pub use file::{
-    Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet,
+    Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
     footer_fault, panic_text,
 };
 pub use memtable::MemPart;

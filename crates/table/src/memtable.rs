@@ -5,8 +5,9 @@
 //! publications are. Parts that a flush is writing are never merged with later ones.
 
 use crate::error::TableError;
-use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::concat_batches;
+use crate::file::RowSet;
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::compute::{concat_batches, filter_record_batch};
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_types::{Lsn, Version};
@@ -29,6 +30,37 @@ pub struct MemPart {
     pub lsn: Lsn,
     /// When the oldest of the rows were published.
     pub since: Instant,
+    /// The arrival number of the first row. Rows of later parts have later numbers, without gaps within a part. 0 in a
+    /// table whose rows all stay.
+    pub first_row: u64,
+    /// Rows of the batch that later rows supersede.
+    pub superseded: Option<Arc<RowSet>>,
+    /// Whether it is known which rows these rows supersede; always in a table whose rows all stay.
+    pub is_settled: bool,
+}
+
+impl MemPart {
+    /// How many rows no later row supersedes, as far as that is known.
+    #[must_use]
+    pub fn live_rows(&self) -> u64 {
+        self.batch.num_rows() as u64 - self.superseded.as_ref().map_or(0, |rows| rows.len())
+    }
+
+    /// Whether the row with that arrival number is superseded.
+    pub(crate) fn is_superseded(&self, row: u64) -> bool {
+        self.superseded.as_ref().is_some_and(|rows| rows.contains(row - self.first_row))
+    }
+
+    /// The rows that no later row supersedes.
+    ///
+    /// # Errors
+    /// [`TableError::Arrow`].
+    pub fn live_batch(&self) -> Result<RecordBatch, TableError> {
+        let Some(superseded) = &self.superseded else { return Ok(self.batch.clone()) };
+        let is_live = (0..self.batch.num_rows() as u64).map(|row| Some(!superseded.contains(row)));
+        let is_live: BooleanArray = is_live.collect();
+        filter_record_batch(&self.batch, &is_live).map_err(TableError::arrow("leaving out superseded rows"))
+    }
 }
 
 /// Bytes of Arrow memory that the rows themselves take; what arrays of one allocation share is
@@ -42,7 +74,7 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
-/// Appends `part`, merging it with small parts before it that come at or after `frozen`.
+/// Appends `part`, which is settled or not as all parts after `frozen` are, merging it with small parts before it that come at or after `frozen`.
 pub(crate) fn append(parts: &mut Vec<Arc<MemPart>>, frozen: usize, part: MemPart) -> Result<(), TableError> {
     let first = first_to_merge(&parts[frozen..], &part) + frozen;
     let part = if first == parts.len() { part } else { merge(&parts[first..], part)? };
@@ -68,6 +100,10 @@ fn first_to_merge(parts: &[Arc<MemPart>], part: &MemPart) -> usize {
 }
 
 fn merge(before: &[Arc<MemPart>], last: MemPart) -> Result<MemPart, TableError> {
+    assert!(
+        before.iter().all(|part| part.is_settled == last.is_settled),
+        "settled parts and others are not put together"
+    );
     let batches = before.iter().map(|part| &part.batch).chain([&last.batch]);
     let batch = concat_batches(last.batch.schema_ref(), batches)
         .map_err(TableError::arrow("merging small parts of a memtable"))?;
@@ -77,7 +113,21 @@ fn merge(before: &[Arc<MemPart>], last: MemPart) -> Result<MemPart, TableError> 
         batch,
         lsn: before.iter().map(|part| part.lsn).fold(last.lsn, Lsn::min),
         since: before.iter().map(|part| part.since).fold(last.since, Instant::min),
+        first_row: before.first().map_or(last.first_row, |part| part.first_row),
+        superseded: all_superseded(before, &last),
+        is_settled: last.is_settled,
     })
+}
+
+/// The superseded rows of parts that are put together.
+fn all_superseded(before: &[Arc<MemPart>], last: &MemPart) -> Option<Arc<RowSet>> {
+    let mut all = RowSet::new();
+    let mut first = 0;
+    for part in before.iter().map(AsRef::as_ref).chain([last]) {
+        all.extend(part.superseded.iter().flat_map(|rows| rows.iter()).map(|row| first + row));
+        first += part.batch.num_rows() as u64;
+    }
+    (!all.is_empty()).then(|| Arc::new(all))
 }
 
 #[cfg(test)]
@@ -90,7 +140,16 @@ mod tests {
         let version = Version(values.end as u64);
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
         let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
-        MemPart { version, bytes: batch_bytes(&batch), batch, lsn: Lsn(version.0), since: Instant::now() }
+        MemPart {
+            version,
+            bytes: batch_bytes(&batch),
+            batch,
+            lsn: Lsn(version.0),
+            since: Instant::now(),
+            first_row: 0,
+            superseded: None,
+            is_settled: true,
+        }
     }
 
     fn values(parts: &[Arc<MemPart>]) -> Vec<i64> {

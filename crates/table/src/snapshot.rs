@@ -1,6 +1,6 @@
 //! What a query reads: all rows of a table at one version, immutable.
 
-use crate::file::LiveFile;
+use crate::file::{LiveFile, Settled};
 use crate::memtable::MemPart;
 use arrow::datatypes::SchemaRef;
 use std::sync::Arc;
@@ -31,7 +31,15 @@ impl Snapshot {
 
     #[must_use]
     pub fn memtable_rows(&self) -> u64 {
-        self.memtable.iter().map(|part| part.batch.num_rows() as u64).sum()
+        self.memtable.iter().map(|part| part.live_rows()).sum()
+    }
+
+    /// Whether it is known of all rows which others they supersede. Else rows may be shown that should not be.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self.def.keys.is_unique()
+            || (self.memtable.iter().all(|part| part.is_settled)
+                && self.files.iter().all(|file| file.settled == Settled::Yes))
     }
 
     /// Bytes of Arrow memory in the memtable.

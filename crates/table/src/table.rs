@@ -1,6 +1,6 @@
 //! A table: its snapshot, and who may change it.
 //!
-//! Two locks, taken in this order. The *rewriter* lock is held over I/O by whoever changes the
+//! Two locks, taken in this order (a table of unique keys has a third one between them, [`UniqueKeys::keys`]). The *rewriter* lock is held over I/O by whoever changes the
 //! Delta log (flush, compaction, deletion of rows, schema change, sweep), one at a time, because two rewriters of
 //! the same files would double their rows. The *unflushed* lock serialises changes of the
 //! snapshot and is never held over I/O. Readers take neither.
@@ -15,6 +15,7 @@ mod compact;
 mod delete;
 mod flush;
 mod publish;
+mod settle;
 mod sweep;
 
 pub use compact::CompactReport;
@@ -25,6 +26,7 @@ pub use sweep::SweepReport;
 
 use crate::error::TableError;
 use crate::file::{DataFile, FileWriter, delete_files};
+use crate::keys::{KeyHasher, Keys};
 use crate::log::LogState;
 use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
@@ -43,8 +45,20 @@ pub struct Table {
     snapshot: ArcSwap<Snapshot>,
     unflushed: Ranked<Unflushed>,
     rewriter: tokio::sync::Mutex<LogState>,
+    /// `None` in a table whose rows all stay.
+    unique: Option<UniqueKeys>,
     persisted: AtomicU64,
     closed: AtomicBool,
+}
+
+/// What a table needs to settle its keys.
+struct UniqueKeys {
+    hasher: Arc<KeyHasher>,
+    /// Held by whoever settles rows, or moves settled rows from the memtable or from files to others. Taken after the
+    /// rewriter lock.
+    keys: tokio::sync::Mutex<Keys>,
+    /// The arrival number of the next row. Changed under the unflushed lock.
+    next_row: AtomicU64,
 }
 
 /// What is not in the Delta log yet.
@@ -52,6 +66,11 @@ pub struct Table {
 struct Unflushed {
     /// Leading parts of the memtable that a flush took; they are not merged with later ones.
     frozen_parts: usize,
+    /// Leading parts of the memtable that are settled or about to be; they are not merged with later ones. 0 in a table whose
+    /// rows all stay.
+    settled_parts: usize,
+    /// The last publication with data files, whose rows come between those of earlier parts and of later ones.
+    last_files: Version,
     /// Publications that a flush took but did not finish.
     frozen: Option<Pending>,
     /// Publications since the freeze.
@@ -115,6 +134,7 @@ impl Table {
             unflushed: Ranked::new(Rank::Unflushed, Unflushed::default()),
             persisted: AtomicU64::new(state.app_version.0),
             rewriter: tokio::sync::Mutex::new(state),
+            unique: settle::unique_keys(def)?,
             closed: AtomicBool::new(false),
         });
         table.align_log().await?;

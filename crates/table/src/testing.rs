@@ -4,7 +4,7 @@ use crate::file::{EncodedFile, FileReader, LiveFile};
 use crate::options::StoreOptions;
 use crate::store::TableStore;
 use crate::table::{Publication, Table};
-use crate::{DurableLocal, TableError};
+use crate::{DurableLocal, MemPart, Snapshot, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use async_trait::async_trait;
@@ -113,9 +113,16 @@ pub(crate) async fn read_files(table: &Table) -> std::result::Result<Vec<String>
 
 /// All rows that a query sees, sorted.
 pub(crate) async fn visible(table: &Table) -> Vec<String> {
-    let snapshot = table.snapshot();
-    let mut texts: Vec<_> = snapshot.memtable.iter().flat_map(|part| text_rows(&part.batch)).collect();
-    texts.extend(read_files(table).await.unwrap());
+    rows_of(table, &table.settled().await.unwrap()).await
+}
+
+/// All rows of a snapshot, sorted.
+pub(crate) async fn rows_of(table: &Table, snapshot: &Snapshot) -> Vec<String> {
+    let in_memory = |part: &Arc<MemPart>| text_rows(&part.live_batch().unwrap());
+    let mut texts: Vec<_> = snapshot.memtable.iter().flat_map(in_memory).collect();
+    for live in snapshot.files.iter() {
+        texts.extend(file_rows(table, live).await.unwrap());
+    }
     texts.sort();
     texts
 }

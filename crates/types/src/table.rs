@@ -172,6 +172,25 @@ pub enum KeyModel {
         /// `DUPLICATE KEY(…)` was written. Without it the keys were derived, as Doris does.
         declared: bool,
     },
+    /// One row for each key: the one that came last.
+    Unique,
+}
+
+impl KeyModel {
+    /// Doris's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Duplicate { .. } => "DUP_KEYS",
+            Self::Unique => "UNIQUE_KEYS",
+        }
+    }
+
+    /// Whether rows supersede earlier ones of the same key.
+    #[must_use]
+    pub const fn is_unique(self) -> bool {
+        matches!(self, Self::Unique)
+    }
 }
 
 /// How the rows of a table are divided into partitions.

@@ -239,7 +239,12 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: i64) -> Vec<Cell> {
         text.then_some("utf8mb4").into(),
         text.then_some(COLLATION).into(),
         data_type.to_string().into(),
-        if column.is_key { "DUP" } else { "" }.into(),
+        match column.is_key {
+            true if def.keys.is_unique() => "UNI",
+            true => "DUP",
+            false => "",
+        }
+        .into(),
         "".into(),
         "select,insert,update,references".into(),
         column.comment.as_str().into(),
@@ -372,7 +377,7 @@ fn options(grid: &mut Grid, namespace: &dyn Namespace) {
             CATALOG.into(),
             def.db.as_str().into(),
             def.name.as_str().into(),
-            "DUP_KEYS".into(),
+            def.keys.name().into(),
             keys.join(",").into(),
             facts::distribution_key(&def).into(),
             facts::distribution_kind(&def).into(),

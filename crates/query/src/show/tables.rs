@@ -166,7 +166,7 @@ impl QueryEngine {
             let first = index == 0;
             let mut row: Vec<Cell> = vec![
                 if first { def.name.as_str() } else { "" }.into(),
-                if first { "DUP_KEYS" } else { "" }.into(),
+                if first { def.keys.name() } else { "" }.into(),
                 shown[0].clone(),
                 shown[1].clone(),
                 shown[1].clone(),

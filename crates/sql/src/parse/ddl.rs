@@ -66,6 +66,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         if_not_exists,
         columns,
         keys: None,
+        is_unique: false,
         comment: String::new(),
         distribution: None,
         properties: Vec::new(),
@@ -106,7 +107,8 @@ fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
         Some("CONSTRAINT" | "FOREIGN" | "CHECK") => "a constraint",
         _ => return Ok(()),
     };
-    let remedy = "leave it out: tables have DUPLICATE KEY after the columns and no indexes";
+    let remedy =
+        "leave it out: DUPLICATE KEY or UNIQUE KEY is written after the columns, and there are no indexes";
     Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
 }
 
@@ -114,9 +116,9 @@ fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
 fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
     if cursor.eat("ENGINE") {
         engine(cursor)?;
-    } else if cursor.is("DUPLICATE") {
-        cursor.advance();
+    } else if let Some(model) = cursor.eat_any(&["DUPLICATE", "UNIQUE"]) {
         cursor.expect("KEY")?;
+        create.is_unique = model == "UNIQUE";
         create.keys = Some(cursor.parenthesized(|cursor| cursor.identifier("a key column"))?);
     } else if cursor.eat("COMMENT") {
         cursor.eat_token(&Token::Eq);
@@ -134,7 +136,6 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
 
 fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
     let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
-        Some("UNIQUE") => ("UNIQUE KEY", "use DUPLICATE KEY and choose the newest row in queries"),
         Some("AGGREGATE") => ("AGGREGATE KEY", "use DUPLICATE KEY and aggregate in queries"),
         Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
         Some("PARTITION" | "AUTO") => {

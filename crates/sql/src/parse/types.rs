@@ -104,7 +104,7 @@ fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
         "AUTO_INCREMENT" => ("AUTO_INCREMENT", "load the values with the rows"),
         "GENERATED" | "AS" => ("a generated column", "compute the value in the load or in queries"),
         "ON" => ("ON UPDATE CURRENT_TIMESTAMP", "leave it out"),
-        "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use DUPLICATE KEY after the columns"),
+        "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use UNIQUE KEY(…) after the columns"),
         "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),
         "REFERENCES" | "CHECK" | "CONSTRAINT" => ("a constraint", "leave it out"),
         other if AGGREGATES.contains(&other) => {

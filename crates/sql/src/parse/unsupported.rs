@@ -4,7 +4,7 @@ use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
 const STATEMENTS: [(&str, &str); 47] = [
-    ("UPDATE", "only UNIQUE tables can be updated, and they are not supported yet"),
+    ("UPDATE", "INSERT whole rows into a table with UNIQUE KEY"),
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),

@@ -131,6 +131,9 @@ fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> 
 fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     let index = index_of(def, name)?;
     let column = &def.schema.columns[index];
+    if column.is_key && def.keys.is_unique() {
+        return Err(refused("Can not drop key column in Unique data model table"));
+    }
     if column.is_key {
         return Err(heavy(&format!("dropping the key column '{name}'")));
     }

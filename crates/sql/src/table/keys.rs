@@ -1,5 +1,6 @@
 //! Which columns are the key: as written, or derived as Doris does.
 
+use super::properties::MERGE_ON_WRITE;
 use super::{find, refused};
 use crate::ast::CreateTable;
 use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, SqlError, TableProperties};
@@ -19,9 +20,10 @@ pub(super) fn mark(
 ) -> Result<KeyModel, SqlError> {
     let marked: Vec<String> =
         columns.iter().filter(|column| column.is_key).map(|column| column.name.clone()).collect();
+    let clause = if create.is_unique { "UNIQUE KEY" } else { "DUPLICATE KEY" };
     let (names, declared) = match &create.keys {
         Some(names) => {
-            check_marks(&marked, names)?;
+            check_marks(&marked, names, clause)?;
             (names.clone(), true)
         }
         None if !marked.is_empty() => (marked, true),
@@ -33,18 +35,23 @@ pub(super) fn mark(
     check_order(&names, columns)?;
     columns.iter_mut().enumerate().for_each(|(index, column)| column.is_key = index < names.len());
     match columns.iter().find(|column| column.is_key && !column.data_type.may_be_key()) {
+        Some(column) if create.is_unique => Err(not_a_unique_key_type(column)),
         Some(column) => Err(not_a_key_type(column)),
+        None if create.is_unique => Ok(KeyModel::Unique),
+        None if properties.others.contains_key(MERGE_ON_WRITE) => {
+            Err(refused(format!("{MERGE_ON_WRITE} property only support unique key table")))
+        }
         None => Ok(KeyModel::Duplicate { declared }),
     }
 }
 
 /// `KEY` behind a column must not contradict the key clause.
-fn check_marks(marked: &[String], names: &[String]) -> Result<(), SqlError> {
+fn check_marks(marked: &[String], names: &[String], clause: &str) -> Result<(), SqlError> {
     let is_named = |mark: &String| names.iter().any(|name| name.eq_ignore_ascii_case(mark));
     match marked.iter().find(|mark| !is_named(mark)) {
-        Some(mark) => Err(refused(format!(
-            "column '{mark}' is marked KEY but is not in DUPLICATE KEY(…): add it there"
-        ))),
+        Some(mark) => {
+            Err(refused(format!("column '{mark}' is marked KEY but is not in {clause}(…): add it there")))
+        }
         None => Ok(()),
     }
 }
@@ -105,6 +112,18 @@ fn index_bytes(data_type: DataType) -> u32 {
         DataType::Char { bytes } => bytes,
         DataType::Varchar { .. } | DataType::String | DataType::Json => 20,
     }
+}
+
+/// Doris's texts.
+fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
+    let name = &column.name;
+    refused(match column.data_type {
+        DataType::Float | DataType::Double => {
+            format!("Float or double can not used as a key, use decimal instead. (column '{name}')")
+        }
+        DataType::String => format!("String Type should not be used in key column[{name}]."),
+        _ => format!("JsonType type should not be used in key column[{name}]."),
+    })
 }
 
 fn not_a_key_type(column: &ColumnDef) -> SqlError {

@@ -14,13 +14,16 @@ pub const LIGHT_SCHEMA_CHANGE: &str = "light_schema_change";
 pub const REPLICATION_ALLOCATION: &str = "replication_allocation";
 pub const BLOOM_FILTER_COLUMNS: &str = "bloom_filter_columns";
 
+/// How Doris keeps keys unique. The answers are the same, so it is kept and nothing else.
+pub const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
+
 /// Doris keeps Group Commit's numbers in 32 bits.
 const NUMBER_MAX: u64 = i32::MAX as u64;
 const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 24] = [
+pub(super) const KEPT: [&str; 25] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -45,6 +48,7 @@ pub(super) const KEPT: [&str; 24] = [
     "enable_single_replica_compaction",
     "variant_enable_flatten_nested",
     "enable_duplicate_without_keys_by_default",
+    MERGE_ON_WRITE,
 ];
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
@@ -52,11 +56,11 @@ const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
 const REFUSED: [(&str, &str); 8] = [
     ("dynamic_partition.", "dynamic partitions"),
     ("partition.", "partitions"),
-    ("function_column.", "UNIQUE tables"),
-    ("enable_unique_key_", "UNIQUE tables"),
-    ("enable_mow_light_delete", "UNIQUE tables"),
-    ("sequence_mapping.", "UNIQUE tables"),
-    ("delete_bitmap_", "UNIQUE tables"),
+    ("function_column.", "sequence columns"),
+    ("enable_unique_key_skip_", "flexible partial updates"),
+    ("enable_mow_light_delete", "deletions by key"),
+    ("sequence_mapping.", "sequence columns"),
+    ("delete_bitmap_", "delete bitmaps of their own"),
     ("storage_vault_", "storage vaults"),
 ];
 
@@ -95,6 +99,9 @@ pub(super) fn of_alter(
     for (key, value) in written {
         if !is_known(key) {
             return Err(refused(format!("Unknown table property: [{key}]")));
+        }
+        if key == MERGE_ON_WRITE {
+            return Err(refused(format!("{MERGE_ON_WRITE} cannot be changed after CREATE TABLE")));
         }
         if key == LIGHT_SCHEMA_CHANGE && parse_bool(key, value)? != present.light_schema_change {
             return Err(refused(format!(

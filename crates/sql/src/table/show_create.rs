@@ -14,7 +14,8 @@ pub fn show_create_table(def: &TableDef) -> String {
     let keys: Vec<&str> =
         def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect();
     if !keys.is_empty() {
-        push_line(&mut text, &format!("DUPLICATE KEY({})", name_list(&keys)));
+        let model = if def.keys.is_unique() { "UNIQUE" } else { "DUPLICATE" };
+        push_line(&mut text, &format!("{model} KEY({})", name_list(&keys)));
     }
     if !def.comment.is_empty() {
         push_line(&mut text, &format!("COMMENT '{}'", escaped(&def.comment, '\'')));

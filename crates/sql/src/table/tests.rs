@@ -246,11 +246,29 @@ fn group_commits_properties_have_doriss_limits_and_texts() {
         assert_eq!(wrong(&format!("create table t (a int) properties ({property})")).detail_text(), text);
     }
     for property in
-        ["dynamic_partition.enable", "enable_unique_key_merge_on_write", "function_column.sequence_col"]
+        ["dynamic_partition.enable", "enable_unique_key_skip_bitmap_column", "function_column.sequence_col"]
     {
         let error = wrong(&format!(r#"create table t (a int) properties ("{property}" = "true")"#));
         assert_eq!(error.code, ErrorCode::NotSupported, "{error}");
     }
+}
+
+#[test]
+fn a_table_with_unique_keys_is_printed_as_it_was_written() {
+    let sql = r#"create table t (a int, b varchar(5), v int) unique key(a, b) properties ("replication_num" = "1")"#;
+    let table = def(sql);
+    assert_eq!(table.keys, KeyModel::Unique);
+    let printed = show_create_table(&table);
+    for line in [
+        "UNIQUE KEY(`a`, `b`)\n",
+        "DISTRIBUTED BY HASH(`a`, `b`) BUCKETS AUTO\n",
+        "\"enable_unique_key_merge_on_write\" = \"true\"",
+    ] {
+        assert!(printed.contains(line), "{line} in {printed}");
+    }
+    assert_eq!(show_create_table(&def(&printed)), printed);
+    let error = try_alter(&table, r#"set ("enable_unique_key_merge_on_write" = "false")"#).unwrap_err();
+    assert!(error.detail_text().contains("cannot be changed after CREATE TABLE"), "{error}");
 }
 
 #[test]

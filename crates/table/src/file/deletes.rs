@@ -3,6 +3,7 @@
 //! Rows are known by their position in the file, from 0. Not the business of this module: how a vector is stored
 //! ([`super::vector`]), and why rows are deleted.
 
+use crate::ambient::new_uuid;
 use arrow::buffer::{BooleanBuffer, MutableBuffer};
 use arrow::util::bit_util;
 use deltalake_core::kernel::DeletionVectorDescriptor;
@@ -11,22 +12,40 @@ use roaring::RoaringTreemap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
+use uuid::Uuid;
 
 /// Positions of rows in one data file.
 pub type RowSet = RoaringTreemap;
 
-/// Deleted rows of one data file, as a deletion vector that a Delta log has. It never changes; with more deletes the
-/// file gets another one.
+/// Deleted rows of one data file. They never change; with more deletes the file gets others.
 pub struct Deletes {
     rows: RowSet,
-    vector: DeletionVectorDescriptor,
+    id: DeletesId,
     /// The rows that are left, made when somebody reads the file for the first time.
     left: OnceLock<RowSelection>,
 }
 
+/// Deletes of the same id are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum DeletesId {
+    /// The Delta log has them.
+    Vector(DeletionVectorDescriptor),
+    /// It does not have them yet.
+    Unlogged(Uuid),
+}
+
 impl Deletes {
     pub(crate) fn new(rows: RowSet, vector: DeletionVectorDescriptor) -> Self {
-        Self { rows, vector, left: OnceLock::new() }
+        Self { rows, id: DeletesId::Vector(vector), left: OnceLock::new() }
+    }
+
+    /// Deletes that no log has yet, different from all others.
+    pub(crate) fn unlogged(rows: RowSet) -> Self {
+        Self { rows, id: DeletesId::Unlogged(new_uuid()), left: OnceLock::new() }
+    }
+
+    pub(crate) fn is_logged(&self) -> bool {
+        matches!(self.id, DeletesId::Vector(_))
     }
 
     /// The positions of the deleted rows.
@@ -41,19 +60,23 @@ impl Deletes {
         self.rows.len()
     }
 
-    /// The path of the file that has the vector, relative to the table's location. `None`: it is in the log.
+    /// The path of the file that has the vector, relative to the table's location. `None`: there is no such file.
     pub(crate) fn path(&self) -> Option<String> {
-        super::vector_path(&self.vector)
+        match &self.id {
+            DeletesId::Vector(vector) => super::vector_path(vector),
+            DeletesId::Unlogged(_) => None,
+        }
     }
 
     /// Where the log finds them.
+    ///
+    /// # Panics
+    /// If no log has them.
     pub(crate) fn vector(&self) -> &DeletionVectorDescriptor {
-        &self.vector
-    }
-
-    /// What Delta calls the vector's unique id: two of the same id delete the same rows.
-    pub(crate) fn id(&self) -> (&str, Option<i32>) {
-        (&self.vector.path_or_inline_dv, self.vector.offset)
+        match &self.id {
+            DeletesId::Vector(vector) => vector,
+            DeletesId::Unlogged(_) => panic!("deletes are stored before an entry names them"),
+        }
     }
 
     /// The rows of a file of `file_rows` rows that are not deleted, for a reader of the whole file.
@@ -70,7 +93,7 @@ impl Deletes {
 
 impl PartialEq for Deletes {
     fn eq(&self, other: &Self) -> bool {
-        self.id() == other.id()
+        self.id == other.id
     }
 }
 
@@ -78,7 +101,7 @@ impl Eq for Deletes {}
 
 impl fmt::Debug for Deletes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows of {:?}", self.count(), self.vector)
+        write!(f, "{} rows of {:?}", self.count(), self.id)
     }
 }
 

@@ -141,7 +141,6 @@ impl EncodedFile {
     }
 
     /// All row groups.
-    #[cfg(test)]
     pub(crate) fn row_groups(&self) -> Vec<usize> {
         (0..self.footer.metadata().num_row_groups()).collect()
     }

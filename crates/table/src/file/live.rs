@@ -4,7 +4,7 @@
 //! Delta log differ by sets of live files, never by sets of paths.
 
 use super::DataFile;
-use super::deletes::Deletes;
+use super::deletes::{Deletes, RowSet};
 use deltalake_core::kernel::{Add, Remove};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
@@ -15,9 +15,27 @@ pub struct LiveFile {
     pub file: Arc<DataFile>,
     /// `None`: all rows are live.
     pub deletes: Option<Arc<Deletes>>,
+    /// Whether it is known which rows its rows supersede; always in a table whose rows all stay.
+    pub settled: Settled,
+}
+
+/// What is known of a data file's place among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Settled {
+    #[default]
+    Yes,
+    /// It is not known yet which rows its rows supersede.
+    No,
+    /// It supersedes nothing; it is not known yet which of its rows later ones supersede.
+    Older,
 }
 
 impl LiveFile {
+    /// The file with all its rows.
+    pub(crate) fn from_arc(file: Arc<DataFile>) -> Self {
+        Self { file, deletes: None, settled: Settled::Yes }
+    }
+
     /// Relative to the table's location.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -58,6 +76,28 @@ impl LiveFile {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
+    /// The file with other deletes, all its rows settled.
+    pub(crate) fn with_deletes(&self, deletes: Option<Arc<Deletes>>) -> Self {
+        Self { file: Arc::clone(&self.file), deletes, settled: Settled::Yes }
+    }
+
+    /// The file with further rows deleted, which no log has yet.
+    pub(crate) fn with_more_deletes(&self, rows: &RowSet) -> Self {
+        let before = self.deletes.as_ref().map(|deletes| deletes.rows());
+        let all = before.map_or_else(|| rows.clone(), |before| before | rows);
+        if before.is_some_and(|before| before.len() == all.len()) || all.is_empty() {
+            return self.with_deletes(self.deletes.clone());
+        }
+        self.with_deletes(Some(Arc::new(Deletes::unlogged(all))))
+    }
+
+    /// Rows that are deleted now and were not `before`.
+    pub(crate) fn deleted_since(&self, before: &Self) -> RowSet {
+        let rows =
+            |live: &Self| live.deletes.as_ref().map(|deletes| deletes.rows().clone()).unwrap_or_default();
+        rows(self) - rows(before)
+    }
+
     /// Whether both are the same file with the same deletes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.path() == other.path() && self.deletes == other.deletes
@@ -78,6 +118,6 @@ impl LiveFile {
 
 impl From<DataFile> for LiveFile {
     fn from(file: DataFile) -> Self {
-        Self { file: Arc::new(file), deletes: None }
+        Self::from_arc(Arc::new(file))
     }
 }

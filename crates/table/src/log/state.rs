@@ -73,7 +73,7 @@ impl LogState {
                 Some(vector) => Some(vectors.read(vector, file.rows).await?),
                 None => None,
             };
-            live.insert(file.path.clone(), LiveFile { file, deletes });
+            live.insert(file.path.clone(), LiveFile { deletes, ..LiveFile::from_arc(file) });
         }
         let log_store = table.log_store();
         let mut app_version = None;
@@ -113,7 +113,7 @@ impl LogState {
             let is_known = known.as_ref().is_some_and(|known| known.is_same(&new));
             // What we know of a file already is better than what the log's JSON kept of it.
             let file = known.map_or(new.file, |known| known.file);
-            let new = LiveFile { file, deletes: new.deletes };
+            let new = LiveFile { deletes: new.deletes, ..LiveFile::from_arc(file) };
             if !is_known {
                 added.push(new.clone());
             }

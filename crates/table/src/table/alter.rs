@@ -5,11 +5,12 @@
 //! change cannot be light: a new column whose default is not NULL must have that value in files
 //! that other Delta readers open, so those files are rewritten before anybody sees the column.
 
-use super::commit::{Committed, Goal};
+use super::commit::{Committed, FileSet, Goal};
 use super::{Table, delta_version};
 use crate::error::TableError;
 use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
 use crate::file::{DataFile, LiveFile, publish_names};
+use crate::keys::Keys;
 use crate::log::LogState;
 use crate::memtable::{MemPart, batch_bytes};
 use crate::snapshot::Snapshot;
@@ -19,6 +20,7 @@ use std::sync::atomic::Ordering;
 use tributary_types::{TableDef, TableSchema, Version};
 
 /// Files that take the place of others with the same rows.
+#[derive(Clone)]
 pub(super) struct Replacement {
     pub(super) inputs: Vec<LiveFile>,
     pub(super) outputs: Vec<LiveFile>,
@@ -90,7 +92,7 @@ impl Table {
         crate::schema::metadata_for(&new_def, Some(&state.metadata), false)?;
         self.flush_locked(&mut state, None).await?;
         let replacement = self.rewrite_stale(&mut state, &new_def).await?;
-        self.swap_schema(&new_def, &[replacement])?;
+        self.swap_rewritten(&new_def, replacement).await?;
         self.checkpoint_if_due(&mut state).await;
         Ok(())
     }
@@ -101,7 +103,50 @@ impl Table {
         let mut state = self.lock_log().await?;
         let def = self.def();
         let replacement = self.rewrite_stale(&mut state, &def).await?;
-        self.swap_schema(&def, &[replacement])
+        self.swap_rewritten(&def, replacement).await
+    }
+
+    /// Shows `def` and the rewritten files.
+    async fn swap_rewritten(&self, def: &Arc<TableDef>, replacement: Replacement) -> Result<(), TableError> {
+        let Some(unique) = &self.unique else { return self.swap_schema(def, &[replacement]) };
+        let mut keys = unique.keys.lock().await;
+        let replacement = self.with_carried(&mut keys, replacement).await?;
+        self.swap_schema(def, &[replacement])
+    }
+
+    /// The replacement with those rows deleted in its outputs that were deleted in its inputs since they were read.
+    async fn with_carried(
+        &self,
+        keys: &mut Keys,
+        replacement: Replacement,
+    ) -> Result<Replacement, TableError> {
+        let current = self.snapshot();
+        let now = |path: &str| current.files.iter().find(|live| live.path() == path).cloned();
+        self.carry(keys, replacement, now).await
+    }
+
+    async fn carry(
+        &self,
+        keys: &mut Keys,
+        mut replacement: Replacement,
+        now: impl Fn(&str) -> Option<LiveFile>,
+    ) -> Result<Replacement, TableError> {
+        let mut written = Vec::with_capacity(replacement.outputs.len());
+        for live in &replacement.outputs {
+            let of_file = match keys.files.get(live.path()) {
+                Some(known) => Arc::clone(known),
+                None => self.keys_of(live).await?,
+            };
+            keys.files.insert(live.path().to_owned(), Arc::clone(&of_file));
+            written.push((live.clone(), of_file));
+        }
+        let deleted = Self::carried(&replacement.inputs, now, keys, &written);
+        for live in &mut replacement.outputs {
+            if let Some(rows) = deleted.get(live.path()) {
+                *live = live.with_more_deletes(rows);
+            }
+        }
+        Ok(replacement)
     }
 
     /// Rewrites the logged files that are stale under `def` and logs the result together with the
@@ -113,32 +158,46 @@ impl Table {
     ) -> Result<Replacement, TableError> {
         loop {
             let snapshot = self.snapshot();
-            let stale =
-                |live: &&LiveFile| live.file.is_stale(&def.schema) && state.live.contains_key(live.path());
-            let inputs: Vec<_> = snapshot.files.iter().filter(stale).cloned().collect();
+            // As the log has them: the snapshot may know of more deleted rows, which are carried over.
+            let stale = |live: &&LiveFile| live.file.is_stale(&def.schema);
+            let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
+            let inputs: Vec<_> = snapshot.files.iter().filter(stale).filter_map(logged).collect();
             let outputs = self.rewrite(&inputs, &def.schema, civil_now_micros()).await?;
             let replacement = Replacement {
                 inputs,
                 outputs: outputs.into_iter().map(LiveFile::from).collect(),
                 version: snapshot.version,
             };
-            if self.log_replacement(state, def, &replacement, "ALTER TABLE", true).await? == Committed::Yes {
+            if let Some(replacement) =
+                self.log_replacement(state, def, replacement, "ALTER TABLE", true).await?
+            {
                 return Ok(replacement);
             }
         }
     }
 
-    /// Logs that `outputs` took the place of `inputs`, if all inputs are live still. Otherwise the
-    /// outputs are deleted. After an error they are left to the sweep, because the entry may have
-    /// reached the log.
+    /// Logs that `outputs` took the place of `inputs`, if all inputs are live still; rows that the log has deleted from
+    /// them meanwhile are deleted from the outputs. Otherwise (`None`) the outputs are deleted. After an error they are
+    /// left to the sweep, because the entry may have reached the log. What is returned is as the log has it.
     pub(super) async fn log_replacement(
         &self,
         state: &mut LogState,
         def: &Arc<TableDef>,
-        replacement: &Replacement,
+        mut replacement: Replacement,
         operation: &'static str,
         data_change: bool,
-    ) -> Result<Committed, TableError> {
+    ) -> Result<Option<Replacement>, TableError> {
+        if let Some(unique) = &self.unique {
+            let mut keys = unique.keys.lock().await;
+            let now = |path: &str| state.live.get(path).cloned();
+            replacement = self.carry(&mut keys, replacement, now).await?;
+            let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
+            replacement.inputs = replacement.inputs.iter().filter_map(logged).collect();
+        }
+        let mut outputs: FileSet =
+            replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone())).collect();
+        let stored = self.store_deletes(&mut outputs).await?;
+        replacement.outputs = outputs.into_values().collect();
         let mut files = state.live.clone();
         replacement.inputs.iter().for_each(|file| drop(files.remove(file.path())));
         files.extend(replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone())));
@@ -152,6 +211,7 @@ impl Table {
             inputs: replacement.inputs.clone(),
         };
         let committed = self.commit(state, goal).await;
+        self.show_stored(&stored, false);
         if matches!(committed, Ok(Committed::Void)) {
             let outputs: Vec<_> =
                 replacement.outputs.iter().map(|live| DataFile::clone(&live.file)).collect();
@@ -159,7 +219,7 @@ impl Table {
         } else {
             publish_names(&self.root, replacement.outputs.iter().map(LiveFile::path));
         }
-        committed
+        Ok((committed? == Committed::Yes).then_some(replacement))
     }
 
     /// Shows `def` and the replaced files, with the memtable's rows adapted.
@@ -189,8 +249,23 @@ impl Table {
         Ok(())
     }
 
-    /// Shows replaced files.
-    pub(super) fn swap_files(&self, replacement: &Replacement, state: &LogState) {
+    /// Shows replaced files, whose inputs are as the log had them.
+    pub(super) async fn swap_files(
+        &self,
+        replacement: &Replacement,
+        state: &LogState,
+    ) -> Result<(), TableError> {
+        let Some(unique) = &self.unique else {
+            self.swap_replaced(replacement, state);
+            return Ok(());
+        };
+        let mut keys = unique.keys.lock().await;
+        let carried = self.with_carried(&mut keys, replacement.clone()).await?;
+        self.swap_replaced(&carried, state);
+        Ok(())
+    }
+
+    fn swap_replaced(&self, replacement: &Replacement, state: &LogState) {
         let unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         let files = replacement.apply(&current, &current.files, unflushed.truncated_at);

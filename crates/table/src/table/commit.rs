@@ -3,7 +3,7 @@
 use super::{Table, delta_version};
 use crate::ambient::now_ms;
 use crate::error::TableError;
-use crate::file::LiveFile;
+use crate::file::{LiveFile, Settled};
 use crate::log::{LogChange, LogState, Written, app_id, commit_info};
 use crate::schema::{metadata_for, protocol_for, same_metadata};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
@@ -97,7 +97,11 @@ impl Table {
                 found: fresh.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
-        let change = state.advance(fresh);
+        let mut change = state.advance(fresh);
+        let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
+        if self.unique.is_some() {
+            change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
+        }
         let persisted = state.app_version;
         let truncated_at = self.take_in(&change, persisted);
         let truncates = truncated_at > persisted && truncated_at <= goal.version;
@@ -109,6 +113,11 @@ impl Table {
             for file in change.added.into_iter().filter(|file| !inputs.contains(file.path())) {
                 goal.files.entry(file.path().to_owned()).or_insert(file);
             }
+        }
+        if self.unique.is_some() && is_foreign {
+            // Which of their rows are superseded is not known: whoever comes next settles them first.
+            let location = self.root.log.location().to_owned();
+            return Err(TableError::Raced { location, attempts: 1 });
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::alter::Replacement;
-use super::commit::{Committed, has};
+use super::commit::has;
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::LiveFile;
@@ -64,8 +64,12 @@ impl Table {
                 return Err(error);
             }
         };
-        let is_stale =
-            !Arc::ptr_eq(&snapshot.def, &self.def()) || inputs.iter().any(|file| !has(&state.live, file));
+        let is_there = |file: &LiveFile| match &self.unique {
+            // Rows that were superseded meanwhile are carried over.
+            Some(_) => state.live.contains_key(file.path()),
+            None => has(&state.live, file),
+        };
+        let is_stale = !Arc::ptr_eq(&snapshot.def, &self.def()) || !inputs.iter().all(is_there);
         if is_stale {
             self.discard(&outputs).await;
             return Ok(None);
@@ -75,12 +79,12 @@ impl Table {
             outputs: outputs.into_iter().map(LiveFile::from).collect(),
             version: snapshot.version,
         };
-        let committed =
-            self.log_replacement(&mut state, &snapshot.def, &replacement, "OPTIMIZE", false).await?;
-        if committed == Committed::Void {
+        let Some(replacement) =
+            self.log_replacement(&mut state, &snapshot.def, replacement, "OPTIMIZE", false).await?
+        else {
             return Ok(None);
-        }
-        self.swap_files(&replacement, &state);
+        };
+        self.swap_files(&replacement, &state).await?;
         self.checkpoint_if_due(&mut state).await;
         Ok(Some(report(&replacement, super::delta_version(&state))))
     }

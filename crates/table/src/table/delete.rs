@@ -49,6 +49,9 @@ impl Table {
         predicate: &str,
         mut find: impl FnMut(Arc<Snapshot>) -> F,
     ) -> Result<DeleteReport, E> {
+        if self.unique.is_some() {
+            return Err(TableError::UniqueDelete { table: self.def().name.clone() }.into());
+        }
         let mut searched = Searched::new();
         let mut state = self.lock_log().await?;
         self.flush_locked(&mut state, None).await?;
@@ -124,7 +127,7 @@ impl Table {
         let mut written = write_vectors(&self.root, kept.collect()).await?.into_iter();
         let with_deletes = |((live, _), is_left): (&(&LiveFile, &RowSet), &bool)| {
             let deletes = if *is_left { Some(written.next()?) } else { None };
-            is_left.then(|| LiveFile { file: Arc::clone(&live.file), deletes })
+            is_left.then(|| live.with_deletes(deletes))
         };
         Ok(hit.iter().zip(&is_left).map(with_deletes).collect())
     }

@@ -4,16 +4,22 @@
 //! written to sorted files and the snapshot shows them from there. *Log*: one Delta entry brings
 //! the log to the frozen version. A crash between leaves files that nothing refers to, and the
 //! write-ahead log still has their rows. Publications go on meanwhile.
+//!
+//! A table of unique keys is settled before it is frozen, so that an entry of the log has one row for each key. What later rows
+//! supersede meanwhile is looked up in the new files when they are shown.
 
 use super::commit::{FileSet, Goal};
-use super::{Pending, Table};
+use super::settle::Stored;
+use super::{Pending, Table, Unflushed, UniqueKeys};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
-use crate::file::{DataFile, EncodedFile, LiveFile, Progress, RunWriter, publish_names};
+use crate::file::{
+    DataFile, Deletes, EncodedFile, LiveFile, Progress, RunWriter, publish_names, write_vectors,
+};
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
 
@@ -67,8 +73,13 @@ impl Table {
         state: &mut LogState,
         progress: Option<Progress>,
     ) -> Result<Option<FlushReport>, TableError> {
-        let Some(frozen) = self.freeze() else { return Ok(None) };
-        let (files, written) = self.spill(&frozen, state, progress).await?;
+        let frozen = match &self.unique {
+            Some(unique) => self.freeze_settled(unique).await?,
+            None => self.freeze(),
+        };
+        let Some(frozen) = frozen else { return Ok(None) };
+        let (mut files, written) = self.spill(&frozen, state, progress).await?;
+        let stored = self.store_deletes(&mut files).await?;
         let goal = Goal {
             operation: "WRITE",
             parameters: vec![("mode", json!("Append"))],
@@ -78,8 +89,10 @@ impl Table {
             data_change: true,
             inputs: Vec::new(),
         };
-        self.commit(state, goal).await?;
-        self.settle();
+        let committed = self.commit(state, goal).await;
+        self.show_stored(&stored, committed.is_ok());
+        committed?;
+        self.all_is_logged();
         Ok(Some(FlushReport {
             version: state.app_version,
             delta_version: super::delta_version(state),
@@ -91,7 +104,10 @@ impl Table {
 
     /// The snapshot to flush, `None` when the log has everything.
     fn freeze(&self) -> Option<Arc<Snapshot>> {
-        let mut unflushed = self.unflushed.lock();
+        self.freeze_now(&mut self.unflushed.lock())
+    }
+
+    fn freeze_now(&self, unflushed: &mut Unflushed) -> Option<Arc<Snapshot>> {
         if unflushed.pending().is_none() && !unflushed.log_behind {
             return None;
         }
@@ -102,7 +118,58 @@ impl Table {
         Some(current)
     }
 
-    fn settle(&self) {
+    /// [`Table::freeze`], after all rows are settled.
+    async fn freeze_settled(&self, unique: &UniqueKeys) -> Result<Option<Arc<Snapshot>>, TableError> {
+        let mut keys = unique.keys.lock().await;
+        loop {
+            self.settle(unique, &mut keys).await?;
+            let mut unflushed = self.unflushed.lock();
+            if self.snapshot.load().is_settled() {
+                return Ok(self.freeze_now(&mut unflushed));
+            }
+            // Rows were published since.
+        }
+    }
+
+    /// Makes deletes durable that no log has yet. Nothing refers to them before an entry does.
+    pub(super) async fn store_deletes(&self, files: &mut FileSet) -> Result<Vec<Stored>, TableError> {
+        let deletes_of = |live: &LiveFile| live.deletes.clone().filter(|deletes| !deletes.is_logged());
+        let unlogged: Vec<Arc<Deletes>> = files.values().filter_map(deletes_of).collect();
+        let sets = unlogged.iter().map(|deletes| deletes.rows().clone()).collect();
+        let mut written = write_vectors(&self.root, sets).await?.into_iter();
+        let mut stored = Vec::with_capacity(unlogged.len());
+        for live in files.values_mut() {
+            let Some(before) = deletes_of(live) else { continue };
+            *live = live.with_deletes(written.next());
+            stored.push(Stored { before, after: live.clone() });
+        }
+        Ok(stored)
+    }
+
+    /// Shows stored deletes in place of the same ones, if the log has them. In any case they may be swept from now on if it
+    /// does not.
+    pub(super) fn show_stored(&self, stored: &[Stored], are_logged: bool) {
+        let paths: Vec<String> =
+            stored.iter().filter_map(|stored| stored.after.deletes.as_ref()?.path()).collect();
+        publish_names(&self.root, paths.iter().map(String::as_str));
+        if stored.is_empty() || !are_logged {
+            return;
+        }
+        let _unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        let logged: HashMap<&str, &Stored> =
+            stored.iter().map(|stored| (stored.after.path(), stored)).collect();
+        let shown = |live: &LiveFile| match logged.get(live.path()) {
+            Some(stored) if live.deletes.as_ref() == Some(&stored.before) => {
+                LiveFile { settled: live.settled, ..stored.after.clone() }
+            }
+            _ => live.clone(),
+        };
+        let files = Arc::new(current.files.iter().map(shown).collect());
+        self.swap(&current, |next| next.files = files);
+    }
+
+    fn all_is_logged(&self) {
         let mut unflushed = self.unflushed.lock();
         unflushed.frozen = None;
         unflushed.log_behind = false;
@@ -129,7 +196,10 @@ impl Table {
         }
         let written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
         let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
-        self.swap_spilled(frozen, &gone, &written);
+        match &self.unique {
+            Some(unique) => self.swap_spilled_keys(unique, frozen, &replaced, &written).await?,
+            None => self.swap_spilled(frozen, &gone, written.clone()),
+        }
         let kept = frozen.files.iter().filter(|file| !gone.contains(file.path()));
         let files: FileSet =
             kept.chain(&written).map(|file| (file.path().to_owned(), file.clone())).collect();
@@ -149,7 +219,11 @@ impl Table {
         let mut writer = RunWriter::new(&self.root, &frozen.def.schema).with_progress(progress);
         for part in &frozen.memtable {
             writer.at(part.version);
-            if let Err(error) = writer.append(part.batch.clone()).await {
+            let appended = match part.live_batch() {
+                Ok(batch) => writer.append(batch).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = appended {
                 writer.abort().await;
                 return Err(error);
             }
@@ -185,9 +259,38 @@ impl Table {
         Ok(outputs)
     }
 
+    /// [`Table::swap_spilled`], with the rows deleted that later ones have superseded meanwhile.
+    async fn swap_spilled_keys(
+        &self,
+        unique: &UniqueKeys,
+        frozen: &Snapshot,
+        replaced: &[LiveFile],
+        written: &[LiveFile],
+    ) -> Result<(), TableError> {
+        let mut with_keys = Vec::with_capacity(written.len());
+        for live in written {
+            with_keys.push((live.clone(), self.keys_of(live).await?));
+        }
+        let mut keys = unique.keys.lock().await;
+        let current = self.snapshot();
+        let now = |path: &str| current.files.iter().find(|live| live.path() == path).cloned();
+        let mut deleted = Self::carried(replaced, now, &keys, &with_keys);
+        for (path, rows) in self.superseded_since(frozen, &with_keys)? {
+            *deleted.entry(path).or_default() |= rows;
+        }
+        let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
+        let shown = |live: &LiveFile| match deleted.get(live.path()) {
+            Some(rows) => live.with_more_deletes(rows),
+            None => live.clone(),
+        };
+        self.swap_spilled(frozen, &gone, written.iter().map(shown).collect());
+        keys.are_in_files(frozen, with_keys);
+        Ok(())
+    }
+
     /// Shows the frozen rows from files instead of the memtable. A truncation since then has
     /// removed them already.
-    fn swap_spilled(&self, frozen: &Snapshot, gone: &HashSet<&str>, written: &[LiveFile]) {
+    fn swap_spilled(&self, frozen: &Snapshot, gone: &HashSet<&str>, written: Vec<LiveFile>) {
         let mut unflushed = self.unflushed.lock();
         publish_names(&self.root, written.iter().map(LiveFile::path));
         if unflushed.truncated_at > frozen.version {
@@ -195,6 +298,7 @@ impl Table {
         }
         let current = self.snapshot.load_full();
         let frozen_parts = std::mem::take(&mut unflushed.frozen_parts);
+        unflushed.settled_parts = unflushed.settled_parts.saturating_sub(frozen_parts);
         assert_eq!(
             frozen_parts,
             frozen.memtable.len(),
@@ -202,7 +306,7 @@ impl Table {
         );
         let mut files: Vec<_> =
             current.files.iter().filter(|file| !gone.contains(file.path())).cloned().collect();
-        files.extend(written.iter().cloned());
+        files.extend(written);
         self.swap(&current, |next| {
             next.memtable.drain(..frozen_parts);
             next.files = Arc::new(files);

@@ -1,13 +1,14 @@
 //! Making committed rows visible: a swap of the snapshot, no I/O.
 
-use super::{Pending, Table};
+use super::{Pending, Table, Unflushed};
 use crate::error::TableError;
 use crate::evolve::{adapt, assemble, civil_now_micros};
-use crate::file::{DataFile, LiveFile, publish_names};
+use crate::file::{DataFile, LiveFile, Settled, publish_names};
 use crate::memtable::{MemPart, append, batch_bytes};
 use crate::snapshot::Snapshot;
 use arrow::array::RecordBatch;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tributary_types::{Lsn, TableSchema, Version, host};
 
 /// Rows of one transaction, committed in the write-ahead log.
@@ -50,10 +51,28 @@ impl Table {
                 continue;
             }
             let batch = fit(&current, &schema, &batch)?;
-            let part = MemPart { version, bytes: batch_bytes(&batch), batch, lsn, since };
-            append(&mut memtable, unflushed.frozen_parts, part)?;
+            let first_row = self
+                .unique
+                .as_ref()
+                .map(|unique| unique.next_row.fetch_add(batch.num_rows() as u64, Ordering::Relaxed));
+            let part = MemPart {
+                version,
+                bytes: batch_bytes(&batch),
+                batch,
+                lsn,
+                since,
+                first_row: first_row.unwrap_or_default(),
+                superseded: None,
+                is_settled: first_row.is_none(),
+            };
+            let fixed = self.fixed_parts(&unflushed, &memtable);
+            append(&mut memtable, fixed, part)?;
         }
-        let all_files = with_files(&current, files, version);
+        if !files.is_empty() {
+            unflushed.last_files = version;
+        }
+        let settled = if self.unique.is_some() { Settled::No } else { Settled::Yes };
+        let all_files = with_files(&current, files, version, settled);
         publish_names(&self.root, all_files[current.files.len()..].iter().map(LiveFile::path));
         unflushed.active = Pending::join(unflushed.active, Some(Pending { lsn, since }));
         self.swap(&current, |next| {
@@ -76,6 +95,7 @@ impl Table {
         let pending = Pending { lsn, since: host::now() };
         unflushed.active = Pending::join(unflushed.active, Some(pending));
         unflushed.frozen_parts = 0;
+        unflushed.settled_parts = 0;
         unflushed.truncated_at = version;
         self.swap(&current, |next| {
             next.version = version;
@@ -83,6 +103,15 @@ impl Table {
             next.files = Arc::default();
         });
         Ok(())
+    }
+
+    /// How many leading parts of a memtable may not be merged with those that come.
+    fn fixed_parts(&self, unflushed: &Unflushed, memtable: &[Arc<MemPart>]) -> usize {
+        if self.unique.is_none() {
+            return unflushed.frozen_parts;
+        }
+        let before_files = memtable.iter().rposition(|part| part.version <= unflushed.last_files);
+        unflushed.frozen_parts.max(unflushed.settled_parts).max(before_files.map_or(0, |index| index + 1))
     }
 
     /// Puts a changed copy of `current` in its place. The caller holds the unflushed lock, so
@@ -124,11 +153,17 @@ fn fit(current: &Snapshot, schema: &TableSchema, batch: &RecordBatch) -> Result<
 }
 
 /// The snapshot's files and `files`, which are published as `version`.
-fn with_files(current: &Snapshot, files: Vec<DataFile>, version: Version) -> Arc<Vec<LiveFile>> {
+fn with_files(
+    current: &Snapshot,
+    files: Vec<DataFile>,
+    version: Version,
+    settled: Settled,
+) -> Arc<Vec<LiveFile>> {
     if files.is_empty() {
         return Arc::clone(&current.files);
     }
     let mut all = current.files.as_ref().clone();
-    all.extend(files.into_iter().map(|file| LiveFile::from(DataFile { version, ..file })));
+    let live = |file| LiveFile { settled, ..LiveFile::from(DataFile { version, ..file }) };
+    all.extend(files.into_iter().map(live));
     Arc::new(all)
 }

@@ -4,3 +4,4 @@ mod files;
 mod flush;
 mod order;
 mod schema_change;
+mod unique;

@@ -130,9 +130,9 @@ fn columns_where_and_expressions_are_over_the_files_types() {
         );
         let kept = load(&server, &db, &[format, "columns: id", "where: id >= 2"], &file).success();
         assert_eq!(kept.rows(), [3, 2, 0, 1], "{}", kept.text);
-        let named = load(&server, &db, &[format, "columns: id, nmae"], &file).failure();
+        let named = load(&server, &db, &[format, "columns: id, nom"], &file).failure();
         assert!(
-            named.contains("column 'nmae' is not in the file, which has ID, unused, small, name"),
+            named.contains("column 'nom' is not in the file, which has ID, unused, small, name"),
             "{named}"
         );
         let nested = load(&server, &db, &[format, "columns: id, unused, name = unused"], &file).failure();

@@ -24,7 +24,7 @@ fn delta_tables(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The folder of the only Delta table of a server.
-fn delta_table(server: &Server) -> String {
+pub fn delta_table(server: &Server) -> String {
     let mut tables = Vec::new();
     wait_until("there is a Delta table", || {
         tables = delta_tables(&server.data());

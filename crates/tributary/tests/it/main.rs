@@ -40,4 +40,5 @@ mod support;
 mod texts;
 mod torture;
 mod two_phase;
+mod unique;
 mod variables;

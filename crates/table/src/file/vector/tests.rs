@@ -29,7 +29,7 @@ async fn sets_of_one_file_are_read_back_each_by_itself() {
     for (deletes, rows) in written.iter().zip(&sets) {
         assert_eq!((deletes.rows(), deletes.count()), (rows, rows.len()));
         let read = reader.read(deletes.vector().clone(), u64::MAX).await.unwrap();
-        assert_eq!((read.rows(), read.id()), (rows, deletes.id()));
+        assert_eq!((read.rows(), read.vector()), (rows, deletes.vector()));
     }
     let path = path_of(written[0].vector()).unwrap();
     assert!(is_vector_file(&path) && bench.dir.path().join("demo/events-7").join(&path).exists(), "{path}");

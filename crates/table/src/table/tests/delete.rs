@@ -1,4 +1,3 @@
-use crate::file::LiveFile;
 use crate::options::StoreOptions;
 use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, open_file, publish, text_rows, two_columns, visible,
@@ -16,7 +15,7 @@ async fn find(table: &Table, view: &Snapshot, ids: &BTreeSet<i64>) -> Result<Fou
     assert!(view.memtable.is_empty());
     let mut found = FoundRows::new();
     for live in view.files.iter() {
-        let whole = LiveFile { file: Arc::clone(&live.file), deletes: None };
+        let whole = live.with_deletes(None);
         let mut reader = open_file(table, &whole).await?;
         let (mut rows, mut position) = (RowSet::new(), 0);
         while let Some(batch) = reader.next().await? {

@@ -1,0 +1,91 @@
+//! Tables with UNIQUE KEY, by all ways in.
+
+use crate::support::programs::python;
+use crate::support::{Curl, Server};
+use std::fmt::Write as _;
+
+const TABLE: &str = "CREATE TABLE u (id INT NOT NULL, name VARCHAR(20), score INT) UNIQUE KEY(id)
+    DISTRIBUTED BY HASH(id) BUCKETS 1
+    PROPERTIES (\"replication_num\" = \"1\", \"group_commit_interval_ms\" = \"50\")";
+
+#[test]
+fn the_last_row_of_a_key_stays_whichever_way_it_came_and_after_a_kill() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "300"), ("large_load_bytes", "20000")]);
+    let mut db = server.database();
+    db.client.ok(TABLE);
+    let mut expected: Vec<String> = (0..3000).map(|id| format!("{id}|first|0")).collect();
+    let mut body = String::new();
+    for id in 0..3000 {
+        writeln!(body, "{id},first,0").expect("a String takes all");
+    }
+    // Large enough for data files of its own.
+    Curl::stream_load(&server, &db.name, "u").header("column_separator:,").body(&body).load().success();
+    assert_eq!(db.client.value("SELECT COUNT(*), SUM(score) FROM u"), "3000|0");
+    for (round, mode) in ["async_mode", "sync_mode", "off_mode"].into_iter().enumerate() {
+        let score = round + 1;
+        let ids = (0..3000).filter(|id| id % (round + 2) == 0);
+        let mut body = String::new();
+        for id in ids {
+            expected[id] = format!("{id}|stream|{score}");
+            writeln!(body, "{id},old,-1\n{id},stream,{score}").expect("a String takes all");
+        }
+        Curl::stream_load(&server, &db.name, "u")
+            .header("column_separator:,")
+            .header(&format!("group_commit:{mode}"))
+            .body(&body)
+            .load()
+            .success();
+        db.client.ok("SYNC");
+        db.client.ok(&format!("SET group_commit = {mode}"));
+        for id in (round..3000).step_by(500) {
+            expected[id] = format!("{id}|insert|{score}");
+            db.client.ok(&format!("INSERT INTO u VALUES ({id}, 'insert', {score})"));
+        }
+        db.client.ok("SYNC");
+        assert_eq!(db.client.rows("SELECT id, name, score FROM u ORDER BY id"), expected, "{mode}");
+    }
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(client.rows("SELECT id, name, score FROM u ORDER BY id"), expected);
+    assert_eq!(client.value("SELECT COUNT(*) FROM u"), "3000");
+    assert_eq!(server.stop().code(), Some(0), "{}", server.log());
+    let directory = crate::delta::delta_table(&server);
+    let ids: Vec<String> = (0..3000).map(|id| id.to_string()).collect();
+    python("delta_checks.py", &["deleted", &directory, &ids.join(",")]);
+}
+
+#[test]
+fn what_such_a_table_cannot_do_yet_is_refused_by_name() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(TABLE);
+    db.client.ok("INSERT INTO u VALUES (1, 'a', 1)");
+    db.client.ok("SET enable_unique_key_partial_update = true");
+    let error = db.client.error("INSERT INTO u (id, score) VALUES (1, 2)");
+    assert!(
+        error.message.contains("partial update of a table with UNIQUE KEY is not supported yet"),
+        "{error}"
+    );
+    db.client.ok("SET enable_unique_key_partial_update = false");
+    for header in ["partial_columns:true", "merge_type:DELETE", "hidden_columns:__DORIS_DELETE_SIGN__"] {
+        let reply = Curl::stream_load(&server, &db.name, "u")
+            .header("column_separator:,")
+            .header("columns:id,score")
+            .header(header)
+            .body("1,2\n")
+            .load();
+        assert_eq!(reply.status(), "Fail", "{header}: {}", reply.message());
+    }
+    let error = db.client.error("DELETE FROM u WHERE id = 1");
+    assert!(error.message.contains("deleted by their keys"), "{error}");
+    let error = db.client.error("UPDATE u SET score = 2 WHERE id = 1");
+    assert!(error.message.contains("UPDATE is not supported yet"), "{error}");
+    assert_eq!(db.client.rows("SELECT id, name, score FROM u"), ["1|a|1"]);
+    let create = db.client.rows("SHOW CREATE TABLE u").join("\n");
+    assert!(create.contains("UNIQUE KEY(`id`)\nDISTRIBUTED BY HASH(`id`)"), "{create}");
+    assert_eq!(
+        db.client.rows("DESC u"),
+        ["id|int|No|true|NULL|", "name|varchar(20)|Yes|false|NULL|NONE", "score|int|Yes|false|NULL|NONE"]
+    );
+}

@@ -5,7 +5,7 @@
 
 use crate::ast::*;
 use crate::features::{is_closed, plainest};
-use crate::schema::{Schema, Table};
+use crate::schema::{Kind, Schema, Table};
 use std::collections::BTreeSet;
 
 /// Shrinks a query. `still` tells whether a smaller one shows the same difference; it is asked at most
@@ -444,6 +444,10 @@ fn smaller_exprs(expr: &Expr) -> Vec<Expr> {
     let touched = touchable(expr);
     all.extend(expr.args[..touched].iter().filter(fits).cloned());
     all.push(Expr::literal(plainest(expr.kind), expr.kind));
+    if expr.kind == Kind::Int {
+        // What differs at zero alone stays so.
+        all.push(Expr::literal(Literal::Int(0), Kind::Int));
+    }
     all.push(Expr::null(expr.kind));
     let mut with = |change: &dyn Fn(&mut Expr)| {
         let mut expr = expr.clone();

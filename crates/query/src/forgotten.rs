@@ -4,7 +4,7 @@
 //! AS flag FROM u) v`, and is that value or NULL above. DataFusion keeps it for constant and leaves it out of an ORDER BY.
 //! Two columns may be equal in one branch of a UNION ALL and not in the next, as in `SELECT k, k … UNION ALL SELECT k, a …`.
 //! DataFusion sorts the first branch by one of them and then finds that the branches have no order in common
-//! (apache/datafusion 16171). [`Forget`] puts a node between, which hands on rows and their order and says nothing of
+//! (apache/datafusion 16171); likewise where a column is constant in one branch only. [`Forget`] puts a node between, which hands on rows and their order and says nothing of
 //! constants and equal columns.
 //!
 //! No sort moves down through it, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
@@ -53,7 +53,7 @@ impl PhysicalOptimizerRule for Forget {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|plan| {
             if plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
-                return Ok(Transformed::yes(Arc::new(Unknown::new(plan)) as Arc<dyn ExecutionPlan>));
+                return Ok(Transformed::yes(Arc::new(Unknown::but_true(plan)) as Arc<dyn ExecutionPlan>));
             }
             let forgets = forgetful(&plan);
             if !forgets.contains(&true) {
@@ -82,7 +82,8 @@ impl PhysicalOptimizerRule for Forget {
 /// For each child of a node, whether something is known of it that is not true of the node.
 fn forgetful(plan: &Arc<dyn ExecutionPlan>) -> Vec<bool> {
     if plan.downcast_ref::<UnionExec>().is_some() {
-        return plan.children().into_iter().map(has_equal_columns).collect();
+        let is_forgotten = |child| has_equal_columns(child) || has_constants(child);
+        return plan.children().into_iter().map(is_forgotten).collect();
     }
     let nulled = match join_type(plan) {
         Some(JoinType::Left) => [false, true],
@@ -112,14 +113,30 @@ fn has_equal_columns(plan: &Arc<dyn ExecutionPlan>) -> bool {
 #[derive(Debug)]
 struct Unknown {
     input: Arc<dyn ExecutionPlan>,
+    /// What is known of the input stays known: it is there only to hold sorts back.
+    is_true: bool,
     properties: Arc<PlanProperties>,
 }
 
 impl Unknown {
     fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::over(input, false)
+    }
+
+    /// One that hands on what is known of its input, too.
+    fn but_true(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::over(input, true)
+    }
+
+    fn over(input: Arc<dyn ExecutionPlan>, is_true: bool) -> Self {
         let known = input.properties().equivalence_properties();
-        let mut properties = EquivalenceProperties::new(input.schema());
-        properties.add_orderings(known.oeq_class().iter().cloned());
+        let properties = if is_true {
+            known.clone()
+        } else {
+            let mut properties = EquivalenceProperties::new(input.schema());
+            properties.add_orderings(known.oeq_class().iter().cloned());
+            properties
+        };
         let of_input = input.properties();
         let properties = PlanProperties::new(
             properties,
@@ -128,7 +145,7 @@ impl Unknown {
             of_input.boundedness,
         );
         let properties = properties.with_scheduling_type(of_input.scheduling_type);
-        Self { input, properties: Arc::new(properties) }
+        Self { input, is_true, properties: Arc::new(properties) }
     }
 }
 
@@ -176,7 +193,7 @@ impl ExecutionPlan for Unknown {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::new(input))),
+            (Some(input), true) => Ok(Arc::new(Self::over(input, self.is_true))),
             _ => internal_err!("Unknown has one input"),
         }
     }

@@ -5,6 +5,7 @@ mod admin;
 mod delete;
 mod explicit;
 mod insert;
+mod load_data;
 mod prepared;
 mod select;
 mod set;
@@ -17,13 +18,15 @@ use crate::variables::Variables;
 use async_trait::async_trait;
 use explicit::ExplicitTransaction;
 use insert::PlannedInsert;
+use load_data::PendingLoad;
 use prepared::PreparedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
 use tributary_mysql::{
-    ChangeUser, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session, SessionStatus,
+    ChangeUser, ClientFile, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session,
+    SessionStatus,
 };
 use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::Statement;
@@ -58,6 +61,10 @@ pub struct EngineSession {
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
     last_plan: Option<PlannedInsert>,
     builder: OwnBuilder,
+    /// The LOAD DATA whose file the client is asked for.
+    pending_load: Option<Box<PendingLoad>>,
+    /// Statements of the same text follow the one that runs.
+    has_more_statements: bool,
     pub(crate) last_insert: Option<LastInsert>,
     pub(crate) warnings: Vec<String>,
     pub(crate) process: Arc<Process>,
@@ -85,6 +92,8 @@ impl EngineSession {
             statements: HashMap::new(),
             last_plan: None,
             builder: OwnBuilder::default(),
+            pending_load: None,
+            has_more_statements: false,
             last_insert: None,
             warnings: Vec::new(),
             process,
@@ -176,6 +185,7 @@ impl EngineSession {
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
             Statement::Delete(delete) => self.run_delete(&delete, params, out).await,
+            Statement::LoadData(load) => self.run_load_data(*load, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,
@@ -206,7 +216,20 @@ impl Session for EngineSession {
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
         let text = utf8(sql)?;
         self.process.begin(self.database.as_deref(), text);
+        self.pending_load = None;
         let outcome = self.query_text(text, out).await;
+        if self.pending_load.is_none() {
+            self.process.end();
+        }
+        outcome
+    }
+
+    async fn take_file(
+        &mut self,
+        file: &mut ClientFile<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let outcome = self.load_client_file(file, out).await;
         self.process.end();
         outcome
     }
@@ -301,7 +324,9 @@ impl EngineSession {
         if statements.is_empty() {
             return out.ok(OkInfo::default()).await;
         }
-        for statement in statements {
+        let count = statements.len();
+        for (number, statement) in statements.into_iter().enumerate() {
+            self.has_more_statements = number + 1 < count;
             self.run_text(statement, out).await?;
         }
         Ok(())

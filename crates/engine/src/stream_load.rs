@@ -6,15 +6,15 @@
 mod computed;
 mod host;
 mod http_stream;
-mod reader;
-mod time;
+pub(crate) mod reader;
+pub(crate) mod time;
 
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
 use async_trait::async_trait;
-use reader::{Mapping, RowReader};
+use reader::{Mapping, ReadError, RowReader};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +24,6 @@ use tributary_http::{
     Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
     LoadBody, LoadCode, LoadService, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
 };
-use tributary_ingest::memory::InFlight;
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TxnId};
@@ -116,13 +115,10 @@ impl Engine {
             }
         };
         let planned = started.elapsed();
-        let read_time = match read_body(self, &mut load, &mut reader, &mut body, deadline).await {
-            Ok(read_time) => read_time,
-            Err(failed) => {
-                load.abort(&failed.message).await;
-                return heading.above(failed);
-            }
-        };
+        if let Err(failed) = read_body(self, &mut load, &mut reader, &mut body, deadline).await {
+            load.abort(&failed.message).await;
+            return heading.above(failed);
+        }
         let (counts, rejects) = (reader.counts(), reader.rejects());
         let committing = Instant::now();
         let limits = LoadLimits {
@@ -146,7 +142,7 @@ impl Engine {
         answer.error_url = error_url;
         answer.times.begin_txn = begun;
         answer.times.stream_load_put = planned.saturating_sub(begun);
-        answer.times.read_data = read_time;
+        answer.times.read_data = reader.read_time();
         answer
     }
 }
@@ -193,58 +189,38 @@ impl Heading {
     }
 }
 
-/// Reads the body into the load; gives the time that decoding took.
+/// Reads the body into the load.
 async fn read_body(
     engine: &Engine,
     load: &mut Load,
     reader: &mut RowReader,
     body: &mut LoadBody,
     deadline: Interrupt<'_>,
-) -> Result<Duration, LoadAnswer> {
-    let internal = |error| LoadAnswer::fail(LoadCode::Internal, error);
-    let bad_rows = |error: SqlError| LoadAnswer::fail(LoadCode::DataQuality, error.detail_text());
-    let late = |interrupted| match interrupted {
+) -> Result<(), LoadAnswer> {
+    // Only the wait for the client is cut off: rows on their way into a file are let there first.
+    while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
+        let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
+        reader.feed(engine, load, &chunk, deadline).await.map_err(unread)?;
+    }
+    reader.end(engine, load, deadline).await.map_err(unread)
+}
+
+fn late(interrupted: Interrupted) -> LoadAnswer {
+    match interrupted {
         Interrupted::TimedOut(limit) => LoadAnswer::fail(
             LoadCode::Timeout,
             format!("timeout of {} s reached while the body was read", limit.as_secs()),
         ),
         Interrupted::Killed => LoadAnswer::fail(LoadCode::Cancelled, "the load was cancelled"),
-    };
-    let mut body_memory = InFlight::new(engine.ingest.memory());
-    let mut read_time = Duration::ZERO;
-    // Only the wait for the client is cut off: rows on their way into a file are let there first.
-    while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
-        let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
-        let before = Instant::now();
-        let decoded = reader.push(&chunk);
-        read_time += before.elapsed();
-        let mut blocks = decoded.map_err(bad_rows)?;
-        body_memory.set(reader.held_bytes());
-        loop {
-            if !blocks.is_empty() {
-                load.push(engine, blocks).await.map_err(internal)?;
-            }
-            deadline.check().map_err(late)?;
-            let before = Instant::now();
-            let more = reader.resume();
-            read_time += before.elapsed();
-            let Some(more) = more.map_err(bad_rows)? else { break };
-            blocks = more;
-        }
     }
-    let mut blocks = reader.finish().map_err(bad_rows)?;
-    loop {
-        load.push(engine, blocks).await.map_err(internal)?;
-        deadline.check().map_err(late)?;
-        // A body that is decoded from its end keeps a thread busy for long.
-        tokio::task::consume_budget().await;
-        let before = Instant::now();
-        let more = reader.resume();
-        read_time += before.elapsed();
-        let Some(more) = more.map_err(bad_rows)? else { break };
-        blocks = more;
+}
+
+fn unread(error: ReadError) -> LoadAnswer {
+    match error {
+        ReadError::Rows(error) => LoadAnswer::fail(LoadCode::DataQuality, error.detail_text()),
+        ReadError::Sink(error) => LoadAnswer::fail(LoadCode::Internal, error),
+        ReadError::Interrupted(interrupted) => late(interrupted),
     }
-    Ok(read_time)
 }
 
 /// The answer of a load whose body was read to its end.

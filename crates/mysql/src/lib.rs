@@ -11,6 +11,7 @@
 //! behind the traits [`Session`] and [`ServerHooks`].
 
 mod auth;
+mod client_file;
 mod column;
 mod connection;
 mod encode;
@@ -24,6 +25,7 @@ mod session;
 mod shared;
 mod wire;
 
+pub use client_file::ClientFile;
 pub use column::Column;
 pub use error::MalformedPacket;
 pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType};

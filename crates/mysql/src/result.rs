@@ -44,11 +44,13 @@ pub struct ResultWriter<'a> {
     /// The columns of the result set whose rows are being written.
     columns: Option<Vec<Column>>,
     answered: bool,
+    /// The client's file that the statement goes on with.
+    file: Option<String>,
 }
 
 impl<'a> ResultWriter<'a> {
     pub(crate) fn new(out: &'a Out, form: AnswerForm) -> Self {
-        Self { out, form, columns: None, answered: false }
+        Self { out, form, columns: None, answered: false, file: None }
     }
 
     /// The client lets one text hold several statements (it may change this at any time).
@@ -61,6 +63,30 @@ impl<'a> ResultWriter<'a> {
     #[must_use]
     pub const fn is_binary(&self) -> bool {
         self.form.binary
+    }
+
+    /// Asks the client for a file. The statement returns without an answer then, and goes on in
+    /// [`crate::Session::take_file`].
+    ///
+    /// # Errors
+    /// The client does not let servers ask for files (1148), or the statement is a prepared one (1295).
+    pub fn request_file(&mut self, name: &str) -> Result<(), SqlError> {
+        if self.form.binary {
+            let text = "This command is not supported in the prepared statement protocol yet";
+            return Err(SqlError::new(ErrorCode::UnsupportedPrepared, text));
+        }
+        if !self.form.capabilities.contains(CapabilityFlags::CLIENT_LOCAL_FILES) {
+            let text = "The used command is not allowed with this MySQL version: the client does not send files; \
+                        connect with --local-infile, local_infile=True, allowLoadLocalInfile=true or the like";
+            return Err(SqlError::new(ErrorCode::NotAllowedCommand, text));
+        }
+        self.file = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// The file that the statement asked for.
+    pub(crate) fn take_file(&mut self) -> Option<String> {
+        self.file.take()
     }
 
     /// A result without rows: what a statement did.
@@ -145,12 +171,13 @@ impl<'a> ResultWriter<'a> {
         self.finish().await
     }
 
-    /// After the statement has returned: ends what it has left open. False when it wrote nothing.
+    /// After the statement has returned: ends what it has left open. False when it wrote nothing and asked for no
+    /// file.
     pub(crate) async fn complete(&mut self) -> Result<bool, SqlError> {
         if self.columns.is_some() {
             self.finish().await?;
         }
-        Ok(self.answered)
+        Ok(self.answered || self.file.is_some())
     }
 
     fn begin_result(&mut self) -> Result<(), SqlError> {

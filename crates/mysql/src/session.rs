@@ -1,5 +1,6 @@
 //! What the protocol asks of the server behind it.
 
+use crate::client_file::ClientFile;
 use crate::column::Column;
 use crate::params::Params;
 use crate::result::ResultWriter;
@@ -21,6 +22,18 @@ pub trait Session: Send {
     /// The error that the client gets. Results that are already complete stand; the error ends one that was
     /// begun.
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError>;
+
+    /// Goes on with a statement of [`Session::query`] that asked for a file of the client, which is `file`.
+    ///
+    /// # Errors
+    /// The error that the client gets, after it has sent all of its file.
+    async fn take_file(
+        &mut self,
+        _file: &mut ClientFile<'_>,
+        _out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        Err(SqlError::new(ErrorCode::Unknown, "internal error: nobody takes the file that was asked for"))
+    }
 
     /// Prepares one statement under `id`, which the protocol chose and never reuses in this
     /// connection. The session keeps the plan until [`Session::close_statement`].

@@ -68,6 +68,7 @@ pub enum Statement {
     },
     Delete(Box<Delete>),
     Insert(Box<Insert>),
+    LoadData(Box<LoadData>),
     Query(SelectQuery),
     Explain(Explain),
     Use {
@@ -173,6 +174,38 @@ pub struct Insert {
     pub overwrite: bool,
     pub columns: Option<Vec<String>>,
     pub source: InsertSource,
+}
+
+/// `LOAD DATA [LOCAL] INFILE …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadData {
+    /// The file is the client's.
+    pub is_local: bool,
+    pub file: String,
+    pub table: Name,
+    /// Partitions were named.
+    pub partitions: bool,
+    /// Rows that are there already are to stay (IGNORE).
+    pub ignores_duplicates: bool,
+    pub column_separator: Option<String>,
+    pub line_delimiter: Option<String>,
+    pub enclose: Option<String>,
+    pub escape: Option<String>,
+    pub skip_lines: u64,
+    /// The names of the file's fields, columns and `@variables`; `None`: the table's columns.
+    pub columns: Option<Vec<String>>,
+    /// Columns and what they are computed of, where `@variables` of the list are [`LoadData::field_name`]s.
+    pub set: Sealed<Vec<(String, Expr)>>,
+    pub properties: Vec<(String, String)>,
+}
+
+impl LoadData {
+    /// What a name of the list is called in expressions: a column as it is, a variable with a blank before it, as
+    /// no column has.
+    #[must_use]
+    pub fn field_name(name: &str) -> String {
+        name.strip_prefix('@').map_or_else(|| name.to_owned(), |name| format!(" {}", name.to_lowercase()))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,7 @@ mod default_value;
 mod delete;
 mod http_stream;
 mod insert;
+mod load;
 mod query;
 mod set;
 mod show;
@@ -79,6 +80,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     };
     match word.as_str() {
         "INSERT" => insert::insert(cursor),
+        "LOAD" => load::load(cursor),
         "DELETE" => delete::delete(cursor),
         "SET" => set::set(cursor),
         "SHOW" => show::show(cursor),

@@ -189,6 +189,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         group_commit_interval_ms: settings.group_commit_interval_ms_default_value,
         group_commit_data_bytes: settings.group_commit_data_bytes_default_value,
         large_load_bytes: settings.large_load_bytes,
+        secure_load_dir: settings.mysql_load_server_secure_path.clone(),
         error_log_keep: settings.load_error_log_reserve_hours,
         ingest: IngestOptions {
             wal_dirs: settings.wal_dirs(),

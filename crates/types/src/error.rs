@@ -66,6 +66,10 @@ pub enum ErrorCode {
     /// Only SET GLOBAL sets the variable.
     GlobalVariable,
     TooManyPreparedStatements,
+    /// A prepared statement may not do it.
+    UnsupportedPrepared,
+    /// The client, or the server, does not let it be done.
+    NotAllowedCommand,
 }
 
 impl ErrorCode {
@@ -130,6 +134,8 @@ impl ErrorCode {
             Self::QueryInterrupted => (1317, "70100"),
             Self::DataTooLong => (1406, "22001"),
             Self::NoOpenCursor => (1421, "HY000"),
+            Self::NotAllowedCommand => (1148, "42000"),
+            Self::UnsupportedPrepared => (1295, "HY000"),
             Self::TooManyPreparedStatements => (1461, "42000"),
             Self::MalformedPacket => (1835, "HY000"),
             Self::ExecuteTimeout => (5024, "HY000"),

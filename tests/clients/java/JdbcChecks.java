@@ -48,6 +48,7 @@ public class JdbcChecks {
             case "errors" -> errors();
             case "plain" -> plainUrl();
             case "compressed" -> compressed();
+            case "load_data" -> loadData();
             default -> throw new IllegalArgumentException(arguments[2]);
         }
         System.out.println("ok");
@@ -354,6 +355,28 @@ public class JdbcChecks {
                     equal(rows.getString(2), k == 1000 ? large : "value " + k, "row " + k);
                 }
                 equal(rows.next(), false, "rows");
+            }
+        }
+    }
+
+    private static void loadData() throws Exception {
+        StringBuilder text = new StringBuilder();
+        for (int k = 0; k < 50000; k++) {
+            text.append(k).append("|name ").append(k).append('|').append(k % 10).append("\n");
+        }
+        byte[] file = text.toString().getBytes(StandardCharsets.UTF_8);
+        String load = "LOAD DATA LOCAL INFILE 'sent' INTO TABLE dt COLUMNS TERMINATED BY '|'";
+        for (String options : List.of("", "&useCompression=true", "&useServerPrepStmts=true")) {
+            try (Connection connection = connect("allowLoadLocalInfile=true&allowMultiQueries=true" + options);
+                    Statement statement = connection.createStatement()) {
+                run(connection, "DROP TABLE IF EXISTS dt");
+                run(connection, DT);
+                com.mysql.cj.jdbc.JdbcStatement sender = statement.unwrap(com.mysql.cj.jdbc.JdbcStatement.class);
+                sender.setLocalInfileInputStream(new ByteArrayInputStream(file));
+                equal(statement.executeUpdate(load), 50000, "rows" + options);
+                sender.setLocalInfileInputStream(new ByteArrayInputStream(file));
+                equal(statement.executeUpdate(load + " (id, @n, @s) SET name = @n, score = @s + 1"), 50000, "rows" + options);
+                equal(rows(connection, "SELECT COUNT(*), SUM(score) FROM dt"), List.of("100000|500000"), "rows" + options);
             }
         }
     }

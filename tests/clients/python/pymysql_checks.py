@@ -2,6 +2,8 @@
 
 import datetime
 import decimal
+import os
+import tempfile
 
 import pymysql
 import pymysql.cursors
@@ -217,9 +219,55 @@ def life(port, database):
     connection.close()
 
 
+def load_data(port, database):
+    """LOAD DATA LOCAL by a client that allows it; one that does not, a file that is missing, and bad rows."""
+    connection = connect(port, database, local_infile=True)
+    with tempfile.TemporaryDirectory() as directory, connection.cursor() as cursor:
+        cursor.execute(DT)
+        path = os.path.join(directory, "rows.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{row},név {row},{row % 10}\n" for row in range(100_000))
+        load = f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE dt FIELDS TERMINATED BY ','"
+        equal(cursor.execute(load), 100_000)
+        cursor.execute("SELECT COUNT(*), SUM(score), MAX(name) FROM dt")
+        equal([str(value) for value in cursor.fetchone()], ["100000", "450000", "név 99999"])
+        cursor.execute("SET @more = 5")
+        equal(cursor.execute(load + " IGNORE 99990 LINES (@id, name, @x) SET id = @id + 1000000, score = @more"), 10)
+        cursor.execute("SELECT id, score FROM dt WHERE id >= 1000000 ORDER BY id LIMIT 1")
+        equal(cursor.fetchone(), (1_099_990, 5))
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("bad\n")
+        for statement, number, text in [
+            (load, 1105, "too many filtered rows"),
+            (load + " (id, nickname, score)", 1054, "Unknown column 'nickname'"),
+            (load.replace(" dt ", " missing "), 1146, "missing"),
+        ]:
+            try:
+                cursor.execute(statement)
+                raise AssertionError(f"{statement} was accepted")
+            except pymysql.MySQLError as error:
+                equal((error.args[0], text in error.args[1]), (number, True), str(error))
+        try:
+            cursor.execute(load.replace("rows.csv", "missing.csv"))
+            raise AssertionError("a file that is not there was loaded")
+        except pymysql.MySQLError as error:
+            equal(error.args[0], 1017, str(error))
+        cursor.execute("SELECT COUNT(*) FROM dt")
+        equal(cursor.fetchone(), (100_010,), "the connection goes on, and nothing of the bad loads is there")
+    connection.close()
+    plain = connect(port, database)
+    with plain.cursor() as cursor:
+        try:
+            cursor.execute("LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE dt")
+            raise AssertionError("the client sent a file")
+        except pymysql.MySQLError as error:
+            equal(error.args[0], 1148, str(error))
+    plain.close()
+
+
 main(
     {
         check.__name__: check
-        for check in (types, parameters, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life)
+        for check in (types, parameters, unbuffered, autocommit_off, transactions, group_commit, errors, schema_changes, life, load_data)
     }
 )

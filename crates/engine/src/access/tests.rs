@@ -82,6 +82,7 @@ impl Drop for Ports {
 /// One statement of each kind, and more where one kind has several doors.
 const STATEMENTS: &[&str] = &[
     "",
+    "LOAD DATA INFILE 'f' INTO TABLE t",
     "CREATE DATABASE x",
     "DROP DATABASE d",
     "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
@@ -114,7 +115,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 23] = [
+const KINDS: [&str; 24] = [
     "empty",
     "create database",
     "drop database",
@@ -127,6 +128,7 @@ const KINDS: [&str; 23] = [
     "query",
     "explain",
     "use",
+    "load data",
     "set",
     "show",
     "describe",
@@ -152,6 +154,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::AlterTable { .. } => "alter table",
         Statement::Delete(_) => "delete",
         Statement::Insert(_) => "insert",
+        Statement::LoadData(_) => "load data",
         Statement::Query(_) => "query",
         Statement::Explain(_) => "explain",
         Statement::Use { .. } => "use",

@@ -407,7 +407,7 @@ impl EngineSession {
     }
 
     /// Keeps the reasons of rejected rows for SHOW WARNINGS.
-    fn keep_warnings(&mut self, rejects: &[Reject]) {
+    pub(super) fn keep_warnings(&mut self, rejects: &[Reject]) {
         if !rejects.is_empty() {
             self.warnings =
                 rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();

@@ -9,28 +9,33 @@ use super::host::Host;
 use super::plan_error;
 use super::time::LoadTime;
 use crate::engine::Engine;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::load::Load;
+use crate::sink::SinkError;
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use sqlparser::ast::Expr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tributary_decode::{
     Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, Reject, Target, batch_to_block,
     blocks_to_batches,
 };
 use tributary_http::ColumnMapping;
+use tributary_ingest::memory::InFlight;
 use tributary_query::RowFilter;
 use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
 
 /// A name of the header `columns` and what it stands for.
 #[derive(Clone, Debug)]
-pub(super) struct MappedColumn {
+pub(crate) struct MappedColumn {
     pub name: String,
     pub value: Value,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// The next field of the body, which has the column's name.
     Field,
     /// The field at this place (from 0), whatever its name.
@@ -59,7 +64,7 @@ pub(super) fn wrong_width(columns: usize, values: usize) -> SqlError {
 }
 
 /// The headers `columns` and `where`, or what a statement says in their place.
-pub(super) struct Mapping<'a> {
+pub(crate) struct Mapping<'a> {
     pub columns: Option<&'a [MappedColumn]>,
     /// A condition on the columns' final values.
     pub where_expr: Option<&'a str>,
@@ -70,12 +75,42 @@ pub(super) struct Mapping<'a> {
 }
 
 /// Reads the rows of one body.
-pub(super) struct RowReader {
+pub(crate) struct RowReader {
     engine: Arc<Engine>,
     decoder: Box<dyn BodyDecoder>,
     filter: Option<RowFilter>,
     def: Arc<TableDef>,
     unselected: u64,
+    /// What is held of the body besides its rows.
+    body_memory: InFlight,
+    read_time: Duration,
+}
+
+/// Why a body was not read to its end.
+pub(crate) enum ReadError {
+    /// The body can't be read.
+    Rows(SqlError),
+    /// Its rows can't be kept.
+    Sink(SinkError),
+    Interrupted(Interrupted),
+}
+
+impl From<SqlError> for ReadError {
+    fn from(error: SqlError) -> Self {
+        Self::Rows(error)
+    }
+}
+
+impl From<SinkError> for ReadError {
+    fn from(error: SinkError) -> Self {
+        Self::Sink(error)
+    }
+}
+
+impl From<Interrupted> for ReadError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
 }
 
 impl RowReader {
@@ -108,29 +143,92 @@ impl RowReader {
                 Box::new(Computed::new(engine, def, columns, mapping, format, terms)?)
             }
         };
-        Ok(Self { engine: Arc::clone(engine), decoder, filter, def: Arc::clone(def), unselected: 0 })
+        Ok(Self {
+            body_memory: InFlight::new(engine.ingest.memory()),
+            engine: Arc::clone(engine),
+            decoder,
+            filter,
+            def: Arc::clone(def),
+            unselected: 0,
+            read_time: Duration::ZERO,
+        })
+    }
+
+    /// Decodes a chunk of the body into the load.
+    ///
+    /// # Errors
+    /// The body can't be read, its rows can't be kept, or the time is over.
+    pub async fn feed(
+        &mut self,
+        engine: &Engine,
+        load: &mut Load,
+        chunk: &[u8],
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        let before = Instant::now();
+        let blocks = self.push(chunk);
+        self.read_time += before.elapsed();
+        self.give(engine, load, blocks?, interrupt).await
+    }
+
+    /// Decodes what is left at the body's end into the load.
+    ///
+    /// # Errors
+    /// See [`RowReader::feed`].
+    pub async fn end(
+        &mut self,
+        engine: &Engine,
+        load: &mut Load,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        let blocks = self.finish()?;
+        self.give(engine, load, blocks, interrupt).await
+    }
+
+    /// Gives rows to the load, and those that the decoder left for later.
+    async fn give(
+        &mut self,
+        engine: &Engine,
+        load: &mut Load,
+        mut blocks: Vec<Block>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        self.body_memory.set(self.decoder.held_bytes() as u64);
+        loop {
+            if !blocks.is_empty() {
+                load.push(engine, blocks).await?;
+            }
+            interrupt.check()?;
+            let before = Instant::now();
+            let more = self.resume();
+            self.read_time += before.elapsed();
+            let Some(more) = more? else { return Ok(()) };
+            blocks = more;
+            // A body that is decoded from its end keeps a thread busy for long.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// The time that decoding took so far.
+    pub fn read_time(&self) -> Duration {
+        self.read_time
     }
 
     /// The rows that a chunk completes, in blocks.
-    pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<Block>, SqlError> {
+    fn push(&mut self, chunk: &[u8]) -> Result<Vec<Block>, SqlError> {
         self.decoder.push(chunk)?;
         self.select()
     }
 
     /// The rows that were not complete yet.
-    pub fn finish(&mut self) -> Result<Vec<Block>, SqlError> {
+    fn finish(&mut self) -> Result<Vec<Block>, SqlError> {
         self.decoder.finish()?;
         self.select()
     }
 
     /// More rows of what was read, in blocks; `None` if there are none. To be asked for until then.
-    pub fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
+    fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
         if self.decoder.resume()? { self.select().map(Some) } else { Ok(None) }
-    }
-
-    /// What is held of the body besides its rows, in bytes.
-    pub fn held_bytes(&self) -> u64 {
-        self.decoder.held_bytes() as u64
     }
 
     /// Takes the complete blocks, without the rows for which `where` is not true.

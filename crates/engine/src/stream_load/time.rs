@@ -10,7 +10,7 @@ use tributary_query::SessionView;
 use tributary_types::{ErrorCode, SqlError};
 
 /// When a load began, and in which zone.
-pub(super) struct LoadTime {
+pub(crate) struct LoadTime {
     /// For expressions.
     pub view: SessionView,
     /// For values.

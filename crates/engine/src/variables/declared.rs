@@ -376,8 +376,8 @@ variables! {
     load_mem_limit: i64 = 0, any_whole(), Kept;
     /// Doris's; answers are the same.
     load_stream_per_node: i64 = 2, any_whole(), Kept;
-    /// LOAD DATA LOCAL is not offered.
-    local_infile: bool = false, switch(), ReadOnly;
+    /// LOAD DATA LOCAL is offered to clients that allow it.
+    local_infile: bool = true, switch(), ReadOnly;
     /// Statements wait for no locks.
     lock_wait_timeout: i64 = 31_536_000, any_whole(), Kept;
     /// There is no binary log.

@@ -1,10 +1,11 @@
 //! The commands: reads each one's fields, calls the session and writes the answer.
 
 use super::handshake::{Challenge, Credentials, Login, Proved, parse_change_user};
-use super::{After, Connection, guard};
+use super::{After, Connection, Link, guard};
+use crate::client_file::ClientFile;
 use crate::column::Column;
 use crate::error::{MalformedPacket, ProtocolError};
-use crate::result::{OkInfo, ResultWriter, write_end_of_rows, write_ok};
+use crate::result::{AnswerForm, OkInfo, ResultWriter, write_end_of_rows, write_ok};
 use crate::session::{ChangeUser, Prepared};
 use crate::wire::cursor::Cursor;
 use crate::wire::put;
@@ -59,6 +60,7 @@ impl Connection {
                 self.fail(error);
                 After::NextCommand
             }
+            Err(Failure::Connection(error)) => return Err(error),
             Err(Failure::Panic(panic)) => {
                 error!(connection = self.id, ?command, %panic, "a command panicked");
                 let text = format!("internal error, this connection is closed: {panic}");
@@ -100,8 +102,29 @@ impl Connection {
             complete(&mut writer).await
         };
         flatten(guard::guarded(run, out).await)?;
+        if let Some(name) = writer.take_file() {
+            // Boxed: few statements have a file.
+            Box::pin(self.take_file(&name, form)).await?;
+        }
         self.settle();
         Ok(())
+    }
+
+    /// Lets the session go on with the file that it asked the client for.
+    async fn take_file(&mut self, name: &str, form: AnswerForm) -> Result<(), Failure> {
+        let Link { reader, out } = &mut self.link;
+        let (out, stall_timeout) = (&*out, self.shared.options.stall_timeout);
+        let file = ClientFile::request(reader, out, name, stall_timeout).await;
+        let mut file = file.map_err(Failure::Connection)?;
+        let mut writer = ResultWriter::new(out, form);
+        let run = async {
+            self.session.take_file(&mut file, &mut writer).await?;
+            complete(&mut writer).await
+        };
+        let outcome = flatten(guard::guarded(run, out).await);
+        // A client reads no answer before it has sent all of its file.
+        file.drain().await.map_err(Failure::Connection)?;
+        outcome
     }
 
     async fn execute(&mut self, packet: Packet) -> Result<(), Failure> {
@@ -361,6 +384,8 @@ fn known_command(code: u8) -> Option<Command> {
 enum Failure {
     Sql(SqlError),
     Panic(String),
+    /// The connection can't go on.
+    Connection(ProtocolError),
 }
 
 impl From<SqlError> for Failure {

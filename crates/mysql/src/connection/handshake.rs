@@ -30,6 +30,7 @@ pub(super) const SERVER_CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_
     .union(CapabilityFlags::CLIENT_NO_SCHEMA)
     .union(CapabilityFlags::CLIENT_COMPRESS)
     .union(CapabilityFlags::CLIENT_ODBC)
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_PROTOCOL_41)
     .union(CapabilityFlags::CLIENT_INTERACTIVE)

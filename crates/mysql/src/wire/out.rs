@@ -251,6 +251,11 @@ impl Out {
         self.pending.lock().compressed.as_ref().map_or(0, |compressed| compressed.deflater.sequence())
     }
 
+    /// The sequence number that the next packet has, whoever sends it.
+    pub(crate) fn next_sequence(&self) -> u8 {
+        self.pending.lock().sequence
+    }
+
     /// The client cannot be reached any more.
     pub(crate) fn is_broken(&self) -> bool {
         let pending = self.pending.lock();

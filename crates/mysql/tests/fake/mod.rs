@@ -13,8 +13,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tributary_mysql::{
-    ChangeUser, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared, ResultWriter, ServeOptions,
-    ServerHooks, Session, SessionStatus, serve,
+    ChangeUser, ClientFile, Column, ConnectionInfo, OkInfo, Params, PasswordHash, Prepared, ResultWriter,
+    ServeOptions, ServerHooks, Session, SessionStatus, serve,
 };
 use tributary_types::{DataType, ErrorCode, SqlError};
 
@@ -106,13 +106,15 @@ impl ServerHooks for Hooks {
         check_database(info.database.as_deref().unwrap_or_default())?;
         self.0.note(format!("open {} {:?} {:?}", info.user, info.database, info.attributes));
         self.0.kills.lock().unwrap().insert(info.id, info.kill);
-        Ok(Box::new(FakeSession { fake: Arc::clone(&self.0), in_transaction: false }))
+        Ok(Box::new(FakeSession { fake: Arc::clone(&self.0), in_transaction: false, file_packets: None }))
     }
 }
 
 struct FakeSession {
     fake: Arc<Fake>,
     in_transaction: bool,
+    /// How many packets of a file are taken before an error; `None`: all.
+    file_packets: Option<usize>,
 }
 
 fn check_database(name: &str) -> Result<(), SqlError> {
@@ -208,6 +210,11 @@ impl FakeSession {
                 }
                 Ok(())
             }
+            // A statement over a file of the client, of which it takes so many packets.
+            "file" => {
+                self.file_packets = rest.parse().ok();
+                out.request_file("rows.csv")
+            }
             "panic" => panic!("as asked"),
             _ => Ok(()),
         }
@@ -220,6 +227,22 @@ impl Session for FakeSession {
         let sql = String::from_utf8_lossy(sql);
         self.fake.note(format!("query {}", &sql[..sql.len().min(40)]));
         self.run(&sql, out).await
+    }
+
+    async fn take_file(
+        &mut self,
+        file: &mut ClientFile<'_>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let (mut bytes, mut packets) = (0, 0);
+        while self.file_packets != Some(packets) {
+            let Some(piece) = file.next().await.inspect_err(|error| self.fake.note(error.message.clone()))?
+            else {
+                return affect(out, bytes).await;
+            };
+            (bytes, packets) = (bytes + piece.len() as u64, packets + 1);
+        }
+        Err(SqlError::new(ErrorCode::Unknown, "enough"))
     }
 
     async fn prepare(&mut self, _id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {

@@ -186,7 +186,7 @@ fn buckets(cursor: &mut Cursor<'_>) -> Parsed<Buckets> {
 }
 
 /// `("key" = "value", …)`
-fn properties(cursor: &mut Cursor<'_>) -> Parsed<Vec<(String, String)>> {
+pub(super) fn properties(cursor: &mut Cursor<'_>) -> Parsed<Vec<(String, String)>> {
     cursor.parenthesized(|cursor| {
         let key = cursor.identifier_or_string("a property's name in quotes")?;
         cursor.expect_token(&Token::Eq)?;

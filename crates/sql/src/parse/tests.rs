@@ -1,6 +1,7 @@
 //! What statements mean, by example.
 
 mod ddl;
+mod load;
 mod robustness;
 mod sessions;
 
@@ -207,7 +208,7 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("drop view v", "DROP VIEW"),
         ("alter database d rename e", "ALTER DATABASE"),
         ("alter system add backend 'h:1'", "ALTER SYSTEM"),
-        ("load data infile 'f' into table t", "LOAD"),
+        ("load label l (data infile('s3://b/f') into table t) with s3 ()", "LOAD"),
         ("lock tables t read", "LOCK"),
         ("with x as (select 1) delete from t", "DELETE after WITH"),
         ("with x as (select 1) insert into t select 1", "INSERT after WITH"),

@@ -9,7 +9,7 @@ const STATEMENTS: [(&str, &str); 47] = [
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),
     ("REVOKE", "every user may do everything"),
-    ("LOAD", "use Stream Load (PUT /api/{db}/{table}/_stream_load) or INSERT"),
+    ("LOAD", "use LOAD DATA, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("EXPORT", "read the table's Delta files"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),

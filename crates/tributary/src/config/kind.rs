@@ -65,6 +65,11 @@ pub(super) const fn directory() -> Accepts<PathBuf> {
     text("a directory", |text| (!text.is_empty()).then(|| PathBuf::from(text)))
 }
 
+/// A directory, or none.
+pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
+    text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))
+}
+
 /// Directories separated by `;`; none is allowed.
 pub(super) const fn directories() -> Accepts<Vec<PathBuf>> {
     text("directories separated by `;`", |text| {

@@ -127,6 +127,9 @@ settings! {
     /// Largest body of a load.
     streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
 
+    /// Directory of files that LOAD DATA without LOCAL may read. None: it reads none.
+    mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
+
     /// How long the reasons of rejected rows are kept.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
 

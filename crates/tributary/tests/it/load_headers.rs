@@ -17,7 +17,7 @@ use Comes::*;
 const BODY: &str = "1,a,10\n2,b,20\n";
 const ROWS: &[&str] = &["1|a|10", "2|b|20"];
 const JSON: &str = "{\"id\":1,\"name\":\"a\",\"score\":10}\n{\"id\":2,\"name\":\"b\",\"score\":20}";
-const UNIQUE: &str = "needs a UNIQUE KEY table";
+const UNIQUE: &str = "needs what tables with UNIQUE KEY cannot";
 
 /// A header's name, all headers of the load (`column_separator: ,` if none is said), its body, and what comes of it.
 type Case = (&'static str, &'static [&'static str], &'static str, Comes);
@@ -73,21 +73,21 @@ const CASES: &[Case] = &[
     ("skip_lines", &["skip_lines: -1"], BODY, Refused("Invalid 'skip_lines': -1")),
     ("empty_field_as_null", &["empty_field_as_null: true"], "1,,10\n", Rows(&["1|NULL|10"])),
     ("merge_type", &["merge_type: append"], BODY, Rows(ROWS)),
-    ("merge_type", &["merge_type: delete"], BODY, Refused("header merge_type needs a UNIQUE KEY table")),
+    ("merge_type", &["merge_type: delete"], BODY, Refused("header merge_type needs what tables with UNIQUE KEY cannot")),
     ("delete", &["delete: id = 1"], BODY, Refused("Not support DELETE ON clause")),
     ("delete", &["merge_type: merge", "delete: id = 1"], BODY, Refused(UNIQUE)),
     ("function_column.sequence_col", &["function_column.sequence_col: score"], BODY,
-        Refused("header function_column.sequence_col needs a UNIQUE KEY table")),
-    ("hidden_columns", &["hidden_columns: __DORIS_DELETE_SIGN__"], BODY, Refused("header hidden_columns needs a UNIQUE")),
-    ("negative", &["negative: true"], BODY, Refused("header negative needs a UNIQUE KEY table")),
+        Refused("header function_column.sequence_col needs what tables with UNIQUE KEY cannot")),
+    ("hidden_columns", &["hidden_columns: __DORIS_DELETE_SIGN__"], BODY, Refused("header hidden_columns needs what tables with UNIQUE KEY cannot")),
+    ("negative", &["negative: true"], BODY, Refused("header negative needs what tables with UNIQUE KEY cannot")),
     ("two_phase_commit", &["two_phase_commit: true"], BODY, Answer("TwoPhaseCommit", "true")),
-    ("partial_columns", &["partial_columns: true"], BODY, Refused("header partial_columns needs a UNIQUE KEY table")),
+    ("partial_columns", &["partial_columns: true"], BODY, Refused("header partial_columns needs what tables with UNIQUE KEY cannot")),
     ("unique_key_update_mode", &["unique_key_update_mode: UPSERT"], BODY, Rows(ROWS)),
     ("unique_key_update_mode", &["unique_key_update_mode: UPDATE_FIXED_COLUMNS"], BODY,
-        Refused("header unique_key_update_mode needs a UNIQUE KEY table")),
+        Refused("header unique_key_update_mode needs what tables with UNIQUE KEY cannot")),
     ("partial_update_new_key_behavior", &["partial_update_new_key_behavior: append"], BODY, Rows(ROWS)),
     ("partial_update_new_key_behavior", &["partial_update_new_key_behavior: error"], BODY,
-        Refused("header partial_update_new_key_behavior needs a UNIQUE KEY table")),
+        Refused("header partial_update_new_key_behavior needs what tables with UNIQUE KEY cannot")),
     ("group_commit", &["group_commit: sync_mode"], BODY, Answer("GroupCommit", "true")),
     ("group_commit", &["group_commit: on"], BODY, Refused("group_commit can only be")),
     ("load_to_single_tablet", &["load_to_single_tablet: true"], BODY, Rows(ROWS)),

@@ -27,6 +27,7 @@ mod interrupt;
 mod java;
 mod json_load;
 mod lifecycle;
+mod load_data;
 mod load_headers;
 mod manual_insert;
 mod manual_stream_load;

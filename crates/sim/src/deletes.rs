@@ -1,7 +1,8 @@
 //! Deletions of single rows, as the model knows them.
 //!
 //! A deletion that was answered has deleted all rows that were visible when it began. One that failed or got no answer has
-//! deleted all of them or none, and may come to it as long as the server lives; the next recovery tells. Rows that became
+//! deleted all of them or none, and may come to it as long as the server lives; the next recovery tells, or a query that
+//! shows them gone: then they stay gone. Rows that became
 //! visible while it ran are deleted or not, each by itself.
 
 use crate::model::{LoadId, ROWS_PER_LOAD, Violation};
@@ -136,6 +137,18 @@ impl Deletions {
         Ok(())
     }
 
+    /// A snapshot of the table showed these rows; `before` is what was known when it was taken. A deletion that it shows has
+    /// happened for good.
+    pub fn shown(&mut self, table: TableId, shows: impl Fn(i64) -> bool, before: &Self) {
+        let is_seen = |(id, open): (&DeletionId, &Deletion)| {
+            let was_open = before.open.contains_key(id) && open.table == table && !open.disturbed;
+            (was_open && !open.visible.is_empty() && !open.visible.iter().any(|row| shows(*row)))
+                .then_some(*id)
+        };
+        let seen: Vec<DeletionId> = self.open.iter().filter_map(is_seen).collect();
+        seen.into_iter().for_each(|id| self.done(id));
+    }
+
     /// A recovery has shown which rows of the table are there: nothing is unsure any more.
     pub fn settle(&mut self, table: TableId, loads: &BTreeSet<LoadId>, shows: impl Fn(i64) -> bool) {
         self.open.retain(|_, open| open.table != table);
@@ -187,6 +200,11 @@ mod tests {
         check(&[]).unwrap();
         check(&[1000, 2000]).unwrap();
         assert!(check(&[1000]).is_err());
+        let mut seen = deletions.clone();
+        seen.shown(TABLE, whole(&[1000, 2000]), &deletions);
+        seen.check(1, 1, &shown(&[1000]), "").expect("it was not seen to have happened");
+        seen.shown(TABLE, whole(&[]), &deletions);
+        assert!(seen.check(1, 1, &shown(&[1000]), "").is_err(), "what was seen to be gone stays gone");
         let mut disturbed = deletions.clone();
         disturbed.disturb(TABLE);
         deletions.check_whole(TABLE, whole(&[1000]), &disturbed, "").unwrap();

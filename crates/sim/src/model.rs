@@ -373,6 +373,7 @@ impl Model {
         let mut applied = expected.applied;
         let deletions = &expected.deletions;
         deletions.check_whole(table, |row| shown.has_row(row), &self.deletions, &where_)?;
+        self.deletions.shown(table, |row| shown.has_row(row), deletions);
         for (id, fate, seen) in &expected.loads {
             let Some(has) = shown.has(*id, &self.loads[id], deletions, &where_)? else { continue };
             let settled = expected.settled.contains(id);

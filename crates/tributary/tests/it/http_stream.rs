@@ -130,7 +130,10 @@ fn what_an_http_stream_does_not_read_is_refused() {
         ("column_separator:,", "[INVALID_ARGUMENT]header column_separator has no effect on an HTTP Stream"),
         ("where: id > 1", "[INVALID_ARGUMENT]header where has no effect on an HTTP Stream"),
         ("partitions: p1", "[NOT_IMPLEMENTED_ERROR]header partitions needs a partitioned table"),
-        ("merge_type: DELETE", "[NOT_IMPLEMENTED_ERROR]header merge_type needs a UNIQUE KEY table"),
+        (
+            "merge_type: DELETE",
+            "[NOT_IMPLEMENTED_ERROR]header merge_type needs what tables with UNIQUE KEY cannot",
+        ),
     ] {
         let reply = http_stream(&server, &sql).header(header).body("1\ta\t1\n").load();
         assert!(reply.failure().starts_with(start), "{}", reply.text);

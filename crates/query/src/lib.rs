@@ -10,6 +10,7 @@ mod coercion;
 mod context;
 mod decimal_types;
 mod deep;
+mod distinct_counts;
 mod engine;
 mod error;
 mod forgotten;

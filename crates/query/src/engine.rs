@@ -29,9 +29,11 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::optimizer::Analyzer;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::planner::SqlToRel;
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use sqlparser::ast::{SetExpr, Statement};
@@ -113,6 +115,32 @@ impl QueryEngine {
         params: &'a [ScalarValue],
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
         Box::pin(self.run(session, query, params, TableFunctions::default()))
+    }
+
+    /// As [`Self::query`], for rows of VALUES ([`SelectQuery::of_rows`]): in the order in which they are written. Of two
+    /// rows with the same unique key the later one has to come later.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[must_use]
+    pub fn rows_in_order<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(async move {
+            let functions = TableFunctions::default();
+            let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
+            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+            let plan = self.physical(&plan).await?;
+            let schema = plan.schema();
+            // Each SELECT of the UNION ALL is a partition, or a part of one that has its neighbours.
+            let streams = execute_stream_partitioned(plan, self.state.task_ctx());
+            let streams = streams.map_err(|error| plan_error(&error))?;
+            let rows = RecordBatchStreamAdapter::new(schema, futures::stream::iter(streams).flatten());
+            Ok(output::result(columns, Box::pin(rows)))
+        })
     }
 
     /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
@@ -223,7 +251,7 @@ impl QueryEngine {
         if analyze {
             let stream = execute_stream(Arc::clone(&physical), self.state.task_ctx());
             let mut stream = stream.map_err(|error| plan_error(&error))?;
-            while let Some(batch) = futures::StreamExt::next(&mut stream).await {
+            while let Some(batch) = stream.next().await {
                 batch.map_err(|error| plan_error(&error))?;
             }
             text += &datafusion::physical_plan::display::DisplayableExecutionPlan::with_metrics(

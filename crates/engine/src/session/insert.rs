@@ -200,7 +200,7 @@ impl EngineSession {
                 None => params,
             };
             interrupt.check()?;
-            let mut result = interrupt.wait(self.queries.query(&view, &query, own)).await??;
+            let mut result = interrupt.wait(self.queries.rows_in_order(&view, &query, own)).await??;
             check_width(result.columns.len(), target)?;
             while let Some(batch) = interrupt.wait(result.stream.next()).await? {
                 let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;

@@ -87,7 +87,8 @@ impl Unnest {
         }
         let plan = match right == test.value() {
             true => test.plan,
-            false => projected(test.plan, vec![right.alias(VALUE)])?,
+            // By a name that no other subquery within has.
+            false => projected(test.plan, vec![right.alias(self.fresh().to_string())])?,
         };
         Ok(Test { expr: self.as_column(left, input)?, plan })
     }

@@ -194,7 +194,7 @@ impl Server {
     }
 
     async fn insert(&self, name: &str, query: &SelectQuery) -> Result<(), SqlError> {
-        let (_, batches) = collect(self.engine.query(&self.session, query, &[]).await?).await?;
+        let (_, batches) = collect(self.engine.rows_in_order(&self.session, query, &[]).await?).await?;
         let table = self.table(name);
         let snapshot = table.snapshot();
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {

@@ -11,6 +11,7 @@ pub(crate) mod time;
 
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
+use crate::engine::ddl::table_error;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
 use async_trait::async_trait;
@@ -348,7 +349,8 @@ impl InspectService for HttpLoads {
 
     async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
         let table = self.0.table(principal, Privilege::Select, None, Some(db), table)?;
-        Ok(table.snapshot().rows())
+        let snapshot = table.settled().await;
+        Ok(snapshot.map_err(table_error)?.rows())
     }
 
     fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {

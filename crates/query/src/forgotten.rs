@@ -10,6 +10,7 @@
 //! No sort moves down through it, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
 //! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
 
+use crate::only_where::Rule;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -27,8 +28,6 @@ use datafusion::physical_plan::{
 };
 use std::fmt;
 use std::sync::Arc;
-
-type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// The rule behind which the sides of a join stay where they are.
 const AFTER: &str = "join_selection";

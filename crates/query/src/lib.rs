@@ -27,6 +27,7 @@ mod model;
 mod moved_filters;
 mod namespace;
 mod null_equality;
+mod only_where;
 mod operators;
 mod output;
 mod places;

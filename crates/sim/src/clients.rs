@@ -469,7 +469,7 @@ async fn create_table(world: &Rc<World>) {
     let mut def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
     if world.throw(|dice| dice.percent(world.plan.unique_tables)) {
         def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&def) });
-        world.model.borrow_mut().is_unique(def.id);
+        world.model.borrow_mut().make_unique(def.id);
     }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };

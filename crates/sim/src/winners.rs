@@ -22,7 +22,7 @@ pub struct Winners {
 
 impl Winners {
     /// The table has unique keys.
-    pub fn is_unique(&mut self, table: TableId) {
+    pub fn make_unique(&mut self, table: TableId) {
         self.tables.insert(table);
     }
 
@@ -122,7 +122,7 @@ mod tests {
 
     fn model() -> Model {
         let mut model = Model::default();
-        model.is_unique(TABLE);
+        model.make_unique(TABLE);
         model
     }
 

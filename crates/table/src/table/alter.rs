@@ -6,15 +6,16 @@
 //! that other Delta readers open, so those files are rewritten before anybody sees the column.
 
 use super::commit::{Committed, FileSet, Goal};
+use super::settle::Stored;
 use super::{Table, delta_version};
 use crate::error::TableError;
 use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
-use crate::file::{DataFile, LiveFile, publish_names};
+use crate::file::{LiveFile, publish_names};
 use crate::keys::Keys;
 use crate::log::LogState;
 use crate::memtable::{MemPart, batch_bytes};
 use crate::snapshot::Snapshot;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_types::{TableDef, TableSchema, Version};
@@ -107,30 +108,33 @@ impl Table {
     }
 
     /// Shows `def` and the rewritten files.
-    async fn swap_rewritten(&self, def: &Arc<TableDef>, replacement: Replacement) -> Result<(), TableError> {
+    async fn swap_rewritten(
+        &self,
+        def: &Arc<TableDef>,
+        mut replacement: Replacement,
+    ) -> Result<(), TableError> {
         let Some(unique) = &self.unique else { return self.swap_schema(def, &[replacement]) };
         let mut keys = unique.keys.lock().await;
-        let replacement = self.with_carried(&mut keys, replacement).await?;
+        self.carry_visible(&mut keys, &mut replacement).await?;
         self.swap_schema(def, &[replacement])
     }
 
-    /// The replacement with those rows deleted in its outputs that were deleted in its inputs since they were read.
-    async fn with_carried(
-        &self,
-        keys: &mut Keys,
-        replacement: Replacement,
-    ) -> Result<Replacement, TableError> {
+    /// Deletes from the outputs those rows that the snapshot has deleted from the inputs since they were read.
+    async fn carry_visible(&self, keys: &mut Keys, replacement: &mut Replacement) -> Result<(), TableError> {
         let current = self.snapshot();
-        let now = |path: &str| current.files.iter().find(|live| live.path() == path).cloned();
-        self.carry(keys, replacement, now).await
+        let by_path: HashMap<&str, &LiveFile> =
+            current.files.iter().map(|live| (live.path(), live)).collect();
+        self.carry(keys, replacement, |path| by_path.get(path).map(|live| LiveFile::clone(live))).await
     }
 
+    /// Deletes from the outputs those rows that were deleted from the inputs since they were read; `now` has these as they
+    /// are now.
     async fn carry(
         &self,
         keys: &mut Keys,
-        mut replacement: Replacement,
+        replacement: &mut Replacement,
         now: impl Fn(&str) -> Option<LiveFile>,
-    ) -> Result<Replacement, TableError> {
+    ) -> Result<(), TableError> {
         let mut written = Vec::with_capacity(replacement.outputs.len());
         for live in &replacement.outputs {
             let of_file = match keys.files.get(live.path()) {
@@ -146,7 +150,7 @@ impl Table {
                 *live = live.with_more_deletes(rows);
             }
         }
-        Ok(replacement)
+        Ok(())
     }
 
     /// Rewrites the logged files that are stale under `def` and logs the result together with the
@@ -187,17 +191,13 @@ impl Table {
         operation: &'static str,
         data_change: bool,
     ) -> Result<Option<Replacement>, TableError> {
-        if let Some(unique) = &self.unique {
-            let mut keys = unique.keys.lock().await;
-            let now = |path: &str| state.live.get(path).cloned();
-            replacement = self.carry(&mut keys, replacement, now).await?;
-            let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
-            replacement.inputs = replacement.inputs.iter().filter_map(logged).collect();
-        }
-        let mut outputs: FileSet =
-            replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone())).collect();
-        let stored = self.store_deletes(&mut outputs).await?;
-        replacement.outputs = outputs.into_values().collect();
+        let stored = match self.with_logged_deletes(state, &mut replacement).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.discard_live(&replacement.outputs).await;
+                return Err(error);
+            }
+        };
         let mut files = state.live.clone();
         replacement.inputs.iter().for_each(|file| drop(files.remove(file.path())));
         files.extend(replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone())));
@@ -213,13 +213,30 @@ impl Table {
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, false);
         if matches!(committed, Ok(Committed::Void)) {
-            let outputs: Vec<_> =
-                replacement.outputs.iter().map(|live| DataFile::clone(&live.file)).collect();
-            self.discard(&outputs).await;
+            self.discard_live(&replacement.outputs).await;
         } else {
             publish_names(&self.root, replacement.outputs.iter().map(LiveFile::path));
         }
         Ok((committed? == Committed::Yes).then_some(replacement))
+    }
+
+    /// Takes the inputs as the log has them now, and deletes from the outputs what it has deleted from them since they were
+    /// read, durably.
+    async fn with_logged_deletes(
+        &self,
+        state: &LogState,
+        replacement: &mut Replacement,
+    ) -> Result<Vec<Stored>, TableError> {
+        let Some(unique) = &self.unique else { return Ok(Vec::new()) };
+        let mut keys = unique.keys.lock().await;
+        let logged = |path: &str| state.live.get(path).cloned();
+        self.carry(&mut keys, replacement, logged).await?;
+        replacement.inputs = replacement.inputs.iter().filter_map(|live| logged(live.path())).collect();
+        let outputs = replacement.outputs.iter().map(|file| (file.path().to_owned(), file.clone()));
+        let mut outputs: FileSet = outputs.collect();
+        let stored = self.store_deletes(&mut outputs).await?;
+        replacement.outputs = outputs.into_values().collect();
+        Ok(stored)
     }
 
     /// Shows `def` and the replaced files, with the memtable's rows adapted.
@@ -260,7 +277,8 @@ impl Table {
             return Ok(());
         };
         let mut keys = unique.keys.lock().await;
-        let carried = self.with_carried(&mut keys, replacement.clone()).await?;
+        let mut carried = replacement.clone();
+        self.carry_visible(&mut keys, &mut carried).await?;
         self.swap_replaced(&carried, state);
         Ok(())
     }

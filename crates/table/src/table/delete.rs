@@ -7,7 +7,7 @@
 use super::Table;
 use super::commit::{Committed, FileSet, Goal, has};
 use crate::error::TableError;
-use crate::file::{LiveFile, RowSet, publish_names, write_vectors};
+use crate::file::{LiveFile, RowSet};
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
 use serde_json::json;
@@ -29,8 +29,8 @@ pub struct DeleteReport {
     pub delta_version: i64,
 }
 
-/// Files before and after the deletion, by path. `None`: nothing is left of it.
-type Changed = HashMap<String, (LiveFile, Option<LiveFile>)>;
+/// Files after the deletion, by path. `None`: nothing is left of it.
+type Changed = HashMap<String, Option<LiveFile>>;
 
 /// What is known of the files that were searched, by path.
 type Searched = BTreeMap<String, (LiveFile, RowSet)>;
@@ -101,53 +101,25 @@ impl Table {
             .filter(|(live, rows)| !rows.is_empty() && has(&state.live, live))
             .map(|(live, rows)| (live, rows))
             .collect();
-        let rows = hit.iter().map(|(_, rows)| rows.len()).sum();
-        let files = hit.len();
-        if files > 0 {
-            let after = self.with_deletes(&hit).await?;
-            let inputs: Vec<LiveFile> = hit.into_iter().map(|(live, _)| live.clone()).collect();
-            if self.commit_deletes(state, inputs, after, predicate).await? == Committed::Void {
-                return Ok(None);
-            }
-            self.checkpoint_if_due(state).await;
+        let report = DeleteReport {
+            rows: hit.iter().map(|(_, rows)| rows.len()).sum(),
+            files: hit.len(),
+            delta_version: super::delta_version(state),
+        };
+        if hit.is_empty() {
+            return Ok(Some(report));
         }
-        Ok(Some(DeleteReport { rows, files, delta_version: super::delta_version(state) }))
-    }
-
-    /// The files with the further deletes, `None` for one of which nothing is left. The vectors are durable.
-    async fn with_deletes(&self, hit: &[(&LiveFile, &RowSet)]) -> Result<Vec<Option<LiveFile>>, TableError> {
-        let all_deleted = |(live, rows): &(&LiveFile, &RowSet)| match &live.deletes {
-            Some(before) => before.rows() | *rows,
-            None => (*rows).clone(),
-        };
-        let sets: Vec<RowSet> = hit.iter().map(all_deleted).collect();
-        let is_left: Vec<bool> =
-            hit.iter().zip(&sets).map(|((live, _), rows)| rows.len() < live.file.rows).collect();
-        let kept = sets.into_iter().zip(&is_left).filter(|(_, is_left)| **is_left).map(|(rows, _)| rows);
-        let mut written = write_vectors(&self.root, kept.collect()).await?.into_iter();
-        let with_deletes = |((live, _), is_left): (&(&LiveFile, &RowSet), &bool)| {
-            let deletes = if *is_left { Some(written.next()?) } else { None };
-            is_left.then(|| live.with_deletes(deletes))
-        };
-        Ok(hit.iter().zip(&is_left).map(with_deletes).collect())
-    }
-
-    async fn commit_deletes(
-        &self,
-        state: &mut LogState,
-        inputs: Vec<LiveFile>,
-        after: Vec<Option<LiveFile>>,
-        predicate: &str,
-    ) -> Result<Committed, TableError> {
         let mut files: FileSet = state.live.clone();
-        let mut changed = Changed::new();
-        for (input, after) in inputs.iter().zip(after) {
-            match &after {
-                Some(live) => files.insert(live.path().to_owned(), live.clone()),
-                None => files.remove(input.path()),
+        for (live, rows) in &hit {
+            let after = live.with_more_deletes(rows);
+            match after.live_rows() {
+                0 => files.remove(live.path()),
+                _ => files.insert(live.path().to_owned(), after),
             };
-            changed.insert(input.path().to_owned(), (input.clone(), after));
         }
+        let stored = self.store_deletes(&mut files).await?;
+        let changed: Changed =
+            hit.iter().map(|(live, _)| (live.path().to_owned(), files.get(live.path()).cloned())).collect();
         let goal = Goal {
             operation: "DELETE",
             parameters: vec![("predicate", json!(predicate))],
@@ -155,27 +127,24 @@ impl Table {
             files,
             version: state.app_version,
             data_change: true,
-            inputs,
+            inputs: hit.iter().map(|(live, _)| LiveFile::clone(live)).collect(),
         };
         let committed = self.commit(state, goal).await;
-        // Even after an error the entry may refer to the vectors; what nothing refers to is swept.
-        let after = changed.values().filter_map(|(_, after)| after.as_ref());
-        let vectors = after.filter_map(|live| live.deletes.as_ref()?.path());
-        let vectors: Vec<String> = vectors.collect();
-        publish_names(&self.root, vectors.iter().map(String::as_str));
+        self.show_stored(&stored, false);
         if committed? == Committed::Void {
-            return Ok(Committed::Void);
+            return Ok(None);
         }
-        self.swap_deletes(&changed);
-        Ok(Committed::Yes)
+        self.swap_deletes(searched, &changed);
+        self.checkpoint_if_due(state).await;
+        Ok(Some(DeleteReport { delta_version: super::delta_version(state), ..report }))
     }
 
     /// Shows the files with their deletes. A truncation meanwhile has removed them already.
-    fn swap_deletes(&self, changed: &Changed) {
+    fn swap_deletes(&self, searched: &Searched, changed: &Changed) {
         let _unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         let files = current.files.iter().filter_map(|live| match changed.get(live.path()) {
-            Some((before, after)) if before.is_same(live) => after.clone(),
+            Some(after) if searched[live.path()].0.is_same(live) => after.clone(),
             _ => Some(live.clone()),
         });
         let files = Arc::new(files.collect());

@@ -14,7 +14,7 @@ use super::{Pending, Table, Unflushed, UniqueKeys};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::{
-    DataFile, Deletes, EncodedFile, LiveFile, Progress, RunWriter, publish_names, write_vectors,
+    DataFile, Deletes, EncodedFile, LiveFile, Progress, RunWriter, delete_files, publish_names, write_vectors,
 };
 use crate::log::LogState;
 use crate::snapshot::Snapshot;
@@ -22,6 +22,9 @@ use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
+
+/// How often a flush of a table with unique keys begins again because of entries that others wrote.
+const RACES_MAX: u32 = 3;
 
 /// What a flush did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,14 @@ impl Table {
 
     async fn flush_and_tell(&self, progress: Option<Progress>) -> Result<Option<FlushReport>, TableError> {
         let mut state = self.lock_log().await?;
-        let report = self.flush_locked(&mut state, progress).await?;
+        let mut races = 0;
+        let report = loop {
+            match self.flush_locked(&mut state, progress.clone()).await {
+                // What others wrote is in the snapshot now, to be settled first.
+                Err(TableError::Raced { .. }) if self.unique.is_some() && races < RACES_MAX => races += 1,
+                ended => break ended?,
+            }
+        };
         self.checkpoint_if_due(&mut state).await;
         Ok(report)
     }
@@ -129,6 +139,12 @@ impl Table {
             }
             // Rows were published since.
         }
+    }
+
+    /// [`Table::discard`] of files that are described as live ones.
+    pub(super) async fn discard_live(&self, files: &[LiveFile]) {
+        let names: Vec<String> = files.iter().map(|live| live.path().to_owned()).collect();
+        delete_files(&self.root, &names).await;
     }
 
     /// Makes deletes durable that no log has yet. Nothing refers to them before an entry does.
@@ -197,7 +213,12 @@ impl Table {
         let written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
         let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
         match &self.unique {
-            Some(unique) => self.swap_spilled_keys(unique, frozen, &replaced, &written).await?,
+            Some(unique) => {
+                if let Err(error) = self.swap_spilled_keys(unique, frozen, &replaced, &written).await {
+                    self.discard_live(&written).await;
+                    return Err(error);
+                }
+            }
             None => self.swap_spilled(frozen, &gone, written.clone()),
         }
         let kept = frozen.files.iter().filter(|file| !gone.contains(file.path()));

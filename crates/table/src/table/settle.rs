@@ -37,7 +37,8 @@ impl Table {
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a data file could not be read.
     pub async fn settled(&self) -> Result<Arc<Snapshot>, TableError> {
-        let Some(unique) = &self.unique else { return Ok(self.snapshot()) };
+        let current = self.snapshot();
+        let Some(unique) = self.unique.as_ref().filter(|_| !current.is_settled()) else { return Ok(current) };
         let mut keys = unique.keys.lock().await;
         self.settle(unique, &mut keys).await
     }
@@ -60,11 +61,13 @@ impl Table {
             };
             self.read_keys(keys, &current.files).await?;
             let marks = compute(keys, &current, truncated_at, unique).await?;
+            let known_at = keys.truncated_at.take();
             if let Some(settled) = self.swap_settled(&current, truncated_at, &marks)? {
+                keys.truncated_at = known_at;
                 return Ok(settled);
             }
-            // A truncation came between: what is in the memtable is something else.
-            keys.truncated_at = None;
+            // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
+            // an error: they have rows that no snapshot shows as settled.
         }
     }
 

@@ -380,3 +380,54 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
         check(&bench, &table, &winners).await;
     }
 }
+
+/// Nobody can tell whether the entry is in the log, nor what it has deleted from the files before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_that_can_not_read_its_commit_back_neither_loses_nor_doubles_a_key() {
+    for fault in [Fault::After, Fault::Echo] {
+        let bench = Bench::new();
+        let table = bench.store.create(&def()).await.unwrap();
+        let mut winners = Winners::default();
+        let first = some(0..40, "first");
+        put(&table, &first, Vec::new());
+        winners.put(&first);
+        table.flush().await.unwrap();
+        let second = some(20..60, "second");
+        put(&table, &second, Vec::new());
+        winners.put(&second);
+        bench.faults.fail_next("00000000000000000002.json", fault);
+        bench.faults.fail_next_read("00000000000000000002.json");
+        table.flush().await.unwrap_err();
+        assert_eq!(visible(&table).await, winners.texts(), "{fault:?}");
+        table.sweep().await.unwrap();
+        let third = some([10, 30, 50, 70], "third");
+        put(&table, &third, Vec::new());
+        winners.put(&third);
+        check(&bench, &table, &winners).await;
+        table.compact().await.unwrap();
+        check(&bench, &table, &winners).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settling_that_fails_midway_is_done_whole_the_next_time() {
+    let bench = Bench::new();
+    let table = bench.store.create(&def()).await.unwrap();
+    let mut winners = Winners::default();
+    for name in ["first", "second"] {
+        let rows = some(0..40, name);
+        put(&table, &rows, Vec::new());
+        winners.put(&rows);
+        table.flush().await.unwrap();
+    }
+    let table = bench.store.open(&def()).await.unwrap();
+    for (index, rows) in [some(30..50, "third"), some(45..60, "fourth")].iter().enumerate() {
+        put(&table, rows, Vec::new());
+        winners.put(rows);
+        if index == 0 {
+            bench.faults.fail_next_read(".parquet");
+            table.settled().await.unwrap_err();
+        }
+    }
+    check(&bench, &table, &winners).await;
+}

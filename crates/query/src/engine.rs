@@ -18,7 +18,7 @@ use crate::set_operations::{SetOperations, no_rows, query_of};
 use crate::sliding_windows::SlidingWindowsRule;
 use crate::table_functions::TableFunctions;
 use crate::unnest::UnnestRule;
-use crate::{distinct_counts, forgotten, guards, moved_filters, top_rows};
+use crate::{distinct_counts, forgotten, guards, moved_filters, needed_sorts, shown_columns, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -79,7 +79,8 @@ impl QueryEngine {
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
         let mut physical_rules = distinct_counts::counted(top_rows::physical_rules());
-        physical_rules = forgotten::guarded(moved_filters::kept(physical_rules));
+        physical_rules = forgotten::guarded(moved_filters::kept(shown_columns::shown(physical_rules)));
+        physical_rules = needed_sorts::sorted(physical_rules);
         physical_rules.insert(0, Arc::new(HideCalculations));
         physical_rules.push(Arc::new(JoinsGiveWay));
         let state = SessionStateBuilder::new()

@@ -1,9 +1,9 @@
 //! The checks: each runs a query in two ways whose answers must be the same.
 
-use crate::ast::{Body, Expr, Form, Op, Query, Select};
+use crate::ast::{Body, Expr, Form, Literal, Op, Query, Select};
 use crate::compare::{Answered, Difference, Outcome, difference};
 use crate::print;
-use crate::schema::{Dialect, Kind, Schema};
+use crate::schema::{Dialect, Kind, Schema, exact};
 use crate::side::{Side, SideError};
 
 /// A way to tell whether an answer is right.
@@ -139,6 +139,23 @@ impl Sides {
         matches!(answer, Outcome::Rows(_)) && difference(ours, &answer, query.is_ordered()).is_none()
     }
 
+    /// Whether both answers are the same where all numbers of the tables and of the query add up exactly, so that it
+    /// is the order of their sums that makes the difference.
+    ///
+    /// # Errors
+    /// A side does not take the tables.
+    pub fn agree_where_exact(
+        &mut self,
+        check: Check,
+        query: &Query,
+        schema: &Schema,
+    ) -> Result<bool, SideError> {
+        self.load(&schema.exact())?;
+        let verdict = self.run(check, &with_exact_literals(query));
+        self.load(schema)?;
+        Ok(verdict.difference.is_none() && matches!(verdict.ours.1, Outcome::Rows(_)))
+    }
+
     fn verdict(&mut self, ordered: bool, text: String, other: (String, Outcome), statements: u64) -> Verdict {
         let ours = self.ours.ask(&text);
         let difference = own_difference(&ours, &other.1, ordered);
@@ -202,6 +219,18 @@ fn apart(query: &Query) -> Option<(Select, Expr)> {
     let mut select = (**select).clone();
     let condition = select.filter.take()?;
     Some((select, condition))
+}
+
+fn with_exact_literals(query: &Query) -> Query {
+    let mut query = query.clone();
+    crate::shrink::each_expr(&mut query, &mut |expr| {
+        if let Op::Literal(Literal::Double(text)) = &mut expr.op
+            && let Ok(number) = text.parse()
+        {
+            *text = format!("{}e0", exact(number, false));
+        }
+    });
+    query
 }
 
 fn nothing(query: &Query) -> Verdict {

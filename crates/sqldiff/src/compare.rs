@@ -51,7 +51,8 @@ pub enum Difference {
     Values,
     /// Texts differ in zeros alone: those at the end of a number's fraction, and the sign of zero.
     Zeros,
-    /// Doubles differ in their last digits, by no more than [`NOISE_TOLERANCE`].
+    /// Doubles differ in their last digits, by no more than [`NOISE_TOLERANCE`], or texts in those of long numbers, by
+    /// no more than [`DOUBLE_TOLERANCE`].
     Digits,
     Order,
     /// The server under test refuses what the other side answers.
@@ -159,6 +160,40 @@ fn same_but_noise(left: Option<&str>, right: Option<&str>, contents: Contents) -
     same_value(left, right, contents)
         || is_double(contents)
             && matches!((left.map(str::parse), right.map(str::parse)), (Some(Ok(left)), Some(Ok(right))) if near(left, right))
+        || matches!((left, right), (Some(left), Some(right)) if are_near_texts(left, right))
+}
+
+/// How many digits a number in a text must have on one of the sides to be the text of a DOUBLE that is the sum of others.
+const LONG_NUMBER: usize = 14;
+
+/// Whether two texts differ in the last digits of long numbers alone.
+fn are_near_texts(left: &str, right: &str) -> bool {
+    let (left, right) = (pieces(left), pieces(right));
+    let near = |left: &str, right: &str| {
+        let long = left.len().max(right.len()) > LONG_NUMBER;
+        let numbers = (left.parse::<f64>(), right.parse::<f64>());
+        long && matches!(numbers, (Ok(left), Ok(right)) if (left - right).abs() <= DOUBLE_TOLERANCE * left.abs().max(right.abs()))
+    };
+    left.len() == right.len()
+        && left.iter().zip(&right).all(|(left, right)| left == right || near(left, right))
+}
+
+/// The numbers of a text and what stands between them.
+fn pieces(text: &str) -> Vec<&str> {
+    let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+    text.chars()
+        .scan((0, None), |(end, before), letter| {
+            let is_new = before.replace(is_number(letter)) != Some(is_number(letter));
+            let start = *end;
+            *end += letter.len_utf8();
+            Some(is_new.then_some(start))
+        })
+        .flatten()
+        .chain([text.len()])
+        .collect::<Vec<_>>()
+        .windows(2)
+        .map(|bounds| &text[bounds[0]..bounds[1]])
+        .collect()
 }
 
 /// Whether two values are the same, or are texts that differ in zeros alone.
@@ -275,6 +310,12 @@ mod tests {
         let noise = told(Content::Double, "15.349999904632568", "15.350000114440919");
         assert_eq!(noise, Some(Difference::Digits));
         assert_eq!(told(Content::Double, "15.3499", "15.35"), Some(Difference::Values));
+        let texts = |left, right| told(Content::Text, left, right);
+        assert_eq!(texts("a1.3533528323661272,2", "a1.353352832366127,2"), Some(Difference::Digits));
+        assert_eq!(texts("a1.3533528323661272,2", "a1.353352832366127,3"), Some(Difference::Values));
+        assert_eq!(texts("1.3533528323661272", "1.3533527323661272"), Some(Difference::Values));
+        assert_eq!(texts("1.35", "1.3500000001"), Some(Difference::Values));
+        assert_eq!(texts("ä", "b"), Some(Difference::Values));
         assert_eq!(
             told(Content::Exact, "15.349999904632568", "15.350000114440919"),
             Some(Difference::Values)

@@ -37,6 +37,10 @@ pub struct Rule {
     /// server does.
     #[serde(default)]
     pub alone: bool,
+    /// Whether the difference must be gone where all DOUBLEs and DECIMALs of the tables and of the query are numbers
+    /// whose sums are exact.
+    #[serde(default)]
+    pub inexact: bool,
 }
 
 #[derive(Deserialize)]
@@ -105,7 +109,9 @@ pub fn as_markdown(rules: &[Rule]) -> String {
     for rule in rules {
         let with = if rule.checks.is_empty() { "all".to_owned() } else { rule.checks.join(", ") };
         let alone = if rule.alone { ", alone" } else { "" };
-        text.push_str(&format!("| {} ({}{alone}) | {with} | {} |\n", rule.name, rule.when, rule.reason));
+        let inexact = if rule.inexact { ", inexact" } else { "" };
+        let head = format!("{} ({}{alone}{inexact})", rule.name, rule.when);
+        text.push_str(&format!("| {head} | {with} | {} |\n", rule.reason));
     }
     text
 }

@@ -3,7 +3,7 @@
 mod brackets;
 
 use crate::ast::*;
-use crate::schema::Dialect;
+use crate::schema::{Dialect, Kind};
 use std::fmt::Write as _;
 use tributary_client::Value;
 
@@ -293,7 +293,17 @@ impl Printer {
     }
 
     fn form(&mut self, form: &Form, args: &[Expr]) {
+        let typed = if self.dialect == Dialect::MariaDb { typed(form, args) } else { None };
+        let args = typed.as_deref().unwrap_or(args);
         let template = if self.dialect == Dialect::DuckDb { form.duckdb } else { form.mysql };
+        self.template(template, form, args);
+        if self.dialect == Dialect::MariaDb && is_remainder_of_decimals(form, args) {
+            // MariaDB has a remainder of -0.00, which it shows so, and which is not equal to 0.
+            self.out.push_str(" + 0");
+        }
+    }
+
+    fn template(&mut self, template: &str, form: &Form, args: &[Expr]) {
         let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {
             self.out.push_str(before);
@@ -408,6 +418,41 @@ impl Printer {
     }
 }
 
+static DOUBLED: Form = Form { name: "+", mysql: "{0} + 0e0", duckdb: "" };
+
+/// The arguments with which MariaDB calculates in the type that Doris and the server have, where its own is another.
+/// Whole numbers divide as DOUBLE, not as DECIMAL; a NULL that is calculated with is a whole number, not a DOUBLE; and the
+/// sum of a NULL and an interval is a DATETIME, not of the type of whatever stands beside it.
+fn typed(form: &Form, args: &[Expr]) -> Option<Vec<Expr>> {
+    let is_whole = |arg: &Expr| is_null(arg) || matches!(arg.kind, Kind::Int | Kind::Bool);
+    let nulls_are = match form.name {
+        "/" if args.iter().all(is_whole) => {
+            let mut args = args.to_vec();
+            args[0] = Expr::new(Op::Form(&DOUBLED), Kind::Double, vec![args[0].clone()]);
+            return Some(args);
+        }
+        "+" | "-" | "*" | "/" | "%" | "MOD" => CastTo::Signed,
+        "DATE_ADD" | "DATE_SUB" => CastTo::DateTime(0),
+        _ => return None,
+    };
+    let cast = |arg: &Expr| Expr::new(Op::Cast(nulls_are), arg.kind, vec![arg.clone()]);
+    let (values, count) = match nulls_are {
+        CastTo::DateTime(_) => args.split_at(1),
+        _ => (args, &args[..0]),
+    };
+    let typed = values.iter().map(|arg| if is_null(arg) { cast(arg) } else { arg.clone() });
+    values.iter().any(is_null).then(|| typed.chain(count.iter().cloned()).collect())
+}
+
+fn is_remainder_of_decimals(form: &Form, args: &[Expr]) -> bool {
+    let has = |kind| args.iter().any(|arg| arg.kind == kind);
+    matches!(form.name, "%" | "MOD") && has(Kind::Decimal) && !has(Kind::Double)
+}
+
+fn is_null(expr: &Expr) -> bool {
+    expr.op == Op::Literal(Literal::Null)
+}
+
 /// A text in quotes. There is no backslash in texts that are made here.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -431,7 +476,6 @@ fn parameter(literal: &Literal) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Kind;
 
     static NOT: Form = Form { name: "NOT", mysql: "NOT {0}", duckdb: "" };
     static OR: Form = Form { name: "OR", mysql: "{0} OR {1}", duckdb: "" };
@@ -447,6 +491,31 @@ mod tests {
 
     fn form(form: &'static Form, args: Vec<Expr>) -> Expr {
         Expr::new(Op::Form(form), Kind::Int, args)
+    }
+
+    static REMAINDER: Form = Form { name: "%", mysql: "{0} % {1}", duckdb: "" };
+    static DIVIDED: Form = Form { name: "/", mysql: "{0} / {1}", duckdb: "" };
+    static NEXT: Form = Form { name: "DATE_ADD", mysql: "DATE_ADD({0}, INTERVAL {1} DAY)", duckdb: "" };
+
+    #[test]
+    fn mariadb_calculates_in_the_types_of_the_server() {
+        let null = || Expr::null(Kind::Int);
+        let decimal = || Expr::literal(Literal::Decimal("1.5".to_owned()), Kind::Decimal);
+        let cases = [
+            (form(&DIVIDED, vec![number(1), number(2)]), "((1 + 0e0) / 2)"),
+            (form(&DIVIDED, vec![number(1), decimal()]), "(1 / 1.5)"),
+            (form(&MINUS, vec![number(1), null()]), "(1 - CAST(NULL AS SIGNED))"),
+            (form(&MINUS, vec![number(1), number(2)]), "(1 - 2)"),
+            (form(&REMAINDER, vec![decimal(), number(2)]), "(1.5 % 2 + 0)"),
+            (form(&REMAINDER, vec![number(3), number(2)]), "(3 % 2)"),
+            (form(&NEXT, vec![null(), null()]), "(DATE_ADD(CAST(NULL AS DATETIME(0)), INTERVAL NULL DAY))"),
+            (form(&ABS, vec![null()]), "(ABS(NULL))"),
+        ];
+        for (made, written) in cases {
+            assert_eq!(expr(&made, Dialect::MariaDb), written);
+            let ours = expr(&made, Dialect::Ours);
+            assert!(!ours.contains("CAST") && !ours.contains(" + 0"), "{ours}");
+        }
     }
 
     fn number(value: i64) -> Expr {

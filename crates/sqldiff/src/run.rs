@@ -109,7 +109,7 @@ impl Shared<'_> {
         sides: &mut Sides,
     ) -> Result<(), SideError> {
         let by_error = |rule: &&Rule| rule.is_told_by_the_error();
-        if let Some(rule) = self.rule(subject.check, query, &verdict, sides, by_error) {
+        if let Some(rule) = self.rule(subject, query, &verdict, sides, by_error)? {
             self.report().explained(rule);
             return Ok(());
         }
@@ -123,12 +123,14 @@ impl Shared<'_> {
             return Ok(());
         }
         let mut small = shrink::query(query, QUERY_TRIES, &mut |candidate| {
-            let verdict = sides.run(subject.check, candidate);
+            let mut candidate = candidate.clone();
+            kinds::tell(&mut candidate);
+            let verdict = sides.run(subject.check, &candidate);
             (verdict.difference, gist(&verdict)) == wanted
         });
         kinds::tell(&mut small);
         let verdict = sides.run(subject.check, &small);
-        if let Some(rule) = self.rule(subject.check, &small, &verdict, sides, |_| true) {
+        if let Some(rule) = self.rule(subject, &small, &verdict, sides, |_| true)? {
             self.report().explained(rule);
             return Ok(());
         }
@@ -161,21 +163,39 @@ impl Shared<'_> {
 
     fn rule(
         &self,
-        check: Check,
+        subject: Subject<'_>,
         query: &Query,
         verdict: &Verdict,
         sides: &mut Sides,
         which: impl Fn(&&Rule) -> bool,
-    ) -> Option<&Rule> {
+    ) -> Result<Option<&Rule>, SideError> {
         let words = features::of(query);
-        let difference = verdict.difference?;
+        let Some(difference) = verdict.difference else { return Ok(None) };
         let errors = [&verdict.ours.1, &verdict.other.1];
-        let mut alone = None;
-        self.rules.iter().filter(which).find(|rule| {
-            rule.explains(check, difference, errors, &words)
-                && (!rule.alone
-                    || *alone.get_or_insert_with(|| sides.other_stands_alone(check, query, &verdict.ours.1)))
-        })
+        let (mut alone, mut inexact) = (None, None);
+        for rule in self.rules.iter().filter(which) {
+            if !rule.explains(subject.check, difference, errors, &words) {
+                continue;
+            }
+            if rule.alone
+                && !*alone
+                    .get_or_insert_with(|| sides.other_stands_alone(subject.check, query, &verdict.ours.1))
+            {
+                continue;
+            }
+            if rule.inexact {
+                let is_inexact = match inexact {
+                    Some(known) => known,
+                    None => sides.agree_where_exact(subject.check, query, subject.schema)?,
+                };
+                inexact = Some(is_inexact);
+                if !is_inexact {
+                    continue;
+                }
+            }
+            return Ok(Some(rule));
+        }
+        Ok(None)
     }
 }
 

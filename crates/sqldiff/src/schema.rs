@@ -166,7 +166,34 @@ impl Table {
     }
 }
 
+/// The number next to this one of which sums, and products of two, are exact in a DOUBLE: fourths below 2²⁰, or below 2⁹
+/// where few digits before the point have room.
+#[must_use]
+pub fn exact(number: f64, is_small: bool) -> f64 {
+    (number * 4.0).round() / 4.0 % if is_small { 512.0 } else { 1_048_576.0 }
+}
+
 impl Schema {
+    /// The tables with [`exact`] numbers in their columns of DOUBLE and DECIMAL.
+    #[must_use]
+    pub fn exact(&self) -> Self {
+        let mut schema = self.clone();
+        for table in &mut schema.tables {
+            for row in &mut table.rows {
+                for (column, cell) in table.columns.iter().zip(row) {
+                    let is_small = match column.column_type {
+                        ColumnType::Decimal(digits, scale) => digits - scale < 7,
+                        ColumnType::Float | ColumnType::Double => false,
+                        _ => continue,
+                    };
+                    let number = cell.as_deref().and_then(|text| text.parse::<f64>().ok());
+                    *cell = number.map(|number| format!("{:.2}", exact(number, is_small)));
+                }
+            }
+        }
+        schema
+    }
+
     /// The statements that make all tables anew and fill them.
     #[must_use]
     pub fn statements(&self, dialect: Dialect) -> Vec<String> {
@@ -194,5 +221,19 @@ mod tests {
         assert_eq!(duck[1], "CREATE TABLE t0 (k INT NULL, m TIMESTAMP NULL)");
         let empty = Table { rows: Vec::new(), ..table };
         assert_eq!(empty.statements(Dialect::MariaDb).len(), 2);
+    }
+
+    #[test]
+    fn exact_numbers_are_near_and_add_up() {
+        assert_eq!([0.1, -0.2, 522.762, 1e-6].map(|number| exact(number, false)), [0.0, -0.25, 522.75, 0.0]);
+        assert_eq!(exact(1e15, false) + 0.25 + exact(-1e15, false), 0.25);
+        let column = |column_type| Column { name: "x".to_owned(), column_type };
+        let columns =
+            vec![column(ColumnType::Int), column(ColumnType::Decimal(6, 3)), column(ColumnType::Double)];
+        let row = |cells: [&str; 3]| cells.map(|cell| (cell != "NULL").then(|| cell.to_owned())).to_vec();
+        let rows = vec![row(["7", "999.999", "0.9"]), row(["NULL", "NULL", "NULL"])];
+        let schema = Schema { tables: vec![Table { name: "t0".to_owned(), columns, rows }] };
+        let rows = vec![row(["7", "488.00", "1.00"]), row(["NULL", "NULL", "NULL"])];
+        assert_eq!(schema.exact().tables[0].rows, rows);
     }
 }

@@ -254,9 +254,19 @@ fn divided(left: &ArrayRef, right: &ArrayRef, scale: u8, round: bool) -> Result<
         match quotient.filter(|quotient| is_decimal(*quotient)) {
             Some(quotient) => out.append_value(quotient),
             None => {
-                return exec_err!(
-                    "DECIMAL value is out of range in a division whose result has {scale} digits after the point"
-                );
+                let text = |value, scale| {
+                    Decimal128Type::format_decimal(value, Decimal128Type::MAX_PRECISION, scale as i8)
+                };
+                return Err(external(SqlError::detail(
+                    ErrorCode::Unknown,
+                    format!(
+                        "DECIMAL value is out of range in '{} / {}': with {scale} digits after the point it has more than {} \
+                         digits; calculate with CAST(… AS DOUBLE)",
+                        text(dividend, left_scale),
+                        text(divisor, right_scale),
+                        Decimal128Type::MAX_PRECISION
+                    ),
+                )));
             }
         }
     }

@@ -85,7 +85,7 @@ pub static TRUTH: [Form; 4] = [
 pub static JUNCTIONS: [Form; 3] = [
     Form { name: "AND", mysql: "{0} AND {1}", duckdb: "{0} AND {1}" },
     Form { name: "OR", mysql: "{0} OR {1}", duckdb: "{0} OR {1}" },
-    Form { name: "XOR", mysql: "{0} XOR {1}", duckdb: "" },
+    Form { name: "XOR", mysql: "{0} XOR {1}", duckdb: "{0} <> {1}" },
 ];
 
 pub static LIKES: [Form; 2] = [

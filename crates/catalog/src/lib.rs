@@ -14,6 +14,7 @@ mod catalog;
 mod changes;
 mod definition;
 mod error;
+mod jobs;
 mod location;
 mod node;
 mod sqlite;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use catalog::Catalog;
 pub use error::CatalogError;
+pub use jobs::{JobRecord, PositionRecord};
 pub use location::CatalogLocation;
 pub use node::{NodeEntry, OldNode};
 pub use store::Garbage;

@@ -4,6 +4,7 @@
 //! Definitions are kept as text ([`crate::definition`]); fields that are looked for have columns of their own.
 
 mod change;
+mod jobs;
 mod load;
 mod migrations;
 mod operations;
@@ -12,6 +13,7 @@ mod tests;
 mod transactions;
 
 use crate::error::CatalogError;
+use crate::jobs::{JobRecord, PositionRecord};
 use crate::store::{Applied, Garbage, Loaded, Operation, Revision, Store, Stored};
 use crate::transactions::TxnRecord;
 use async_trait::async_trait;
@@ -22,7 +24,7 @@ use sqlx::sqlite::{
 use sqlx::{Row, query, query_scalar};
 use std::path::Path;
 use std::time::Duration;
-use tributary_types::{DbId, Label, TableId, TxnId};
+use tributary_types::{DbId, Label, SourceId, TableId, TxnId};
 
 /// How long to wait for another process (a backup tool) that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -186,6 +188,26 @@ impl Store for SqliteStore {
 
     async fn recent_transactions(&self, db: DbId, limit: u32) -> Stored<Vec<TxnRecord>> {
         transactions::recent(&self.pool, db, limit).await.map_err(failed_to("read transactions"))
+    }
+
+    async fn put_job(&self, node: &str, job: &JobRecord) -> Stored<()> {
+        jobs::put(&self.pool, node, job).await.map_err(failed_to("write a job"))
+    }
+
+    async fn jobs(&self, node: &str) -> Stored<Vec<JobRecord>> {
+        jobs::all(&self.pool, node).await.map_err(failed_to("read jobs"))
+    }
+
+    async fn delete_job(&self, node: &str, id: SourceId) -> Stored<()> {
+        jobs::delete(&self.pool, node, id).await.map_err(failed_to("forget a job"))
+    }
+
+    async fn put_positions(&self, node: &str, positions: &[PositionRecord]) -> Stored<()> {
+        jobs::put_positions(&self.pool, node, positions).await.map_err(failed_to("write positions"))
+    }
+
+    async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>> {
+        jobs::positions(&self.pool, node).await.map_err(failed_to("read positions"))
     }
 
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64> {

@@ -10,12 +10,13 @@
 pub(crate) mod contract;
 
 use crate::error::CatalogError;
+use crate::jobs::{JobRecord, PositionRecord};
 use crate::transactions::TxnRecord;
 use crate::users::User;
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tributary_types::{DbId, Label, PasswordHash, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{DbId, Label, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
@@ -151,6 +152,17 @@ pub(crate) trait Store: Send + Sync + Debug {
     async fn transaction_by_label(&self, db: DbId, label: &Label) -> Stored<Option<TxnRecord>>;
     /// The newest transactions of a database, of all nodes, newest first.
     async fn recent_transactions(&self, db: DbId, limit: u32) -> Stored<Vec<TxnRecord>>;
+    /// Inserts a job of a node, or replaces it.
+    async fn put_job(&self, node: &str, job: &JobRecord) -> Stored<()>;
+    /// The jobs of a node, in the order of their ids.
+    async fn jobs(&self, node: &str) -> Stored<Vec<JobRecord>>;
+    /// Removes a job of a node, and its position.
+    async fn delete_job(&self, node: &str, id: SourceId) -> Stored<()>;
+    /// Inserts positions of a node's sources, or replaces them.
+    async fn put_positions(&self, node: &str, positions: &[PositionRecord]) -> Stored<()>;
+    /// The positions of a node's sources, in the order of their ids.
+    async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>>;
+
     /// Removes those of the node that finished before the time, then its oldest above the number.
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64>;
 }

@@ -1,10 +1,10 @@
-//! The catalog as the place where kept labels survive the log.
+//! The catalog as the place where kept labels and the positions of sources survive the log.
 
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
-use tributary_catalog::{Catalog, TxnRecord};
-use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
+use tributary_catalog::{Catalog, CatalogError, PositionRecord, TxnRecord};
+use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
 use tributary_types::{SchemaVersion, TableId, TableSchema};
 
 /// The most labels that one server keeps; the oldest are forgotten first.
@@ -24,14 +24,28 @@ impl fmt::Debug for CatalogLabels {
 
 #[async_trait]
 impl LabelStore for CatalogLabels {
-    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
+    async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String> {
+        let text = |error: CatalogError| error.to_string();
         let records: Vec<TxnRecord> = finished.iter().map(record).collect();
-        self.catalog.record_transactions(&self.node, &records).await.map_err(|error| error.to_string())
+        self.catalog.record_transactions(&self.node, &records).await.map_err(text)?;
+        let position = |known: &SourcePosition| PositionRecord {
+            source: known.source,
+            txn: known.txn,
+            position: known.position.clone(),
+        };
+        let positions: Vec<PositionRecord> = positions.iter().map(position).collect();
+        self.catalog.record_positions(&self.node, &positions).await.map_err(text)
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
         let records = self.catalog.kept_transactions(&self.node).await.map_err(|error| error.to_string())?;
         Ok(records.into_iter().map(info).collect())
+    }
+
+    async fn positions(&self) -> Result<Vec<SourcePosition>, String> {
+        let kept = self.catalog.positions(&self.node).await.map_err(|error| error.to_string())?;
+        let position = |PositionRecord { source, txn, position }| SourcePosition { source, txn, position };
+        Ok(kept.into_iter().map(position).collect())
     }
 
     async fn purge(&self, before_ms: i64) -> Result<(), String> {
@@ -84,6 +98,7 @@ fn info(record: TxnRecord) -> TransactionInfo {
         precommitted_at_ms: record.precommitted_at_ms,
         finished_at_ms: record.finished_at_ms,
         reason: record.reason,
+        source: None,
         attachment: record.attachment,
         loads: record.loads,
         rows: record.rows,

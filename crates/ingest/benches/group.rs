@@ -15,7 +15,8 @@ use tokio::runtime::Runtime;
 use tributary_decode::{BlockBuilder, InsertOptions, Target, ValuesOutcome, decode_values};
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{
-    Ingest, IngestMetrics, IngestOptions, LabelStore, LoadRows, SchemaHistory, TransactionInfo,
+    Ingest, IngestMetrics, IngestOptions, LabelStore, LoadRows, SchemaHistory, SourcePosition,
+    TransactionInfo,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
 use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema};
@@ -30,8 +31,16 @@ struct NoLabels;
 
 #[async_trait::async_trait]
 impl LabelStore for NoLabels {
-    async fn record(&self, _finished: &[TransactionInfo]) -> Result<(), String> {
+    async fn record(
+        &self,
+        _finished: &[TransactionInfo],
+        _positions: &[SourcePosition],
+    ) -> Result<(), String> {
         Ok(())
+    }
+
+    async fn positions(&self) -> Result<Vec<SourcePosition>, String> {
+        Ok(Vec::new())
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {

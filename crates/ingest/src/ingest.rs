@@ -77,6 +77,9 @@ impl Ingest {
         for info in labels.kept().await.map_err(IngestError::Recovery)? {
             core.transactions.restore(info, true);
         }
+        for position in labels.positions().await.map_err(IngestError::Recovery)? {
+            core.transactions.restore_position(position);
+        }
         let spaces = logs.spaces(&options, &disk);
         let homes = logs.contents.homes();
         let queue = |table| new_queue(&core, &spaces, &homes, options.wal_dirs.len(), table);
@@ -288,6 +291,7 @@ impl Ingest {
             label_is_kept: info.as_ref().is_some_and(|info| info.label_is_kept),
             kind: reservation.kind(),
             prepared_at_ms: info.as_ref().map_or_else(host::unix_ms, |info| info.prepared_at_ms),
+            source: info.as_ref().and_then(|info| info.source),
             attachment: info.and_then(|info| info.attachment),
         }
     }

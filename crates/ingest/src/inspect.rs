@@ -174,6 +174,7 @@ mod tests {
             committed_at_ms: 0,
             files: Vec::new(),
             excluded: Vec::new(),
+            source: None,
             attachment: None,
         };
         record::json(kind::COMMIT, TableId(7), TxnId(9), &body)

@@ -55,6 +55,6 @@ pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use recovery::RecoveryReport;
 pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
-pub use transactions::{Reservation, TransactionInfo, TwoPhaseTarget};
+pub use transactions::{Reservation, SourcePosition, TransactionInfo, TwoPhaseTarget};
 pub use tributary_types::{TransactionKind, TransactionStatus};
 pub use wal_space::WalSpace;

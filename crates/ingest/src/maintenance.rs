@@ -1,7 +1,8 @@
 //! Flushing tables and releasing the log, in the background.
 //!
 //! A log is released up to the lowest place that somebody still needs: a group or transaction that
-//! is not visible, a memtable that is not in data files, a kept label that is not in the catalog.
+//! is not visible, a memtable that is not in data files, a kept label or a position in a source that is not in the
+//! catalog.
 
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
@@ -183,20 +184,22 @@ impl Ingest {
         }
     }
 
-    /// Gives finished transactions with kept labels to the label store. False if it failed. They stay on the list
-    /// until the store has them, because this may be cut off, and another task may release the log meanwhile.
+    /// Gives finished transactions with kept labels, and positions, to the label store. False if it failed. They stay on the
+    /// list until the store has them, because this may be cut off, and another task may release the log meanwhile.
     async fn record_labels(&self) -> bool {
-        let finished = self.core.transactions.unrecorded();
-        if finished.is_empty() {
+        let transactions = &self.core.transactions;
+        let (finished, positions) = (transactions.unrecorded(), transactions.unrecorded_positions());
+        if finished.is_empty() && positions.is_empty() {
             return true;
         }
-        match self.labels.record(&finished).await {
+        match self.labels.record(&finished, &positions).await {
             Ok(()) => {
-                self.core.transactions.recorded(&finished);
+                transactions.recorded(&finished);
+                transactions.recorded_positions(&positions);
                 true
             }
             Err(error) => {
-                tracing::error!(%error, labels = finished.len(), "labels can't be stored; the log keeps them");
+                tracing::error!(%error, labels = finished.len(), positions = positions.len(), "labels and positions can't be stored; the log keeps them");
                 false
             }
         }

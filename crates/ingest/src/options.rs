@@ -1,6 +1,6 @@
 //! What the crate needs from its owner: settings, and what the catalog keeps.
 
-use crate::transactions::TransactionInfo;
+use crate::transactions::{SourcePosition, TransactionInfo};
 use crate::wal_space::WalLimit;
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -10,13 +10,15 @@ use std::time::Duration;
 use tributary_types::{SchemaVersion, TableId, TableSchema};
 use tributary_wal::WalOptions;
 
-/// Where kept labels survive the log. Implemented by the catalog.
+/// Where kept labels, and how far sources were read, survive the log. Implemented by the catalog.
 #[async_trait]
 pub trait LabelStore: Send + Sync + Debug + 'static {
-    /// Stores finished transactions. Durable on return.
-    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String>;
+    /// Stores finished transactions, and positions in place of earlier ones of their sources. Durable on return.
+    async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String>;
     /// All stored transactions whose labels are still kept.
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
+    /// The last stored position of each source.
+    async fn positions(&self) -> Result<Vec<SourcePosition>, String>;
     /// Forgets those that finished before `before_ms`.
     async fn purge(&self, before_ms: i64) -> Result<(), String>;
 }

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tributary_decode::Block;
 use tributary_table::DataFile;
-use tributary_types::{Attachment, DbId, Label, TableId, TransactionKind, TxnId, Version};
+use tributary_types::{Attachment, DbId, Label, SourceId, TableId, TransactionKind, TxnId, Version};
 use tributary_wal::Entry;
 
 /// The kinds of entries.
@@ -100,6 +100,9 @@ pub struct CommitBody {
     /// Loads whose data entries do not count: their clients were told that they failed.
     #[serde(default)]
     pub excluded: Vec<u32>,
+    /// The source that the load came from: then `attachment` is the position in it after the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceId>,
     /// What the load's maker has the transaction keep; in base64.
     #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
@@ -126,6 +129,9 @@ pub struct PrepareBody {
     pub prepared_at_ms: i64,
     #[serde(default)]
     pub files: Vec<DataFile>,
+    /// As in [`CommitBody`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceId>,
     /// As in [`CommitBody`].
     #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,

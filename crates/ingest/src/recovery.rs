@@ -242,6 +242,7 @@ impl Reader<'_> {
         };
         let mut info = TransactionInfo::begun(entry.txn, begun);
         info.commit(body.committed_at_ms, body.loads, body.rows, body.bytes);
+        info.source = body.source;
         info.attachment.clone_from(&body.attachment);
         self.contents.finished.push(info);
         let Some(table) = table else { return Ok(()) };
@@ -478,6 +479,7 @@ fn restore_prepared(
     let kind = TransactionKind::StreamLoad;
     let begun = NewTransaction::of_load(&def, body.label.clone(), true, kind, body.prepared_at_ms);
     let mut info = TransactionInfo::begun(txn, begun);
+    info.source = body.source;
     info.attachment.clone_from(&body.attachment);
     info.precommit(body.prepared_at_ms, body.rows, body.bytes);
     core.transactions.restore(info, false);
@@ -490,6 +492,7 @@ fn restore_prepared(
         label_is_kept: true,
         kind,
         prepared_at_ms: body.prepared_at_ms,
+        source: body.source,
         attachment: body.attachment,
     };
     Prepared { queue: Arc::clone(queue), own, rows }

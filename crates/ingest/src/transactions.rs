@@ -4,14 +4,19 @@
 //! is unique in its database until its transaction is aborted or its record is purged; labels made
 //! here are random and are only looked up by people. COMMITTED (durable, not yet visible) is
 //! passed in one step: the commit's fsync and the publication are one callback.
+//!
+//! A load may come from a source, like a topic, and name the position after it. The position of a source is that of the newest
+//! transaction of it that is visible: it moves in the same step in which the rows become visible, and both come from
+//! the same entry of the log (`docs/adr/0038-positions-of-sources.md`).
 
 use crate::error::IngestError;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
-    Attachment, DbId, Label, TableDef, TableId, TableRef, TransactionKind, TransactionStatus, TxnId, host,
+    Attachment, DbId, Label, SourceId, TableDef, TableId, TableRef, TransactionKind, TransactionStatus,
+    TxnId, host,
 };
 
 /// How many finished transactions without a client's label SHOW TRANSACTION remembers.
@@ -37,6 +42,8 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
+    /// Where its load came from: then the attachment is the position in it after the load.
+    pub source: Option<SourceId>,
     /// The bytes that its maker attached, see [`Reservation::attach`].
     pub attachment: Option<Attachment>,
 }
@@ -60,6 +67,7 @@ impl TransactionInfo {
             loads: 0,
             rows: 0,
             bytes: 0,
+            source: None,
             attachment: None,
         }
     }
@@ -86,6 +94,24 @@ impl TransactionInfo {
     }
 }
 
+/// How far the loads of a source have come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePosition {
+    pub source: SourceId,
+    /// The last load's transaction.
+    pub txn: TxnId,
+    /// What that load named as the position after it.
+    pub position: Attachment,
+}
+
+impl SourcePosition {
+    /// The position that a visible transaction stands for.
+    fn of(info: &TransactionInfo) -> Option<Self> {
+        let (source, position) = (info.source?, info.attachment.clone()?);
+        (info.status == TransactionStatus::Visible).then_some(Self { source, txn: info.txn, position })
+    }
+}
+
 /// A transaction of a two-phase load, by id, by label, or by both (which must agree).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TwoPhaseTarget {
@@ -104,6 +130,9 @@ struct Book {
     finished: VecDeque<TxnId>,
     /// Finished transactions with a kept label that the label store does not have yet.
     unrecorded: Vec<TransactionInfo>,
+    positions: BTreeMap<SourceId, SourcePosition>,
+    /// Sources whose positions the label store does not have yet.
+    unrecorded_positions: BTreeSet<SourceId>,
 }
 
 /// All running transactions and the recently finished ones.
@@ -185,6 +214,7 @@ impl Transactions {
         let Some(info) = book.by_id.get_mut(&txn) else { return };
         end(info);
         let info = info.clone();
+        book.advance(&info, false);
         book.remember(info);
     }
 
@@ -199,6 +229,7 @@ impl Transactions {
             book.remember_label(key, info.txn);
         }
         book.by_id.insert(info.txn, info.clone());
+        book.advance(&info, recorded);
         if info.status.is_final() && !recorded {
             book.remember(info);
         }
@@ -227,13 +258,39 @@ impl Transactions {
         all
     }
 
-    /// The attachment of the newest visible transaction for which `is_of` holds, as far as transactions are remembered. Goes
-    /// through all of them.
-    pub fn last_attachment(&self, is_of: impl Fn(&TransactionInfo) -> bool) -> Option<Attachment> {
+    /// How far the loads of a source have come: what the newest visible one has attached.
+    #[must_use]
+    pub fn position(&self, source: SourceId) -> Option<Attachment> {
+        self.book.lock().positions.get(&source).map(|known| known.position.clone())
+    }
+
+    /// Forgets a source that no load will come from any more.
+    pub fn forget_source(&self, source: SourceId) {
+        let mut book = self.book.lock();
+        book.positions.remove(&source);
+        book.unrecorded_positions.remove(&source);
+    }
+
+    /// Puts a position that the label store has into the book, unless the log had a newer one.
+    pub(crate) fn restore_position(&self, stored: SourcePosition) {
+        self.next.fetch_max(stored.txn.next().0, Ordering::Relaxed);
+        self.book.lock().take_position(stored, true);
+    }
+
+    /// The positions that the label store does not have yet.
+    pub(crate) fn unrecorded_positions(&self) -> Vec<SourcePosition> {
         let book = self.book.lock();
-        let visible = book.by_id.values().filter(|info| info.status == TransactionStatus::Visible);
-        let attached = visible.filter(|info| info.attachment.is_some() && is_of(info));
-        attached.max_by_key(|info| info.txn)?.attachment.clone()
+        book.unrecorded_positions.iter().filter_map(|source| book.positions.get(source).cloned()).collect()
+    }
+
+    /// The label store has these.
+    pub(crate) fn recorded_positions(&self, stored: &[SourcePosition]) {
+        let mut book = self.book.lock();
+        for known in stored {
+            if book.positions.get(&known.source).is_none_or(|newest| newest.txn == known.txn) {
+                book.unrecorded_positions.remove(&known.source);
+            }
+        }
     }
 
     /// What the label store does not have yet.
@@ -265,6 +322,27 @@ impl Transactions {
 }
 
 impl Book {
+    /// Moves the position of the transaction's source, if it has one and is visible.
+    fn advance(&mut self, info: &TransactionInfo, recorded: bool) {
+        if let Some(position) = SourcePosition::of(info) {
+            self.take_position(position, recorded);
+        }
+    }
+
+    /// Takes a position unless a newer transaction has set one: loads of a source are committed one after the other.
+    fn take_position(&mut self, position: SourcePosition, recorded: bool) {
+        let source = position.source;
+        if self.positions.get(&source).is_some_and(|known| known.txn >= position.txn) {
+            return;
+        }
+        self.positions.insert(source, position);
+        if recorded {
+            self.unrecorded_positions.remove(&source);
+        } else {
+            self.unrecorded_positions.insert(source);
+        }
+    }
+
     fn remember(&mut self, info: TransactionInfo) {
         if info.status == TransactionStatus::Aborted {
             self.forget_label(&info);
@@ -355,12 +433,12 @@ impl Reservation {
         self.kind
     }
 
-    /// Attaches bytes to the transaction: durable with the load's rows or not at all, and given back, also after a
-    /// restart, for as long as the label stays used, which a client must have chosen
-    /// ([`Transactions::last_attachment`]).
-    pub fn attach(&self, attachment: Attachment) {
+    /// Says where the load comes from, and the position after it: durable with the load's rows or not at all, and given back
+    /// by [`Transactions::position`], also after a restart, until a later load of the source is committed. Loads of a
+    /// source are begun and committed one after the other.
+    pub fn advance(&self, source: SourceId, position: Attachment) {
         if let Some(info) = self.transactions.book.lock().by_id.get_mut(&self.txn) {
-            info.attachment = Some(attachment);
+            (info.source, info.attachment) = (Some(source), Some(position));
         }
     }
 

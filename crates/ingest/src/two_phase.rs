@@ -168,6 +168,7 @@ impl Core {
             bytes: rows.bytes,
             prepared_at_ms: own.prepared_at_ms,
             files: rows.files.clone(),
+            source: own.source,
             attachment: own.attachment.clone(),
         };
         self.memory.enter_group(rows.memory_bytes());

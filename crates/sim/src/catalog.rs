@@ -1,12 +1,12 @@
-//! A stand-in for the catalog: which tables there are, the schemas that they had, and kept labels. Every change
+//! A stand-in for the catalog: which tables there are, the schemas that they had, kept labels and positions. Every change
 //! is atomic and durable, like a transaction of the real one (SQLite), and the power may go off with it.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_ingest::{LabelStore, SchemaHistory, TransactionInfo};
-use tributary_types::{SchemaVersion, TableDef, TableId, TableSchema, TxnId};
+use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
+use tributary_types::{SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
 use tributary_wal::MemDisk;
 
 /// The catalog. Clones are the same one; it lives as long as the disk.
@@ -22,6 +22,7 @@ struct Rows {
     schemas: BTreeMap<(TableId, SchemaVersion), Arc<TableSchema>>,
     garbage: BTreeMap<TableId, String>,
     labels: BTreeMap<TxnId, TransactionInfo>,
+    positions: BTreeMap<SourceId, SourcePosition>,
     next_table: u64,
 }
 
@@ -93,10 +94,15 @@ impl SimCatalog {
 
 #[async_trait]
 impl LabelStore for SimCatalog {
-    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
+    async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String> {
         self.change("record labels", |rows| {
             rows.labels.extend(finished.iter().map(|info| (info.txn, info.clone())));
+            rows.positions.extend(positions.iter().map(|known| (known.source, known.clone())));
         })
+    }
+
+    async fn positions(&self) -> Result<Vec<SourcePosition>, String> {
+        Ok(self.rows.lock().positions.values().cloned().collect())
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {

@@ -2,6 +2,7 @@
 
 use crate::counts::Counts;
 use crate::deletes::DeletionId;
+use crate::feeds;
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
-    ColumnDef, DataType, DefaultValue, KeyModel, Label, SchemaVersion, TableDef, TableSchema,
+    ColumnDef, DataType, DefaultValue, KeyModel, Label, SchemaVersion, SourceId, TableDef, TableSchema,
 };
 
 /// A client: some actions with pauses between them.
@@ -38,7 +39,8 @@ async fn act(world: &Rc<World>) {
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,
-        43..=54 => own_load(world, &table).await,
+        43..=50 => own_load(world, &table).await,
+        51..=54 => feed(world, &table).await,
         55..=63 => prepare(world, &table).await,
         64..=73 => end_prepared(world).await,
         74..=83 => world.query(&table).await,
@@ -227,6 +229,60 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     if world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;
     }
+}
+
+/// A job loads the next messages of the table's source: one after the other, each from the position that the server gives.
+async fn feed(world: &Rc<World>, table: &Arc<Table>) {
+    let source = SourceId(table.id().0);
+    if !world.feeds.borrow().is_idle(source) || world.process().table(table.id()).is_none() {
+        return;
+    }
+    for _ in 0..world.throw(|dice| dice.between(1, 3)) {
+        if !next_of_feed(world, table, source).await {
+            return;
+        }
+    }
+}
+
+/// Whether the job can go on.
+async fn next_of_feed(world: &Rc<World>, table: &Arc<Table>, source: SourceId) -> bool {
+    let ingest = Arc::clone(&world.process().ingest);
+    let position = || feeds::read(ingest.transactions().position(source).as_ref());
+    let from = position();
+    let checked = world.feeds.borrow().is_at(source, from);
+    world.check(checked);
+    let label = Label::of_insert(u128::from(world.throw(crate::dice::Dice::next)));
+    let Some(reservation) = begin(world, &table.def(), &label, false) else { return false };
+    let rows = row_count(world);
+    let to = from + rows;
+    let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, None);
+    note!(world.trace, "feed", id, to, "load {id} of {rows} rows into table {} up to {to}", table.id());
+    reservation.advance(source, feeds::written(to));
+    world.feeds.borrow_mut().begins(source, id, to);
+    let load = load_rows(world, table, id, rows, true).await;
+    let is_bad = world.throw(|dice| dice.one_in(8));
+    let committed = if let (Some(load), false) = (load, is_bad) {
+        let answer = ingest.commit(table, reservation, load).await;
+        let committed = match &answer {
+            Ok(_) => true,
+            Err(error) if error.says_nothing_was_kept() => false,
+            // It goes on, or the server has died.
+            Err(_) => return false,
+        };
+        answered(world, id, Kind::Off, rows, Some(answer));
+        committed
+    } else {
+        give_up(world, id, reservation);
+        false
+    };
+    if !world.is_alive() {
+        return false;
+    }
+    world.feeds.borrow_mut().answered(source, committed);
+    world.count(|counts| counts.fed += u64::from(committed));
+    let checked = world.feeds.borrow().is_at(source, position());
+    world.check(checked);
+    true
 }
 
 /// A load ends with an error of its own before its commit.
@@ -452,6 +508,7 @@ async fn drop_table(world: &Rc<World>, table: &Arc<Table>) {
     }
     process.tables.lock().remove(&id);
     world.model.borrow_mut().dropped(id, true);
+    world.feeds.borrow_mut().dropped(SourceId(id.0));
     world.count(|counts| counts.dropped_tables += 1);
     table.close().await;
     process.ingest.detach(id);

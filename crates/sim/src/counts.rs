@@ -30,6 +30,7 @@ counts! {
     acknowledged_async: "loads acknowledged, async",
     acknowledged_sync: "loads acknowledged, sync",
     acknowledged_off: "loads acknowledged, off",
+    fed: "loads of sources acknowledged",
     prepared: "two-phase loads prepared",
     committed_two_phase: "two-phase loads committed",
     aborted_two_phase: "two-phase loads aborted",

@@ -14,6 +14,7 @@ mod clients;
 mod counts;
 pub mod deletes;
 mod dice;
+pub mod feeds;
 mod lying;
 mod machine;
 pub mod model;

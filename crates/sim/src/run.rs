@@ -9,6 +9,7 @@ use crate::catalog::SimCatalog;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
+use crate::feeds;
 use crate::lying::LyingDisk;
 use crate::machine::{Machine, Step};
 use crate::model::{Model, Shown, Violation};
@@ -31,6 +32,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tributary_ingest::{TransactionKind, TransactionStatus};
 use tributary_table::Table;
+use tributary_types::SourceId;
 use tributary_types::host::{self, Host};
 use tributary_wal::MemDisk;
 use tributary_wal::disk::Faults;
@@ -127,6 +129,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         hardware,
         trace: trace.clone(),
         model: RefCell::new(Model::default()),
+        feeds: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
@@ -301,11 +304,26 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
     for table in known {
         if process.table(table).is_none() {
             world.model.borrow_mut().dropped(table, false);
+            world.feeds.borrow_mut().dropped(SourceId(table.0));
         }
     }
     let of_task = Rc::clone(world);
     let checked = run_task(world, async move { check_tables(&of_task, &process).await });
-    checked.is_ok() && check_two_phase(world) && check_labels(world)
+    checked.is_ok() && check_sources(world) && check_two_phase(world) && check_labels(world)
+}
+
+/// Where jobs go on is where the loaded rows end.
+fn check_sources(world: &Rc<World>) -> bool {
+    let process = world.process();
+    let transactions = process.ingest.transactions();
+    let model = world.model.borrow();
+    let checked = world.feeds.borrow_mut().recovered(
+        |source| feeds::read(transactions.position(source).as_ref()),
+        |load| model.loads[&load].fate,
+    );
+    drop(model);
+    world.check(checked);
+    world.violation.borrow().is_none()
 }
 
 async fn check_tables(world: &World, process: &Process) {

@@ -2,6 +2,7 @@
 
 use crate::counts::Counts;
 use crate::dice::Dice;
+use crate::feeds::Feeds;
 use crate::machine::Machine;
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
@@ -22,6 +23,7 @@ pub struct World {
     pub hardware: Hardware,
     pub trace: Trace,
     pub model: RefCell<Model>,
+    pub feeds: RefCell<Feeds>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

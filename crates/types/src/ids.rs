@@ -51,6 +51,10 @@ id! {
     Lsn(u64)
 }
 id! {
+    /// Something that loads come from one after the other, like the topic of a job. Never reused.
+    SourceId(u64)
+}
+id! {
     /// A table's count of visible commits; a table without any has version 0.
     Version(u64)
 }

@@ -26,7 +26,7 @@ pub mod transaction;
 pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;
 pub use error::{ErrorCode, SqlError};
-pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, TableId, TxnId, Version};
+pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, SourceId, TableId, TxnId, Version};
 pub use label::Label;
 pub use mode::GroupCommitMode;
 pub use password::PasswordHash;

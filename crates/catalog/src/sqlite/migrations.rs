@@ -11,10 +11,11 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 3] = [
+const MIGRATIONS: [(&str, &str); 4] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
+    (JOBS, "PRAGMA user_version = 4"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -126,6 +127,23 @@ const REVISIONS_NODES_TIMES: &str = "
 
 /// Transactions keep bytes of whoever made them.
 const ATTACHMENTS: &str = "ALTER TABLE transactions ADD COLUMN attachment BLOB";
+
+/// Jobs that load from sources, and how far each has come.
+const JOBS: &str = "
+    CREATE TABLE jobs (
+        node INTEGER NOT NULL REFERENCES nodes (number),
+        id INTEGER NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (node, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE positions (
+        node INTEGER NOT NULL REFERENCES nodes (number),
+        source INTEGER NOT NULL,
+        txn_id INTEGER NOT NULL,
+        position BLOB NOT NULL,
+        PRIMARY KEY (node, source)
+    ) STRICT, WITHOUT ROWID;
+";
 
 /// Brings the file up to date, each migration in a transaction of its own.
 pub(super) async fn run(pool: &SqlitePool, path: &Path) -> Stored<()> {

@@ -1,13 +1,14 @@
 //! What every store promises, as tests. A store runs them with [`store_contract!`].
 
 use super::{Applied, Garbage, Operation, Revision, Store};
+use crate::jobs::{JobRecord, PositionRecord};
 use crate::state::State;
 use crate::transactions::TxnRecord;
 use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
-    Attachment, ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, TableDef, TableId, TableRef,
-    TableSchema, TransactionKind, TransactionStatus, TxnId,
+    Attachment, ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, SourceId, TableDef, TableId,
+    TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId,
 };
 
 /// A place of its own for each test, where a store is opened on the same data again and again.
@@ -28,6 +29,7 @@ macro_rules! store_contract {
             a_value_is_replaced_and_takes_the_place_of_others
             transactions_of_several_nodes_share_numbers_and_not_records
             a_purge_is_one_nodes
+            jobs_and_positions_are_one_nodes
         );
     };
     ($place:ty: $($test:ident)*) => {
@@ -278,4 +280,31 @@ pub(crate) async fn a_purge_is_one_nodes(place: impl Place) {
         store.kept_transactions("a").await.unwrap().iter().map(|record| record.txn_id.0).collect();
     assert_eq!(left, [4, 5, 6, 7]);
     assert_eq!(store.kept_transactions("b").await.unwrap().len(), 1);
+}
+
+pub(crate) async fn jobs_and_positions_are_one_nodes(place: impl Place) {
+    let store = place.open().await;
+    let job = |id: u64, text: &str| JobRecord { id: SourceId(id), definition: text.to_owned() };
+    let position = |source: u64, txn: u64, text: &[u8]| PositionRecord {
+        source: SourceId(source),
+        txn: TxnId(txn),
+        position: Attachment::new(text).unwrap(),
+    };
+    for (node, made) in [("a", job(2, "two")), ("a", job(1, "one")), ("b", job(1, "other"))] {
+        store.put_job(node, &made).await.unwrap();
+    }
+    store.put_job("a", &job(2, "changed")).await.unwrap();
+    store.put_positions("a", &[position(1, 5, b"0:17"), position(2, 6, b"\0\xff")]).await.unwrap();
+    store.put_positions("b", &[position(1, 7, b"x")]).await.unwrap();
+    store.put_positions("a", &[position(1, 8, b"0:18")]).await.unwrap();
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(store.jobs("a").await.unwrap(), [job(1, "one"), job(2, "changed")]);
+    assert_eq!(store.jobs("nobody").await.unwrap(), []);
+    assert_eq!(store.positions("a").await.unwrap(), [position(1, 8, b"0:18"), position(2, 6, b"\0\xff")]);
+    store.delete_job("a", SourceId(1)).await.unwrap();
+    assert_eq!(store.jobs("a").await.unwrap(), [job(2, "changed")]);
+    assert_eq!(store.positions("a").await.unwrap(), [position(2, 6, b"\0\xff")]);
+    assert_eq!(store.jobs("b").await.unwrap(), [job(1, "other")]);
+    assert_eq!(store.positions("b").await.unwrap(), [position(1, 7, b"x")]);
 }

@@ -128,6 +128,7 @@ impl TableQueue {
             committed_at_ms: host::unix_ms(),
             files: files.clone(),
             excluded: excluded.clone(),
+            source: None,
             attachment: None,
         };
         let mut state = self.state.lock();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tributary_decode::Block;
 use tributary_table::Publication;
-use tributary_types::{Attachment, Label, TransactionKind, TxnId, Version, host};
+use tributary_types::{Attachment, Label, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// What a transaction of its own is called.
@@ -28,6 +28,7 @@ pub(crate) struct OwnTransaction {
     pub label_is_kept: bool,
     pub kind: TransactionKind,
     pub prepared_at_ms: i64,
+    pub source: Option<SourceId>,
     pub attachment: Option<Attachment>,
 }
 
@@ -118,6 +119,7 @@ impl TableQueue {
             committed_at_ms: host::unix_ms(),
             files: rows.files.clone(),
             excluded: Vec::new(),
+            source: own.source,
             attachment: own.attachment.clone(),
         }
     }

@@ -20,6 +20,7 @@ fn commit() -> CommitBody {
         committed_at_ms: 1_700_000_000_123,
         files: Vec::new(),
         excluded: vec![4, 5],
+        source: None,
         attachment: None,
     }
 }
@@ -33,6 +34,7 @@ fn prepare() -> PrepareBody {
         bytes: 90,
         prepared_at_ms: 1_700_000_000_000,
         files: Vec::new(),
+        source: None,
         attachment: None,
     }
 }
@@ -70,6 +72,11 @@ fn bodies_are_written_and_read_as_the_golden_files_say() {
     check(&with_attachment, include_str!("golden/commit-attachment.json"));
     let with_attachment = PrepareBody { attachment: attached(), ..prepare() };
     check(&with_attachment, include_str!("golden/prepare-attachment.json"));
+    let source = Some(SourceId(12));
+    let with_position = CommitBody { source, attachment: attached(), ..commit() };
+    check(&with_position, include_str!("golden/commit-position.json"));
+    let with_position = PrepareBody { source, attachment: attached(), ..prepare() };
+    check(&with_position, include_str!("golden/prepare-position.json"));
     check(&abort(), include_str!("golden/abort.json"));
     check(&TruncateBody { format: Format(1), version: Version(7) }, include_str!("golden/truncate.json"));
 }

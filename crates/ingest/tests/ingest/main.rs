@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-mod attachments;
 mod data_files;
 mod gated;
 mod groups;
 mod labels;
 mod order;
 mod recovery;
+mod sources;
 mod space;
 mod support;
 mod two_phase;

@@ -17,11 +17,12 @@ pub use tributary_decode::{
 pub use tributary_ingest::wal_space::WalLimit;
 pub use tributary_ingest::{
     Ingest, IngestError, IngestMetrics, IngestOptions, LabelStore, LoadRows, RecoveryReport, SchemaHistory,
-    TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
+    SourcePosition, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
 pub use tributary_table::{StoreOptions, Table, TableStore};
 pub use tributary_types::{
-    ColumnDef, DataType, DbId, Label, SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId,
+    ColumnDef, DataType, DbId, Label, SchemaVersion, SourceId, TableDef, TableId, TableProperties,
+    TableSchema, TxnId,
 };
 pub use tributary_wal::{MemDisk, Wal, WalOptions};
 
@@ -30,6 +31,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct Labels {
     pub kept: Mutex<BTreeMap<TxnId, TransactionInfo>>,
+    pub positions: Mutex<BTreeMap<SourceId, SourcePosition>>,
     pub asked: AtomicU64,
     /// Whether storing takes for ever.
     pub stalls: AtomicBool,
@@ -37,17 +39,22 @@ pub struct Labels {
 
 #[async_trait::async_trait]
 impl LabelStore for Labels {
-    async fn record(&self, finished: &[TransactionInfo]) -> Result<(), String> {
+    async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         if self.stalls.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
         self.kept.lock().unwrap().extend(finished.iter().map(|info| (info.txn, info.clone())));
+        self.positions.lock().unwrap().extend(positions.iter().map(|known| (known.source, known.clone())));
         Ok(())
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
         Ok(self.kept.lock().unwrap().values().cloned().collect())
+    }
+
+    async fn positions(&self) -> Result<Vec<SourcePosition>, String> {
+        Ok(self.positions.lock().unwrap().values().cloned().collect())
     }
 
     async fn purge(&self, _before_ms: i64) -> Result<(), String> {

@@ -79,7 +79,8 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::Sync
         | Statement::UnlockTables
         | Statement::Query(_)
-        | Statement::Explain(_) => (Privilege::Connect, Object::Server),
+        | Statement::Explain(_)
+        | Statement::DescribeFunction(_) => (Privilege::Connect, Object::Server),
         Statement::Use { db } => (Privilege::Connect, Object::Database(db)),
         Statement::Insert(insert) => (Privilege::Load, table(&insert.table)),
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),

@@ -19,6 +19,7 @@ use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
 use crate::options::{EngineOptions, Ports};
 use crate::processes::{Process, Processes};
+use crate::stream_load::host::SpoolRoom;
 use crate::variables::Variables;
 use start::Running;
 use std::sync::Arc;
@@ -105,6 +106,11 @@ impl Engine {
     pub(crate) fn queries(&self, principal: &Principal) -> QueryEngine {
         let viewer = Some((Arc::clone(&self.access), principal.clone()));
         self.query.with_namespace(Arc::new(EngineNamespace { facts: Arc::clone(&self.facts), viewer }))
+    }
+
+    /// Room for bodies that are read from their end.
+    pub(crate) fn spool_room(&self) -> SpoolRoom {
+        self.facts.files.room.clone()
     }
 
     fn names(&self) -> &Names {

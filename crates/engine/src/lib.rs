@@ -12,6 +12,7 @@ mod builders;
 mod clock;
 mod engine;
 mod error_log;
+mod files;
 mod hooks;
 mod interrupt;
 mod labels;

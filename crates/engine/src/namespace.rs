@@ -2,17 +2,20 @@
 
 use crate::access::{Access, Object, Privilege};
 use crate::clock::date_time;
+use crate::files::FileReading;
 use crate::names::Names;
 use crate::options::{Ports, StorageRoot};
 use crate::processes::Processes;
 use crate::variables::{VERSION_COMMENT, Variables};
+use futures::future::BoxFuture;
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tributary_catalog::Catalog;
-use tributary_query::{Namespace, ProcessRow, ServerFacts};
+use tributary_query::{FileTable, Namespace, ProcessRow, ServerFacts, SessionView};
+use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
-use tributary_types::{ColumnChange, Principal, SqlError, TableId};
+use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId};
 
 /// What all users' views are made of, and what the engine looks names and connections up in.
 pub(crate) struct Facts {
@@ -24,6 +27,7 @@ pub(crate) struct Facts {
     pub host: String,
     pub node: String,
     pub tables: StorageRoot,
+    pub files: FileReading,
     pub started: Instant,
     pub started_unix_ms: i64,
 }
@@ -63,6 +67,24 @@ impl Namespace for EngineNamespace {
         self.facts.catalog.column_changes(table)
     }
 
+    fn files<'a>(
+        &'a self,
+        call: &'a FileCall,
+        session: &'a SessionView,
+    ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>> {
+        Box::pin(async move {
+            match &self.viewer {
+                // Whoever may load files may read them.
+                Some((access, who)) => access.check(who, Privilege::Load, Object::Server)?,
+                None => {
+                    let text = "files can't be read here: name them in FROM of a query of its own";
+                    return Err(SqlError::detail(ErrorCode::NotSupported, text));
+                }
+            }
+            self.facts.files.open(call, session).await
+        })
+    }
+
     fn processes(&self) -> Vec<ProcessRow> {
         let all = self.facts.processes.all();
         all.iter()
@@ -80,7 +102,7 @@ impl Namespace for EngineNamespace {
                     seconds: state.since.elapsed().as_secs(),
                     state: if is_running { "OK" } else { "" }.to_owned(),
                     query_id: String::new(),
-                    statement: is_running.then_some(state.statement),
+                    statement: is_running.then(|| without_secrets(&state.statement).into_owned()),
                 }
             })
             .collect()

@@ -23,7 +23,7 @@ pub struct EngineOptions {
     /// A load with more decoded bytes is written to data files while it arrives.
     pub large_load_bytes: u64,
     pub error_log_keep: Duration,
-    /// LOAD DATA reads files of this machine below this directory; `None`: none.
+    /// Statements read files of this machine below this directory; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
     pub ingest: IngestOptions,
     pub store: StoreOptions,

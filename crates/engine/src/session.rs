@@ -189,6 +189,7 @@ impl EngineSession {
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,
+            Statement::DescribeFunction(call) => self.run_describe_function(&call, out).await,
             Statement::Show(show) => self.run_show(&show, out).await,
             Statement::Set(items) => {
                 self.run_set(items, params).await?;

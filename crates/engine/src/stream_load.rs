@@ -4,7 +4,7 @@
 //! take the path of every [`Load`].
 
 mod computed;
-mod host;
+pub(crate) mod host;
 mod http_stream;
 pub(crate) mod reader;
 pub(crate) mod time;

@@ -9,6 +9,8 @@
 use crate::code::LoadCode;
 use crate::unpack::{Step, Unpack};
 use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::collections::VecDeque;
@@ -49,6 +51,9 @@ pub enum BodyError {
     /// The chunked encoding itself is wrong.
     #[error("malformed chunked body after {received} bytes: {what}")]
     Malformed { received: u64, what: String },
+    /// A body that comes from no connection can't be read.
+    #[error("{what}")]
+    Unreadable { what: String },
 }
 
 impl BodyError {
@@ -61,6 +66,7 @@ impl BodyError {
             Self::Idle { .. } => LoadCode::Timeout,
             Self::TooLarge { .. } => LoadCode::ExceededLimit,
             Self::BrokenPacking { .. } => LoadCode::DataQuality,
+            Self::Unreadable { .. } => LoadCode::Internal,
         }
     }
 }
@@ -120,6 +126,12 @@ impl LoadBody {
             Duration::MAX,
         ))
         .0
+    }
+
+    /// A body that comes from elsewhere. An error of the stream is [`BodyError::Unreadable`] with its text.
+    #[must_use]
+    pub fn from_stream(chunks: BoxStream<'static, Result<Bytes, String>>) -> Self {
+        Self::new(Wire::new(Source::Stream(chunks), None, false, u64::MAX, Duration::MAX)).0
     }
 
     /// A body from the wire, and where the wire comes back to when the body is dropped.
@@ -209,6 +221,7 @@ fn broken(compression: Compression, error: &io::Error, received: u64) -> BodyErr
 enum Source {
     Connection(Incoming),
     Memory(VecDeque<Bytes>),
+    Stream(BoxStream<'static, Result<Bytes, String>>),
 }
 
 /// The body as it comes from the connection.
@@ -286,6 +299,11 @@ impl Wire {
         let chunk = loop {
             let frame = match &mut self.source {
                 Source::Memory(chunks) => chunks.pop_front().map(Ok),
+                Source::Stream(chunks) => match chunks.next().await {
+                    None => None,
+                    Some(Ok(bytes)) => Some(Ok(bytes)),
+                    Some(Err(what)) => return Some(Err(BodyError::Unreadable { what })),
+                },
                 Source::Connection(body) => match timeout(self.idle, body.frame()).await {
                     Err(_) => return Some(Err(self.idle_error())),
                     Ok(None) => None,

@@ -74,10 +74,12 @@ impl StatementContext<'_> {
         }
     }
 
-    /// The columns of a table, as they were declared.
+    /// The columns of a table, as they were declared; those of files by [`tributary_sql::FILES_FUNCTION`] and their place.
     pub fn columns(&self, database: &str, name: &str) -> std::result::Result<Vec<String>, SqlError> {
-        let source = self.source(database, name).map_err(|error| plan_error(&error))?;
-        let schema = source.schema();
+        let schema = match self.functions.files(database, name) {
+            Some(files) => files.schema(),
+            None => self.source(database, name).map_err(|error| plan_error(&error))?.schema(),
+        };
         let names = schema.fields().iter().map(|field| declared_name(field).unwrap_or_else(|| field.name()));
         Ok(names.map(str::to_owned).collect())
     }
@@ -117,8 +119,8 @@ impl ContextProvider for StatementContext<'_> {
         }
     }
 
-    fn get_table_function_source(&self, name: &str, _args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
-        match self.functions.get(name) {
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> Result<Arc<dyn TableSource>> {
+        match self.functions.get(name, &args) {
             Some(provider) => Ok(provider_as_source(Arc::clone(provider))),
             None => plan_err!("Can not find table function '{name}'"),
         }

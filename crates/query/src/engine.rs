@@ -206,8 +206,10 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
     ) -> Result<Vec<ResultColumn>, SqlError> {
-        let planned =
-            self.plan(session, query, None, &TableFunctions::default(), &SettledSnapshots::new())?;
+        let mut functions = TableFunctions::default();
+        let over_files = self.with_files(session, query, &mut functions).await?;
+        let query = over_files.as_ref().unwrap_or(query);
+        let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new())?;
         let (plan, rewritten) = (planned.plan, planned.rewritten);
         Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings))
     }
@@ -274,8 +276,10 @@ impl QueryEngine {
         session: &SessionView,
         query: &SelectQuery,
         params: &[ScalarValue],
-        functions: TableFunctions,
+        mut functions: TableFunctions,
     ) -> Result<(LogicalPlan, Rewritten), SqlError> {
+        let over_files = self.with_files(session, query, &mut functions).await?;
+        let query = over_files.as_ref().unwrap_or(query);
         let mut settled = SettledSnapshots::new();
         loop {
             let planned = self.plan(session, query, Some(params), &functions, &settled)?;

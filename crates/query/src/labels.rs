@@ -81,3 +81,54 @@ pub fn result_column(title: String, field: &Field, data_type: ArrowType, is_colu
         data_type,
     }
 }
+
+/// A field's type as DESC shows it: the declared one of a column, else the one that a table would need for it.
+#[must_use]
+pub fn type_text(field: &Field) -> String {
+    let declared = field.metadata().get(TYPE).and_then(|text| serde_json::from_str::<DataType>(text).ok());
+    let data_type = declared.or(match field.data_type() {
+        ArrowType::Boolean => Some(DataType::Boolean),
+        ArrowType::Int8 => Some(DataType::TinyInt),
+        ArrowType::Int16 => Some(DataType::SmallInt),
+        ArrowType::Int32 => Some(DataType::Int),
+        ArrowType::Int64 => Some(DataType::BigInt),
+        ArrowType::Float32 => Some(DataType::Float),
+        ArrowType::Float64 => Some(DataType::Double),
+        ArrowType::Decimal128(precision, scale) => {
+            u8::try_from(*scale).ok().map(|scale| DataType::Decimal { precision: *precision, scale })
+        }
+        ArrowType::Date32 => Some(DataType::Date),
+        ArrowType::Timestamp(..) => Some(DataType::DateTime { scale: 6 }),
+        ArrowType::Utf8 => Some(DataType::String),
+        _ => None,
+    });
+    data_type.map_or_else(|| nested_text(field.data_type()), |data_type| data_type.to_string())
+}
+
+/// A type of values that consist of values, as Doris writes it.
+fn nested_text(data_type: &ArrowType) -> String {
+    let inner = |field: &Field| type_text(field);
+    match data_type {
+        ArrowType::List(item) | ArrowType::LargeList(item) | ArrowType::FixedSizeList(item, _) => {
+            format!("array<{}>", inner(item))
+        }
+        ArrowType::Struct(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|field| format!("{}:{}", field.name(), inner(field))).collect();
+            format!("struct<{}>", fields.join(","))
+        }
+        ArrowType::Map(entries, _) => match entries.data_type() {
+            ArrowType::Struct(pair) if pair.len() == 2 => {
+                format!("map<{},{}>", inner(&pair[0]), inner(&pair[1]))
+            }
+            _ => "map".to_owned(),
+        },
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+/// Metadata of a column that is declared as this type in whatever a query reads.
+#[must_use]
+pub fn declared(data_type: DataType) -> HashMap<String, String> {
+    HashMap::from([(TYPE.to_owned(), serde_json::to_string(&data_type).unwrap_or_default())])
+}

@@ -1,10 +1,14 @@
 //! What this crate asks of the server around it: names, and facts for `SHOW`.
 
+use crate::files::FileTable;
+use crate::model::SessionView;
+use futures::future::BoxFuture;
 use std::sync::Arc;
+use tributary_sql::FileCall;
 use tributary_table::Table;
 use tributary_types::{ColumnChange, SqlError, TableId};
 
-/// Names → tables, as one user may see them. Answers come from memory: no call may wait.
+/// Names → tables, as one user may see them. Answers come from memory: no call may wait, but for [`Namespace::files`].
 pub trait Namespace: Send + Sync + 'static {
     /// The databases that users made, without the system's, in order of name.
     fn databases(&self) -> Vec<String>;
@@ -17,6 +21,15 @@ pub trait Namespace: Send + Sync + 'static {
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
     /// The changes of a table's columns, oldest first.
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange>;
+    /// The files that a call names, to read them.
+    ///
+    /// # Errors
+    /// The user may not read them, there are none, or their columns can't be told.
+    fn files<'a>(
+        &'a self,
+        call: &'a FileCall,
+        session: &'a SessionView,
+    ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>>;
     /// The connections of now.
     fn processes(&self) -> Vec<ProcessRow>;
     fn server_facts(&self) -> ServerFacts;

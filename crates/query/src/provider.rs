@@ -276,8 +276,9 @@ fn renamed(plan: Arc<dyn ExecutionPlan>, schema: &SchemaRef) -> Result<Arc<dyn E
 /// A schema of the fields with other names, for tests and temporary tables.
 pub fn lower_case(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
-        Field::new(field.name().to_lowercase(), field.data_type().clone(), true)
-            .with_metadata(labels::spelled(field.name()))
+        let mut metadata = field.metadata().clone();
+        metadata.extend(labels::spelled(field.name()));
+        Field::new(field.name().to_lowercase(), field.data_type().clone(), true).with_metadata(metadata)
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

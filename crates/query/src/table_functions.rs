@@ -1,13 +1,17 @@
 //! The table functions that one statement may use.
 
 use datafusion::datasource::TableProvider;
+use datafusion::logical_expr::Expr;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_sql::FILES_FUNCTION;
 
 /// Table functions by lower-case name. By default there are none.
 #[derive(Debug, Default)]
 pub struct TableFunctions {
     functions: HashMap<String, Arc<dyn TableProvider>>,
+    /// What the calls of [`FILES_FUNCTION`] read, by their places.
+    files: Vec<Arc<dyn TableProvider>>,
     are_of_load: bool,
 }
 
@@ -19,15 +23,28 @@ impl TableFunctions {
 
     /// One that stands for something else that the statement reads.
     pub fn of_statement(name: &str, provider: Arc<dyn TableProvider>) -> Self {
-        Self { functions: HashMap::from([(name.to_lowercase(), provider)]), are_of_load: false }
+        Self { functions: HashMap::from([(name.to_lowercase(), provider)]), ..Self::default() }
     }
 
     pub fn are_of_load(&self) -> bool {
         self.are_of_load
     }
 
+    /// Adds what the next call of [`FILES_FUNCTION`] reads.
+    pub fn add_files(&mut self, provider: Arc<dyn TableProvider>) {
+        self.files.push(provider);
+    }
+
     /// What a function of that name, in any case, reads.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn TableProvider>> {
-        self.functions.get(&name.to_lowercase())
+    pub fn get(&self, name: &str, args: &[Expr]) -> Option<&Arc<dyn TableProvider>> {
+        match args {
+            [Expr::Literal(place, _)] if name == FILES_FUNCTION => self.files(name, &place.to_string()),
+            _ => self.functions.get(&name.to_lowercase()),
+        }
+    }
+
+    /// What the call of [`FILES_FUNCTION`] with this place reads; `None` for another function.
+    pub fn files(&self, function: &str, place: &str) -> Option<&Arc<dyn TableProvider>> {
+        if function == FILES_FUNCTION { self.files.get(place.parse::<usize>().ok()?) } else { None }
     }
 }

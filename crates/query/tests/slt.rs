@@ -120,6 +120,7 @@ files! {
     names_are_found_and_missed_as_in_doris: "names.slt",
     show_and_information_schema_answer: "show.slt",
     changed_schemas_show_old_rows: "schema_change.slt",
+    files_are_tables: "files.slt",
     the_last_row_of_a_key_stays: "unique.slt",
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
 }

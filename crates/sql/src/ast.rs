@@ -5,6 +5,7 @@
 //! are compared with regard to case, column and variable names without. Nothing here is checked
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
+use crate::file_calls::FileCall;
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -81,6 +82,8 @@ pub enum Statement {
         /// `DESC t ALL`.
         all: bool,
     },
+    /// `DESC FUNCTION s3(…)`
+    DescribeFunction(Box<FileCall>),
     Begin {
         label: Option<String>,
     },

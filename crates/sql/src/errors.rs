@@ -2,6 +2,7 @@
 
 use crate::dialect::TOO_COMPLEX;
 use crate::limits::DEPTH_MAX;
+use crate::secrets::names_secrets;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tributary_types::{ErrorCode, SqlError};
@@ -15,7 +16,7 @@ const SHOWN_MAX: usize = 64;
 pub(crate) fn expected(sql: &str, what: &str, found: &TokenWithSpan) -> SqlError {
     let (shown, place) = match &found.token {
         Token::EOF => ("the end of the statement".to_owned(), end_of(sql)),
-        token => (format!("'{}'", shorten(&token.to_string())), found.span.start),
+        token => (format!("'{}'", shorten(shown(sql, &token.to_string()))), found.span.start),
     };
     at(&format!("syntax error: expected {what}, found {shown}"), place)
 }
@@ -49,6 +50,7 @@ pub(crate) fn translate(sql: &str, error: ParserError, next: &TokenWithSpan) -> 
             at(&format!("syntax error: expected {what}, found the end of the statement"), place)
         }
         Some((what, found)) => {
+            let found = shown(sql, found);
             at(&format!("syntax error: expected {what}, found '{}'", shorten(found)), place)
         }
         None => at(&format!("syntax error: {}", shorten(message)), place),
@@ -81,6 +83,12 @@ fn end_of(sql: &str) -> Location {
 pub(crate) fn at(message: &str, place: Location) -> SqlError {
     let place = format!("(line {}, pos {})", place.line.max(1), place.column.saturating_sub(1));
     SqlError::detail(ErrorCode::Syntax, format!("{message} {place}"))
+}
+
+/// A token; one that may be a key or a password is not shown.
+fn shown<'a>(sql: &str, token: &'a str) -> &'a str {
+    let is_text = token.starts_with(['\'', '"']);
+    if is_text && names_secrets(sql) { "***" } else { token }
 }
 
 fn shorten(text: &str) -> String {

@@ -19,7 +19,7 @@ mod tests;
 
 pub use http_stream::{HttpStream, parse_http_stream};
 
-use crate::ast::{Expr, SelectQuery, Statement};
+use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
 use crate::cursor::Cursor;
 use crate::dialect::Grammar;
 use crate::errors::Parsed;
@@ -54,6 +54,21 @@ pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
 /// See [`parse`].
 pub fn parse_query(sql: &str) -> Result<SelectQuery, SqlError> {
     with_cursor(sql, query::select)
+}
+
+/// Parses the columns of the property `csv_schema`: `k1:int;k2:decimal(10,2)`.
+///
+/// # Errors
+/// See [`parse`].
+pub fn parse_csv_schema(text: &str) -> Result<Vec<ColumnSpec>, SqlError> {
+    let columns = text.split(';').map(str::trim).filter(|column| !column.is_empty());
+    columns
+        .map(|column| {
+            let (name, data_type) = column.split_once(':').unwrap_or((column, ""));
+            let quoted = name.trim().replace('`', "``");
+            with_cursor(&format!("`{quoted}` {data_type}"), types::column)
+        })
+        .collect()
 }
 
 fn with_cursor<T>(sql: &str, parse: impl FnOnce(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<T> {

@@ -31,7 +31,7 @@ fn piece(sql: &str, range: Range<usize>, has_token: bool) -> Option<&str> {
     (has_token && !piece.is_empty()).then_some(piece)
 }
 
-enum Lexeme {
+pub(crate) enum Lexeme {
     /// `;`
     End,
     Token,
@@ -40,7 +40,7 @@ enum Lexeme {
 
 /// The end of the quoted text, comment or single byte that begins at `at`. Only ASCII bytes end a
 /// lexeme or have a meaning, so `;` is always found at a character's boundary.
-fn skip_lexeme(bytes: &[u8], at: usize) -> (usize, Lexeme) {
+pub(crate) fn skip_lexeme(bytes: &[u8], at: usize) -> (usize, Lexeme) {
     let rest = &bytes[at..];
     match rest[0] {
         b';' => (at + 1, Lexeme::End),

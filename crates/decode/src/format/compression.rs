@@ -23,6 +23,21 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// How a file of that name is packed, as its ending says it.
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        match ending.to_ascii_lowercase().as_str() {
+            "gz" | "gzip" => Self::Gzip,
+            "deflate" => Self::Deflate,
+            "bz2" => Self::Bzip2,
+            "zst" | "zstd" => Self::Zstd,
+            "lz4" => Self::Lz4Frame,
+            "snappy" => Self::SnappyBlock,
+            _ => Self::None,
+        }
+    }
+
     /// What texts call it.
     #[must_use]
     pub const fn name(self) -> &'static str {

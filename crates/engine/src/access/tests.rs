@@ -102,6 +102,7 @@ const STATEMENTS: &[&str] = &[
     "SHOW TABLES FROM d",
     "SHOW CREATE TABLE d.t",
     "DESC d.t",
+    "DESC FUNCTION local('file_path' = 'a.csv')",
     "BEGIN",
     "COMMIT",
     "ROLLBACK",
@@ -115,7 +116,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 25] = [
     "empty",
     "create database",
     "drop database",
@@ -132,6 +133,7 @@ const KINDS: [&str; 24] = [
     "set",
     "show",
     "describe",
+    "describe function",
     "begin",
     "commit",
     "rollback",
@@ -161,6 +163,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Set(_) => "set",
         Statement::Show(_) => "show",
         Statement::Describe { .. } => "describe",
+        Statement::DescribeFunction(_) => "describe function",
         Statement::Begin { .. } => "begin",
         Statement::Commit => "commit",
         Statement::Rollback => "rollback",

@@ -8,6 +8,7 @@ use super::Engine;
 use crate::access::{Access, Everything};
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
+use crate::files::FileReading;
 use crate::labels::{CatalogLabels, CatalogSchemas};
 use crate::metrics::Metrics;
 use crate::names::Names;
@@ -16,6 +17,7 @@ use crate::node::NodeFile;
 use crate::options::EngineOptions;
 use crate::processes::Processes;
 use crate::start_error::StartError;
+use crate::stream_load::host::SpoolRoom;
 use crate::wal_dirs::{self, WalDirs};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, RwLock};
@@ -87,6 +89,11 @@ impl Engine {
             host: options.host.clone(),
             node: node.id(),
             tables: options.tables.clone(),
+            files: FileReading {
+                room: SpoolRoom { memory: Arc::clone(ingest.memory()), directory: options.state_dir.clone() },
+                local_dir: options.secure_load_dir.clone(),
+                parallel: options.query.target_partitions,
+            },
             started,
             started_unix_ms: unix_ms(),
         });

@@ -199,22 +199,11 @@ async fn open(allowed: Option<PathBuf>, name: &str) -> Result<(tokio::fs::File, 
              `mysql_load_server_secure_path` for FE to be a right path. LOAD DATA LOCAL sends a file of the client.",
         ));
     };
-    let allowed = tokio::fs::canonicalize(&allowed).await.map_err(|error| unreadable(&allowed, &error))?;
-    let path = allowed.join(name);
-    // Links are followed first, so that none leads out of the directory.
-    let path = tokio::fs::canonicalize(&path).await.map_err(|error| unreadable(&path, &error))?;
-    if !path.starts_with(&allowed) {
-        let allowed = allowed.display();
-        return Err(refused(&format!(
-            "Local file should be under the secure path of FE: '{name}' is not below {allowed}"
-        )));
-    }
-    let file = tokio::fs::File::open(&path).await.map_err(|error| unreadable(&path, &error))?;
-    let metadata = file.metadata().await.map_err(|error| unreadable(&path, &error))?;
-    if !metadata.is_file() {
-        return Err(refused(&format!("'{name}' is no file")));
-    }
-    Ok((file, path))
+    let name = name.to_owned();
+    let opened =
+        tokio::task::spawn_blocking(move || tributary_files::local::open_below(&allowed, &name)).await;
+    let (file, path) = opened.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))??;
+    Ok((tokio::fs::File::from_std(file), path))
 }
 
 fn refused(text: &str) -> SqlError {

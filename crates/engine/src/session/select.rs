@@ -7,7 +7,7 @@ use futures::StreamExt;
 use std::time::Duration;
 use tributary_mysql::{Column, ResultWriter};
 use tributary_query::{QueryResult, ResultColumn, ScalarValue};
-use tributary_sql::{Explain, Name, SelectQuery, Show, Statement};
+use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError};
 
 impl EngineSession {
@@ -75,6 +75,16 @@ impl EngineSession {
     ) -> Result<(), SqlError> {
         let result = self.queries.describe_table(&self.view(), table, all).await?;
         send(result, out).await
+    }
+
+    pub(super) async fn run_describe_function(
+        &mut self,
+        call: &FileCall,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let view = self.view();
+        let described = async { send(self.queries.describe_files(&view, call).await?, out).await };
+        self.interrupt().or_after(self.query_timeout()).wait(described).await?
     }
 
     pub(super) async fn run_show(&mut self, show: &Show, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {

@@ -3,29 +3,38 @@
 //! A small body is kept in memory, where it counts as that of a load on its way in; a larger one goes to a file
 //! without a name, which is gone when the load ends, however it ends.
 
-use crate::engine::Engine;
 use crate::time_zone::Zone;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_decode::{LoadHost, Spool, Spooled};
+use tributary_ingest::memory::MemoryBudget;
 
 /// A body that has more goes to a file, in bytes …
 const IN_MEMORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// … and, where loads on their way in hold much already, one that has more than this.
 const IN_CROWDED_MEMORY_BYTES_MAX: usize = 64 * 1024;
 
-/// The engine, for one load.
-pub(super) struct Host {
-    pub engine: Arc<Engine>,
+/// Room for bodies.
+#[derive(Clone)]
+pub(crate) struct SpoolRoom {
+    pub memory: Arc<MemoryBudget>,
+    /// For files.
+    pub directory: PathBuf,
+}
+
+/// What one load, or one query over files, gives its decoders.
+pub(crate) struct Host {
+    pub room: SpoolRoom,
     pub zone: Zone,
 }
 
 impl LoadHost for Host {
     fn spool(&self) -> Box<dyn Spool> {
-        Box::new(BodySpool { engine: Arc::clone(&self.engine), memory: Vec::new(), file: None, bytes: 0 })
+        Box::new(BodySpool { room: self.room.clone(), memory: Vec::new(), file: None, bytes: 0 })
     }
 
     fn offset_seconds(&self, unix_micros: i64) -> i32 {
@@ -35,7 +44,7 @@ impl LoadHost for Host {
 
 /// A body on its way in.
 struct BodySpool {
-    engine: Arc<Engine>,
+    room: SpoolRoom,
     memory: Vec<u8>,
     file: Option<File>,
     bytes: u64,
@@ -43,7 +52,7 @@ struct BodySpool {
 
 impl BodySpool {
     fn fits(&self, more: usize) -> bool {
-        let is_crowded = self.engine.ingest.memory().is_crowded();
+        let is_crowded = self.room.memory.is_crowded();
         let limit = if is_crowded { IN_CROWDED_MEMORY_BYTES_MAX } else { IN_MEMORY_BYTES_MAX };
         self.memory.len() + more <= limit
     }
@@ -59,7 +68,7 @@ impl Spool for BodySpool {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let mut file = tempfile::tempfile_in(&self.engine.options.state_dir)?;
+                let mut file = tempfile::tempfile_in(&self.room.directory)?;
                 file.write_all(&std::mem::take(&mut self.memory))?;
                 self.file.insert(file)
             }
@@ -80,9 +89,20 @@ impl Spool for BodySpool {
 }
 
 /// A body in a file.
-struct BodyFile {
+pub(crate) struct BodyFile {
     file: File,
     bytes: u64,
+}
+
+impl BodyFile {
+    /// A file as it is now.
+    ///
+    /// # Errors
+    /// Nothing is known of the file.
+    pub fn new(file: File) -> io::Result<Self> {
+        let bytes = file.metadata()?.len();
+        Ok(Self { file, bytes })
+    }
 }
 
 impl Spooled for BodyFile {
@@ -113,7 +133,7 @@ mod tests {
     #[tokio::test]
     async fn a_large_body_goes_to_a_file_that_nobody_sees() {
         let test = TestEngine::open(|_| ()).await;
-        let host = Host { engine: Arc::clone(&test.engine), zone: Zone::Utc };
+        let host = Host { room: test.engine.spool_room(), zone: Zone::Utc };
         let body: Vec<u8> = (0..IN_MEMORY_BYTES_MAX + 100).map(|at| (at % 251) as u8).collect();
         let files = || std::fs::read_dir(&test.engine.options.state_dir).expect("it is there").count();
         let before = files();

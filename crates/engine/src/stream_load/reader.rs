@@ -127,7 +127,7 @@ impl RowReader {
             .map(|text| engine.query.compile_filter(&time.view, &def.schema, text))
             .transpose()?;
         let rules = LoadRules { strict, clock: time.clock };
-        let host: Arc<dyn LoadHost> = Arc::new(Host { engine: Arc::clone(engine), zone: time.zone });
+        let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
         let direct = |target: Target| {
             let builder = engine.builders.take(target.schema());
             format.decoder(target, rules, builder, &host)

@@ -11,6 +11,7 @@ use sqlparser::ast::{
     Visitor, VisitorMut, WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
+use tributary_sql::FILES_FUNCTION;
 use tributary_sql::visit::{walk_expr_mut, walk_query};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -139,6 +140,13 @@ impl Rewriter<'_> {
                     Some(alias) => (vec![alias.name.clone()], renamed(names, alias)),
                     None => (name.0.iter().filter_map(|part| part.as_ident()).cloned().collect(), names),
                 }
+            }
+            TableFactor::Table { name, alias: Some(alias), args: Some(args), .. }
+                if name.to_string() == FILES_FUNCTION =>
+            {
+                let place = args.args.first().map(ToString::to_string).unwrap_or_default();
+                let names = (self.environment.columns)(FILES_FUNCTION, &place)?;
+                (vec![alias.name.clone()], renamed(names, alias))
             }
             TableFactor::Derived { subquery, alias: Some(alias), .. } => {
                 (vec![alias.name.clone()], renamed(self.columns_of_query(subquery)?, alias))

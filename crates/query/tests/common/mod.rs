@@ -1,18 +1,20 @@
 //! A server of one process for tests: databases, tables with rows in memtable and data files.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tributary_query::{
-    Namespace, ProcessRow, QueryEngine, QueryOptions, QueryResult, ResultColumn, ScalarValue, ServerFacts,
-    SessionView,
+    FileTable, Namespace, ProcessRow, QueryEngine, QueryOptions, QueryResult, ResultColumn, ScalarValue,
+    ServerFacts, SessionView,
 };
-use tributary_sql::{Expr, InsertSource, SelectQuery, Statement, Value};
+use tributary_sql::{Expr, FileCall, InsertSource, SelectQuery, Statement, Value};
 use tributary_table::{Publication, Snapshot, StoreOptions, Table, TableError, TableStore};
 use tributary_types::{ColumnChange, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version};
 
@@ -57,6 +59,16 @@ impl Namespace for Names {
             .collect()
     }
 
+    /// As many columns and partitions as the properties say, without rows.
+    fn files<'a>(
+        &'a self,
+        call: &'a FileCall,
+        _session: &'a SessionView,
+    ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>> {
+        let table = Files::of(&call.properties);
+        Box::pin(async move { Ok(Arc::new(table) as Arc<dyn FileTable>) })
+    }
+
     fn processes(&self) -> Vec<ProcessRow> {
         vec![ProcessRow {
             id: 7,
@@ -82,6 +94,41 @@ impl Namespace for Names {
         [("autocommit", "ON"), ("group_commit", "off_mode"), ("version", "5.7.99"), ("wait_timeout", "28800")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec()
+    }
+}
+
+/// Files whose rows count up: `c1` is the row's number in all parts, `Name` a text.
+struct Files {
+    schema: SchemaRef,
+    rows: u64,
+    parts: usize,
+}
+
+impl Files {
+    fn of(properties: &BTreeMap<String, String>) -> Self {
+        let number = |name: &str| properties.get(name).and_then(|text| text.parse().ok()).unwrap_or(1);
+        let fields = [("c1", DataType::Int64), ("Name", DataType::Utf8)];
+        let fields: Vec<Field> = fields.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec();
+        Self { schema: Arc::new(Schema::new(fields)), rows: number("rows"), parts: number("parts") as usize }
+    }
+}
+
+impl FileTable for Files {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn partitions(&self) -> usize {
+        self.parts
+    }
+
+    fn read(&self, partition: usize) -> BoxStream<'static, Result<RecordBatch, SqlError>> {
+        let numbers = (0..self.rows as i64).skip(partition).step_by(self.parts);
+        let numbers: Int64Array = numbers.collect();
+        let names: StringArray =
+            numbers.iter().map(|number| number.map(|number| format!("row {number}"))).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::new(numbers), Arc::new(names)]);
+        Box::pin(futures::stream::iter([Ok(batch.unwrap())]))
     }
 }
 
@@ -161,6 +208,7 @@ impl Server {
             Statement::Describe { table, all } => {
                 self.engine.describe_table(&self.session, &table, all).await?
             }
+            Statement::DescribeFunction(call) => self.engine.describe_files(&self.session, &call).await?,
             Statement::Explain(explain) => {
                 let Statement::Query(query) = *explain.statement else { panic!("EXPLAIN of no query") };
                 self.engine.explain(&self.session, &query, &[], explain.analyze, explain.verbose).await?

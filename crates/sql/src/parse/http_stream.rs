@@ -4,10 +4,8 @@
 
 use crate::ast::{Expr, Insert, InsertSource, Statement};
 use crate::parse::parse;
-use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor,
-    Value as SqlValue,
-};
+use crate::properties;
+use sqlparser::ast::{GroupByExpr, Query, Select, SelectItem, SetExpr, TableFactor};
 use std::collections::BTreeMap;
 use tributary_types::{ErrorCode, Sealed, SqlError};
 
@@ -44,7 +42,7 @@ pub fn parse_http_stream(sql: &str) -> Result<HttpStream, SqlError> {
             "only SELECT … FROM http_stream(…) WHERE … is supported here, without GROUP BY, ORDER BY, LIMIT or joins",
         )
     })?;
-    let properties = properties(select).ok_or_else(shape)??;
+    let properties = properties_of(select).ok_or_else(shape)??;
     let items = match select.projection.as_slice() {
         [SelectItem::Wildcard(_)] => None,
         items => Some(Sealed::new(items.iter().map(item).collect::<Result<Vec<_>, _>>()?)),
@@ -82,7 +80,7 @@ fn select_of(query: &Query) -> Option<&Select> {
 }
 
 /// The properties of `FROM http_stream(…)`; `None` if the FROM is anything else.
-fn properties(select: &Select) -> Option<Result<BTreeMap<String, String>, SqlError>> {
+fn properties_of(select: &Select) -> Option<Result<BTreeMap<String, String>, SqlError>> {
     let [from] = select.from.as_slice() else { return None };
     if !from.joins.is_empty() {
         return None;
@@ -92,41 +90,11 @@ fn properties(select: &Select) -> Option<Result<BTreeMap<String, String>, SqlErr
         TableFactor::Function { name, args, .. } if is_http_stream(&name.to_string()) => args,
         _ => return None,
     };
-    Some(args.iter().map(property).collect())
+    Some(properties::of_call("http_stream", args))
 }
 
 fn is_http_stream(name: &str) -> bool {
     name.trim_matches('`').eq_ignore_ascii_case("http_stream")
-}
-
-/// `"key" = "value"`.
-fn property(arg: &FunctionArg) -> Result<(String, String), SqlError> {
-    let wrong = || refused(format!("`{arg}` is not a property of http_stream; write \"key\" = \"value\""));
-    match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp { left, right, .. })) => {
-            Ok((text(left).ok_or_else(wrong)?.to_ascii_lowercase(), text(right).ok_or_else(wrong)?))
-        }
-        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
-            Ok((name.value.to_ascii_lowercase(), text(value).ok_or_else(wrong)?))
-        }
-        FunctionArg::ExprNamed { name, arg: FunctionArgExpr::Expr(value), .. } => {
-            Ok((text(name).ok_or_else(wrong)?.to_ascii_lowercase(), text(value).ok_or_else(wrong)?))
-        }
-        _ => Err(wrong()),
-    }
-}
-
-fn text(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Value(value) => match &value.value {
-            SqlValue::SingleQuotedString(text) | SqlValue::DoubleQuotedString(text) => Some(text.clone()),
-            SqlValue::Number(number, _) => Some(number.clone()),
-            SqlValue::Boolean(flag) => Some(flag.to_string()),
-            _ => None,
-        },
-        Expr::Identifier(ident) => Some(ident.value.clone()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use crate::ast::{Explain, SelectQuery, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
+use crate::file_calls::FileCall;
 use crate::parse::{insert, unsupported};
-use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier};
+use sqlparser::ast::{Expr, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableWithJoins};
 use sqlparser::tokenizer::Token;
+use tributary_types::{ErrorCode, SqlError};
 
 impl SelectQuery {
     /// `SELECT a, b UNION ALL SELECT c, d …`, one SELECT a row; `None` without rows.
@@ -97,10 +99,24 @@ pub(crate) fn explain_or_describe(cursor: &mut Cursor<'_>) -> Parsed<Statement> 
         return Err(unsupported::statement(&word).unwrap_or_else(|| cursor.expected("a query")));
     }
     if cursor.is("FUNCTION") && matches!(cursor.peek_nth(1), Token::Word(_)) {
-        return Err(unsupported::refuse("DESC FUNCTION", ""));
+        cursor.advance();
+        return describe_function(cursor);
     }
     let table = cursor.name()?;
     Ok(Statement::Describe { table, all: cursor.eat("ALL") })
+}
+
+/// The call in `DESC FUNCTION s3(…)`.
+fn describe_function(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let relations = cursor.relations()?;
+    if let [TableWithJoins { relation, joins }] = relations.as_slice()
+        && joins.is_empty()
+        && let Some(call) = FileCall::of(relation)?
+    {
+        return Ok(Statement::DescribeFunction(Box::new(call)));
+    }
+    let text = "DESC FUNCTION shows the columns of s3(…), http(…) and local(…) only";
+    Err(SqlError::detail(ErrorCode::NotSupported, text))
 }
 
 /// Words that choose among plans; there is one plan, so they change nothing.

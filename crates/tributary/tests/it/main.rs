@@ -38,6 +38,7 @@ mod packed_bodies;
 mod python;
 mod stream_load;
 mod support;
+mod table_functions;
 mod texts;
 mod torture;
 mod two_phase;

@@ -5,6 +5,7 @@ pub mod curl;
 pub mod mariadb;
 pub mod programs;
 pub mod server;
+pub mod stores;
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ pub use client::{Client, OkAnswer, ServerError};
 pub use curl::{Curl, LoadReply};
 pub use mariadb::MariaDb;
 pub use server::{Database, Server};
+pub use stores::{HttpServer, Page, S3Store};
 
 /// How long a test waits for what must happen. Generous: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(120);

@@ -82,6 +82,11 @@ pub fn python(program: &str, arguments: &[&str]) -> String {
     run(program, &mut command).success()
 }
 
+/// The server that speaks S3's protocol.
+pub fn s3_server() -> PathBuf {
+    part("s3/bin/moto_server")
+}
+
 /// Runs a Node program of `tests/clients/node`.
 pub fn node(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("node");

@@ -1,0 +1,68 @@
+//! Files that a query reads by `S3()`, `HTTP()` and `LOCAL()`: found, and decoded as the bodies of loads are.
+//!
+//! | file | what happens there |
+//! | --- | --- |
+//! | `format` | properties become a format, and the columns of files those of one table |
+//! | `reader` | the bytes of one file become batches |
+//! | `table` | several files become one table, whose parts are read side by side |
+//!
+//! Invariant: memory is bounded, however large the files are: each part has one file open, and of it a chunk, a batch, and
+//! what its decoder needs, which is counted as that of a load is. An error names the file, and nothing secret.
+//!
+//! Not its business: where files are and how they are reached, which is the crate `files`.
+
+mod format;
+mod reader;
+mod table;
+
+use crate::stream_load::host::{Host, SpoolRoom};
+use crate::time_zone::Zone;
+use format::FilesFormat;
+use std::path::PathBuf;
+use std::sync::Arc;
+use table::Files;
+use tributary_decode::LoadHost;
+use tributary_files::{Place, Properties};
+use tributary_query::{FileTable, SessionView};
+use tributary_sql::{FileCall, FileFunction};
+use tributary_types::{ErrorCode, SqlError};
+
+/// What reading files takes from the server.
+pub(crate) struct FileReading {
+    pub room: SpoolRoom,
+    /// The directory of files of this machine that statements may name.
+    pub local_dir: Option<PathBuf>,
+    /// How many files one statement reads side by side.
+    pub parallel: usize,
+}
+
+impl FileReading {
+    /// The table that a call stands for.
+    ///
+    /// # Errors
+    /// Properties that are missing, wrong or unknown; files that can't be found, or whose columns can't be told.
+    pub async fn open(&self, call: &FileCall, session: &SessionView) -> Result<Arc<dyn FileTable>, SqlError> {
+        let properties = call.properties.iter().map(|(name, text)| (name.clone(), text.clone()));
+        let mut properties: Properties = properties.collect();
+        let place = match call.function {
+            FileFunction::S3 => Place::s3(&mut properties),
+            FileFunction::Http => Place::http(&mut properties),
+            FileFunction::Local => {
+                // There is one node, whichever a statement means.
+                properties.take_any(["backend_id"]);
+                properties.take_flag(["shared_storage"])?;
+                Place::local(&mut properties, self.local_dir.as_deref())
+            }
+        };
+        let (place, zone) = (place?, Zone::named(&session.time_zone));
+        let utc_offset_seconds = zone.offset_seconds(session.now_unix_micros);
+        let format = FilesFormat::take(call.function.name(), &mut properties, utc_offset_seconds)?;
+        let host: Arc<dyn LoadHost> = Arc::new(Host { room: self.room.clone(), zone });
+        let files = Files::open(place, format, host, &self.room, self.parallel).await?;
+        Ok(Arc::new(files))
+    }
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

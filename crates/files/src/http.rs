@@ -1,0 +1,142 @@
+//! Files of HTTP servers. A server has no listing, so a name means the files that its braces spell out.
+
+use crate::error::{FileError, cause};
+use crate::options::Properties;
+use crate::pattern::alternatives;
+use crate::place::{CONNECT_MAX, Chunks, FoundFile, IDLE_MAX};
+use futures::{StreamExt, TryStreamExt, stream};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, StatusCode, Url};
+
+/// Files of HTTP servers.
+pub struct HttpFiles {
+    client: Client,
+    urls: Vec<Url>,
+    headers: HeaderMap,
+}
+
+impl std::fmt::Debug for HttpFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.urls.iter().map(shown)).finish()
+    }
+}
+
+impl HttpFiles {
+    pub(crate) fn new(uri: &str, properties: &mut Properties) -> Result<Self, FileError> {
+        // Files are read from front to back, in whatever way the server sends them.
+        properties.take_flag(["http.enable.range.request"])?;
+        properties.take_flag(["http.enable.chunk.response"])?;
+        let headers = headers(properties)?;
+        let connect_max = properties.take_ms(["http.connect.timeout.ms"])?.unwrap_or(CONNECT_MAX);
+        let urls = alternatives(uri)?.iter().map(|text| url(text)).collect::<Result<Vec<_>, _>>()?;
+        let client = Client::builder().connect_timeout(connect_max).read_timeout(IDLE_MAX).build();
+        let client = client.map_err(|error| {
+            FileError::NotSupported(format!("HTTP can't be spoken on this machine: {}", cause(&error)))
+        })?;
+        Ok(Self { client, urls, headers })
+    }
+
+    pub(crate) fn find(&self) -> Vec<FoundFile> {
+        let file = |url: &Url| FoundFile { name: shown(url), key: url.to_string(), size_bytes: None };
+        self.urls.iter().map(file).collect()
+    }
+
+    pub(crate) fn open(&self, file: &FoundFile) -> Chunks {
+        let request = self.client.get(&file.key).headers(self.headers.clone());
+        let name = file.name.clone();
+        let unreadable = |name: &str, error: reqwest::Error| FileError::Unreadable {
+            file: name.to_owned(),
+            reason: if error.is_timeout() {
+                format!("the server did not answer in time ({})", cause(&error))
+            } else {
+                // Without the URL, which may have a password or a signature.
+                cause(&error.without_url())
+            },
+        };
+        let opened = async move {
+            let response = request.send().await.map_err(|error| unreadable(&name, error))?;
+            let status = response.status();
+            if status != StatusCode::OK {
+                return Err(FileError::Unreadable {
+                    file: name,
+                    reason: format!("the server answers {status}"),
+                });
+            }
+            let bytes = response.bytes_stream();
+            Ok(bytes.map_err(move |error| unreadable(&name, error)))
+        };
+        stream::once(opened).try_flatten().boxed()
+    }
+}
+
+/// The properties `http.header.*`.
+fn headers(properties: &mut Properties) -> Result<HeaderMap, FileError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in properties.take_prefixed("http.header.") {
+        let wrong = || FileError::Property(format!("http.header.{name} is no header of a request"));
+        let header = HeaderName::try_from(&name).map_err(|_| wrong())?;
+        let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.append(header, value);
+    }
+    Ok(headers)
+}
+
+fn url(text: &str) -> Result<Url, FileError> {
+    let wrong = |what: &str| {
+        FileError::Property(format!("the property 'uri' of HTTP {what}; write http://host:port/path"))
+    };
+    let url = Url::parse(text).map_err(|error| wrong(&format!("is no URL ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong(&format!("has the scheme '{}'", url.scheme())));
+    }
+    if url.path().contains('*') {
+        return Err(wrong(
+            "has a *, and a server has no listing of its files; {a,b} and {1..3} name several",
+        ));
+    }
+    Ok(url)
+}
+
+/// A URL without what may be secret: user, password and query.
+fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    // They fail for URLs without a host, which were refused.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(uri: &str, properties: &[(&str, &str)]) -> Result<HttpFiles, String> {
+        let mut properties: Properties =
+            properties.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        HttpFiles::new(uri, &mut properties).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_is_shown_without_what_is_secret() {
+        let files = files("https://u:p@host:81/a{1,2}.csv?signature=s#f", &[]).expect("legal");
+        let shown: Vec<String> = files.find().into_iter().map(|file| file.name).collect();
+        assert_eq!(shown, ["https://host:81/a1.csv", "https://host:81/a2.csv"]);
+        assert_eq!(format!("{files:?}"), r#"["https://host:81/a1.csv", "https://host:81/a2.csv"]"#);
+    }
+
+    #[test]
+    fn what_is_no_url_or_no_header_is_refused() {
+        for (uri, text) in [
+            ("ftp://host/a", "has the scheme 'ftp'"),
+            ("a.csv", "is no URL"),
+            ("http://host/*.csv", "has no listing"),
+        ] {
+            assert!(files(uri, &[]).unwrap_err().contains(text), "{uri}");
+        }
+        let error = files("http://host/a", &[("http.header.a b", "secret")]).unwrap_err();
+        assert!(error.contains("http.header.a b is no header") && !error.contains("secret"), "{error}");
+    }
+}

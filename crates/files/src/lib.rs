@@ -1,0 +1,21 @@
+//! Files of others that statements name: on this machine, in S3 and on HTTP servers.
+//!
+//! The properties of a statement become a [`Place`], which finds the files that its pattern means and opens them as
+//! streams of bytes.
+//!
+//! Invariant: no key, token or password is in an error, in the name of a file or in what `Debug` prints; and no file of
+//! this machine is opened that is not below the directory that a setting allows, wherever links lead.
+//!
+//! Not its business: what the bytes mean.
+
+mod error;
+mod http;
+pub mod local;
+mod options;
+mod pattern;
+mod place;
+mod s3;
+
+pub use error::FileError;
+pub use options::{Properties, Secret};
+pub use place::{Chunks, FoundFile, Place};

@@ -1,0 +1,164 @@
+//! Where files of others are: an S3 store, and an HTTP server.
+
+use super::Curl;
+use super::programs::s3_server;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+/// moto, which speaks S3's protocol. Killed when dropped.
+pub struct S3Store {
+    process: Child,
+    pub endpoint: String,
+}
+
+impl S3Store {
+    /// A store that tests running now share; each has buckets of its own.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<S3Store>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let store = shared.upgrade().unwrap_or_else(|| Arc::new(Self::start()));
+        *shared = Arc::downgrade(&store);
+        store
+    }
+
+    fn start() -> Self {
+        let mut command = Command::new(s3_server());
+        command.args(["-H", "127.0.0.1", "-p", "0"]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("moto starts");
+        let mut lines = BufReader::new(process.stderr.take().expect("a pipe")).lines();
+        let endpoint = lines.by_ref().find_map(|line| {
+            let line = line.expect("moto writes text");
+            Some(line.split_once("Running on ")?.1.trim().to_owned())
+        });
+        // It writes a line for each request, and must never wait for a reader.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, endpoint: endpoint.expect("moto says where it listens") }
+    }
+
+    pub fn make_bucket(&self, bucket: &str) {
+        Curl::anonymous(&format!("{}/{bucket}", self.endpoint)).argument("-X").argument("PUT").text();
+    }
+
+    pub fn put(&self, bucket: &str, key: &str, file: &Path) {
+        let url = format!("{}/{bucket}/{key}", self.endpoint);
+        Curl::anonymous(&url).argument("-X").argument("PUT").file(file).text();
+    }
+
+    /// The properties of a table function that reads a bucket's objects.
+    pub fn properties(&self, uri: &str) -> String {
+        format!(
+            r#""uri" = "{uri}", "s3.endpoint" = "{}", "s3.region" = "us-east-1", "s3.access_key" = "key",
+               "s3.secret_key" = "hush", "use_path_style" = "true""#,
+            self.endpoint
+        )
+    }
+}
+
+impl Drop for S3Store {
+    fn drop(&mut self) {
+        // It has no data to lose.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What an [`HttpServer`] answers.
+#[derive(Clone)]
+pub enum Page {
+    /// A body of known length.
+    Whole(Vec<u8>),
+    /// A chunked body.
+    Chunked(Vec<u8>),
+    /// A body that breaks off.
+    Broken(Vec<u8>),
+    /// A body that never ends and never goes on.
+    Hanging(Vec<u8>),
+}
+
+/// A small HTTP server, which ends with the tests.
+pub struct HttpServer {
+    pub url: String,
+    requests: Arc<AtomicUsize>,
+    heads: Arc<Mutex<String>>,
+}
+
+impl HttpServer {
+    pub fn start(pages: &[(&str, Page)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let pages: HashMap<String, Page> =
+            pages.iter().map(|(path, page)| ((*path).to_owned(), page.clone())).collect();
+        let (pages, requests) = (Arc::new(pages), Arc::new(AtomicUsize::new(0)));
+        let heads = Arc::new(Mutex::new(String::new()));
+        let server = Self { url, requests: Arc::clone(&requests), heads: Arc::clone(&heads) };
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (pages, requests, heads) =
+                    (Arc::clone(&pages), Arc::clone(&requests), Arc::clone(&heads));
+                std::thread::spawn(move || {
+                    requests.fetch_add(1, Ordering::SeqCst);
+                    // A client that goes away is its own affair.
+                    let _ = answer(stream, &pages, &heads);
+                });
+            }
+        });
+        server
+    }
+
+    /// How many requests came so far.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// The heads of all requests so far.
+    pub fn heads(&self) -> String {
+        self.heads.lock().expect("no test panicked with it").clone()
+    }
+}
+
+fn answer(
+    mut stream: TcpStream,
+    pages: &HashMap<String, Page>,
+    heads: &Mutex<String>,
+) -> std::io::Result<()> {
+    let mut head = String::new();
+    let mut lines = BufReader::new(stream.try_clone()?);
+    while lines.read_line(&mut head)? > 2 {}
+    heads.lock().expect("no test panicked with it").push_str(&head);
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default().to_owned();
+    match pages.get(&path) {
+        None => {
+            stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngone")
+        }
+        Some(Page::Whole(body)) => {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+            stream.write_all(body)
+        }
+        Some(Page::Chunked(body)) => {
+            write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
+            for chunk in body.chunks(1000) {
+                write!(stream, "{:x}\r\n", chunk.len())?;
+                stream.write_all(chunk)?;
+                stream.write_all(b"\r\n")?;
+            }
+            stream.write_all(b"0\r\n\r\n")
+        }
+        Some(Page::Broken(body)) => {
+            let length = body.len() + 1000;
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n")?;
+            stream.write_all(body)
+        }
+        Some(Page::Hanging(body)) => {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
+            stream.write_all(body)?;
+            // Until the client goes.
+            stream.read(&mut [0; 1]).map(drop)
+        }
+    }
+}

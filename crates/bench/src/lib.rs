@@ -9,6 +9,7 @@ mod cell;
 mod client;
 mod data;
 mod error;
+mod insert_select;
 mod options;
 mod published;
 mod query;

@@ -4,10 +4,10 @@ use crate::cell::{Cell, Form, Mode};
 use crate::client::closed_loop::Limit;
 use crate::data::access_log::Format;
 use crate::error::BenchError;
-use crate::query;
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
+use crate::{insert_select, query};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -124,7 +124,15 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
+    /// INSERT INTO … SELECT of a whole lineitem, beside plain DataFusion that writes the same rows as Parquet
+    InsertSelect {
+        #[arg(long, default_value_t = 6_000_000)]
+        rows: u64,
+    },
 }
+
+/// Measures something beside DataFusion: with so many rows, so many times.
+type Measure = fn(&Target, u64, usize) -> Result<(), BenchError>;
 
 impl Bench {
     /// Measures and reports.
@@ -133,11 +141,16 @@ impl Bench {
     /// The server, a load or the check of its rows failed.
     pub fn run(self) -> Result<(), BenchError> {
         let target = self.common.target()?;
-        if let Test::Query { rows } = self.test {
+        let beside_datafusion: Option<(Measure, u64)> = match self.test {
+            Test::Query { rows } => Some((query::run, rows)),
+            Test::InsertSelect { rows } => Some((insert_select::run, rows)),
+            _ => None,
+        };
+        if let Some((run, rows)) = beside_datafusion {
             if self.common.against.is_some() {
-                return Err(BenchError::Argument("--against: the query test has no turns".into()));
+                return Err(BenchError::Argument("--against: tests beside DataFusion have no turns".into()));
             }
-            return query::run(&target, rows, self.common.runs.max(5));
+            return run(&target, rows, self.common.runs.max(5));
         }
         let (cells, limit) = self.test.cells(&self.common);
         let (runs, sends_again) = (self.common.runs.max(1), self.common.send_again);
@@ -216,7 +229,7 @@ impl Test {
                 cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
                 return (cells, Limit::Bytes(*bytes as u64));
             }
-            Self::Query { .. } => (),
+            Self::Query { .. } | Self::InsertSelect { .. } => (),
         }
         (cells, limit)
     }

@@ -81,7 +81,7 @@ impl Watch for Quiet {
     }
 }
 
-fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchError> {
+pub(crate) fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchError> {
     let mut connections = cell.connect(server)?;
     closed_loop::run(&mut connections, Limit::Rows(rows), false, &mut Quiet)?;
     server.connect("bench")?.query("SYNC").map(drop)
@@ -116,7 +116,7 @@ fn ask_in_turn(
 }
 
 /// The data files that the table's Delta log says are live.
-fn live_files(server: &Server) -> Result<Vec<PathBuf>, BenchError> {
+pub(crate) fn live_files(server: &Server) -> Result<Vec<PathBuf>, BenchError> {
     let mut logs = Vec::new();
     let data = server.data().unwrap_or_default();
     crate::server::walk(&data, &mut |path, _| {
@@ -143,7 +143,7 @@ fn live_files(server: &Server) -> Result<Vec<PathBuf>, BenchError> {
     Ok(live.into_iter().collect())
 }
 
-fn median(times: &mut [Duration]) -> Duration {
+pub(crate) fn median(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }

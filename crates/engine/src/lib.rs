@@ -16,6 +16,7 @@ mod files;
 mod hooks;
 mod interrupt;
 mod labels;
+mod lanes;
 mod load;
 mod metrics;
 mod names;

@@ -5,6 +5,7 @@ mod admin;
 mod delete;
 mod explicit;
 mod insert;
+mod insert_parts;
 mod load_data;
 mod prepared;
 mod select;

@@ -9,7 +9,7 @@
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_ingest::LoadRows;
 use tributary_ingest::memory::InFlight;
@@ -44,10 +44,15 @@ pub(crate) struct LoadSink {
     /// What is counted in the memory budget, from [`COUNTED_BYTES_MIN`] on.
     held: Option<InFlight>,
     /// The right to write data files, as long as there is a writer.
-    turn: Option<OwnedSemaphorePermit>,
+    turn: Option<Turn>,
+    /// How many sinks take rows of the load side by side.
+    lanes: usize,
     /// Rows are missing: writing them failed.
     is_broken: bool,
 }
+
+/// The right of one load to write data files, which its lanes share.
+type Turn = Arc<OnceCell<OwnedSemaphorePermit>>;
 
 /// Why rows could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -89,8 +94,42 @@ impl LoadSink {
             writer: None,
             held: None,
             turn: None,
+            lanes: 1,
             is_broken: false,
         }
+    }
+
+    /// Sinks for rows of this load that come side by side. Together they hold as much as one does.
+    pub fn lanes(&mut self, count: usize) -> Vec<Self> {
+        let turn = Arc::clone(self.turn.get_or_insert_default());
+        let limit_bytes = self.limit_bytes / count.max(1) as u64;
+        let lane = |_| {
+            let mut lane = Self::new(Arc::clone(&self.table), Arc::clone(&self.schema), limit_bytes);
+            (lane.turn, lane.lanes) = (Some(Arc::clone(&turn)), count);
+            lane
+        };
+        (0..count).map(lane).collect()
+    }
+
+    /// Takes over what the lanes have, in their order.
+    ///
+    /// # Errors
+    /// As [`LoadSink::push`].
+    pub async fn join(&mut self, engine: &Engine, lanes: Vec<Self>) -> Result<(), SinkError> {
+        let mut blocks = Vec::new();
+        for mut lane in lanes {
+            self.is_broken |= lane.is_broken;
+            blocks.append(&mut lane.blocks);
+            match (&mut self.writer, lane.writer.take()) {
+                (Some(writer), Some(other)) => writer.join(*other),
+                (writer @ None, other) => *writer = other,
+                (Some(_), None) => {}
+            }
+        }
+        if self.is_broken {
+            return Err(SinkError::Broken);
+        }
+        self.push(engine, blocks).await
     }
 
     pub fn table(&self) -> &Arc<Table> {
@@ -128,9 +167,8 @@ impl LoadSink {
         if self.writer.is_none() && !is_large && !(self.bytes > SPILLED_BYTES_MIN && memory.is_crowded()) {
             return Ok(());
         }
-        if self.turn.is_none() {
-            self.turn = Some(turn(engine).await?);
-        }
+        let own = Arc::clone(self.turn.get_or_insert_default());
+        own.get_or_try_init(|| turn(engine)).await?;
         self.spill().await?;
         let held_bytes = self.held_bytes();
         if let Some(held) = &mut self.held {
@@ -154,7 +192,7 @@ impl LoadSink {
         let blocks = std::mem::take(&mut self.blocks);
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            None => self.writer.insert(Box::new(self.table.new_file_writer()?)),
+            None => self.writer.insert(Box::new(self.table.new_file_writer_of(self.lanes)?)),
         };
         for batch in blocks_to_batches(&self.schema, &blocks)? {
             writer.append(batch).await?;

@@ -144,6 +144,29 @@ impl QueryEngine {
         })
     }
 
+    /// As [`Self::query`], with the rows in parts that can be computed side by side. A query whose rows have an order
+    /// has one part.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[must_use]
+    pub fn query_in_parts<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+    ) -> BoxFuture<'a, Result<Vec<QueryResult>, SqlError>> {
+        Box::pin(async move {
+            let functions = TableFunctions::default();
+            let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
+            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+            let plan = self.physical(&plan).await?;
+            let streams = execute_stream_partitioned(plan, self.state.task_ctx());
+            let streams = streams.map_err(|error| plan_error(&error))?;
+            Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows)).collect())
+        })
+    }
+
     /// As [`Self::query`], where `FROM http_stream(…)` reads `stream`, once.
     ///
     /// # Errors

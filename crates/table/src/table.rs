@@ -226,11 +226,19 @@ impl Table {
     /// # Errors
     /// [`TableError::Closed`] when the table is being dropped.
     pub fn new_file_writer(&self) -> Result<FileWriter, TableError> {
+        self.new_file_writer_of(1)
+    }
+
+    /// As [`Table::new_file_writer`], for one of so many writers that write side by side and share the memory of one.
+    ///
+    /// # Errors
+    /// As [`Table::new_file_writer`].
+    pub fn new_file_writer_of(&self, side_by_side: usize) -> Result<FileWriter, TableError> {
         let def = self.def();
         if self.closed.load(Ordering::Acquire) {
             return Err(TableError::Closed { table: def.name.clone() });
         }
-        Ok(FileWriter::new(&self.root, &def.schema))
+        Ok(FileWriter::new(&self.root, &def.schema, side_by_side))
     }
 
     /// Protects `files`, which a transaction prepared and a restart has yet to publish, from the

@@ -4,11 +4,12 @@
 //! itself, and here that may be done with less optimisation than in `bench`, whose client has to be quick. The operators
 //! that the query runs are DataFusion's own, fully optimised.
 
-use datafusion::arrow::array::{AsArray, PrimitiveArray};
-use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::compute::{cast, sum};
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::DataFusionError;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -48,6 +49,18 @@ impl Yardstick {
     pub fn ask(&self, sql: &str) -> Result<(Duration, u64), String> {
         self.runtime.block_on(ask(&self.context.0, sql)).map_err(|error| error.to_string())
     }
+
+    /// How long it took to write all rows to Parquet files in the directory, and how many there are.
+    ///
+    /// # Errors
+    /// They can't be written, in DataFusion's words.
+    pub fn copy(&self, table: &str, directory: &Path, compression: &str) -> Result<(Duration, u64), String> {
+        let sql = format!(
+            "COPY (SELECT * FROM {table}) TO '{}/' STORED AS PARQUET OPTIONS ('format.compression' '{compression}')",
+            directory.display()
+        );
+        self.runtime.block_on(ask(&self.context.0, &sql)).map_err(|error| error.to_string())
+    }
 }
 
 async fn register(table: &str, files: &[PathBuf]) -> Result<SessionContext, DataFusionError> {
@@ -63,6 +76,7 @@ async fn ask(context: &SessionContext, sql: &str) -> Result<(Duration, u64), Dat
     let begin = Instant::now();
     let batches = context.sql(sql).await?.collect().await?;
     let took = begin.elapsed();
-    let counts = batches.iter().filter_map(|batch| batch.columns().last()?.as_primitive_opt::<Int64Type>());
-    Ok((took, counts.flat_map(PrimitiveArray::values).sum::<i64>().unsigned_abs()))
+    let counts = batches.iter().filter_map(|batch| cast(batch.columns().last()?, &DataType::Int64).ok());
+    let count = |counts: ArrayRef| sum(counts.as_primitive::<Int64Type>()).unwrap_or_default();
+    Ok((took, counts.map(count).sum::<i64>().unsigned_abs()))
 }

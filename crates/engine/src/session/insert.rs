@@ -4,7 +4,7 @@
 //! blocks, and the plan (table, columns, target) of the last one is kept, because a driver sends
 //! the same head again and again. Expressions, DEFAULT and SELECT go through the query engine.
 
-use super::{EngineSession, LastInsert};
+use super::{EngineSession, LastInsert, insert_parts};
 use crate::access::Privilege;
 use crate::answer::LoadInfo;
 use crate::engine::Engine;
@@ -229,7 +229,7 @@ impl EngineSession {
         let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
         let options = self.insert_options();
-        let read = self.read_query(query, params, &target, &options, Rows::Load(&mut load)).await;
+        let read = self.read_parts(query, params, &target, &options, &mut load).await;
         let (counts, rejects) = match read {
             Ok(read) => read,
             Err(error) => {
@@ -251,8 +251,7 @@ impl EngineSession {
     ) -> Result<(), SqlError> {
         let options = self.insert_options();
         let mut blocks = Vec::new();
-        let (counts, rejects) =
-            self.read_query(query, params, target, &options, Rows::Memory(&mut blocks)).await?;
+        let (counts, rejects) = self.read_in_memory(query, params, target, &options, &mut blocks).await?;
         let load = InsertLoad {
             table,
             schema: Arc::clone(target.schema()),
@@ -264,15 +263,35 @@ impl EngineSession {
         self.add_statement(load, &options, out).await
     }
 
-    /// Runs a query and gives its rows away as blocks of the target. KILL and time limits end it where it waits
-    /// for rows.
-    async fn read_query(
+    /// Runs a query and gives its rows to the load, each part of them in a task of its own. KILL and time limits end it
+    /// where it waits for rows.
+    async fn read_parts(
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
         target: &Target,
         options: &InsertOptions,
-        mut rows: Rows<'_>,
+        load: &mut Load,
+    ) -> Result<(Counts, Vec<Reject>), SqlError> {
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let view = self.view();
+        let parts = interrupt.wait(self.queries.query_in_parts(&view, query, params)).await??;
+        if let Some(part) = parts.first() {
+            check_width(part.columns.len(), target)?;
+        }
+        let read = insert_parts::read(&self.engine, parts, target, options, interrupt, load).await?;
+        Ok((read.counts, read.rejects))
+    }
+
+    /// Runs a query of a statement within BEGIN, whose rows stay in memory until it is known that all of them are good.
+    async fn read_in_memory(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        target: &Target,
+        options: &InsertOptions,
+        blocks: &mut Vec<Block>,
     ) -> Result<(Counts, Vec<Reject>), SqlError> {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
@@ -287,7 +306,8 @@ impl EngineSession {
             let decoded = decode_batch(&batch, target, options, &mut builder);
             self.keep_builder(builder);
             let mut decoded = decoded?;
-            rows.take(&self.engine, std::mem::take(&mut decoded.blocks)).await?;
+            blocks.append(&mut decoded.blocks);
+            check_memory(&self.engine, blocks)?;
             append(&mut read, decoded);
         }
         Ok((read.counts, read.rejects))
@@ -415,32 +435,19 @@ impl EngineSession {
     }
 }
 
-/// Where the rows of a query go.
-enum Rows<'a> {
-    Load(&'a mut Load),
-    /// Rows of a statement within BEGIN: they stay here until it is known that all of them are good.
-    Memory(&'a mut Vec<Block>),
-}
-
-impl Rows<'_> {
-    async fn take(&mut self, engine: &Engine, more: Vec<Block>) -> Result<(), SqlError> {
-        let blocks = match self {
-            Self::Load(load) => return Ok(load.push(engine, more).await?),
-            Self::Memory(blocks) => blocks,
-        };
-        let limit_bytes = engine.options.large_load_bytes;
-        blocks.extend(more);
-        if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
-            return Ok(());
-        }
-        Err(SqlError::detail(
-            ErrorCode::NotSupported,
-            format!(
-                "INSERT … SELECT of more than {limit_bytes} bytes within BEGIN is not supported; run it outside of the \
-                 transaction"
-            ),
-        ))
+/// Refuses a statement within BEGIN whose rows take too much memory.
+fn check_memory(engine: &Engine, blocks: &[Block]) -> Result<(), SqlError> {
+    let limit_bytes = engine.options.large_load_bytes;
+    if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
+        return Ok(());
     }
+    Err(SqlError::detail(
+        ErrorCode::NotSupported,
+        format!(
+            "INSERT … SELECT of more than {limit_bytes} bytes within BEGIN is not supported; run it outside of the \
+             transaction"
+        ),
+    ))
 }
 
 /// The error of an INSERT with more bad rows than the session allows.

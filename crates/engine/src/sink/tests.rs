@@ -69,3 +69,55 @@ async fn a_sink_whose_rows_were_taken_holds_neither_memory_nor_the_right_to_writ
     assert!(!small.take_small().expect("no file").is_empty());
     assert_eq!(memory.in_flight(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() {
+    let test = TestEngine::open(|_| ()).await;
+    let table = test.table().await;
+    let schema = Arc::clone(&table.def().schema);
+    let push = async |sink: &mut LoadSink, bytes: usize| {
+        sink.push(&test.engine, vec![block(&schema, bytes)]).await.expect("kept");
+    };
+    // Few rows stay in memory, in the lanes' order.
+    let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 4 * MIB as u64);
+    let mut lanes = sink.lanes(2);
+    for lane in &mut lanes {
+        push(lane, MIB).await;
+    }
+    sink.join(&test.engine, lanes).await.expect("kept");
+    let rows = sink.take_small().expect("it fits into memory");
+    assert_eq!((rows.blocks.len(), rows.files.len()), (2, 0));
+
+    // A lane goes to files where it has its share; what others have left goes there in the end.
+    let turns = test.engine.file_loads.available_permits();
+    let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 4 * MIB as u64);
+    let mut lanes = sink.lanes(3);
+    push(&mut lanes[0], 2 * MIB).await;
+    push(&mut lanes[1], MIB).await;
+    push(&mut lanes[2], 2 * MIB).await;
+    let writing: Vec<bool> = lanes.iter().map(|lane| lane.writer.is_some()).collect();
+    assert_eq!(writing, [true, false, true]);
+    assert_eq!(test.engine.file_loads.available_permits(), turns - 1, "one load takes one turn");
+    sink.join(&test.engine, lanes).await.expect("kept");
+    assert!(sink.take_small().is_none());
+    let rows = sink.take_files().await.expect("written");
+    let expected =
+        [2 * MIB, MIB, 2 * MIB].map(|bytes| block(&schema, bytes).row_count()).iter().sum::<usize>();
+    assert_eq!((rows.rows as usize, rows.files.len()), (expected, 2));
+    assert_eq!(test.data_files(), 2);
+    assert_eq!(test.engine.file_loads.available_permits(), turns);
+    assert_eq!(test.engine.ingest.memory().in_flight(), 0);
+    table.discard(&rows.files).await;
+
+    // However they end, lanes leave nothing.
+    let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), MIB as u64);
+    let mut lanes = sink.lanes(2);
+    for lane in &mut lanes {
+        push(lane, 40 * MIB).await;
+        push(lane, 40 * MIB).await;
+    }
+    sink.join(&test.engine, lanes).await.expect("kept");
+    sink.abort().await;
+    assert_eq!(test.data_files(), 0);
+    assert_eq!(test.engine.file_loads.available_permits(), turns);
+}

@@ -20,6 +20,7 @@ use crate::schema::physical_arrow;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use futures::future::join_all;
 use object_store::ObjectStoreExt;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
@@ -36,6 +37,8 @@ use tributary_types::{TableSchema, Version, host};
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, even if it grew a little while its flush waited.
 const RUN_BYTES: usize = 96 * 1024 * 1024;
+/// The least that a run is given where several are gathered side by side.
+const RUN_BYTES_MIN: usize = 16 * 1024 * 1024;
 /// The most rows of a row group; readers skip and share work by row groups.
 const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
 /// A row group that is at least such a part of the target file size goes from file to file as it is.
@@ -58,11 +61,23 @@ const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 /// what that can't delete is left to [`crate::Table::sweep`].
 pub struct FileWriter {
     writer: RunWriter,
+    /// Writers of rows that came side by side with its own, and come after them.
+    beside: Vec<RunWriter>,
 }
 
 impl FileWriter {
-    pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>) -> Self {
-        Self { writer: RunWriter::new(root, schema) }
+    /// A writer that shares the memory of one with others: so many write files side by side.
+    pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>, side_by_side: usize) -> Self {
+        let mut writer = RunWriter::new(root, schema);
+        writer.run_bytes_max = (RUN_BYTES / side_by_side.max(1)).max(RUN_BYTES_MIN);
+        Self { writer, beside: Vec::new() }
+    }
+
+    /// Takes over what another writer of the same load has; its rows come after those that were taken so far, and those
+    /// that are appended later come before them.
+    pub fn join(&mut self, other: Self) {
+        self.beside.push(other.writer);
+        self.beside.extend(other.beside);
     }
 
     /// The schema that appended rows must have.
@@ -73,8 +88,8 @@ impl FileWriter {
 
     /// Bytes of rows that were taken but not encoded yet.
     #[must_use]
-    pub const fn held_bytes(&self) -> usize {
-        self.writer.run_bytes
+    pub fn held_bytes(&self) -> usize {
+        self.writer.run_bytes + self.beside.iter().map(|writer| writer.run_bytes).sum::<usize>()
     }
 
     /// Takes rows in the order of arrival. Nothing is durable or visible on return.
@@ -92,12 +107,29 @@ impl FileWriter {
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::Parquet`]; then all files of this writer have been deleted.
     pub async fn finish(self) -> Result<Vec<DataFile>, TableError> {
-        self.writer.finish().await
+        let Self { writer, beside } = self;
+        if beside.is_empty() {
+            return writer.finish().await;
+        }
+        let root = Arc::clone(&writer.root);
+        let all = std::iter::once(writer).chain(beside).map(RunWriter::finish);
+        let (mut files, mut failed) = (Vec::new(), None);
+        for finished in join_all(all).await {
+            match finished {
+                Ok(more) => files.extend(more),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let Some(error) = failed else { return Ok(files) };
+        let names: Vec<String> = files.into_iter().map(|file| file.path).collect();
+        delete_files(&root, &names).await;
+        Err(error)
     }
 
     /// Deletes everything that was written.
     pub async fn abort(self) {
         self.writer.abort().await;
+        join_all(self.beside.into_iter().map(RunWriter::abort)).await;
     }
 }
 
@@ -112,6 +144,8 @@ pub(crate) struct RunWriter {
     progress: Option<Progress>,
     run: Vec<RecordBatch>,
     run_bytes: usize,
+    /// A run is sorted and encoded when it has so many bytes.
+    run_bytes_max: usize,
     open: Option<OpenFile>,
     files: Vec<DataFile>,
     /// Every file that was started and belongs to this writer still.
@@ -146,6 +180,7 @@ impl RunWriter {
             progress: None,
             run: Vec::new(),
             run_bytes: 0,
+            run_bytes_max: RUN_BYTES,
             open: None,
             files: Vec::new(),
             names: Vec::new(),
@@ -172,12 +207,12 @@ impl RunWriter {
         let rows = batch.num_rows();
         let batch = evolve::assemble(&self.arrow, batch.columns().to_vec(), rows, &self.schema)?;
         let bytes = batch_bytes(&batch);
-        if self.run_bytes + bytes > RUN_BYTES {
+        if self.run_bytes + bytes > self.run_bytes_max {
             self.write_run().await?;
         }
         self.run_bytes += bytes;
         self.run.push(batch);
-        if self.run_bytes >= RUN_BYTES { self.write_run().await } else { Ok(()) }
+        if self.run_bytes >= self.run_bytes_max { self.write_run().await } else { Ok(()) }
     }
 
     /// Takes all rows of another file, after those that were taken before: its large row groups as they are, the rows

@@ -23,6 +23,7 @@ mod fallback;
 mod go;
 mod http_api;
 mod http_stream;
+mod insert_select;
 mod interrupt;
 mod java;
 mod json_load;

@@ -1,0 +1,63 @@
+//! `INSERT INTO … SELECT` of a whole table into another, beside plain DataFusion that writes the rows of the same data files
+//! to Parquet files with the same compression.
+
+use crate::cell::{Cell, Form, Mode, compacted};
+use crate::data::lineitem;
+use crate::error::BenchError;
+use crate::query::{live_files, load, median};
+use crate::server::Server;
+use crate::suite::Target;
+use std::time::Instant;
+use tributary_yardstick::Yardstick;
+
+/// What the server writes its data files with by default.
+const COMPRESSION: &str = "zstd(1)";
+const INSERT: &str = "INSERT INTO copy SELECT * FROM lineitem";
+
+/// Loads, lets both write by turns, prints both medians and their ratio.
+///
+/// # Errors
+/// A load or a statement failed, or both did not write the same rows.
+pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
+    let Target::Start { program, directory, settings } = target else {
+        let text = "the test of INSERT INTO … SELECT starts its own server: leave out --host";
+        return Err(BenchError::Argument(text.into()));
+    };
+    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Async, connections: 1, interval_ms: 1000 };
+    let mut server = Server::start(program, directory, settings)?;
+    cell.create_table(&server)?;
+    load(&cell, &server, rows)?;
+    // Stopping flushes everything.
+    server.restart(settings)?;
+    compacted(&server)?;
+    let files = live_files(&server)?;
+    let plain = Yardstick::over("lineitem", &files).map_err(BenchError::Server)?;
+    let mut client = server.connect("bench")?;
+    let table = lineitem::table(cell.interval_ms).replacen("bench.lineitem", "bench.copy", 1);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..=runs {
+        client.query("DROP TABLE IF EXISTS copy FORCE")?;
+        client.query(&table)?;
+        let begin = Instant::now();
+        client.query(INSERT)?;
+        ours.push(begin.elapsed());
+        let count = client.query("SELECT COUNT(*) FROM copy")?;
+        let count = count.first().and_then(|row| row.first()?.parse().ok()).unwrap_or(0);
+        let written = tempfile::tempdir_in(directory)?;
+        let (took, plain_count) =
+            plain.copy("lineitem", written.path(), COMPRESSION).map_err(BenchError::Server)?;
+        theirs.push(took);
+        if count != rows || plain_count != rows {
+            return Err(BenchError::Verification(format!(
+                "of {rows} rows {count} were inserted here, and {plain_count} written by DataFusion"
+            )));
+        }
+    }
+    // The first one of both fills caches.
+    let (ours, plain) = (median(&mut ours[1..]), median(&mut theirs[1..]));
+    println!("{INSERT}: {rows} rows in {} data files; medians of {runs} runs", files.len());
+    println!("Tributary, by MySQL, sorted and durable: {:8.1} ms", ours.as_secs_f64() * 1e3);
+    println!("DataFusion, COPY … TO Parquet:           {:8.1} ms", plain.as_secs_f64() * 1e3);
+    println!("speed of DataFusion's:                   {:8.2}", plain.as_secs_f64() / ours.as_secs_f64());
+    Ok(())
+}

@@ -84,6 +84,8 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::Use { db } => (Privilege::Connect, Object::Database(db)),
         Statement::Insert(insert) => (Privilege::Load, table(&insert.table)),
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),
+        Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
+        Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),

@@ -12,6 +12,7 @@ pub(crate) mod ddl;
 mod start;
 
 use crate::access::{Access, Object, Privilege};
+use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::metrics::Metrics;
@@ -44,6 +45,7 @@ pub struct Engine {
     pub(crate) builders: Builders,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
+    pub(crate) broker_loads: BrokerLoads,
     pub(crate) options: EngineOptions,
     /// Names, connections, variables: what users see parts of.
     facts: Arc<Facts>,
@@ -106,6 +108,11 @@ impl Engine {
     pub(crate) fn queries(&self, principal: &Principal) -> QueryEngine {
         let viewer = Some((Arc::clone(&self.access), principal.clone()));
         self.query.with_namespace(Arc::new(EngineNamespace { facts: Arc::clone(&self.facts), viewer }))
+    }
+
+    /// This node, as the catalog knows it.
+    pub(crate) fn node_id(&self) -> &str {
+        &self.facts.node
     }
 
     /// Room for bodies that are read from their end.

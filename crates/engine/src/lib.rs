@@ -8,6 +8,7 @@
 
 mod access;
 mod answer;
+mod broker_load;
 mod builders;
 mod clock;
 mod engine;

@@ -142,6 +142,7 @@ impl Load {
                 let kind = match traits.source {
                     Source::Insert => TransactionKind::Insert,
                     Source::StreamLoad | Source::HttpStream => TransactionKind::StreamLoad,
+                    Source::BrokerLoad => TransactionKind::BrokerLoad,
                 };
                 let is_kept = traits.two_phase_commit || matches!(label, LoadLabel::Chosen(_));
                 let label = match label {
@@ -186,6 +187,11 @@ impl Load {
     /// The rows can't be written; the load can't be finished any more.
     pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
         self.sink.push(engine, blocks).await
+    }
+
+    /// Where the load's rows go.
+    pub fn sink(&mut self) -> &mut LoadSink {
+        &mut self.sink
     }
 
     /// Sinks for rows that are computed side by side; [`Load::join`] takes them back.

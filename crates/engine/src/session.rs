@@ -2,6 +2,7 @@
 //! of the server runs a statement.
 
 mod admin;
+mod broker_load;
 mod delete;
 mod explicit;
 mod insert;
@@ -187,6 +188,8 @@ impl EngineSession {
             Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
             Statement::Delete(delete) => self.run_delete(&delete, params, out).await,
             Statement::LoadData(load) => self.run_load_data(*load, out).await,
+            Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
+            Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,

@@ -71,9 +71,11 @@ impl Engine {
         let plan = |engine: &Arc<Self>, table: &Arc<Table>| {
             let time = LoadTime::of(engine, request.timezone.as_deref())?;
             let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
+            let where_expr =
+                request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
-                where_expr: request.where_expr.as_deref(),
+                where_expr: where_expr.as_ref(),
                 source_where: None,
                 unnamed_fields: FieldNames::Numbered,
             };
@@ -201,9 +203,9 @@ async fn read_body(
     // Only the wait for the client is cut off: rows on their way into a file are let there first.
     while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
         let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
-        reader.feed(engine, load, &chunk, deadline).await.map_err(unread)?;
+        reader.feed(engine, load.sink(), &chunk, deadline).await.map_err(unread)?;
     }
-    reader.end(engine, load, deadline).await.map_err(unread)
+    reader.end(engine, load.sink(), deadline).await.map_err(unread)
 }
 
 fn late(interrupted: Interrupted) -> LoadAnswer {

@@ -15,6 +15,7 @@ pub enum Source {
     Insert,
     StreamLoad,
     HttpStream,
+    BrokerLoad,
 }
 
 /// What is known of the load's size before its rows are read.

@@ -6,6 +6,7 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
+use crate::parse::{BrokerLoad, LoadsBy};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -70,6 +71,11 @@ pub enum Statement {
     Delete(Box<Delete>),
     Insert(Box<Insert>),
     LoadData(Box<LoadData>),
+    BrokerLoad(Box<BrokerLoad>),
+    CancelLoad {
+        db: Option<String>,
+        by: LoadsBy,
+    },
     Query(SelectQuery),
     Explain(Explain),
     Use {

@@ -1,5 +1,6 @@
 //! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
+mod broker_load;
 mod ddl;
 mod default_value;
 mod delete;
@@ -17,6 +18,7 @@ mod user;
 #[cfg(test)]
 mod tests;
 
+pub use broker_load::{BrokerLoad, DataInfile, HiddenText, LoadsBy};
 pub use http_stream::{HttpStream, parse_http_stream};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
@@ -95,7 +97,9 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     };
     match word.as_str() {
         "INSERT" => insert::insert(cursor),
+        "LOAD" if cursor.is_nth(1, "LABEL") => broker_load::load(cursor),
         "LOAD" => load::load(cursor),
+        "CANCEL" => broker_load::cancel(cursor),
         "DELETE" => delete::delete(cursor),
         "SET" => set::set(cursor),
         "SHOW" => show::show(cursor),

@@ -9,6 +9,7 @@ pub enum TransactionKind {
     Group,
     Insert,
     StreamLoad,
+    BrokerLoad,
 }
 
 impl TransactionKind {
@@ -19,13 +20,15 @@ impl TransactionKind {
             Self::Group => "GROUP",
             Self::Insert => "INSERT",
             Self::StreamLoad => "STREAM_LOAD",
+            Self::BrokerLoad => "BROKER_LOAD",
         }
     }
 
     /// Reads [`TransactionKind::name`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Group, Self::Insert, Self::StreamLoad].into_iter().find(|kind| kind.name() == text)
+        let all = [Self::Group, Self::Insert, Self::StreamLoad, Self::BrokerLoad];
+        all.into_iter().find(|kind| kind.name() == text)
     }
 
     /// The name in `LoadJobSourceType`.
@@ -34,6 +37,7 @@ impl TransactionKind {
         match self {
             Self::Group | Self::Insert => "INSERT_STREAMING",
             Self::StreamLoad => "BACKEND_STREAMING",
+            Self::BrokerLoad => "BATCH_LOAD_JOB",
         }
     }
 }
@@ -79,7 +83,12 @@ mod tests {
 
     #[test]
     fn kinds_are_read_as_they_are_named() {
-        for kind in [TransactionKind::Group, TransactionKind::Insert, TransactionKind::StreamLoad] {
+        for kind in [
+            TransactionKind::Group,
+            TransactionKind::Insert,
+            TransactionKind::StreamLoad,
+            TransactionKind::BrokerLoad,
+        ] {
             assert_eq!(TransactionKind::parse(kind.name()), Some(kind));
         }
         assert_eq!(TransactionKind::parse("insert"), None);

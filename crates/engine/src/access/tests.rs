@@ -83,6 +83,8 @@ impl Drop for Ports {
 const STATEMENTS: &[&str] = &[
     "",
     "LOAD DATA INFILE 'f' INTO TABLE t",
+    "LOAD LABEL d.l (DATA INFILE('s3://b/f') INTO TABLE t) WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
+    "CANCEL LOAD FROM d WHERE LABEL = 'l'",
     "CREATE DATABASE x",
     "DROP DATABASE d",
     "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
@@ -116,7 +118,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 25] = [
+const KINDS: [&str; 27] = [
     "empty",
     "create database",
     "drop database",
@@ -130,6 +132,8 @@ const KINDS: [&str; 25] = [
     "explain",
     "use",
     "load data",
+    "broker load",
+    "cancel load",
     "set",
     "show",
     "describe",
@@ -157,6 +161,8 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Delete(_) => "delete",
         Statement::Insert(_) => "insert",
         Statement::LoadData(_) => "load data",
+        Statement::BrokerLoad(_) => "broker load",
+        Statement::CancelLoad { .. } => "cancel load",
         Statement::Query(_) => "query",
         Statement::Explain(_) => "explain",
         Statement::Use { .. } => "use",

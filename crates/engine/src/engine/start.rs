@@ -6,6 +6,7 @@
 
 use super::Engine;
 use crate::access::{Access, Everything};
+use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::files::FileReading;
@@ -108,6 +109,7 @@ impl Engine {
             error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
             builders: Builders::default(),
             file_loads: crate::sink::file_loads(),
+            broker_loads: BrokerLoads::default(),
             options,
             facts,
             access,
@@ -116,6 +118,7 @@ impl Engine {
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
         engine.collect_garbage().await.map_err(StartError::Query)?;
+        engine.resume_broker_loads().await.map_err(StartError::Query)?;
         engine.start_background();
         Ok((engine, report))
     }
@@ -136,6 +139,7 @@ impl Engine {
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
     /// any more.
     pub async fn shutdown(&self) {
+        self.pause_broker_loads().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);

@@ -125,6 +125,12 @@ impl EngineSession {
             Show::LastInsert => self.show_last_insert(),
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
             Show::Grants { .. } => self.show_grants(),
+            Show::Load { db, tail } => {
+                let db = db.as_deref().or(self.database.as_deref());
+                let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
+                let grid = self.engine.show_loads(&self.principal, db)?;
+                self.queries.tail_of(&self.view(), grid, tail, 1)?
+            }
             _ => return Ok(None),
         }))
     }

@@ -154,9 +154,9 @@ impl EngineSession {
         let engine = Arc::clone(&self.engine);
         let read = async {
             while let Some(chunk) = interrupt.wait(file.next()).await?? {
-                reader.feed(&engine, &mut load, &chunk, interrupt).await?;
+                reader.feed(&engine, load.sink(), &chunk, interrupt).await?;
             }
-            reader.end(&engine, &mut load, interrupt).await?;
+            reader.end(&engine, load.sink(), interrupt).await?;
             Ok::<_, SqlError>(())
         };
         if let Err(error) = read.await {

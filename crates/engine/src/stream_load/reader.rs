@@ -10,8 +10,7 @@ use super::plan_error;
 use super::time::LoadTime;
 use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
-use crate::load::Load;
-use crate::sink::SinkError;
+use crate::sink::{LoadSink, SinkError};
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use sqlparser::ast::Expr;
@@ -67,7 +66,7 @@ pub(super) fn wrong_width(columns: usize, values: usize) -> SqlError {
 pub(crate) struct Mapping<'a> {
     pub columns: Option<&'a [MappedColumn]>,
     /// A condition on the columns' final values.
-    pub where_expr: Option<&'a str>,
+    pub where_expr: Option<&'a Expr>,
     /// A condition on the fields of the body, for computed columns.
     pub source_where: Option<&'a Expr>,
     /// How the fields are named when no column names one.
@@ -124,7 +123,7 @@ impl RowReader {
     ) -> Result<Self, SqlError> {
         let filter = mapping
             .where_expr
-            .map(|text| engine.query.compile_filter(&time.view, &def.schema, text))
+            .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
             .transpose()?;
         let rules = LoadRules { strict, clock: time.clock };
         let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
@@ -154,49 +153,49 @@ impl RowReader {
         })
     }
 
-    /// Decodes a chunk of the body into the load.
+    /// Decodes a chunk of the body into a load's sink.
     ///
     /// # Errors
     /// The body can't be read, its rows can't be kept, or the time is over.
     pub async fn feed(
         &mut self,
         engine: &Engine,
-        load: &mut Load,
+        sink: &mut LoadSink,
         chunk: &[u8],
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
         let before = Instant::now();
         let blocks = self.push(chunk);
         self.read_time += before.elapsed();
-        self.give(engine, load, blocks?, interrupt).await
+        self.give(engine, sink, blocks?, interrupt).await
     }
 
-    /// Decodes what is left at the body's end into the load.
+    /// Decodes what is left at the body's end into the sink.
     ///
     /// # Errors
     /// See [`RowReader::feed`].
     pub async fn end(
         &mut self,
         engine: &Engine,
-        load: &mut Load,
+        sink: &mut LoadSink,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
         let blocks = self.finish()?;
-        self.give(engine, load, blocks, interrupt).await
+        self.give(engine, sink, blocks, interrupt).await
     }
 
-    /// Gives rows to the load, and those that the decoder left for later.
+    /// Gives rows to the sink, and those that the decoder left for later.
     async fn give(
         &mut self,
         engine: &Engine,
-        load: &mut Load,
+        sink: &mut LoadSink,
         mut blocks: Vec<Block>,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReadError> {
         self.body_memory.set(self.decoder.held_bytes() as u64);
         loop {
             if !blocks.is_empty() {
-                load.push(engine, blocks).await?;
+                sink.push(engine, blocks).await?;
             }
             interrupt.check()?;
             let before = Instant::now();

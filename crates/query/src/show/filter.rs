@@ -36,6 +36,21 @@ impl QueryEngine {
         Ok(grid)
     }
 
+    /// The rows of a SHOW that somebody else made, filtered and ordered as the statement says; `column` is the one
+    /// that LIKE means.
+    ///
+    /// # Errors
+    /// Unknown columns, and conditions that can't be computed.
+    pub fn tail_of(
+        &self,
+        session: &SessionView,
+        grid: Grid,
+        tail: &ShowTail,
+        column: usize,
+    ) -> Result<Grid, SqlError> {
+        self.tailed(session, grid, tail, column)
+    }
+
     /// As [`Self::filtered`], then sorted and cut.
     pub(super) fn tailed(
         &self,

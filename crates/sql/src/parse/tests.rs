@@ -208,7 +208,10 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("drop view v", "DROP VIEW"),
         ("alter database d rename e", "ALTER DATABASE"),
         ("alter system add backend 'h:1'", "ALTER SYSTEM"),
-        ("load label l (data infile('s3://b/f') into table t) with s3 ()", "LOAD"),
+        (
+            "load label l (data infile('s3://b/f') into table t) with hdfs ('a' = 'b')",
+            "LOAD LABEL … WITH HDFS",
+        ),
         ("lock tables t read", "LOCK"),
         ("with x as (select 1) delete from t", "DELETE after WITH"),
         ("with x as (select 1) insert into t select 1", "INSERT after WITH"),

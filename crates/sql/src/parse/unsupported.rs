@@ -9,7 +9,7 @@ const STATEMENTS: [(&str, &str); 47] = [
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),
     ("REVOKE", "every user may do everything"),
-    ("LOAD", "use LOAD DATA, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
+    ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("EXPORT", "read the table's Delta files"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),

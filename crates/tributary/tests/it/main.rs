@@ -13,6 +13,7 @@ mod abuse;
 mod bad_http;
 mod bad_insert;
 mod bad_statements;
+mod broker_load;
 mod columnar_load;
 mod command_line;
 mod crash;

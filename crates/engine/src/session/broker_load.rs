@@ -1,0 +1,36 @@
+//! `LOAD LABEL …` and `CANCEL LOAD`: the statements of jobs that go on without their sessions.
+
+use super::EngineSession;
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_sql::{BrokerLoad, LoadsBy};
+use tributary_types::{ErrorCode, SqlError};
+
+impl EngineSession {
+    pub(super) async fn run_broker_load(
+        &mut self,
+        load: BrokerLoad,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_some() {
+            let text =
+                "This is in a transaction, only insert, update, delete, commit, rollback is acceptable";
+            return Err(SqlError::detail(ErrorCode::Unknown, text));
+        }
+        let zone = self.variables.values().time_zone.name.clone();
+        let db = self.database.as_deref();
+        self.engine.begin_broker_load(&self.principal, db, &zone, load).await?;
+        out.ok(OkInfo::default()).await
+    }
+
+    pub(super) async fn run_cancel_load(
+        &mut self,
+        db: Option<&str>,
+        by: &LoadsBy,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let engine = &self.engine;
+        let cancelled = engine.cancel_broker_loads(&self.principal, self.database.as_deref(), db, by);
+        self.interrupt().wait(cancelled).await??;
+        out.ok(OkInfo::default()).await
+    }
+}

@@ -1,0 +1,307 @@
+//! `LOAD LABEL …`, Doris's Broker Load, and `CANCEL LOAD`.
+
+use crate::ast::{Expr, Statement};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::file_calls::{FileCall, FileFunction};
+use crate::parse::{ddl, unsupported};
+use sqlparser::ast::{BinaryOperator, Value};
+use sqlparser::tokenizer::Token;
+use std::collections::BTreeMap;
+use tributary_types::Sealed;
+
+/// `LOAD LABEL [db.]label (DATA INFILE …) WITH … PROPERTIES …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokerLoad {
+    pub db: Option<String>,
+    pub label: String,
+    pub parts: Vec<DataInfile>,
+    /// Where the files are: a function and its properties, without the names of files.
+    pub place: FileCall,
+    pub properties: Vec<(String, String)>,
+    pub comment: String,
+    /// The statement, to be read again when the server has started again. It has keys in it.
+    pub text: HiddenText,
+}
+
+/// A text that may have keys in it: `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HiddenText(pub String);
+
+impl std::fmt::Debug for HiddenText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// `DATA INFILE ("uri", …) INTO TABLE t …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataInfile {
+    pub files: Vec<String>,
+    pub table: String,
+    /// Properties of the format, by Doris's names.
+    pub format: Vec<(String, String)>,
+    /// The names of the files' fields; `None`: the table's columns.
+    pub columns: Option<Vec<String>>,
+    /// Columns and what they are computed of.
+    pub set: Sealed<Vec<(String, Expr)>>,
+    /// A condition on the files' fields.
+    pub preceding_filter: Option<Sealed<Expr>>,
+    /// A condition on the columns.
+    pub filter: Option<Sealed<Expr>>,
+}
+
+/// Which loads `CANCEL LOAD` means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadsBy {
+    Label(String),
+    LabelLike(String),
+    State(String),
+}
+
+pub(crate) fn load(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    cursor.expect("LABEL")?;
+    let name = cursor.name()?;
+    let parts = cursor.parenthesized(part)?;
+    cursor.expect("WITH")?;
+    let place = place(cursor)?;
+    let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
+    let comment = if cursor.eat("COMMENT") { cursor.string("a comment in quotes")? } else { String::new() };
+    Ok(Statement::BrokerLoad(Box::new(BrokerLoad {
+        db: name.db,
+        label: name.table,
+        parts,
+        place,
+        properties,
+        comment,
+        text: HiddenText(cursor.sql().to_owned()),
+    })))
+}
+
+fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
+    if let Some(word) = cursor.eat_any(&["MERGE", "DELETE"]) {
+        return Err(refuse(
+            &format!("{word} DATA INFILE"),
+            "rows replace those with their UNIQUE KEY without it",
+        ));
+    }
+    cursor.eat("APPEND");
+    if !cursor.eat_all("DATA INFILE") {
+        if cursor.eat_all("DATA FROM TABLE") {
+            return Err(refuse("DATA FROM TABLE", "use INSERT INTO … SELECT"));
+        }
+        return Err(cursor.expected("DATA INFILE"));
+    }
+    let files = cursor.parenthesized(|cursor| cursor.string("the name of files in quotes"))?;
+    if cursor.eat("NEGATIVE") {
+        return Err(refuse("NEGATIVE", "load the rows with the values negated by SET"));
+    }
+    cursor.expect("INTO")?;
+    cursor.expect("TABLE")?;
+    let table = cursor.identifier("a table of the label's database")?;
+    if cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY"]) {
+        return Err(refuse("PARTITION", "tables have no partitions so far, leave it out"));
+    }
+    let mut part = DataInfile {
+        files,
+        table,
+        format: Vec::new(),
+        columns: None,
+        set: Sealed::new(Vec::new()),
+        preceding_filter: None,
+        filter: None,
+    };
+    format(cursor, &mut part)?;
+    if *cursor.peek() == Token::LParen {
+        part.columns = Some(cursor.parenthesized(|cursor| cursor.identifier("a column"))?);
+    }
+    if cursor.eat_all("COLUMNS FROM PATH") {
+        return Err(refuse("COLUMNS FROM PATH", "load the files of one value and write it in SET"));
+    }
+    if cursor.eat_all("PRECEDING FILTER") {
+        part.preceding_filter = Some(Sealed::new(cursor.expr()?));
+    }
+    if cursor.eat("SET") {
+        part.set = Sealed::new(cursor.parenthesized(assignment)?);
+    }
+    if cursor.eat("WHERE") {
+        part.filter = Some(Sealed::new(cursor.expr()?));
+    }
+    if cursor.eat_all("DELETE ON") {
+        return Err(refuse("DELETE ON", "use DELETE FROM after the load"));
+    }
+    if cursor.eat_all("ORDER BY") {
+        return Err(refuse("ORDER BY a sequence column", "leave it out"));
+    }
+    if cursor.eat("PROPERTIES") {
+        part.format.extend(ddl::properties(cursor)?);
+    }
+    Ok(part)
+}
+
+/// How the files are written.
+fn format(cursor: &mut Cursor<'_>, part: &mut DataInfile) -> Parsed<()> {
+    loop {
+        let name = if cursor.eat_all("COLUMNS TERMINATED BY") || cursor.eat_all("FIELDS TERMINATED BY") {
+            "column_separator"
+        } else if cursor.eat_all("LINES TERMINATED BY") {
+            "line_delimiter"
+        } else if cursor.eat_all("FORMAT AS") {
+            "format"
+        } else if cursor.eat_all("COMPRESS_TYPE AS") {
+            "compress_type"
+        } else {
+            return Ok(());
+        };
+        let text = cursor.identifier_or_string("a text in quotes")?;
+        part.format.push((name.to_owned(), text));
+    }
+}
+
+/// `column = expression`
+fn assignment(cursor: &mut Cursor<'_>) -> Parsed<(String, Expr)> {
+    let column = cursor.identifier("a column")?;
+    cursor.expect_token(&Token::Eq)?;
+    Ok((column, cursor.expr()?))
+}
+
+fn place(cursor: &mut Cursor<'_>) -> Parsed<FileCall> {
+    let function = if cursor.eat("S3") {
+        FileFunction::S3
+    } else if cursor.eat("LOCAL") {
+        FileFunction::Local
+    } else if cursor.eat("HDFS") {
+        return Err(refuse(
+            "WITH HDFS",
+            "copy the files to a store that S3 reads, or read them by HTTP() from WebHDFS",
+        ));
+    } else if cursor.eat("BROKER") {
+        return Err(refuse("WITH BROKER", "there are no brokers; use WITH S3"));
+    } else {
+        return Err(cursor.expected("S3 or LOCAL"));
+    };
+    let properties = match *cursor.peek() == Token::LParen {
+        true => ddl::properties(cursor)?,
+        false => Vec::new(),
+    };
+    let lower = |(name, text): (String, String)| (name.to_ascii_lowercase(), text);
+    let properties: BTreeMap<String, String> = properties.into_iter().map(lower).collect();
+    Ok(FileCall { function, properties })
+}
+
+fn refuse(what: &str, instead: &str) -> tributary_types::SqlError {
+    unsupported::refuse(&format!("LOAD LABEL … {what}"), instead)
+}
+
+/// `CANCEL LOAD [FROM db] WHERE LABEL = "l"`
+pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    if !cursor.eat("LOAD") {
+        return Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD")));
+    }
+    let db = if cursor.eat_any(&["FROM", "IN"]).is_some() { Some(cursor.database()?) } else { None };
+    cursor.expect("WHERE")?;
+    let wrong = cursor.expected("LABEL = \"…\", LABEL LIKE \"…\" or STATE = \"…\"");
+    let text = |expr: Expr| match expr {
+        Expr::Value(value) => match value.value {
+            Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    };
+    let column = |expr: Expr| match expr {
+        Expr::Identifier(name) => Some(name.value.to_ascii_lowercase()),
+        _ => None,
+    };
+    let (name, is_like, text) = match cursor.expr()? {
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => (column(*left), false, text(*right)),
+        Expr::Like { negated: false, expr, pattern, escape_char: None, .. } => {
+            (column(*expr), true, text(*pattern))
+        }
+        _ => return Err(wrong),
+    };
+    let by = match (name.as_deref(), is_like, text) {
+        (Some("label"), false, Some(label)) => LoadsBy::Label(label),
+        (Some("label"), true, Some(pattern)) => LoadsBy::LabelLike(pattern),
+        (Some("state"), false, Some(state)) => LoadsBy::State(state),
+        _ => return Err(wrong),
+    };
+    Ok(Statement::CancelLoad { db, by })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn parsed(sql: &str) -> BrokerLoad {
+        match parse(sql).expect(sql) {
+            Statement::BrokerLoad(load) => *load,
+            other => panic!("{sql}\nis {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_broker_load_has_every_clause() {
+        let sql = r#"LOAD LABEL db.l (
+                DATA INFILE("s3://b/a*", "s3://b/c") INTO TABLE `t` COLUMNS TERMINATED BY "," LINES TERMINATED BY "\n"
+                FORMAT AS "csv" COMPRESS_TYPE AS "gz" (a, `b`, tmp) PRECEDING FILTER tmp > 0 SET (c = tmp + 1, d = now())
+                WHERE c > 2 PROPERTIES ("skip_lines" = "1"),
+                APPEND DATA INFILE("s3://b/x.parquet") INTO TABLE u
+            ) WITH S3 ("AWS_ENDPOINT" = "h:1", "s3.secret_key" = "hush") PROPERTIES ("timeout" = "100") COMMENT "for you""#;
+        let load = parsed(sql);
+        assert_eq!(
+            (load.db.as_deref(), load.label.as_str(), load.comment.as_str()),
+            (Some("db"), "l", "for you")
+        );
+        assert_eq!(load.place.properties["aws_endpoint"], "h:1");
+        assert_eq!(load.properties, [("timeout".to_owned(), "100".to_owned())]);
+        let part = &load.parts[0];
+        assert_eq!((part.files.len(), part.table.as_str(), load.parts[1].table.as_str()), (2, "t", "u"));
+        let format: Vec<_> = part.format.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        assert_eq!(
+            format,
+            ["column_separator=,", "line_delimiter=\n", "format=csv", "compress_type=gz", "skip_lines=1"]
+        );
+        assert_eq!(part.columns.as_deref().map(|columns| columns.join(" ")).as_deref(), Some("a b tmp"));
+        assert_eq!(part.set.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["c", "d"]);
+        assert!(part.filter.is_some() && part.preceding_filter.is_some());
+        assert!(!format!("{:?}", load.place).contains("hush"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_by_name() {
+        let refused = |part: &str, place: &str| {
+            parse(&format!("LOAD LABEL l ({part}) WITH {place}")).unwrap_err().to_string()
+        };
+        let plain = r#"DATA INFILE("s3://b/a") INTO TABLE t"#;
+        for (part, place, text) in [
+            (plain.to_owned(), r#"HDFS ("a" = "b")"#, "WITH HDFS is not supported"),
+            (plain.to_owned(), r#"BROKER "b" ("a" = "b")"#, "WITH BROKER is not supported"),
+            (format!("MERGE {plain}"), "S3", "MERGE DATA INFILE is not supported"),
+            (format!("{plain} PARTITION (p)"), "S3", "PARTITION is not supported"),
+            (format!("{plain} COLUMNS FROM PATH AS (c)"), "S3", "COLUMNS FROM PATH is not supported"),
+            (format!("{plain} DELETE ON a = 1"), "S3", "DELETE ON is not supported"),
+            (format!("{plain} ORDER BY c"), "S3", "ORDER BY a sequence column is not supported"),
+            (plain.to_owned(), "X", "expected S3 or LOCAL"),
+        ] {
+            let error = refused(&part, place);
+            assert!(error.contains(text), "{part} {place}: {error}");
+        }
+    }
+
+    #[test]
+    fn loads_are_cancelled_by_label_or_state() {
+        let by = |rest: &str| match parse(&format!("CANCEL LOAD {rest}")).expect(rest) {
+            Statement::CancelLoad { db, by } => (db, by),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(by(r#"FROM d WHERE LABEL = "l""#), (Some("d".to_owned()), LoadsBy::Label("l".to_owned())));
+        assert_eq!(by("WHERE label LIKE '%x%'"), (None, LoadsBy::LabelLike("%x%".to_owned())));
+        assert_eq!(by("WHERE STATE = 'PENDING'"), (None, LoadsBy::State("PENDING".to_owned())));
+        for wrong in ["CANCEL LOAD", "CANCEL LOAD WHERE a = 'b'", "CANCEL LOAD WHERE LABEL > 'b'"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

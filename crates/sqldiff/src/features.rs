@@ -260,6 +260,8 @@ fn of_select(select: &Select, words: &mut BTreeSet<String>) {
     add(!select.group.is_empty(), "group");
     add(select.group.iter().any(|key| !key.is_leaf()), "group:expression");
     add(select.having.is_some(), "having");
+    let is_window = |item: &&Expr| matches!(item.op, Op::Window { .. });
+    add(select.items.iter().filter(is_window).count() > 1, "window:several");
     match &select.grouping {
         Grouping::Plain => {}
         Grouping::Rollup => add(true, "group:rollup"),
@@ -320,6 +322,23 @@ mod tests {
         let mut words = BTreeSet::new();
         of_expr(expr, &mut words);
         words
+    }
+
+    #[test]
+    fn several_windows_are_told_from_one() {
+        let window = || {
+            let op = Op::Window {
+                name: "RANK",
+                arguments: 0,
+                partitions: 0,
+                descending: vec![false],
+                frame: Frame::None,
+            };
+            Expr::new(op, Kind::Int, vec![literal(Kind::Int)])
+        };
+        let has = |items| of(&Query::of(Select { items, ..Select::default() })).contains("window:several");
+        assert!(has(vec![window(), literal(Kind::Int), window()]));
+        assert!(!has(vec![window(), literal(Kind::Int)]));
     }
 
     #[test]

@@ -297,8 +297,7 @@ impl Printer {
         let args = typed.as_deref().unwrap_or(args);
         let template = if self.dialect == Dialect::DuckDb { form.duckdb } else { form.mysql };
         self.template(template, form, args);
-        if self.dialect == Dialect::MariaDb && is_remainder_of_decimals(form, args) {
-            // MariaDB has a remainder of -0.00, which it shows so, and which is not equal to 0.
+        if self.dialect == Dialect::MariaDb && is_plain_as_a_sum(form, args) {
             self.out.push_str(" + 0");
         }
     }
@@ -444,9 +443,14 @@ fn typed(form: &Form, args: &[Expr]) -> Option<Vec<Expr>> {
     values.iter().any(is_null).then(|| typed.chain(count.iter().cloned()).collect())
 }
 
-fn is_remainder_of_decimals(form: &Form, args: &[Expr]) -> bool {
+/// Whether MariaDB answers with the plain number only where 0 is added. It has a remainder of -0.00, which it shows so, and
+/// which is not equal to 0; and it allows codes and counts of days fewer digits than they have, and cuts the others off.
+fn is_plain_as_a_sum(form: &Form, args: &[Expr]) -> bool {
     let has = |kind| args.iter().any(|arg| arg.kind == kind);
-    matches!(form.name, "%" | "MOD") && has(Kind::Decimal) && !has(Kind::Double)
+    match form.name {
+        "%" | "MOD" => has(Kind::Decimal) && !has(Kind::Double),
+        name => matches!(name, "ASCII" | "TO_DAYS" | "YEARWEEK"),
+    }
 }
 
 fn is_null(expr: &Expr) -> bool {
@@ -495,6 +499,7 @@ mod tests {
 
     static REMAINDER: Form = Form { name: "%", mysql: "{0} % {1}", duckdb: "" };
     static DIVIDED: Form = Form { name: "/", mysql: "{0} / {1}", duckdb: "" };
+    static CODE: Form = Form { name: "ASCII", mysql: "ASCII({0})", duckdb: "" };
     static NEXT: Form = Form { name: "DATE_ADD", mysql: "DATE_ADD({0}, INTERVAL {1} DAY)", duckdb: "" };
 
     #[test]
@@ -510,6 +515,7 @@ mod tests {
             (form(&REMAINDER, vec![number(3), number(2)]), "(3 % 2)"),
             (form(&NEXT, vec![null(), null()]), "(DATE_ADD(CAST(NULL AS DATETIME(0)), INTERVAL NULL DAY))"),
             (form(&ABS, vec![null()]), "(ABS(NULL))"),
+            (form(&CODE, vec![number(1)]), "(ASCII(1) + 0)"),
         ];
         for (made, written) in cases {
             assert_eq!(expr(&made, Dialect::MariaDb), written);

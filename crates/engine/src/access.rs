@@ -9,7 +9,7 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
-use tributary_sql::{Kill, Name, Show, Statement};
+use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement};
 use tributary_types::{Principal, SqlError};
 
 /// What somebody wants to do.
@@ -86,6 +86,19 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),
         Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
         Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
+        Statement::RoutineLoad(statement) => match &**statement {
+            RoutineLoad::Create(create) => match create.job.db.as_deref().or(session_db) {
+                Some(db) => (Privilege::Load, Object::Table { db, table: &create.table }),
+                None => (Privilege::Load, Object::Server),
+            },
+            // The job's table is checked where the job is looked up.
+            RoutineLoad::Alter { .. }
+            | RoutineLoad::Pause(_)
+            | RoutineLoad::PauseAll
+            | RoutineLoad::Resume(_)
+            | RoutineLoad::ResumeAll
+            | RoutineLoad::Stop(_) => (Privilege::Connect, Object::Server),
+        },
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
@@ -134,6 +147,10 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             | Show::Events { db, .. }
             | Show::Transaction { db, .. }
             | Show::Delete { db } => (Privilege::Show, database(db)),
+            // As above.
+            Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
+                (Privilege::Connect, Object::Server)
+            }
             Show::Columns { table: name, .. }
             | Show::CreateTable { table: name }
             | Show::Index { table: name }

@@ -15,6 +15,7 @@ use crate::access::{Access, Object, Privilege};
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
+use crate::jobs::Jobs;
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
@@ -32,7 +33,7 @@ use tributary_query::QueryEngine;
 use tributary_table::{Table, TableStore};
 use tributary_types::host::unix_ms;
 use tributary_types::system::is_information_schema;
-use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError};
+use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableId};
 
 /// A server's parts.
 pub struct Engine {
@@ -43,6 +44,7 @@ pub struct Engine {
     pub(crate) query: QueryEngine,
     pub(crate) error_log: Arc<ErrorLog>,
     pub(crate) builders: Builders,
+    pub(crate) jobs: Jobs,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,
@@ -185,6 +187,11 @@ impl Engine {
         }
         self.check(principal, privilege, Object::Table { db, table: name })?;
         self.names().table(db, name)
+    }
+
+    /// The table of that id, under whatever name. Whoever asks has been checked.
+    pub(crate) fn table_by_id(&self, id: TableId) -> Option<Arc<Table>> {
+        self.names().all_tables().into_iter().find(|table| table.id() == id)
     }
 
     pub(crate) fn global_variables(&self) -> Variables {

@@ -16,6 +16,7 @@ mod error_log;
 mod files;
 mod hooks;
 mod interrupt;
+mod jobs;
 mod labels;
 mod lanes;
 mod load;

@@ -19,7 +19,7 @@ use tributary_ingest::{
     Answered, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
 };
 use tributary_table::Table;
-use tributary_types::{GroupCommitMode, Label, SqlError, TableSchema, TxnId};
+use tributary_types::{Attachment, GroupCommitMode, Label, SourceId, SqlError, TableSchema, TxnId};
 
 /// A load's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +143,7 @@ impl Load {
                     Source::Insert => TransactionKind::Insert,
                     Source::StreamLoad | Source::HttpStream => TransactionKind::StreamLoad,
                     Source::BrokerLoad => TransactionKind::BrokerLoad,
+                    Source::RoutineLoad => TransactionKind::RoutineLoad,
                 };
                 let is_kept = traits.two_phase_commit || matches!(label, LoadLabel::Chosen(_));
                 let label = match label {
@@ -179,6 +180,13 @@ impl Load {
 
     pub fn schema(&self) -> &Arc<TableSchema> {
         self.sink.schema()
+    }
+
+    /// Says where a load that shares no group comes from, and the position after it.
+    pub fn advance(&self, source: SourceId, position: Attachment) {
+        if let Some(reservation) = &self.reservation {
+            reservation.advance(source, position);
+        }
     }
 
     /// Takes decoded rows. Not to be cut off: a load whose rows were taken in part can only be aborted.

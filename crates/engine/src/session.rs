@@ -9,6 +9,7 @@ mod insert;
 mod insert_parts;
 mod load_data;
 mod prepared;
+mod routine_load;
 mod select;
 mod set;
 
@@ -190,6 +191,7 @@ impl EngineSession {
             Statement::LoadData(load) => self.run_load_data(*load, out).await,
             Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
+            Statement::RoutineLoad(statement) => self.run_routine_load(*statement, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,

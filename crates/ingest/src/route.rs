@@ -16,6 +16,8 @@ pub enum Source {
     StreamLoad,
     HttpStream,
     BrokerLoad,
+    /// A task of a job.
+    RoutineLoad,
 }
 
 /// What is known of the load's size before its rows are read.

@@ -76,6 +76,7 @@ pub enum Statement {
         db: Option<String>,
         by: LoadsBy,
     },
+    RoutineLoad(Box<RoutineLoad>),
     Query(SelectQuery),
     Explain(Explain),
     Use {
@@ -361,40 +362,166 @@ pub enum TransactionBy {
 /// The SHOW statements. `db: None` is the session's database.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Show {
-    Databases { filter: Option<ShowFilter> },
-    Tables { full: bool, db: Option<String>, filter: Option<ShowFilter> },
-    TableStatus { db: Option<String>, filter: Option<ShowFilter> },
-    Columns { full: bool, table: Name, filter: Option<ShowFilter> },
-    CreateTable { table: Name },
-    CreateDatabase { db: String },
-    Variables { scope: Scope, filter: Option<ShowFilter> },
-    Status { scope: Scope, filter: Option<ShowFilter> },
-    Warnings { count: bool },
-    Errors { count: bool },
+    Databases {
+        filter: Option<ShowFilter>,
+    },
+    Tables {
+        full: bool,
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    TableStatus {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    Columns {
+        full: bool,
+        table: Name,
+        filter: Option<ShowFilter>,
+    },
+    CreateTable {
+        table: Name,
+    },
+    CreateDatabase {
+        db: String,
+    },
+    Variables {
+        scope: Scope,
+        filter: Option<ShowFilter>,
+    },
+    Status {
+        scope: Scope,
+        filter: Option<ShowFilter>,
+    },
+    Warnings {
+        count: bool,
+    },
+    Errors {
+        count: bool,
+    },
     Engines,
-    Charset { filter: Option<ShowFilter> },
-    Collation { filter: Option<ShowFilter> },
-    ProcessList { full: bool },
-    Index { table: Name },
-    Grants { user: Option<UserName>, all: bool },
+    Charset {
+        filter: Option<ShowFilter>,
+    },
+    Collation {
+        filter: Option<ShowFilter>,
+    },
+    ProcessList {
+        full: bool,
+    },
+    Index {
+        table: Name,
+    },
+    Grants {
+        user: Option<UserName>,
+        all: bool,
+    },
     Backends,
     Frontends,
     LastInsert,
-    Transaction { db: Option<String>, by: TransactionBy },
-    Load { db: Option<String>, tail: ShowTail },
-    StreamLoad { db: Option<String>, tail: ShowTail },
-    Partitions { table: Name, tail: ShowTail },
-    Data { table: Option<Name>, tail: ShowTail },
-    AlterTableColumn { db: Option<String>, tail: ShowTail },
-    Triggers { db: Option<String>, filter: Option<ShowFilter> },
-    Events { db: Option<String>, filter: Option<ShowFilter> },
-    ProcedureStatus { filter: Option<ShowFilter> },
-    FunctionStatus { filter: Option<ShowFilter> },
+    Transaction {
+        db: Option<String>,
+        by: TransactionBy,
+    },
+    Load {
+        db: Option<String>,
+        tail: ShowTail,
+    },
+    StreamLoad {
+        db: Option<String>,
+        tail: ShowTail,
+    },
+    Partitions {
+        table: Name,
+        tail: ShowTail,
+    },
+    Data {
+        table: Option<Name>,
+        tail: ShowTail,
+    },
+    AlterTableColumn {
+        db: Option<String>,
+        tail: ShowTail,
+    },
+    Triggers {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    Events {
+        db: Option<String>,
+        filter: Option<ShowFilter>,
+    },
+    ProcedureStatus {
+        filter: Option<ShowFilter>,
+    },
+    FunctionStatus {
+        filter: Option<ShowFilter>,
+    },
     Plugins,
     Privileges,
-    Catalogs { filter: Option<ShowFilter> },
-    Delete { db: Option<String> },
-    FrontendConfig { filter: Option<ShowFilter> },
+    Catalogs {
+        filter: Option<ShowFilter>,
+    },
+    Delete {
+        db: Option<String>,
+    },
+    FrontendConfig {
+        filter: Option<ShowFilter>,
+    },
+    /// `history`: also jobs that have ended. `db` is where no job is named.
+    RoutineLoad {
+        history: bool,
+        job: Option<Name>,
+        db: Option<String>,
+    },
+    RoutineLoadTask {
+        job: Name,
+    },
+    CreateRoutineLoad {
+        job: Name,
+    },
+}
+
+/// A statement about jobs that load from a source for as long as they run. A job's name is in the place of a table's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoutineLoad {
+    Create(CreateRoutineLoad),
+    /// Changes the properties that are named.
+    Alter {
+        job: Name,
+        properties: Vec<(String, String)>,
+        source: Vec<(String, String)>,
+    },
+    Pause(Name),
+    PauseAll,
+    Resume(Name),
+    ResumeAll,
+    Stop(Name),
+}
+
+/// `CREATE ROUTINE LOAD … ON … FROM KAFKA`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateRoutineLoad {
+    pub job: Name,
+    /// A table of the job's database.
+    pub table: String,
+    pub clauses: RoutineLoadClauses,
+    pub properties: Vec<(String, String)>,
+    /// The properties of the source.
+    pub source: Vec<(String, String)>,
+    pub comment: String,
+}
+
+/// What a job does with rows. Expressions are texts that [`crate::parse_expression`] reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoutineLoadClauses {
+    pub column_separator: Option<String>,
+    /// Fields, and columns with what they are computed of.
+    pub columns: Option<Vec<(String, Option<String>)>>,
+    /// A condition on the fields.
+    pub preceding_filter: Option<String>,
+    /// A condition on the columns.
+    pub filter: Option<String>,
 }
 
 /// `'user'@'host'`; the host is `%` when it is not written.

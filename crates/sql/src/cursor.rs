@@ -28,6 +28,18 @@ impl<'a> Cursor<'a> {
         self.sql
     }
 
+    /// Where the next token begins, in bytes from the beginning of the text.
+    pub(crate) fn offset(&self) -> usize {
+        if self.at_end() {
+            return self.sql.len();
+        }
+        let at = self.parser.peek_token_ref().span.start;
+        let line = self.sql.split_inclusive('\n').take(at.line.saturating_sub(1) as usize);
+        let line: usize = line.map(str::len).sum();
+        let in_line = self.sql[line..].char_indices().nth(at.column.saturating_sub(1) as usize);
+        in_line.map_or(self.sql.len(), |(offset, _)| line + offset)
+    }
+
     pub(crate) fn peek(&self) -> &Token {
         &self.parser.peek_token_ref().token
     }

@@ -8,6 +8,7 @@ mod http_stream;
 mod insert;
 mod load;
 mod query;
+mod routine_load;
 mod set;
 mod show;
 mod transaction;
@@ -110,6 +111,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "DROP" => ddl::drop(cursor),
         "ALTER" => ddl::alter(cursor),
         "TRUNCATE" => ddl::truncate(cursor),
+        "PAUSE" | "RESUME" | "STOP" => routine_load::control(cursor, &word),
         "KILL" => user::kill(cursor),
         "UNLOCK" => transaction::unlock_tables(cursor),
         "ADMIN" => show::admin(cursor),

@@ -10,6 +10,8 @@ pub enum TransactionKind {
     Insert,
     StreamLoad,
     BrokerLoad,
+    /// A task of a job.
+    RoutineLoad,
 }
 
 impl TransactionKind {
@@ -21,13 +23,14 @@ impl TransactionKind {
             Self::Insert => "INSERT",
             Self::StreamLoad => "STREAM_LOAD",
             Self::BrokerLoad => "BROKER_LOAD",
+            Self::RoutineLoad => "ROUTINE_LOAD",
         }
     }
 
     /// Reads [`TransactionKind::name`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let all = [Self::Group, Self::Insert, Self::StreamLoad, Self::BrokerLoad];
+        let all = [Self::Group, Self::Insert, Self::StreamLoad, Self::BrokerLoad, Self::RoutineLoad];
         all.into_iter().find(|kind| kind.name() == text)
     }
 
@@ -38,6 +41,7 @@ impl TransactionKind {
             Self::Group | Self::Insert => "INSERT_STREAMING",
             Self::StreamLoad => "BACKEND_STREAMING",
             Self::BrokerLoad => "BATCH_LOAD_JOB",
+            Self::RoutineLoad => "ROUTINE_LOAD_TASK",
         }
     }
 }

@@ -83,6 +83,9 @@ impl Drop for Ports {
 const STATEMENTS: &[&str] = &[
     "",
     "LOAD DATA INFILE 'f' INTO TABLE t",
+    "CREATE ROUTINE LOAD d.j ON t FROM KAFKA ('kafka_broker_list' = '127.0.0.1:1', 'kafka_topic' = 't')",
+    "PAUSE ROUTINE LOAD FOR d.j",
+    "SHOW ROUTINE LOAD FOR d.j",
     "LOAD LABEL d.l (DATA INFILE('s3://b/f') INTO TABLE t) WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
     "CANCEL LOAD FROM d WHERE LABEL = 'l'",
     "CREATE DATABASE x",
@@ -118,7 +121,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 27] = [
+const KINDS: [&str; 28] = [
     "empty",
     "create database",
     "drop database",
@@ -132,6 +135,7 @@ const KINDS: [&str; 27] = [
     "explain",
     "use",
     "load data",
+    "routine load",
     "broker load",
     "cancel load",
     "set",
@@ -161,6 +165,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Delete(_) => "delete",
         Statement::Insert(_) => "insert",
         Statement::LoadData(_) => "load data",
+        Statement::RoutineLoad(_) => "routine load",
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Query(_) => "query",

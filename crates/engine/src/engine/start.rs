@@ -10,6 +10,7 @@ use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::files::FileReading;
+use crate::jobs::Jobs;
 use crate::labels::{CatalogLabels, CatalogSchemas};
 use crate::metrics::Metrics;
 use crate::names::Names;
@@ -29,6 +30,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
 use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, RecoveryReport};
+use tributary_kafka::Broker;
 use tributary_query::QueryEngine;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
 use tributary_types::host::unix_ms;
@@ -108,6 +110,7 @@ impl Engine {
             query,
             error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
             builders: Builders::default(),
+            jobs: Jobs::new(node.id(), Arc::new(Broker)),
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::default(),
             options,
@@ -120,6 +123,7 @@ impl Engine {
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;
         engine.start_background();
+        engine.start_jobs().await.map_err(StartError::Query)?;
         Ok((engine, report))
     }
 
@@ -129,6 +133,8 @@ impl Engine {
         let purge = tokio::spawn(async move {
             while let Some(engine) = engine.upgrade() {
                 engine.purge_error_logs().await;
+                let keep_ms = engine.options.ingest.label_keep.as_millis() as i64;
+                engine.purge_jobs(unix_ms() - keep_ms).await;
                 drop(engine);
                 tokio::time::sleep(PURGE_INTERVAL).await;
             }
@@ -140,6 +146,7 @@ impl Engine {
     /// any more.
     pub async fn shutdown(&self) {
         self.pause_broker_loads().await;
+        self.stop_jobs().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());
         background.iter().for_each(JoinHandle::abort);

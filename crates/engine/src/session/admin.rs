@@ -131,6 +131,9 @@ impl EngineSession {
                 let grid = self.engine.show_loads(&self.principal, db)?;
                 self.queries.tail_of(&self.view(), grid, tail, 1)?
             }
+            Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
+                self.engine.show_jobs(&self.principal, self.database.as_deref(), show)?
+            }
             _ => return Ok(None),
         }))
     }

@@ -4,7 +4,7 @@ use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
-use crate::parse::{types, unsupported, user};
+use crate::parse::{routine_load, types, unsupported, user};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, SqlError};
@@ -22,6 +22,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("USER") {
         return user::create(cursor);
+    }
+    if cursor.eat_all("ROUTINE LOAD") {
+        return routine_load::create(cursor);
     }
     Err(unsupported_object(cursor, "CREATE"))
 }
@@ -237,6 +240,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
     if cursor.eat("USER") {
         return user::alter(cursor);
+    }
+    if cursor.eat_all("ROUTINE LOAD") {
+        return routine_load::alter(cursor);
     }
     if !cursor.eat("TABLE") {
         return Err(unsupported_object(cursor, "ALTER"));

@@ -3,7 +3,7 @@
 use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{set, unsupported, user};
+use crate::parse::{routine_load, set, unsupported, user};
 use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue};
 use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;
@@ -24,6 +24,9 @@ pub(crate) fn admin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 
 fn form(cursor: &mut Cursor<'_>) -> Parsed<Show> {
     if let Some(show) = of_a_table(cursor)? {
+        return Ok(show);
+    }
+    if let Some(show) = routine_load::show(cursor)? {
         return Ok(show);
     }
     if let Some(show) = of_loads(cursor)? {

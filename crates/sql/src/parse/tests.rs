@@ -219,7 +219,7 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("insert ignore into t values (1)", "INSERT IGNORE"),
         ("insert into t values (1) on duplicate key update a = 1", "INSERT … ON DUPLICATE KEY UPDATE"),
         ("insert into t set a = 1", "INSERT … SET"),
-        ("show routine load", "SHOW ROUTINE"),
+        ("show routine", "SHOW ROUTINE"),
     ] {
         let refused = error(sql);
         assert_eq!(refused.code, ErrorCode::NotSupported, "{sql}: {refused}");

@@ -38,6 +38,7 @@ mod node_file;
 mod old_data;
 mod packed_bodies;
 mod python;
+mod routine_load;
 mod stream_load;
 mod support;
 mod table_functions;

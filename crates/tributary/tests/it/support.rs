@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod curl;
+pub mod kafka;
 pub mod mariadb;
 pub mod programs;
 pub mod server;

@@ -105,6 +105,14 @@ pub fn java(class: &str, arguments: &[&str]) -> String {
     run(class, &mut command).success()
 }
 
+/// A Java class of the broker, or of `tests/clients/kafka`.
+pub fn kafka(class: &str) -> Command {
+    let class_path = format!("{}:{}/*", part("kafka/classes").display(), part("kafka/lib").display());
+    let mut command = Command::new("java");
+    command.args(["-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", &class_path, class]);
+    command
+}
+
 /// A Go program of `tests/clients/go`.
 pub fn go(program: &str) -> Command {
     Command::new(part("go").join(program))

@@ -1,0 +1,205 @@
+//! A job in memory: what is kept of it, what it does now, and its runner.
+
+use super::kept::{Definition, Position, Statistics, next_offsets};
+use super::properties::Limits;
+use crate::engine::Engine;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tributary_decode::Counts;
+use tributary_kafka::Offsets;
+use tributary_types::{SourceId, TxnId};
+
+/// How many URLs of error logs SHOW ROUTINE LOAD has, as in Doris.
+const ERROR_URLS_MAX: usize = 3;
+/// After so many times the rows of a batch the budget of bad rows is new.
+const WINDOW_BATCHES: u64 = 10;
+
+/// A job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// The source of its loads.
+    pub id: SourceId,
+    kept: Mutex<Arc<Definition>>,
+    now: Mutex<Now>,
+    pub stop: Stop,
+}
+
+/// What a job does now.
+#[derive(Debug, Default)]
+pub(crate) struct Now {
+    pub statistics: Statistics,
+    pub aborted_tasks: u64,
+    /// Where each partition goes on.
+    pub next: Offsets,
+    /// Where each partition ends, as far as is known.
+    pub ends: Offsets,
+    pub task: Option<Task>,
+    /// The last thing that went wrong, and is over or tried again.
+    pub other_message: String,
+    pub error_urls: VecDeque<String>,
+    window: Window,
+}
+
+/// Bad rows since the budget was new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Window {
+    total: u64,
+    errors: u64,
+}
+
+/// The batch that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub id: String,
+    pub txn: Option<TxnId>,
+    pub created_at_ms: i64,
+    pub started_at_ms: Option<i64>,
+    pub from: Offsets,
+}
+
+/// The runner of a job, and how it is told to end.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    token: Mutex<CancellationToken>,
+    runner: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Stop {
+    /// Tells the runner to end where nothing is left half done.
+    pub fn stop(&self) {
+        self.token.lock().cancel();
+    }
+
+    /// Waits until there is no runner.
+    pub async fn ended(&self) {
+        if let Some(runner) = self.runner.lock().await.take() {
+            // A runner that panicked has ended, too.
+            drop(runner.await);
+        }
+    }
+
+    /// Puts a new runner in the place of one that has ended.
+    pub async fn begin(&self, spawn: impl FnOnce(CancellationToken) -> JoinHandle<()>) {
+        self.stop();
+        self.ended().await;
+        let token = CancellationToken::new();
+        *self.token.lock() = token.clone();
+        *self.runner.lock().await = Some(spawn(token));
+    }
+}
+
+impl Job {
+    pub fn new(id: SourceId, kept: Definition) -> Self {
+        let next = kept.start.clone();
+        Self {
+            id,
+            kept: Mutex::new(Arc::new(kept)),
+            now: Mutex::new(Now { next, ..Now::default() }),
+            stop: Stop::default(),
+        }
+    }
+
+    pub fn kept(&self) -> Arc<Definition> {
+        Arc::clone(&self.kept.lock())
+    }
+
+    /// The catalog has this.
+    pub fn keep(&self, kept: Definition) {
+        *self.kept.lock() = Arc::new(kept);
+    }
+
+    pub fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock()
+    }
+
+    /// What the last committed load of the job has kept. One that can't be read is none of ours: logged, never overwritten.
+    ///
+    /// # Errors
+    /// Why it can't be read.
+    pub fn position(&self, engine: &Engine) -> Result<Option<Position>, String> {
+        engine.ingest.transactions().position(self.id).map(|kept| Position::read(&kept)).transpose()
+    }
+
+    /// Where the job goes on.
+    pub fn next_offsets(&self, engine: &Engine) -> Offsets {
+        next_offsets(&self.kept(), self.position(engine).ok().flatten().as_ref())
+    }
+
+    /// Takes the numbers from what the last committed load has kept.
+    pub fn remember(&self, engine: &Engine) {
+        let position = self.position(engine).ok().flatten();
+        let next = next_offsets(&self.kept(), position.as_ref());
+        let mut now = self.now();
+        now.next = next;
+        now.statistics = position.map(|position| position.statistics).unwrap_or_default();
+    }
+
+    /// The budget of bad rows is new.
+    pub fn forgive(&self) {
+        let mut now = self.now();
+        now.window = Window::default();
+        now.other_message.clear();
+    }
+}
+
+impl Now {
+    /// Takes a committed batch. Whether the job may go on, or has had too many bad rows.
+    pub fn committed(&mut self, position: Position, counts: Counts, limits: &Limits) -> bool {
+        self.next.extend(position.offsets);
+        self.statistics = position.statistics;
+        self.task = None;
+        self.window.take(counts, limits)
+    }
+
+    pub fn errors_after_resumed(&self) -> u64 {
+        self.window.errors
+    }
+
+    pub fn add_error_url(&mut self, url: String) {
+        self.error_urls.push_back(url);
+        if self.error_urls.len() > ERROR_URLS_MAX {
+            self.error_urls.pop_front();
+        }
+    }
+}
+
+impl Window {
+    fn take(&mut self, counts: Counts, limits: &Limits) -> bool {
+        self.total += counts.total;
+        self.errors += counts.filtered;
+        let is_too_much = self.errors > limits.errors
+            || self.total > 0 && self.errors as f64 / self.total as f64 > limits.filter_ratio;
+        if self.total > limits.rows.saturating_mul(WINDOW_BATCHES) {
+            *self = Self::default();
+        }
+        !is_too_much
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn bad_rows_are_counted_over_a_window_of_ten_batches() {
+        let limits = Limits {
+            interval: Duration::from_secs(10),
+            rows: 200_000,
+            bytes: 1 << 30,
+            errors: 2,
+            filter_ratio: 0.5,
+        };
+        let counts = |total, filtered| Counts { total, filtered, loaded: total - filtered, unselected: 0 };
+        let mut window = Window::default();
+        assert!(window.take(counts(10, 2), &limits), "as many as allowed");
+        assert!(!window.take(counts(10, 1), &limits), "one more");
+        let mut window = Window::default();
+        assert!(window.take(counts(2_000_001, 2), &limits));
+        assert_eq!(window, Window::default(), "the budget is new");
+        assert!(!window.take(counts(3, 2), &limits), "more than half of the rows");
+    }
+}

@@ -1,0 +1,260 @@
+//! What is kept of a job: its definition and state in the catalog, and its position with the rows it loaded.
+//!
+//! Both are JSON that may gain fields with defaults; the number of the format is raised by anything that an older server must not
+//! pass over.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tributary_kafka::Offsets;
+use tributary_sql::RoutineLoadClauses;
+use tributary_types::{Attachment, DbId, TableId};
+
+/// What this server writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum JobState {
+    /// It is to run and has no connection yet.
+    NeedSchedule,
+    Running,
+    Paused,
+    Stopped,
+    Cancelled,
+}
+
+impl JobState {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NeedSchedule => "NEED_SCHEDULE",
+            Self::Running => "RUNNING",
+            Self::Paused => "PAUSED",
+            Self::Stopped => "STOPPED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+
+    /// Whether the job will never run again.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Stopped | Self::Cancelled)
+    }
+
+    /// Whether the job should load.
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::NeedSchedule | Self::Running)
+    }
+}
+
+/// Why a job is in its state; the numbers are Doris's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reason {
+    pub code: u32,
+    pub text: String,
+}
+
+impl Reason {
+    pub fn internal(text: impl Into<String>) -> Self {
+        Self { code: 1, text: text.into() }
+    }
+
+    pub fn paused_by(user: &str) -> Self {
+        Self { code: 100, text: format!("User {user} pauses routine load job") }
+    }
+
+    pub fn stopped_by(user: &str) -> Self {
+        Self { code: 101, text: format!("User {user} stop routine load job") }
+    }
+
+    pub fn too_many_errors() -> Self {
+        let text = "current error rows is more than max error num or the filter ratio is more than the max";
+        Self { code: 102, text: text.to_owned() }
+    }
+
+    /// As SHOW ROUTINE LOAD has it.
+    pub fn shown(&self) -> String {
+        format!("ErrorReason{{code=errCode = {}, msg='{}'}}", self.code, self.text)
+    }
+}
+
+/// The clauses of the statement that made a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Clauses {
+    pub column_separator: Option<String>,
+    pub columns: Option<Vec<(String, Option<String>)>>,
+    pub preceding_filter: Option<String>,
+    pub filter: Option<String>,
+}
+
+impl From<RoutineLoadClauses> for Clauses {
+    fn from(clauses: RoutineLoadClauses) -> Self {
+        let RoutineLoadClauses { column_separator, columns, preceding_filter, filter } = clauses;
+        Self { column_separator, columns, preceding_filter, filter }
+    }
+}
+
+/// A job as the catalog keeps it. Times are milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Definition {
+    /// Tells it from jobs of other kinds, which the catalog keeps beside it.
+    pub kind: String,
+    pub format: u32,
+    pub name: String,
+    pub db: String,
+    pub db_id: DbId,
+    pub table: TableId,
+    /// Who made it, and from where: whose privileges it loads with.
+    pub user: String,
+    pub host: String,
+    #[serde(default)]
+    pub comment: String,
+    #[serde(default)]
+    pub clauses: Clauses,
+    #[serde(default)]
+    pub properties: BTreeMap<String, String>,
+    #[serde(default)]
+    pub source: BTreeMap<String, String>,
+    pub state: JobState,
+    #[serde(default)]
+    pub reason: Option<Reason>,
+    pub created_at_ms: i64,
+    #[serde(default)]
+    pub paused_at_ms: Option<i64>,
+    #[serde(default)]
+    pub ended_at_ms: Option<i64>,
+    /// Raised whenever somebody says where to go on: positions of earlier generations say nothing then.
+    #[serde(default)]
+    pub generation: u64,
+    /// Where this generation begins.
+    #[serde(default)]
+    pub start: Offsets,
+}
+
+impl Definition {
+    pub const FORMAT: u32 = FORMAT;
+    pub const KIND: &str = "routine_load";
+
+    /// Whether a job's record is one of these.
+    pub fn is_one(text: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            kind: String,
+        }
+        serde_json::from_str::<Head>(text).is_ok_and(|head| head.kind == Self::KIND)
+    }
+
+    pub fn written(&self) -> String {
+        serde_json::to_string(self).expect("a definition is a plain struct of texts and numbers")
+    }
+
+    /// Reads what [`Definition::written`] wrote, here or in an older server.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if read.format > FORMAT {
+            let format = read.format;
+            return Err(format!(
+                "it is of format {format}, and this server reads up to {FORMAT}: use a newer one"
+            ));
+        }
+        Ok(read)
+    }
+}
+
+/// What a job has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Statistics {
+    pub received_bytes: u64,
+    pub total_rows: u64,
+    pub loaded_rows: u64,
+    pub error_rows: u64,
+    pub unselected_rows: u64,
+    pub committed_tasks: u64,
+    pub task_ms: u64,
+}
+
+/// How far a job has come: becomes durable with the rows that it is behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Position {
+    pub generation: u64,
+    pub offsets: Offsets,
+    pub statistics: Statistics,
+}
+
+impl Position {
+    /// # Errors
+    /// It has too many partitions to be kept.
+    pub fn written(&self) -> Result<Attachment, String> {
+        let text = serde_json::to_vec(self).expect("a position is a plain struct of numbers");
+        Attachment::new(&text).map_err(|error| error.to_string())
+    }
+
+    pub fn read(kept: &Attachment) -> Result<Self, String> {
+        serde_json::from_slice(kept.bytes()).map_err(|error| error.to_string())
+    }
+}
+
+/// Where to go on: behind what was loaded since somebody last said where to begin.
+pub(crate) fn next_offsets(definition: &Definition, position: Option<&Position>) -> Offsets {
+    let mut next = definition.start.clone();
+    if let Some(position) = position.filter(|position| position.generation == definition.generation) {
+        next.extend(position.offsets.iter().map(|(partition, offset)| (*partition, *offset)));
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition() -> Definition {
+        Definition {
+            kind: Definition::KIND.to_owned(),
+            format: FORMAT,
+            name: "j".to_owned(),
+            db: "d".to_owned(),
+            db_id: DbId(1),
+            table: TableId(2),
+            user: "root".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            comment: "why".to_owned(),
+            clauses: Clauses {
+                columns: Some(vec![("k".to_owned(), Some("a + 1".to_owned()))]),
+                ..Clauses::default()
+            },
+            properties: [("format".to_owned(), "json".to_owned())].into(),
+            source: [("kafka_topic".to_owned(), "t".to_owned())].into(),
+            state: JobState::Paused,
+            reason: Some(Reason::too_many_errors()),
+            created_at_ms: 1_700_000_000_000,
+            paused_at_ms: Some(1_700_000_000_001),
+            ended_at_ms: None,
+            generation: 3,
+            start: [(0, 17), (1, 0)].into(),
+        }
+    }
+
+    #[test]
+    fn definitions_and_positions_are_written_and_read_as_the_golden_files_say() {
+        let golden = include_str!("golden/definition-1.json").trim();
+        assert_eq!(definition().written(), golden);
+        assert_eq!(Definition::read(golden).unwrap(), definition());
+        assert!(Definition::is_one(golden) && !Definition::is_one("{\"kind\":\"broker_load\"}"));
+        let newer = golden.replace("\"format\":1", "\"format\":2");
+        assert!(Definition::read(&newer).unwrap_err().contains("format 2"));
+        let position = Position {
+            generation: 3,
+            offsets: [(0, 20), (2, 5)].into(),
+            statistics: Statistics { total_rows: 8, loaded_rows: 7, error_rows: 1, ..Statistics::default() },
+        };
+        let golden = include_str!("golden/position-1.json").trim();
+        assert_eq!(position.written().unwrap().bytes(), golden.as_bytes());
+        let kept = Attachment::new(golden.as_bytes()).unwrap();
+        assert_eq!(Position::read(&kept).unwrap(), position);
+        assert_eq!(next_offsets(&definition(), Some(&position)), [(0, 20), (1, 0), (2, 5)].into());
+        let before = Position { generation: 2, ..position };
+        assert_eq!(next_offsets(&definition(), Some(&before)), [(0, 17), (1, 0)].into());
+    }
+}

@@ -1,0 +1,349 @@
+//! The runner of a job: reads its source and loads one batch after the other, until it is told to end or can't go on.
+//!
+//! Whatever goes wrong, the next attempt begins with a new reader at the position that is durable with the rows.
+
+use super::job::{Job, Task};
+use super::kept::{JobState, Reason, next_offsets};
+use super::properties::{self, Limits};
+use super::task::{Batch, Ended};
+use crate::access::{Object, Privilege};
+use crate::engine::Engine;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tributary_ingest::memory::InFlight;
+use tributary_kafka::{CHUNK_BYTES, Chunk, Offsets, Reader, SourceError, Topic};
+use tributary_table::Table;
+use tributary_types::Principal;
+use tributary_types::host::unix_ms;
+
+/// Chunks that wait to be decoded.
+const CHUNKS_AHEAD: usize = 8;
+/// What is held of messages on their way, those in the source's client included, unless everything there is was read.
+const HELD_BYTES: u64 = (8 * 1024 * 1024 + CHUNKS_AHEAD * CHUNK_BYTES) as u64;
+/// How long a reader waits for messages at a time.
+const POLL: Duration = Duration::from_millis(100);
+/// How often it is looked for new partitions, and whether the table is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+const RETRY_MIN: Duration = Duration::from_millis(500);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// Why a runner does not go on as it is.
+pub(super) enum Halt {
+    /// It was told to end.
+    Stopped,
+    /// The same again, after a while.
+    Retry(String),
+    /// At once: there are other partitions.
+    Again,
+    Pause(Reason),
+    Cancel(Reason),
+}
+
+impl From<SourceError> for Halt {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Unreachable(text) => Self::Retry(text),
+            SourceError::Wrong(text) | SourceError::OutOfRange(text) => Self::Pause(Reason::internal(text)),
+        }
+    }
+}
+
+/// What the thread that reads has to say.
+pub(super) enum News {
+    Chunk(Chunk),
+    Partitions(Vec<i32>),
+}
+
+impl Engine {
+    /// Gives an active job its runner.
+    pub(super) async fn run_job(self: &Arc<Self>, job: &Arc<Job>) {
+        if !job.kept().state.is_active() {
+            return;
+        }
+        let (engine, job_of_runner) = (Arc::downgrade(self), Arc::clone(job));
+        job.stop.begin(|token| tokio::spawn(run(engine, job_of_runner, token))).await;
+    }
+
+    /// The table of a job, if its maker may still load into it.
+    fn table_of_job(&self, job: &Job) -> Result<Arc<Table>, Halt> {
+        let kept = job.kept();
+        let table = self.table_by_id(kept.table).ok_or_else(|| {
+            Halt::Cancel(Reason::internal(format!("table of job {} was dropped", kept.name)))
+        })?;
+        let principal = Principal::new(&kept.user, &kept.host, self.generation());
+        let def = table.def();
+        self.check(&principal, Privilege::Load, Object::Table { db: &def.db, table: &def.name })
+            .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
+        Ok(table)
+    }
+}
+
+async fn run(engine: Weak<Engine>, job: Arc<Job>, token: CancellationToken) {
+    let mut pause = RETRY_MIN;
+    loop {
+        let Some(engine) = engine.upgrade() else { return };
+        let begun = Instant::now();
+        let halt = attempt(&engine, &job, &token).await;
+        job.now().task = None;
+        let (state, reason) = match halt {
+            Halt::Stopped => return,
+            Halt::Again => continue,
+            Halt::Retry(text) => {
+                tracing::warn!(job = job.kept().name, error = text, "a job is interrupted and goes on");
+                job.now().other_message = text;
+                if begun.elapsed() > RETRY_MAX {
+                    pause = RETRY_MIN;
+                }
+                drop(engine);
+                tokio::select! {
+                    () = token.cancelled() => return,
+                    () = tokio::time::sleep(pause) => {}
+                }
+                pause = RETRY_MAX.min(pause * 2);
+                continue;
+            }
+            Halt::Pause(reason) => (JobState::Paused, reason),
+            Halt::Cancel(reason) => (JobState::Cancelled, reason),
+        };
+        tracing::warn!(
+            job = job.kept().name,
+            state = state.name(),
+            reason = reason.text,
+            "a job has ended its work"
+        );
+        let now_ms = unix_ms();
+        let changed = engine
+            .change_job(&job, |kept| {
+                kept.state = state;
+                kept.reason = Some(reason);
+                let at = if state.is_final() { &mut kept.ended_at_ms } else { &mut kept.paused_at_ms };
+                *at = Some(now_ms);
+            })
+            .await;
+        if let Err(error) = changed {
+            tracing::error!(job = job.kept().name, %error, "the state of a job can't be kept");
+        }
+        return;
+    }
+}
+
+/// Reads and loads until something ends it.
+async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken) -> Halt {
+    let outcome = tokio::select! {
+        biased;
+        () = token.cancelled() => return Halt::Stopped,
+        opened = open(engine, job) => opened,
+    };
+    let (reader, from) = match outcome {
+        Ok(opened) => opened,
+        Err(halt) => return halt,
+    };
+    {
+        let mut now = job.now();
+        now.next = from.clone();
+        now.other_message.clear();
+    }
+    let kept = job.kept();
+    if kept.state == JobState::NeedSchedule {
+        // Not in the catalog: with the next start it is to be scheduled, too.
+        job.keep(super::kept::Definition { state: JobState::Running, ..(*kept).clone() });
+    }
+    let (sender, mut news) = mpsc::channel(CHUNKS_AHEAD);
+    let watches = properties::partitions(&kept.source).ok().flatten().is_none();
+    let thread = std::thread::Builder::new().name("routine-load".to_owned());
+    if let Err(error) = thread.spawn(move || read(reader, &sender, watches)) {
+        return Halt::Retry(format!("no thread to read with: {error}"));
+    }
+    load(engine, job, token, &mut news, &from).await
+}
+
+/// Connects, and finds out where to go on.
+async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Offsets), Halt> {
+    engine.table_of_job(job)?;
+    let kept = job.kept();
+    let position = job.position(engine).map_err(|error| {
+        Halt::Pause(Reason::internal(format!("the job's position can't be read: {error}")))
+    })?;
+    let known = next_offsets(&kept, position.as_ref());
+    let refused = |error: tributary_types::SqlError| Halt::Pause(Reason::internal(error.detail_text()));
+    let settings = properties::settings(&kept.source).map_err(refused)?;
+    let named = properties::partitions(&kept.source).map_err(refused)?;
+    let framing = properties::framing(&kept.properties);
+    let connect = Arc::clone(&engine.jobs.connect.read());
+    let opened = tokio::task::spawn_blocking(move || {
+        let topic = connect.connect(&settings)?;
+        let from = from(&*topic, named, &known)?;
+        Ok::<_, SourceError>((topic.read(&from, framing)?, from))
+    });
+    match opened.await {
+        Ok(opened) => opened.map_err(Halt::from),
+        Err(panic) => Err(Halt::Retry(format!("opening the source panicked: {panic}"))),
+    }
+}
+
+/// Where each partition goes on; those that are new from their beginning on, so that nothing is left out.
+fn from(topic: &dyn Topic, named: Option<Vec<i32>>, known: &Offsets) -> Result<Offsets, SourceError> {
+    let there = topic.partitions()?;
+    let wanted = named.as_ref().unwrap_or(&there);
+    if let Some(gone) = wanted.iter().find(|partition| !there.contains(partition)) {
+        return Err(SourceError::Wrong(format!(
+            "the topic has no partition {gone} any more, it has {there:?}"
+        )));
+    }
+    let next = |&partition: &i32| match known.get(&partition) {
+        Some(offset) => Ok((partition, *offset)),
+        None => Ok((partition, topic.extent(partition)?.first)),
+    };
+    wanted.iter().map(next).collect()
+}
+
+/// The thread that reads: until nobody listens any more.
+fn read(mut reader: Box<dyn Reader>, sender: &mpsc::Sender<Result<News, SourceError>>, watches: bool) {
+    let mut looked = Instant::now();
+    while !sender.is_closed() {
+        let chunk = reader.next(POLL);
+        let is_over = chunk.is_err();
+        if sender.blocking_send(chunk.map(News::Chunk)).is_err() || is_over {
+            return;
+        }
+        if watches && looked.elapsed() >= LOOK_INTERVAL {
+            looked = Instant::now();
+            // While the brokers are away there is nothing new.
+            if let Ok(partitions) = reader.partitions()
+                && sender.blocking_send(Ok(News::Partitions(partitions))).is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// Loads what comes.
+async fn load(
+    engine: &Arc<Engine>,
+    job: &Arc<Job>,
+    token: &CancellationToken,
+    news: &mut mpsc::Receiver<Result<News, SourceError>>,
+    from: &Offsets,
+) -> Halt {
+    let limits = match Limits::of(&job.kept().properties) {
+        Ok(limits) => limits,
+        Err(error) => return Halt::Pause(Reason::internal(error.detail_text())),
+    };
+    let mut held = InFlight::new(engine.ingest.memory());
+    let mut looked = Instant::now();
+    let mut batch: Option<Batch> = None;
+    // There are partitions that the reader does not read.
+    let mut has_news = false;
+    loop {
+        let deadline = batch.as_ref().map(Batch::deadline);
+        let came = tokio::select! {
+            biased;
+            () = token.cancelled() => Err(Halt::Stopped),
+            () = until(deadline) => Ok(None),
+            came = news.recv() => match came {
+                Some(Ok(news)) => Ok(Some(news)),
+                Some(Err(error)) => Err(error.into()),
+                None => Err(Halt::Retry("the thread that reads has ended".to_owned())),
+            },
+        };
+        let came = match came {
+            Ok(came) => came,
+            Err(halt) => {
+                if let Some(batch) = batch {
+                    batch.abort("the job was interrupted").await;
+                }
+                return halt;
+            }
+        };
+        let mut is_due = came.is_none();
+        match came {
+            Some(News::Partitions(partitions)) if partitions.iter().any(|one| !from.contains_key(one)) => {
+                // What is read already is committed first, as the new reader begins behind it.
+                if batch.is_none() {
+                    return Halt::Again;
+                }
+                (is_due, has_news) = (true, true);
+            }
+            Some(News::Partitions(_)) | None => {}
+            Some(News::Chunk(chunk)) => {
+                held.set(if chunk.is_caught_up { 0 } else { HELD_BYTES });
+                note(job, &chunk, batch.is_none());
+                if chunk.messages > 0 {
+                    let mut open = match batch.take() {
+                        Some(open) => open,
+                        None => match engine
+                            .table_of_job(job)
+                            .and_then(|table| Batch::begin(engine, job, table, &limits))
+                        {
+                            Ok(begun) => begun,
+                            Err(halt) => return halt,
+                        },
+                    };
+                    if let Err(halt) = open.feed(engine, &chunk).await {
+                        job.now().aborted_tasks += 1;
+                        open.abort(&halt.text()).await;
+                        return halt;
+                    }
+                    is_due = open.is_due(&chunk);
+                    batch = Some(open);
+                } else if let Some(open) = &mut batch {
+                    open.moved(&chunk);
+                    is_due = open.is_due(&chunk);
+                }
+            }
+        }
+        if is_due && let Some(open) = batch.take() {
+            match open.commit(engine, job, &limits).await {
+                Ok(Ended::GoOn) => {}
+                Ok(Ended::TooManyErrors) => return Halt::Pause(Reason::too_many_errors()),
+                Err(halt) => {
+                    job.now().aborted_tasks += 1;
+                    return halt;
+                }
+            }
+            if has_news {
+                return Halt::Again;
+            }
+        }
+        if batch.is_none() && looked.elapsed() >= LOOK_INTERVAL {
+            looked = Instant::now();
+            if let Err(halt) = engine.table_of_job(job) {
+                return halt;
+            }
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a chunk says of partitions. Without a batch, what lies behind the last message is behind the job, too.
+fn note(job: &Job, chunk: &Chunk, is_idle: bool) {
+    let mut now = job.now();
+    now.ends.extend(chunk.ends.iter().map(|(partition, end)| (*partition, *end)));
+    if is_idle && chunk.messages == 0 {
+        now.next.extend(chunk.next.iter().map(|(partition, next)| (*partition, *next)));
+    }
+}
+
+impl Halt {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Stopped | Self::Again => "the job was interrupted".to_owned(),
+            Self::Retry(text) => text.clone(),
+            Self::Pause(reason) | Self::Cancel(reason) => reason.text.clone(),
+        }
+    }
+}
+
+/// A task that has begun at these offsets.
+pub(super) fn task(id: String, from: Offsets) -> Task {
+    Task { id, txn: None, created_at_ms: unix_ms(), started_at_ms: Some(unix_ms()), from }
+}

@@ -1,0 +1,168 @@
+//! Jobs whose source is a list in memory that can be away.
+
+use super::kept::JobState;
+use crate::testing::{TestEngine, wait_until};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_kafka::{Chunk, Connect, Extent, Framing, Offsets, Reader, Settings, SourceError, Topic};
+use tributary_sql::{Name, RoutineLoad, Statement};
+use tributary_types::Principal;
+
+/// Messages by partition; the offset of the first one is 100.
+#[derive(Clone, Debug, Default)]
+struct List(Arc<Mutex<Inside>>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    messages: BTreeMap<i32, Vec<String>>,
+    /// Readers fail after so many messages, each once.
+    fails_after: Option<u64>,
+    readers: u64,
+}
+
+const FIRST: i64 = 100;
+
+impl List {
+    fn say(&self, partition: i32, message: String) {
+        self.0.lock().messages.entry(partition).or_default().push(message);
+    }
+}
+
+impl Connect for List {
+    fn connect(&self, _settings: &Settings) -> Result<Box<dyn Topic>, SourceError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Topic for List {
+    fn partitions(&self) -> Result<Vec<i32>, SourceError> {
+        Ok(self.0.lock().messages.keys().copied().collect())
+    }
+
+    fn extent(&self, partition: i32) -> Result<Extent, SourceError> {
+        let count = self.0.lock().messages[&partition].len() as i64;
+        Ok(Extent { first: FIRST, end: FIRST + count })
+    }
+
+    fn offset_at(&self, _partition: i32, _unix_ms: i64) -> Result<i64, SourceError> {
+        Ok(FIRST)
+    }
+
+    fn read(self: Box<Self>, from: &Offsets, _framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
+        self.0.lock().readers += 1;
+        Ok(Box::new(Reading { list: *self, next: from.clone(), given: 0 }))
+    }
+}
+
+struct Reading {
+    list: List,
+    next: Offsets,
+    given: u64,
+}
+
+impl Reader for Reading {
+    fn next(&mut self, wait: Duration) -> Result<Chunk, SourceError> {
+        let mut chunk = Chunk::default();
+        let mut inside = self.list.0.lock();
+        if inside.fails_after.is_some_and(|most| self.given >= most) {
+            inside.fails_after = None;
+            return Err(SourceError::Unreachable("the list is away".to_owned()));
+        }
+        for (partition, next) in &mut self.next {
+            if let Some(message) = inside.messages[partition].get((*next - FIRST) as usize) {
+                chunk.bytes.extend_from_slice(message.as_bytes());
+                chunk.bytes.push(b'\n');
+                *next += 1;
+                chunk.messages += 1;
+                chunk.next.insert(*partition, *next);
+            }
+        }
+        drop(inside);
+        self.given += chunk.messages;
+        chunk.is_caught_up = chunk.messages == 0;
+        if chunk.is_caught_up {
+            std::thread::sleep(wait.min(Duration::from_millis(20)));
+        }
+        Ok(chunk)
+    }
+
+    fn partitions(&self) -> Result<Vec<i32>, SourceError> {
+        Topic::partitions(&self.list)
+    }
+}
+
+const CREATE: &str = "CREATE ROUTINE LOAD j ON t COLUMNS TERMINATED BY ',' PROPERTIES (\"max_batch_interval\" = \"1\") FROM KAFKA \
+                      (\"kafka_broker_list\" = \"h:1\", \"kafka_topic\" = \"t\", \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")";
+
+fn job() -> Name {
+    Name { db: Some("d".to_owned()), table: "j".to_owned() }
+}
+
+async fn create(test: &TestEngine, list: &List) {
+    test.engine.jobs.connect_by(Arc::new(list.clone()));
+    let Ok(Statement::RoutineLoad(statement)) = tributary_sql::parse(CREATE) else { panic!("it is one") };
+    let RoutineLoad::Create(statement) = *statement else { panic!("it is one") };
+    test.engine.create_job(&Principal::new("root", "%", 0), Some("d"), statement).await.expect("a new job");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_fails_between_two_commits_is_read_again_and_loaded_once() {
+    let test = TestEngine::open(|_| ()).await;
+    let table = test.table().await;
+    let list = List::default();
+    for number in 0..500 {
+        list.say(number % 2, format!("{number},row"));
+    }
+    list.0.lock().fails_after = Some(77);
+    create(&test, &list).await;
+    wait_until("all rows are there", || table.snapshot().rows() >= 500).await;
+    assert_eq!(list.0.lock().readers, 2, "the first one failed");
+    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    let root = Principal::new("root", "%", 0);
+    // Told to end in the middle of a batch, it leaves nothing behind, and goes on where the rows end.
+    for round in 0..3 {
+        for number in 0..100 {
+            list.say(number % 2, format!("{number},again"));
+        }
+        tokio::time::sleep(Duration::from_millis(30 * round)).await;
+        test.engine.pause_job(&root, None, &job()).await.expect("it runs");
+        assert_eq!(found.kept().state, JobState::Paused);
+        let rows = table.snapshot().rows();
+        let position = found.position(&test.engine).expect("readable").expect("there were loads");
+        let behind: i64 = position.offsets.values().map(|next| next - FIRST).sum();
+        assert_eq!(behind as u64, rows, "the position is where the rows end");
+        test.engine.resume_job(&root, None, &job()).await.expect("it is paused");
+    }
+    wait_until("all rows are there", || table.snapshot().rows() >= 800).await;
+    test.engine.stop_job(&root, None, &job()).await.expect("it runs");
+    assert_eq!(table.snapshot().rows(), 800);
+    assert_eq!(found.now().statistics.loaded_rows, 800);
+    test.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_partition_is_read_from_its_beginning_and_bad_rows_use_up_their_budget() {
+    let test = TestEngine::open(|_| ()).await;
+    let table = test.table().await;
+    let list = List::default();
+    list.say(0, "1,a".to_owned());
+    create(&test, &list).await;
+    wait_until("the first row is there", || table.snapshot().rows() == 1).await;
+    list.say(7, "2,b".to_owned());
+    wait_until("the row of the new partition is there", || table.snapshot().rows() == 2).await;
+    list.say(0, "bad".to_owned());
+    list.say(7, "3,c".to_owned());
+    let found = test.engine.jobs.find("d", "j").expect("it was made");
+    wait_until("the job is paused", || found.kept().state == JobState::Paused).await;
+    assert_eq!(table.snapshot().rows(), 3, "the good row beside the bad one is there");
+    assert_eq!(found.kept().reason.as_ref().map(|reason| reason.code), Some(102));
+    test.engine.purge_jobs(i64::MAX).await;
+    assert!(test.engine.jobs.find("d", "j").is_some(), "a paused job is not forgotten");
+    test.engine.stop_job(&Principal::new("root", "%", 0), None, &job()).await.expect("it is paused");
+    test.engine.purge_jobs(i64::MAX).await;
+    assert!(test.engine.jobs.find("d", "j").is_none());
+    assert_eq!(test.engine.ingest.transactions().position(found.id), None);
+    test.engine.shutdown().await;
+}

@@ -1,0 +1,301 @@
+//! Kafka, by librdkafka.
+//!
+//! Invariant: a partition is read from the offset that was asked for. The client would go on elsewhere, or nowhere, without a word if the
+//! broker no longer has it, so the offset is compared with what the partition has first, and the client may not choose.
+
+use crate::chunk::{Chunk, Framing};
+use crate::log::Heard;
+use crate::source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic, check};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
+use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long a question to the broker may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// A group is never joined, but the client wants its name.
+const GROUP: &str = "tributary";
+/// Memory for messages that were fetched ahead, in kilobytes.
+const AHEAD_KB: &str = "8192";
+
+/// Properties that a job sets itself, because exactly once depends on them.
+const OWN: [(&str, &str); 5] = [
+    ("enable.auto.commit", "false"),
+    ("enable.auto.offset.store", "false"),
+    ("enable.partition.eof", "true"),
+    // The offsets are ours: neither the broker nor the client has others to fall back on.
+    ("auto.offset.reset", "error"),
+    ("statistics.interval.ms", "1000"),
+];
+/// What is better than the client's own defaults, unless the job says otherwise. A consumer that was slower than the broker
+/// would stall for a second at a time, and a new assignment waits for the fetch under way.
+const DEFAULTS: [(&str, &str); 4] = [
+    ("fetch.queue.backoff.ms", "10"),
+    ("fetch.wait.max.ms", "100"),
+    ("queued.max.messages.kbytes", AHEAD_KB),
+    ("socket.keepalive.enable", "true"),
+];
+/// Properties that run programs or load code in the server.
+const FORBIDDEN: [&str; 3] = ["plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location"];
+
+/// Connects to Kafka.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Broker;
+
+impl Connect for Broker {
+    fn connect(&self, settings: &Settings) -> Result<Box<dyn Topic>, SourceError> {
+        let mut config = ClientConfig::new();
+        config.set("group.id", GROUP);
+        for (name, value) in DEFAULTS {
+            config.set(name, value);
+        }
+        for (name, value) in &settings.properties {
+            refuse(name)?;
+            config.set(name, value);
+        }
+        config.set("bootstrap.servers", &settings.brokers);
+        for (name, value) in OWN {
+            config.set(name, value);
+        }
+        let consumer: BaseConsumer<Heard> = config
+            .create_with_context(Heard::new(&settings.topic))
+            .map_err(|error| SourceError::Wrong(format!("the settings of the source are wrong: {error}")))?;
+        Ok(Box::new(Connected { consumer, topic: settings.topic.clone() }))
+    }
+}
+
+fn refuse(name: &str) -> Result<(), SourceError> {
+    let is = |known: &str| name.eq_ignore_ascii_case(known);
+    if FORBIDDEN.iter().any(|known| is(known)) {
+        let text =
+            format!("property.{name} is refused: it would run code of the client's choice in the server");
+        return Err(SourceError::Wrong(text));
+    }
+    if OWN.iter().any(|(known, _)| is(known)) || is("bootstrap.servers") {
+        let text = format!("property.{name} is the job's own: leave it out");
+        return Err(SourceError::Wrong(text));
+    }
+    Ok(())
+}
+
+/// A client that reads nothing yet.
+struct Connected {
+    consumer: BaseConsumer<Heard>,
+    topic: String,
+}
+
+impl Connected {
+    /// The error of a question, with the reason, which the client tells elsewhere.
+    fn error(&self, doing: &str, error: &KafkaError) -> SourceError {
+        // What the client has to say comes by polling.
+        drop(self.consumer.poll(Duration::ZERO));
+        let reason = self.consumer.context().reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let text = format!("{doing} topic '{}' failed: {error}{reason}", self.topic);
+        match error.rdkafka_error_code() {
+            Some(
+                Code::UnknownTopic
+                | Code::UnknownTopicOrPartition
+                | Code::UnknownPartition
+                | Code::InvalidTopic
+                | Code::TopicAuthorizationFailed
+                | Code::GroupAuthorizationFailed,
+            ) => SourceError::Wrong(text),
+            _ => SourceError::Unreachable(text),
+        }
+    }
+}
+
+impl Topic for Connected {
+    fn partitions(&self) -> Result<Vec<i32>, SourceError> {
+        let metadata = self
+            .consumer
+            .fetch_metadata(Some(&self.topic), ANSWER_MAX)
+            .map_err(|error| self.error("asking for the partitions of", &error))?;
+        let topic = metadata.topics().iter().find(|topic| topic.name() == self.topic);
+        let unknown = || SourceError::Wrong(format!("the brokers have no topic '{}'", self.topic));
+        let topic = topic.ok_or_else(unknown)?;
+        if let Some(error) = topic.error() {
+            return Err(match Code::from(error) {
+                Code::UnknownTopic | Code::UnknownTopicOrPartition | Code::InvalidTopic => unknown(),
+                code => self.error("asking for the partitions of", &KafkaError::MetadataFetch(code)),
+            });
+        }
+        let mut ids: Vec<i32> =
+            topic.partitions().iter().map(rdkafka::metadata::MetadataPartition::id).collect();
+        if ids.is_empty() {
+            return Err(unknown());
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    fn extent(&self, partition: i32) -> Result<Extent, SourceError> {
+        let doing = || format!("asking for the offsets of partition {partition} of");
+        let (first, end) = self
+            .consumer
+            .fetch_watermarks(&self.topic, partition, ANSWER_MAX)
+            .map_err(|error| self.error(&doing(), &error))?;
+        Ok(Extent { first, end })
+    }
+
+    fn offset_at(&self, partition: i32, unix_ms: i64) -> Result<i64, SourceError> {
+        let doing = || format!("asking for the time of partition {partition} of");
+        let mut times = TopicPartitionList::new();
+        let asked = times
+            .add_partition_offset(&self.topic, partition, Offset::Offset(unix_ms))
+            .and_then(|()| self.consumer.offsets_for_times(times, ANSWER_MAX))
+            .map_err(|error| self.error(&doing(), &error))?;
+        match asked.find_partition(&self.topic, partition).map(|found| found.offset()) {
+            Some(Offset::Offset(offset)) => Ok(offset),
+            _ => Ok(self.extent(partition)?.end),
+        }
+    }
+
+    fn read(self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
+        let mut assignment = TopicPartitionList::with_capacity(from.len());
+        for (&partition, &offset) in from {
+            check(&self.topic, partition, offset, self.extent(partition)?)?;
+            assignment
+                .add_partition_offset(&self.topic, partition, Offset::Offset(offset))
+                .map_err(|error| self.error("naming an offset of", &error))?;
+        }
+        self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
+        let behind = from.keys().copied().collect();
+        Ok(Box::new(Reading { connected: *self, framing, behind }))
+    }
+}
+
+/// A client that reads.
+struct Reading {
+    connected: Connected,
+    framing: Framing,
+    /// Partitions whose ends were not seen yet, or that have moved on since.
+    behind: BTreeSet<i32>,
+}
+
+impl Reading {
+    /// The end of a partition is reached.
+    fn ended(&mut self, partition: i32, chunk: &mut Chunk) {
+        self.behind.remove(&partition);
+        // Behind the last message there may be others that are not shown, of aborted transactions.
+        let Ok(positions) = self.connected.consumer.position() else { return };
+        let found = positions.find_partition(&self.connected.topic, partition);
+        if let Some(Offset::Offset(offset)) = found.map(|found| found.offset()) {
+            chunk.next.insert(partition, offset);
+            chunk.ends.insert(partition, offset);
+        }
+    }
+
+    /// Whether the reader can't go on after an error.
+    fn fatal(&self, error: &KafkaError) -> Option<SourceError> {
+        let code = error.rdkafka_error_code()?;
+        match code {
+            Code::AutoOffsetReset | Code::OffsetOutOfRange => Some(SourceError::OutOfRange(format!(
+                "topic '{}' has no longer the offset that is next: {error}",
+                self.connected.topic
+            ))),
+            Code::UnknownTopic
+            | Code::UnknownTopicOrPartition
+            | Code::UnknownPartition
+            | Code::TopicAuthorizationFailed
+            | Code::Fatal => Some(self.connected.error("reading", error)),
+            // A message that can't be read, as if it was damaged or packed by something that is not built in.
+            Code::BadMessage | Code::BadCompression | Code::InvalidMessage | Code::NotImplemented => {
+                let topic = &self.connected.topic;
+                Some(SourceError::Wrong(format!("a message of topic '{topic}' can't be read: {error}")))
+            }
+            // The client goes on by itself when the broker is back.
+            _ => None,
+        }
+    }
+}
+
+impl Reader for Reading {
+    fn next(&mut self, wait: Duration) -> Result<Chunk, SourceError> {
+        let until = Instant::now() + wait;
+        let mut chunk = Chunk::default();
+        while !chunk.is_full() {
+            // Once there is something, only what is there already is added.
+            let patience = if chunk.messages > 0 || !chunk.ends.is_empty() {
+                Duration::ZERO
+            } else {
+                until.saturating_duration_since(Instant::now())
+            };
+            let polled = self.connected.consumer.poll(patience).map(|polled| {
+                polled.map(|message| {
+                    // A message without a value (a deletion, in a compacted topic) is no row.
+                    if let Some(payload) = message.payload() {
+                        chunk.push(payload, self.framing);
+                    }
+                    (message.partition(), message.offset() + 1)
+                })
+            });
+            match polled {
+                Some(Ok((partition, next))) => {
+                    chunk.next.insert(partition, next);
+                    self.behind.insert(partition);
+                }
+                Some(Err(KafkaError::PartitionEOF(partition))) => self.ended(partition, &mut chunk),
+                Some(Err(error)) => {
+                    if let Some(fatal) = self.fatal(&error) {
+                        return Err(fatal);
+                    }
+                    tracing::debug!(%error, topic = self.connected.topic, "the source is away");
+                }
+                None if chunk.messages > 0 || Instant::now() >= until => break,
+                None => {}
+            }
+            if self.behind.is_empty() {
+                break;
+            }
+        }
+        let mut ends = self.connected.consumer.context().take_ends();
+        ends.append(&mut chunk.ends);
+        chunk.ends = ends;
+        chunk.is_caught_up = self.behind.is_empty();
+        Ok(chunk)
+    }
+
+    fn partitions(&self) -> Result<Vec<i32>, SourceError> {
+        self.connected.partitions()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connect(properties: &[(&str, &str)]) -> Result<Box<dyn Topic>, SourceError> {
+        let properties =
+            properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Broker.connect(&Settings { brokers: "127.0.0.1:1".to_owned(), topic: "t".to_owned(), properties })
+    }
+
+    fn refusal(properties: &[(&str, &str)]) -> String {
+        match connect(properties) {
+            Err(SourceError::Wrong(text)) => text,
+            Err(other) => panic!("{properties:?}: {other:?}"),
+            Ok(_) => panic!("{properties:?} is taken"),
+        }
+    }
+
+    #[test]
+    fn settings_reach_the_client_and_it_names_those_that_it_does_not_know() {
+        let scram = [
+            ("security.protocol", "sasl_ssl"),
+            ("sasl.mechanism", "SCRAM-SHA-256"),
+            ("sasl.username", "me"),
+            ("sasl.password", "x"),
+        ];
+        assert!(connect(&scram).is_ok());
+        assert!(refusal(&[("no.such.property", "1")]).contains("no.such.property"));
+    }
+
+    #[test]
+    fn properties_that_would_break_exactly_once_or_run_code_are_refused_by_name() {
+        assert!(refusal(&[("enable.auto.commit", "true")]).contains("property.enable.auto.commit"));
+        assert!(refusal(&[("Plugin.Library.Paths", "/x.so")]).contains("would run code"));
+        assert!(refusal(&[("sasl.kerberos.kinit.cmd", "touch /x")]).contains("would run code"));
+    }
+}

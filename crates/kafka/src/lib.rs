@@ -1,0 +1,15 @@
+//! Messages of a topic's partitions, each from an offset on, as bytes that a decoder of bodies reads.
+//!
+//! [`Topic`] and [`Reader`] are what a job needs of a source; [`Broker`] is Kafka, by librdkafka. Whoever reads keeps the
+//! offsets: nothing is ever committed to the broker, and a reader begins exactly where it is told to, or fails.
+//!
+//! Not its business: threads, rows, and what becomes of an offset.
+
+mod broker;
+mod chunk;
+mod log;
+mod source;
+
+pub use broker::Broker;
+pub use chunk::{CHUNK_BYTES, Chunk, Framing};
+pub use source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic};

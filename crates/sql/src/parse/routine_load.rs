@@ -1,0 +1,157 @@
+//! `CREATE`, `ALTER`, `PAUSE`, `RESUME`, `STOP` and `SHOW` of `ROUTINE LOAD`, in Doris's grammar.
+//!
+//! Expressions are parsed here and kept as they are written: a job outlives the server that reads the statement.
+
+use crate::ast::{CreateRoutineLoad, Name, RoutineLoad, RoutineLoadClauses, Show, Statement};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::parse::{ddl, unsupported};
+use sqlparser::tokenizer::Token;
+
+/// What follows `CREATE ROUTINE LOAD`.
+pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let job = cursor.name()?;
+    if !cursor.eat("ON") {
+        return Err(unsupported::refuse(
+            "CREATE ROUTINE LOAD without ON, into several tables",
+            "make a job for each table",
+        ));
+    }
+    let table = cursor.identifier("a table name")?;
+    if cursor.eat("WITH")
+        && let Some(word) = cursor.eat_any(&["MERGE", "DELETE"])
+    {
+        return Err(unsupported::refuse(
+            &format!("CREATE ROUTINE LOAD … WITH {word}"),
+            "rows replace those with their key where a table has a UNIQUE KEY, leave it out",
+        ));
+    }
+    cursor.eat("APPEND");
+    let mut clauses = RoutineLoadClauses::default();
+    while clause(cursor, &mut clauses)? {
+        cursor.eat_token(&Token::Comma);
+    }
+    let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
+    let source = source(cursor)?;
+    let comment = if cursor.eat("COMMENT") { cursor.string("a comment in quotes")? } else { String::new() };
+    let create = CreateRoutineLoad { job, table, clauses, properties, source, comment };
+    Ok(Statement::RoutineLoad(Box::new(RoutineLoad::Create(create))))
+}
+
+/// Takes the next clause about rows, if there is one.
+fn clause(cursor: &mut Cursor<'_>, clauses: &mut RoutineLoadClauses) -> Parsed<bool> {
+    if cursor.eat_all("COLUMNS TERMINATED BY") {
+        clauses.column_separator = Some(cursor.string("a separator in quotes")?);
+    } else if cursor.eat("COLUMNS") {
+        clauses.columns = Some(cursor.parenthesized(column)?);
+    } else if cursor.eat_all("PRECEDING FILTER") {
+        clauses.preceding_filter = Some(expression(cursor)?);
+    } else if cursor.eat("WHERE") {
+        clauses.filter = Some(expression(cursor)?);
+    } else if let Some(word) = cursor.eat_any(&["PARTITION", "PARTITIONS"]) {
+        return Err(unsupported::refuse(
+            &format!("CREATE ROUTINE LOAD … {word}"),
+            "tables have no partitions so far, leave it out",
+        ));
+    } else if cursor.is("DELETE") || cursor.is("ORDER") {
+        let what = if cursor.is("DELETE") { "DELETE ON" } else { "ORDER BY" };
+        return Err(unsupported::refuse(&format!("CREATE ROUTINE LOAD … {what}"), "leave it out"));
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// `column` or `column = expression`
+fn column(cursor: &mut Cursor<'_>) -> Parsed<(String, Option<String>)> {
+    let name = cursor.identifier("a column")?;
+    let value = if cursor.eat_token(&Token::Eq) { Some(expression(cursor)?) } else { None };
+    Ok((name, value))
+}
+
+/// An expression as it is written.
+fn expression(cursor: &mut Cursor<'_>) -> Parsed<String> {
+    let begin = cursor.offset();
+    cursor.expr()?;
+    let text = &cursor.sql()[begin..cursor.offset()];
+    Ok(text.trim().to_owned())
+}
+
+/// `FROM KAFKA ("key" = "value", …)`
+fn source(cursor: &mut Cursor<'_>) -> Parsed<Vec<(String, String)>> {
+    cursor.expect("FROM")?;
+    if !cursor.eat("KAFKA") {
+        let word = cursor.word().map(str::to_ascii_uppercase).unwrap_or_default();
+        return Err(unsupported::refuse(&format!("ROUTINE LOAD FROM {word}"), "there is FROM KAFKA"));
+    }
+    ddl::properties(cursor)
+}
+
+/// What follows `ALTER ROUTINE LOAD`.
+pub(super) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.expect("FOR")?;
+    let job = cursor.name()?;
+    if cursor.is("SET") {
+        return Err(unsupported::refuse("ALTER ROUTINE LOAD … SET TARGET TABLE", "make another job"));
+    }
+    let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
+    let source = if cursor.is("FROM") { source(cursor)? } else { Vec::new() };
+    if properties.is_empty() && source.is_empty() {
+        return Err(cursor.expected("PROPERTIES or FROM KAFKA"));
+    }
+    Ok(Statement::RoutineLoad(Box::new(RoutineLoad::Alter { job, properties, source })))
+}
+
+/// `PAUSE`, `RESUME` and `STOP`. The verb is next.
+pub(super) fn control(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<Statement> {
+    let is_all = cursor.is_nth(1, "ALL");
+    let at = if is_all { 2 } else { 1 };
+    if !cursor.is_nth(at, "ROUTINE") || !cursor.is_nth(at + 1, "LOAD") {
+        return Err(unsupported::statement(verb).unwrap_or_else(|| cursor.expected("a statement")));
+    }
+    for _ in 0..at + 2 {
+        cursor.advance();
+    }
+    let control = match (verb, is_all) {
+        ("PAUSE", true) => RoutineLoad::PauseAll,
+        ("RESUME", true) => RoutineLoad::ResumeAll,
+        (_, true) => return Err(unsupported::refuse("STOP ALL ROUTINE LOAD", "stop each job")),
+        ("PAUSE", false) => RoutineLoad::Pause(named(cursor)?),
+        ("RESUME", false) => RoutineLoad::Resume(named(cursor)?),
+        (_, false) => RoutineLoad::Stop(named(cursor)?),
+    };
+    Ok(Statement::RoutineLoad(Box::new(control)))
+}
+
+fn named(cursor: &mut Cursor<'_>) -> Parsed<Name> {
+    cursor.expect("FOR")?;
+    cursor.name()
+}
+
+/// The SHOW statements of jobs; `None` if it is another one.
+pub(super) fn show(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
+    if cursor.eat_all("CREATE ROUTINE LOAD") {
+        return Ok(Some(Show::CreateRoutineLoad { job: named(cursor)? }));
+    }
+    if cursor.eat_all("ROUTINE LOAD TASK") {
+        let db = if cursor.eat_any(&["FROM", "IN"]).is_some() { Some(cursor.database()?) } else { None };
+        cursor.expect("WHERE")?;
+        cursor.expect("JobName")?;
+        cursor.expect_token(&Token::Eq)?;
+        let job = Name { db, table: cursor.string("a job's name in quotes")? };
+        return Ok(Some(Show::RoutineLoadTask { job }));
+    }
+    let history = cursor.eat_all("ALL ROUTINE LOAD");
+    if !history && !cursor.eat_all("ROUTINE LOAD") {
+        return Ok(None);
+    }
+    let job = if cursor.eat("FOR") { Some(cursor.name()?) } else { None };
+    let db = match &job {
+        None if cursor.eat_any(&["FROM", "IN"]).is_some() => Some(cursor.database()?),
+        _ => None,
+    };
+    Ok(Some(Show::RoutineLoad { history, job, db }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! `ROUTINE LOAD` from a real broker: every message is there, once, whatever is killed.
+
+use crate::support::kafka::Kafka;
+use crate::support::{Client, Server, wait_until};
+
+/// A column of the job's row in SHOW ROUTINE LOAD.
+fn shown(client: &mut Client, job: &str, column: &str) -> String {
+    let table = client.table(&format!("SHOW ALL ROUTINE LOAD FOR {job}"));
+    let at = table.columns.iter().position(|name| name == column).expect("one of Doris's columns");
+    table.rows[0][at].clone().unwrap_or_default()
+}
+
+fn count(client: &mut Client) -> String {
+    client.rows("SELECT count(*), count(DISTINCT id), coalesce(sum(id), 0) FROM t")[0].clone()
+}
+
+/// What [`count`] gives when the ids below `rows` are there, once.
+fn exactly(rows: u64) -> String {
+    format!("{rows}|{rows}|{}", rows * rows.saturating_sub(1) / 2)
+}
+
+/// Waits until the ids below `rows` are there, and fails at once when there are more rows.
+fn wait_for(client: &mut Client, rows: u64) {
+    let mut last = String::new();
+    wait_until(&format!("there are {rows} rows"), || {
+        last = count(client);
+        let found: u64 = last.split('|').next().and_then(|count| count.parse().ok()).unwrap_or_default();
+        assert!(found <= rows, "{found} rows of {rows}: {last}");
+        found == rows
+    });
+    assert_eq!(last, exactly(rows));
+}
+
+fn table(client: &mut Client, name: &str) {
+    client.ok(&format!(
+        "CREATE TABLE {name} (id BIGINT NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
+    ));
+}
+
+fn source(kafka: &Kafka, topic: &str) -> String {
+    format!(
+        "FROM KAFKA (\"kafka_broker_list\" = \"{}\", \"kafka_topic\" = \"{topic}\", \
+         \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")",
+        kafka.address()
+    )
+}
+
+#[test]
+fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
+    let mut kafka = Kafka::start();
+    kafka.run("create events 2");
+    let mut server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    table(&mut client, "t");
+    let refused = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", source(&kafka, "nothing")));
+    assert!(refused.message.contains("no topic 'nothing'"), "{refused:?}");
+    kafka.run("json events 0 1000 2");
+    client.ok(&format!(
+        "CREATE ROUTINE LOAD j ON t PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\") {}",
+        source(&kafka, "events")
+    ));
+    let again = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", source(&kafka, "events")));
+    assert!(again.message.contains("Name j already used in db d"), "{again:?}");
+    wait_for(&mut client, 1000);
+    assert_eq!(shown(&mut client, "j", "State"), "RUNNING");
+    assert_eq!(shown(&mut client, "j", "Progress"), "{\"0\":\"499\",\"1\":\"499\"}");
+    wait_until("the lag is known", || shown(&mut client, "j", "Lag") == "{\"0\":0,\"1\":0}");
+
+    // Ours is killed while messages come.
+    for round in 0..3 {
+        let from = 1000 + round * 2000;
+        kafka.begin(&format!("json events {from} {} 2 lz4", from + 2000));
+        wait_until("some of them are there", || {
+            client
+                .value("SELECT count(*) FROM t")
+                .parse::<u64>()
+                .is_ok_and(|count| count > from || round == 2)
+        });
+        server.kill();
+        server.start_again();
+        kafka.ended();
+        client = server.connect_to("d");
+    }
+    wait_for(&mut client, 7000);
+
+    // The broker is killed.
+    kafka.kill();
+    kafka.start_again();
+    kafka.run("json events 7000 8000 2 zstd");
+    wait_for(&mut client, 8000);
+    assert_eq!(shown(&mut client, "j", "State"), "RUNNING");
+
+    // A partition is added.
+    kafka.run("partitions events 3");
+    kafka.run("json events 8000 9000 3");
+    wait_for(&mut client, 9000);
+    assert!(shown(&mut client, "j", "Progress").contains("\"2\":\"3"));
+
+    // A paused job stays paused over a restart, and goes on where it was.
+    client.ok("PAUSE ROUTINE LOAD FOR j");
+    kafka.run("json events 9000 9500 3");
+    assert!(shown(&mut client, "j", "ReasonOfStateChanged").contains("errCode = 100"));
+    server.stop();
+    server.start_again();
+    client = server.connect_to("d");
+    assert_eq!(shown(&mut client, "j", "State"), "PAUSED");
+    assert_eq!(count(&mut client), exactly(9000));
+    client.ok("ALTER ROUTINE LOAD FOR j PROPERTIES (\"max_error_number\" = \"1\")");
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    assert!(
+        client
+            .error("ALTER ROUTINE LOAD FOR j PROPERTIES (\"max_error_number\" = \"2\")")
+            .message
+            .contains("PAUSED jobs")
+    );
+    wait_for(&mut client, 9500);
+
+    // Bad rows use up their budget; the good ones around them are loaded.
+    kafka.run("say events 0 {\"id\": 9500, \"text\": \"x\"}");
+    kafka.run("say events 0 {\"id\": nothing}");
+    kafka.run("say events 0 {\"id\": \"x\"}");
+    kafka.run("say events 0 {\"id\": 9501, \"text\": \"y\"}");
+    wait_until("the job is paused", || shown(&mut client, "j", "State") == "PAUSED");
+    assert!(shown(&mut client, "j", "ReasonOfStateChanged").contains("errCode = 102"));
+    assert!(shown(&mut client, "j", "ErrorLogUrls").starts_with("http://"));
+    assert!(shown(&mut client, "j", "Statistic").contains("\"errorRows\":2"));
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    wait_for(&mut client, 9502);
+
+    client.ok("STOP ROUTINE LOAD FOR j");
+    assert!(client.error("RESUME ROUTINE LOAD FOR j").message.contains("Could not transform STOPPED"));
+    assert!(
+        client.error("SHOW ROUTINE LOAD FOR j").message.contains("There is no running job named j in db d")
+    );
+    assert_eq!(shown(&mut client, "j", "State"), "STOPPED");
+    assert_eq!(count(&mut client), exactly(9502));
+}
+
+#[test]
+fn csv_is_mapped_computed_and_filtered_and_jobs_begin_where_they_are_told_to() {
+    let mut kafka = Kafka::start();
+    kafka.run("create lines 1");
+    kafka.run("csv lines 0 1000 1");
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    table(&mut client, "t");
+    client.ok(&format!(
+        "CREATE ROUTINE LOAD d.j ON t COLUMNS TERMINATED BY \",\", COLUMNS(number, words, id = number * 2, text = concat(words, '!')), \
+         PRECEDING FILTER number >= 100, WHERE id < 1000 PROPERTIES (\"max_batch_interval\" = \"1\") \
+         FROM KAFKA (\"kafka_broker_list\" = \"{}\", \"kafka_topic\" = \"lines\", \"kafka_partitions\" = \"0\", \"kafka_offsets\" = \"50\") \
+         COMMENT \"why\"",
+        kafka.address()
+    ));
+    wait_until("400 rows are there", || client.value("SELECT count(*) FROM t") == "400");
+    assert_eq!(client.rows("SELECT min(id), max(id), min(text) FROM t"), ["200|998|row 100!"]);
+    let statistic = shown(&mut client, "j", "Statistic");
+    assert!(
+        statistic.contains("\"totalRows\":950") && statistic.contains("\"unselectedRows\":550"),
+        "{statistic}"
+    );
+    assert_eq!(shown(&mut client, "j", "Comment"), "why");
+    let statement = client.rows("SHOW CREATE ROUTINE LOAD FOR j")[0].clone();
+    for part in [
+        "COLUMNS TERMINATED BY \",\"",
+        "`id` = number * 2",
+        "\"kafka_offsets\" = \"1000\"",
+        "WHERE id < 1000",
+    ] {
+        assert!(statement.contains(part), "{part} in {statement}");
+    }
+
+    // From somewhere else, and from where there is nothing.
+    client.ok("PAUSE ROUTINE LOAD FOR j");
+    client.ok(
+        "ALTER ROUTINE LOAD FOR j FROM KAFKA (\"kafka_partitions\" = \"0\", \"kafka_offsets\" = \"200\")",
+    );
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    wait_until("300 rows came again", || client.value("SELECT count(*) FROM t") == "700");
+    client.ok("PAUSE ROUTINE LOAD FOR j");
+    client.ok(
+        "ALTER ROUTINE LOAD FOR j FROM KAFKA (\"kafka_partitions\" = \"0\", \"kafka_offsets\" = \"5000\")",
+    );
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    wait_until("the job is paused", || shown(&mut client, "j", "State") == "PAUSED");
+    let reason = shown(&mut client, "j", "ReasonOfStateChanged");
+    assert!(reason.contains("has the offsets 0 to 1000 and not 5000"), "{reason}");
+
+    // Without its table a job ends.
+    client.ok(
+        "ALTER ROUTINE LOAD FOR j FROM KAFKA (\"kafka_partitions\" = \"0\", \"kafka_offsets\" = \"1000\")",
+    );
+    client.ok("DROP TABLE t");
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    wait_until("the job is cancelled", || shown(&mut client, "j", "State") == "CANCELLED");
+}

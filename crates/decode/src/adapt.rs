@@ -80,11 +80,7 @@ pub(crate) fn constant(
 
 /// An array with the one value, made the way every other value is made.
 fn one_value(column: &ColumnDef, fill: &Fill, now_micros: i64) -> Result<ArrayRef, BlockError> {
-    let schema = Arc::new(TableSchema {
-        version: tributary_types::SchemaVersion(1),
-        columns: vec![column.clone()],
-        next_column_id: column.id.next(),
-    });
+    let schema = Arc::new(TableSchema::new(tributary_types::SchemaVersion(1), vec![column.clone()]));
     let mut builder = BlockBuilder::new(&schema);
     fill.push(builder.column_mut(0), column.data_type, now_micros);
     builder.finish_row();

@@ -13,7 +13,9 @@ use crate::convert::temporal;
 use crate::literal::stored_literal;
 use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
-use tributary_types::{ColumnDef, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema};
+use tributary_types::{
+    ColumnDef, DataType, DefaultValue, ErrorCode, HiddenColumn, SqlError, TableDef, TableSchema,
+};
 
 /// Doris's greatest length of a STRING, shown in a reason.
 const STRING_SCHEMA_BYTES: usize = 2_147_483_643;
@@ -78,7 +80,7 @@ pub(crate) enum Fill {
 }
 
 impl Target {
-    /// A target whose fields are the named columns in that order, or all columns of the table.
+    /// A target whose fields are the named columns in that order, or all columns of the table's definition.
     ///
     /// # Errors
     /// An unknown column (1054), a column named twice (1060), or an omitted column that is NOT
@@ -86,7 +88,7 @@ impl Target {
     pub fn new(table: &Arc<TableDef>, columns: Option<&[String]>) -> Result<Self, SqlError> {
         let schema = &table.schema;
         let fields = match columns {
-            None => (0..schema.columns.len()).map(Some).collect(),
+            None => (0..schema.visible_count()).map(Some).collect(),
             Some(names) => names
                 .iter()
                 .map(|name| schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
@@ -127,6 +129,16 @@ impl Target {
         let column_of = |index: usize| TargetColumn::of(&columns[index], index);
         let fields = fields.into_iter().map(|field| field.map(column_of)).collect();
         Ok(Self { table: Arc::clone(table), fields, field_names: Vec::new(), filled, has_column_list })
+    }
+
+    /// The target with rows that delete the rows of their keys, unless they say themselves whether they do.
+    #[must_use]
+    pub fn deleting(mut self) -> Self {
+        if let Some(sign) = self.table.schema.index_of_hidden(HiddenColumn::DeleteSign) {
+            let fills = self.filled.iter_mut().filter(|(column, _)| column.index == sign);
+            fills.for_each(|(_, fill)| *fill = Fill::Stored(Box::new([1])));
+        }
+        self
     }
 
     /// The table.

@@ -100,6 +100,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             | RoutineLoad::Stop(_) => (Privilege::Connect, Object::Server),
         },
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
+        Statement::Update(update) => (Privilege::Load, table(&update.table)),
         Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
         Statement::DropDatabase { name, .. } => (Privilege::Drop, Object::Database(name)),

@@ -21,6 +21,7 @@ use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
 use crate::options::{EngineOptions, Ports};
 use crate::processes::{Process, Processes};
+use crate::row_changes::RowChanges;
 use crate::stream_load::host::SpoolRoom;
 use crate::variables::Variables;
 use start::Running;
@@ -48,6 +49,8 @@ pub struct Engine {
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,
+    /// Turns of statements that change rows which they have read.
+    pub(crate) row_changes: RowChanges,
     pub(crate) options: EngineOptions,
     /// Names, connections, variables: what users see parts of.
     facts: Arc<Facts>,

@@ -3,6 +3,7 @@
 
 mod admin;
 mod broker_load;
+mod change;
 mod delete;
 mod explicit;
 mod insert;
@@ -188,6 +189,7 @@ impl EngineSession {
         match statement {
             Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
             Statement::Delete(delete) => self.run_delete(&delete, params, out).await,
+            Statement::Update(update) => self.run_update(&update, params, out).await,
             Statement::LoadData(load) => self.run_load_data(*load, out).await,
             Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
@@ -294,7 +296,7 @@ impl Session for EngineSession {
     async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
         let table = self.table(Privilege::Show, None, table)?;
         let def = table.def();
-        let columns = def.schema.columns.iter();
+        let columns = def.schema.visible();
         Ok(columns
             .filter(|column| pattern.is_empty() || like(&column.name, pattern))
             .map(|column| Column::new(&column.name, column.data_type).in_table(&def.db, &def.name))

@@ -12,6 +12,7 @@ pub(crate) mod time;
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
 use crate::engine::ddl::table_error;
+use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
 use async_trait::async_trait;
@@ -23,7 +24,8 @@ use time::LoadTime;
 use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
     Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
-    LoadBody, LoadCode, LoadService, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget, WalCount,
+    LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget,
+    WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
@@ -73,10 +75,12 @@ impl Engine {
             let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
             let where_expr =
                 request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
+            let columns = hidden_columns::with_hidden(&table.def(), columns, &request.merge)?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: where_expr.as_ref(),
                 source_where: None,
+                deletes: request.merge.merge_type == MergeType::Delete,
                 unnamed_fields: FieldNames::Numbered,
             };
             RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)

@@ -94,9 +94,8 @@ fn comparable(def: &TableDef) -> TableDef {
         column.physical_name.clone_from(&column.name);
     }
     let schema = TableSchema {
-        version: tributary_types::SchemaVersion(1),
         next_column_id: tributary_types::ColumnId(columns.len() as u32 + 1),
-        columns,
+        ..TableSchema::new(tributary_types::SchemaVersion(1), columns)
     };
     let location = String::new();
     // Derived keys are printed as a clause.

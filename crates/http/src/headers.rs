@@ -128,8 +128,8 @@ pub(crate) fn stream_load(
     let strict_mode = strict_mode(headers)?;
     foreign::check(headers)?;
     foreign::check_no_statement(headers)?;
-    let merge_type = tables::merge_type(headers)?;
-    let table_headers = tables::table_headers(headers, merge_type, matches!(format, BodyFormat::Json(_)))?;
+    let merge = tables::merge_headers(headers)?;
+    let table_headers = tables::table_headers(headers, None, matches!(format, BodyFormat::Json(_)))?;
     Ok(StreamLoadRequest {
         db,
         table,
@@ -146,7 +146,7 @@ pub(crate) fn stream_load(
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
         partial_columns: headers.flag("partial_columns")?,
-        merge_type,
+        merge,
         table_headers,
         comment: early.comment,
         content_length: early.content_length,
@@ -171,13 +171,13 @@ pub(crate) fn http_stream(
     })?;
     check_left_to_statement(headers, &sql)?;
     foreign::check(headers)?;
-    let merge_type = tables::merge_type(headers)?;
+    let merge = tables::merge_headers(headers)?;
     Ok(HttpStreamRequest {
         sql,
         user,
         label: early.label,
         // Which format the body has is the statement's to say.
-        table_headers: tables::table_headers(headers, merge_type, true)?,
+        table_headers: tables::table_headers(headers, Some(&merge), true)?,
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),

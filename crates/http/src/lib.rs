@@ -38,8 +38,8 @@ pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
 pub use options::HttpOptions;
 pub use request::{
-    ColumnMapping, HttpStreamRequest, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX,
-    TableHeaders, TwoPhaseOp, TwoPhaseTarget,
+    ColumnMapping, HttpStreamRequest, MergeHeaders, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
+    TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget,
 };
 pub use route::error_url;
 pub use server::serve;

@@ -28,11 +28,24 @@ pub enum MergeType {
     Merge,
 }
 
+/// What a load into a table with unique keys says of its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeHeaders {
+    pub merge_type: MergeType,
+    /// The header `delete`: which rows delete the rows of their keys. There with [`MergeType::Merge`] alone.
+    pub delete: Option<String>,
+    /// `hidden_columns`: fields behind those of the table's columns.
+    pub hidden_columns: Vec<String>,
+    /// `function_column.sequence_col`: what the load calls the sequence of its rows.
+    pub sequence_col: Option<String>,
+}
+
 /// Headers that were given and mean something only on tables of a kind. A service that has no such tables must
 /// refuse the load and name the header, never load as if it were not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableHeaders {
-    /// The first that needs a Unique table: `merge_type`, `partial_columns`, `function_column.sequence_col`, …
+    /// The first that needs a table whose rows change: `partial_columns`, `negative`, …; with HTTP Stream also those of
+    /// [`MergeHeaders`].
     pub unique: Option<&'static str>,
     /// `partitions` or `temporary_partitions`.
     pub partitioned: Option<&'static str>,
@@ -64,7 +77,7 @@ pub struct StreamLoadRequest {
     /// `None`: no header, the table's property decides.
     pub group_commit: Option<GroupCommitMode>,
     pub partial_columns: bool,
-    pub merge_type: MergeType,
+    pub merge: MergeHeaders,
     pub table_headers: TableHeaders,
     /// Echoed in the answer.
     pub comment: String,

@@ -63,25 +63,12 @@ pub struct Answered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tributary_types::{ColumnDef, ColumnId, DataType, SchemaVersion};
+    use tributary_types::{ColumnDef, DataType, SchemaVersion};
 
     #[test]
     fn a_load_of_one_row_counts_with_what_it_takes_besides_the_row() {
-        let column = ColumnDef {
-            id: ColumnId(0),
-            name: "id".to_owned(),
-            physical_name: "col-0".to_owned(),
-            data_type: DataType::Int,
-            nullable: false,
-            is_key: true,
-            default: None,
-            comment: String::new(),
-        };
-        let schema = Arc::new(TableSchema {
-            version: SchemaVersion(1),
-            columns: vec![column],
-            next_column_id: ColumnId(1),
-        });
+        let column = ColumnDef::new(0, "id", DataType::Int).key().not_null();
+        let schema = Arc::new(TableSchema::new(SchemaVersion(1), vec![column]));
         let mut builder = tributary_decode::BlockBuilder::new(&schema);
         builder.push_i32(0, 1);
         builder.finish_row();

@@ -33,6 +33,8 @@ pub struct StatementContext<'a> {
     pub namespace: &'a dyn Namespace,
     pub session: &'a SessionView,
     pub store_url: ObjectStoreUrl,
+    /// The statement names a hidden column.
+    pub with_hidden: bool,
     pub functions: &'a TableFunctions,
     /// Snapshots of tables with unique keys that were settled for this statement.
     pub settled: &'a SettledSnapshots,
@@ -64,7 +66,12 @@ impl StatementContext<'_> {
         match self.namespace.table(database, name).map_err(external)? {
             Some(table) => {
                 let snapshot = self.settled.get(&table.id()).cloned().unwrap_or_else(|| table.snapshot());
-                let provider = SnapshotProvider::new(&table, Arc::clone(&snapshot), self.store_url.clone())?;
+                let provider = SnapshotProvider::new(
+                    &table,
+                    Arc::clone(&snapshot),
+                    self.with_hidden,
+                    self.store_url.clone(),
+                )?;
                 if !snapshot.is_settled() {
                     self.unsettled.lock().push(table);
                 }

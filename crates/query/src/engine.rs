@@ -42,7 +42,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
 use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
-use tributary_types::{ErrorCode, Sealed, SqlError};
+use tributary_types::{ErrorCode, HiddenColumn, Sealed, SqlError};
 use url::Url;
 
 /// Consumers that an error about memory names.
@@ -201,7 +201,7 @@ impl QueryEngine {
             let provider = SnapshotProvider::with_places(table, snapshot, self.store_url.clone());
             let provider = Arc::new(provider.map_err(|error| plan_error(&error))?);
             let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
-            let result = self.run(session, &delete.rows, params, functions).await?;
+            let result = self.run(session, &delete.places(), params, functions).await?;
             crate::places::found_rows(result, snapshot).await
         })
     }
@@ -327,7 +327,8 @@ impl QueryEngine {
     ) -> Result<Planned, SqlError> {
         let global = |name: &str| self.global_variable(name);
         let lenient_casts = functions.are_of_load();
-        let context = self.context(session, functions, settled);
+        let with_hidden = query.reads_hidden || names_hidden(&query.text);
+        let context = self.context(session, functions, settled, with_hidden);
         let columns = |database: &str, table: &str| context.columns(database, table);
         let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
         on_deep_stack(|| {
@@ -345,6 +346,7 @@ impl QueryEngine {
         session: &'a SessionView,
         functions: &'a TableFunctions,
         settled: &'a SettledSnapshots,
+        with_hidden: bool,
     ) -> StatementContext<'a> {
         let sets = Arc::new(SetOperations::default());
         StatementContext {
@@ -352,6 +354,7 @@ impl QueryEngine {
             namespace: self.namespace.as_ref(),
             session,
             store_url: self.store_url.clone(),
+            with_hidden,
             functions,
             settled,
             unsettled: Mutex::default(),
@@ -423,4 +426,15 @@ fn authority(url: &Url) -> Result<ObjectStoreUrl, SqlError> {
             format!("the storage root {url} has no form that queries can read: {error}"),
         )
     })
+}
+
+/// Whether a statement names a hidden column.
+fn names_hidden(text: &str) -> bool {
+    let names = [HiddenColumn::DeleteSign, HiddenColumn::Sequence].map(HiddenColumn::name);
+    let begins = |at: usize| {
+        names.iter().any(|name| {
+            text.as_bytes()[at..].get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name.as_bytes()))
+        })
+    };
+    text.match_indices("__").any(|(at, _)| begins(at))
 }

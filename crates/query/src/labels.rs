@@ -16,10 +16,11 @@ const TABLE: &str = "tributary.table";
 const DATABASE: &str = "tributary.database";
 const DIGITS: &str = "tributary.digits";
 
-/// The schema of a table in a query.
+/// The schema of a table in a query, with its hidden columns if it asks for them.
 #[must_use]
-pub fn table_schema(def: &TableDef) -> SchemaRef {
-    let fields = def.schema.columns.iter().map(|column| {
+pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
+    let columns = def.schema.columns.iter().filter(|column| with_hidden || column.hidden.is_none());
+    let fields = columns.map(|column| {
         let mut metadata = spelled(&column.name);
         metadata.insert(TYPE.to_owned(), serde_json::to_string(&column.data_type).unwrap_or_default());
         metadata.insert(TABLE.to_owned(), def.name.clone());

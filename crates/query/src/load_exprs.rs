@@ -180,7 +180,7 @@ impl QueryEngine {
         expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
         let (functions, settled) = (TableFunctions::default(), SettledSnapshots::new());
-        let context = self.context(session, &functions, &settled);
+        let context = self.context(session, &functions, &settled, false);
         let fields = DFSchema::try_from(Arc::clone(schema))?;
         let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
         let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;

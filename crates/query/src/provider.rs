@@ -56,12 +56,19 @@ pub struct SnapshotProvider {
 }
 
 impl SnapshotProvider {
-    /// A provider of the rows of a snapshot of the table, which is settled before the plan runs.
+    /// A provider of the rows of a snapshot of the table, which is settled before the plan runs. Hidden columns are there only
+    /// on request: nobody means them by `*`.
     ///
     /// # Errors
     /// When a data file's path is none that object stores take.
-    pub fn new(table: &Table, snapshot: Arc<Snapshot>, store_url: ObjectStoreUrl) -> Result<Self> {
-        Self::of_snapshot(table, snapshot, store_url)
+    pub fn new(
+        table: &Table,
+        snapshot: Arc<Snapshot>,
+        with_hidden: bool,
+        store_url: ObjectStoreUrl,
+    ) -> Result<Self> {
+        let schema = labels::table_schema(&snapshot.def, with_hidden);
+        Self::of_snapshot(table, snapshot, schema, store_url)
     }
 
     /// A provider of the rows of the snapshot's data files; the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] tell where they
@@ -71,7 +78,8 @@ impl SnapshotProvider {
     /// As [`Self::new`].
     pub fn with_places(table: &Table, snapshot: &Snapshot, store_url: ObjectStoreUrl) -> Result<Self> {
         let files_only = Snapshot { memtable: Vec::new(), ..snapshot.clone() };
-        let provider = Self::of_snapshot(table, Arc::new(files_only), store_url)?;
+        let schema = labels::table_schema(&snapshot.def, false);
+        let provider = Self::of_snapshot(table, Arc::new(files_only), schema, store_url)?;
         let file: FieldRef = Arc::new(Field::new(FILE_COLUMN, DataType::Int64, false));
         let row = Field::new(ROW_COLUMN, DataType::Int64, false).with_extension_type(RowNumber);
         let scanned = TableSchema::builder(Arc::clone(&provider.physical))
@@ -83,14 +91,18 @@ impl SnapshotProvider {
         Ok(Self { schema: Arc::new(Schema::new(fields)), scanned, ..provider })
     }
 
-    fn of_snapshot(table: &Table, snapshot: Arc<Snapshot>, store_url: ObjectStoreUrl) -> Result<Self> {
+    fn of_snapshot(
+        table: &Table,
+        snapshot: Arc<Snapshot>,
+        schema: SchemaRef,
+        store_url: ObjectStoreUrl,
+    ) -> Result<Self> {
         let paths = snapshot
             .files
             .iter()
             .map(|live| table.object_path(&live.file))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
-        let schema = labels::table_schema(&snapshot.def);
         let physical = physical(&snapshot, &schema);
         let scanned = TableSchema::from(&physical);
         Ok(Self { snapshot, paths, store_url, schema, physical, scanned })

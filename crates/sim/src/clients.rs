@@ -18,7 +18,8 @@ use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
-    ColumnDef, DataType, DefaultValue, KeyModel, Label, SchemaVersion, SourceId, TableDef, TableSchema,
+    ColumnDef, ColumnId, DataType, DefaultValue, HiddenColumn, KeyModel, Label, SchemaVersion, SourceId,
+    TableDef, TableSchema,
 };
 
 /// A client: some actions with pauses between them.
@@ -525,8 +526,9 @@ async fn create_table(world: &Rc<World>) {
         world.throw(|dice| (dice.pick(&[0, 0, 2, 20, 500]), dice.pick(&[200, 2_000, 1 << 20])));
     let mut def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
     if world.throw(|dice| dice.percent(world.plan.unique_tables)) {
-        def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&def) });
-        world.model.borrow_mut().make_unique(def.id);
+        let has_sequence = world.throw(|dice| dice.one_in(2));
+        def = unique(&def, has_sequence);
+        world.model.borrow_mut().make_unique(def.id, has_sequence);
     }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };
@@ -534,6 +536,20 @@ async fn create_table(world: &Rc<World>) {
         process.ingest.attach(Arc::clone(&table));
         process.tables.lock().insert(def.id, table);
     }
+}
+
+/// The table with unique keys, rows that delete, and perhaps a sequence.
+fn unique(def: &TableDef, has_sequence: bool) -> Arc<TableDef> {
+    let mut columns = def.schema.columns.clone();
+    let mut hide = |what: HiddenColumn| {
+        let id = columns.len() as u32 + 1;
+        columns.push(ColumnDef::hidden(id, what, DataType::BigInt));
+        ColumnId(id)
+    };
+    hide(HiddenColumn::DeleteSign);
+    let sequence = has_sequence.then(|| hide(HiddenColumn::Sequence));
+    let schema = TableSchema { sequence, ..TableSchema::new(def.schema.version, columns) };
+    Arc::new(TableDef { keys: KeyModel::Unique, schema: Arc::new(schema), ..def.clone() })
 }
 
 async fn flush(world: &Rc<World>, table: &Arc<Table>) {

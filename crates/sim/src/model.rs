@@ -429,8 +429,8 @@ impl Model {
     }
 
     /// The table has unique keys.
-    pub fn make_unique(&mut self, table: TableId) {
-        self.winners.make_unique(table);
+    pub fn make_unique(&mut self, table: TableId, has_sequence: bool) {
+        self.winners.make_unique(table, has_sequence);
     }
 
     /// Checks what a query of a table of unique keys showed. Rows of later loads than expected may be shown, too.

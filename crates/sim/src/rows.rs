@@ -1,7 +1,7 @@
 //! Rows of loads, and reading them back as a query does: memtable and data files of one snapshot.
 
 use crate::model::{LoadId, ROWS_PER_LOAD, Shown};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_decode::{Block, BlockBuilder};
 use tributary_table::{FoundRows, Snapshot, Table};
-use tributary_types::{DataType, TableSchema};
+use tributary_types::{ColumnDef, DataType, HiddenColumn, TableSchema};
 
 /// The text of a row, which tells whether it was read back as it was sent.
 fn text_of(row: i64) -> String {
@@ -25,16 +25,34 @@ pub fn id_of(row: i64, is_unique: bool) -> i64 {
     if is_unique { (row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> 40).rem_euclid(KEYS) } else { row }
 }
 
+/// The sequence of a row in a table that has such, NULL in some.
+#[must_use]
+pub fn sequence_of(row: i64) -> Option<i64> {
+    Some((row.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33).rem_euclid(SEQUENCES))
+        .filter(|sequence| *sequence > 0)
+}
+
+/// Whether a row of a table of unique keys deletes the row of its key.
+#[must_use]
+pub fn deletes(row: i64) -> bool {
+    (row.wrapping_mul(0x1000_0000_01b3_i64 ^ 0x5bd1_e995) >> 21).rem_euclid(5) == 0
+}
+
 /// The rows of a load as one block.
 #[must_use]
 pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: u64) -> Block {
     let mut builder = BlockBuilder::new(schema);
     for row in row_numbers(load, rows) {
         for (index, column) in schema.columns.iter().enumerate() {
-            match (column.name.as_str(), column.data_type) {
-                ("id", _) => builder.push_i64(index, id_of(row, is_unique)),
-                ("text", _) => builder.push_text(index, &text_of(row)),
-                (_, DataType::Int) => builder.push_i32(index, row as i32),
+            match (column.name.as_str(), column.data_type, column.hidden) {
+                (_, _, Some(HiddenColumn::DeleteSign)) => builder.push_i8(index, deletes(row).into()),
+                (_, _, Some(HiddenColumn::Sequence)) => match sequence_of(row) {
+                    Some(sequence) => builder.push_i64(index, sequence),
+                    None => builder.push_null(index),
+                },
+                ("id", ..) => builder.push_i64(index, id_of(row, is_unique)),
+                ("text", ..) => builder.push_text(index, &text_of(row)),
+                (_, DataType::Int, _) => builder.push_i32(index, row as i32),
                 _ => builder.push_null(index),
             }
         }
@@ -50,14 +68,24 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
 #[must_use]
 pub fn batch_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: u64) -> RecordBatch {
     let numbers: Vec<i64> = row_numbers(load, rows).collect();
-    let array = |name: &str, data_type: DataType| -> ArrayRef {
-        match name {
-            "id" => Arc::new(numbers.iter().map(|row| id_of(*row, is_unique)).collect::<Int64Array>()),
-            "text" => Arc::new(numbers.iter().map(|row| Some(text_of(*row))).collect::<StringArray>()),
-            _ => arrow::array::new_null_array(&data_type.to_arrow(), numbers.len()),
+    let array = |column: &ColumnDef| -> ArrayRef {
+        match (column.hidden, column.name.as_str()) {
+            (Some(HiddenColumn::DeleteSign), _) => {
+                Arc::new(numbers.iter().map(|row| i8::from(deletes(*row))).collect::<Int8Array>())
+            }
+            (Some(HiddenColumn::Sequence), _) => {
+                Arc::new(numbers.iter().map(|row| sequence_of(*row)).collect::<Int64Array>())
+            }
+            (None, "id") => {
+                Arc::new(numbers.iter().map(|row| id_of(*row, is_unique)).collect::<Int64Array>())
+            }
+            (None, "text") => {
+                Arc::new(numbers.iter().map(|row| Some(text_of(*row))).collect::<StringArray>())
+            }
+            _ => arrow::array::new_null_array(&column.data_type.to_arrow(), numbers.len()),
         }
     };
-    let columns = schema.columns.iter().map(|column| array(&column.name, column.data_type)).collect();
+    let columns = schema.columns.iter().map(array).collect();
     RecordBatch::try_new(schema.arrow(), columns).expect("the columns have the schema's types")
 }
 
@@ -68,6 +96,8 @@ fn row_numbers(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
 
 /// The keys of tables of unique keys are below.
 const KEYS: i64 = 24;
+/// Sequences are below.
+const SEQUENCES: i64 = 9;
 
 /// Rows of data files that were read once, by path and checksum.
 type FileRows = HashMap<(String, u32), Arc<Vec<i64>>>;

@@ -1,12 +1,13 @@
-//! Tables with unique keys: of each key the row that came last, and no other.
+//! Tables with unique keys: of each key the row with the greatest sequence, of these the one that came last, and no other; and no
+//! row where that one deletes.
 //!
 //! The order of loads is known only where clients can tell it. Of two loads with the same key the later one wins, if it
 //! began when the other was visible, or when the other, an async one, was acknowledged and both go through groups. Where nobody can
 //! tell, one of them wins, and the other one never after: a load that was visible when another's row was shown for a
 //! key has lost that key for ever, in every later query and after every recovery.
 
-use crate::model::{Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
-use crate::rows::id_of;
+use crate::model::{Fate, Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
+use crate::rows::{deletes, id_of, sequence_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
 
@@ -16,20 +17,30 @@ pub type Lost = BTreeMap<(TableId, i64), BTreeSet<LoadId>>;
 /// What is known of winners and losers.
 #[derive(Debug, Default)]
 pub struct Winners {
-    tables: BTreeSet<TableId>,
+    /// Whether they have a sequence.
+    tables: BTreeMap<TableId, bool>,
     lost: Lost,
+}
+
+/// The row by which a load contends for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Contender {
+    row: i64,
+    /// NULL in a table without sequences.
+    sequence: Option<i64>,
+    deletes: bool,
 }
 
 impl Winners {
     /// The table has unique keys.
-    pub fn make_unique(&mut self, table: TableId) {
-        self.tables.insert(table);
+    pub fn make_unique(&mut self, table: TableId, has_sequence: bool) {
+        self.tables.insert(table, has_sequence);
     }
 
     /// Whether the table has unique keys.
     #[must_use]
     pub fn has(&self, table: TableId) -> bool {
-        self.tables.contains(&table)
+        self.tables.contains_key(&table)
     }
 
     /// Who has lost until now.
@@ -53,8 +64,11 @@ impl Winners {
         where_: &str,
     ) -> Result<(), Violation> {
         let violation = |text: String| Err(Violation(format!("{where_} {text}")));
+        let has_sequence = self.tables.get(&table).copied().unwrap_or_default();
+        let contenders = |id: LoadId| contenders(id, loads[&id].rows, has_sequence);
         let mut shown: BTreeMap<i64, LoadId> = BTreeMap::new();
-        let mut there = visible.clone();
+        let mut there: BTreeMap<LoadId, BTreeMap<i64, Contender>> =
+            visible.iter().map(|id| (*id, contenders(*id))).collect();
         for (row, times) in rows {
             let (key, id) = (id_of(row, true), (row / ROWS_PER_LOAD) as LoadId);
             if let Some(other) = shown.insert(key, id) {
@@ -63,45 +77,83 @@ impl Winners {
             if times > 1 {
                 return violation(format!("shows row {row} of key {key} {times} times"));
             }
-            if last_rows(id, loads[&id].rows).get(&key) != Some(&row) {
-                return violation(format!(
-                    "shows row {row} of key {key}, after which load {id} has another one"
-                ));
-            }
-            there.insert(id);
-        }
-        for id in &there {
-            let load = &loads[id];
-            for key in last_rows(*id, load.rows).into_keys() {
-                let Some(winner) = shown.get(&key) else {
-                    return violation(format!("lacks key {key}, which load {id} has: {load:?}"));
-                };
-                if winner != id && is_before(&loads[winner], load) {
+            match there.entry(id).or_insert_with(|| contenders(id)).get(&key) {
+                Some(contender) if contender.row == row && !contender.deletes => {}
+                other => {
                     return violation(format!(
-                        "shows load {winner} for key {key}, but load {id} came after it: {:?}, {load:?}",
+                        "shows row {row} of key {key}, for which load {id} has {other:?}"
+                    ));
+                }
+            }
+        }
+        // Loads that nobody has seen may have deleted what is missing.
+        let may_be_there = loads.iter().filter(|(_, load)| load.table == table && load.fate != Fate::Never);
+        let hidden: Vec<(LoadId, BTreeMap<i64, Contender>)> = may_be_there
+            .map(|(id, _)| (*id, contenders(*id)))
+            .filter(|(_, rows)| rows.values().any(|contender| contender.deletes))
+            .collect();
+        for (id, rows) in &there {
+            let load = &loads[id];
+            for (key, own) in rows {
+                let beats = |winner: LoadId, of_winner: &Contender| {
+                    winner == *id
+                        || of_winner.sequence > own.sequence
+                        || (of_winner.sequence == own.sequence && !is_before(&loads[&winner], load))
+                };
+                let Some(winner) = shown.get(key) else {
+                    let has_deleted = |(other, rows): &(LoadId, BTreeMap<i64, Contender>)| {
+                        rows.get(key).is_some_and(|it| it.deletes && beats(*other, it))
+                    };
+                    if !hidden.iter().any(has_deleted) {
+                        return violation(format!(
+                            "lacks key {key}, which load {id} has: {own:?} of {load:?}"
+                        ));
+                    }
+                    continue;
+                };
+                let of_winner = there[winner][key];
+                if !beats(*winner, &of_winner) {
+                    return violation(format!(
+                        "shows load {winner} for key {key}, but load {id} came after it or has a greater sequence: \
+                         {of_winner:?} of {:?}, {own:?} of {load:?}",
                         loads[winner]
                     ));
                 }
             }
         }
-        for (key, winner) in &shown {
-            if lost.get(&(table, *key)).is_some_and(|lost| lost.contains(winner)) {
-                return violation(format!(
-                    "shows load {winner} for key {key}, which another one had superseded"
-                ));
+        for (id, rows) in &there {
+            for (key, contender) in rows {
+                let has_lost = shown.get(key).is_some_and(|winner| winner == id)
+                    && lost.get(&(table, *key)).is_some_and(|lost| lost.contains(id));
+                if has_lost {
+                    return violation(format!(
+                        "shows load {id} for key {key}, which another one had superseded"
+                    ));
+                }
+                // A row that deletes may be what hides the key.
+                let hides = contender.deletes && !shown.contains_key(key);
+                if shown.get(key) != Some(id) && !hides {
+                    self.lost.entry((table, *key)).or_default().insert(*id);
+                }
             }
-            let losers = there.iter().filter(|id| *id != winner);
-            let lost = self.lost.entry((table, *key)).or_default();
-            lost.extend(losers.filter(|id| last_rows(**id, loads[id].rows).contains_key(key)));
         }
         Ok(())
     }
 }
 
-/// The last row of each key in a load.
-fn last_rows(load: LoadId, rows: u64) -> BTreeMap<i64, i64> {
+/// The rows by which a load contends for its keys.
+fn contenders(load: LoadId, rows: u64, has_sequence: bool) -> BTreeMap<i64, Contender> {
     let first = load as i64 * ROWS_PER_LOAD;
-    (first..first + rows as i64).map(|row| (id_of(row, true), row)).collect()
+    let mut best: BTreeMap<i64, Contender> = BTreeMap::new();
+    for row in first..first + rows as i64 {
+        let sequence = sequence_of(row).filter(|_| has_sequence);
+        let contender = Contender { row, sequence, deletes: deletes(row) };
+        match best.get(&id_of(row, true)) {
+            Some(known) if known.sequence > sequence => {}
+            _ => drop(best.insert(id_of(row, true), contender)),
+        }
+    }
+    best
 }
 
 /// Whether a client could tell that `first` came before `second`.
@@ -115,14 +167,14 @@ fn is_before(first: &Load, second: &Load) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::model::{Kind, LoadId, Model, ROWS_PER_LOAD, Shown};
-    use crate::rows::id_of;
+    use crate::rows::{deletes, id_of};
     use tributary_types::{Label, TableId, TxnId};
 
     const TABLE: TableId = TableId(1);
 
     fn model() -> Model {
         let mut model = Model::default();
-        model.make_unique(TABLE);
+        model.make_unique(TABLE, false);
         model
     }
 
@@ -140,7 +192,7 @@ mod tests {
             keys.extend((first..first + 30).map(|row| (id_of(row, true), row)));
         }
         let mut shown = Shown::default();
-        keys.into_values().for_each(|row| shown.add(row));
+        keys.into_values().filter(|row| !deletes(*row)).for_each(|row| shown.add(row));
         shown
     }
 

@@ -69,6 +69,7 @@ pub enum Statement {
         ops: Vec<AlterOp>,
     },
     Delete(Box<Delete>),
+    Update(Box<Update>),
     Insert(Box<Insert>),
     LoadData(Box<LoadData>),
     BrokerLoad(Box<BrokerLoad>),
@@ -125,6 +126,8 @@ pub struct SelectQuery {
     /// column, both from 1) count from the beginning of this text. Empty when the query was made of
     /// expressions; their spans still tell their order.
     pub text: String,
+    /// Tables show their hidden columns, also where the text names none.
+    pub reads_hidden: bool,
 }
 
 impl SelectQuery {
@@ -162,9 +165,91 @@ pub struct Delete {
     pub partitions: bool,
     /// The condition as a text for people, if there is one.
     pub condition: Option<String>,
+    pub rows: TargetRows,
+}
+
+impl Delete {
     /// The rows to delete: a query with the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] of the table function
     /// [`ROWS_FUNCTION`], which stands for the table.
-    pub rows: SelectQuery,
+    #[must_use]
+    pub fn places(&self) -> SelectQuery {
+        let column = |name| sp::Expr::Identifier(sp::Ident::with_quote('`', name));
+        // With a name that no text can have.
+        self.rows.select(vec![sp::Ident::new(ROWS_FUNCTION)], [FILE_COLUMN, ROW_COLUMN].map(column))
+    }
+}
+
+/// `UPDATE t [[AS] alias] SET column = expression, … [FROM …] [WHERE …]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    pub table: Name,
+    /// Each column with what is written before it, and its new value.
+    pub assignments: Vec<(Vec<String>, Assigned)>,
+    pub rows: TargetRows,
+}
+
+/// What a column is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assigned {
+    Default,
+    Expr(Sealed<sp::Expr>),
+}
+
+/// The rows of a table that a statement changes: a query whose first relation stands for the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetRows {
+    /// What the statement calls the table.
+    pub alias: String,
+    query: Sealed<sp::Query>,
+}
+
+impl TargetRows {
+    /// The rows of the table for which `condition` is true, joined with `others`.
+    ///
+    /// # Panics
+    /// If `template` is not `SELECT … FROM f() AS t`.
+    #[must_use]
+    pub fn new(
+        template: SelectQuery,
+        alias: &str,
+        others: Vec<sp::TableWithJoins>,
+        condition: Option<sp::Expr>,
+    ) -> Self {
+        let mut query = template.ast.into_inner();
+        let select = select_of(&mut query);
+        if let sp::TableFactor::Table { alias: Some(named), .. } = &mut select.from[0].relation {
+            named.name = sp::Ident::with_quote('`', alias);
+        }
+        select.from.extend(others);
+        select.selection = condition;
+        Self { alias: alias.to_owned(), query: Sealed::new(query) }
+    }
+
+    /// The query with `relation` for the table (a table function if it has one part), and with these columns.
+    #[must_use]
+    pub fn select(
+        &self,
+        relation: Vec<sp::Ident>,
+        columns: impl IntoIterator<Item = sp::Expr>,
+    ) -> SelectQuery {
+        let mut query = sp::Query::clone(&self.query);
+        let select = select_of(&mut query);
+        select.projection = columns.into_iter().map(sp::SelectItem::UnnamedExpr).collect();
+        if let sp::TableFactor::Table { name, args, .. } = &mut select.from[0].relation {
+            if relation.len() > 1 {
+                *args = None;
+            }
+            *name = sp::ObjectName::from(relation);
+        }
+        SelectQuery { ast: Sealed::new(query), text: String::new(), reads_hidden: true }
+    }
+}
+
+fn select_of(query: &mut sp::Query) -> &mut sp::Select {
+    match query.body.as_mut() {
+        sp::SetExpr::Select(select) => select,
+        _ => unreachable!("the rows of a table are a SELECT"),
+    }
 }
 
 /// The table function that a [`Delete`] reads. No client can call it so.

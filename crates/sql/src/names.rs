@@ -53,6 +53,12 @@ pub fn check_column(name: &str) -> Result<(), SqlError> {
         ));
     }
     let lower = name.to_lowercase();
+    if lower.starts_with(RESERVED_COLUMN_PREFIXES[0]) {
+        return Err(SqlError::detail(
+            ErrorCode::WrongColumnName,
+            format!("Disable to create table column with name start with __DORIS_: {}", name.to_uppercase()),
+        ));
+    }
     match RESERVED_COLUMN_PREFIXES.iter().find(|prefix| lower.starts_with(*prefix)) {
         Some(prefix) => Err(SqlError::new(
             ErrorCode::WrongColumnName,

@@ -14,6 +14,7 @@ mod show;
 mod transaction;
 mod types;
 mod unsupported;
+mod update;
 mod user;
 
 #[cfg(test)]
@@ -102,6 +103,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "LOAD" => load::load(cursor),
         "CANCEL" => broker_load::cancel(cursor),
         "DELETE" => delete::delete(cursor),
+        "UPDATE" => update::update(cursor),
         "SET" => set::set(cursor),
         "SHOW" => show::show(cursor),
         "USE" => query::use_database(cursor),

@@ -8,6 +8,7 @@ mod alter;
 mod default_value;
 mod keys;
 pub mod properties;
+mod sequence;
 mod show_create;
 
 #[cfg(test)]
@@ -54,13 +55,18 @@ impl CreateTable {
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
             if keys.is_unique() { by_keys(distribution, self, &columns)? } else { distribution };
+        let sequence = sequence::add_hidden(keys, &mut settings.others, &mut columns)?;
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
         Ok(TableDef {
             id,
             db_id,
             db: db.to_owned(),
-            schema: Arc::new(TableSchema { version: SchemaVersion(1), columns, next_column_id }),
+            schema: Arc::new(TableSchema {
+                next_column_id,
+                sequence,
+                ..TableSchema::new(SchemaVersion(1), columns)
+            }),
             keys,
             partitioning: Partitioning::None,
             distribution,
@@ -88,6 +94,7 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         is_key: spec.is_key,
         default: spec.default.clone(),
         comment: spec.comment.clone().unwrap_or_default(),
+        hidden: None,
     })
 }
 

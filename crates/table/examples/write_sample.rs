@@ -23,7 +23,7 @@ fn column(id: u32, name: &str, data_type: DataType) -> ColumnDef {
 
 fn def(id: u64, name: &str, version: u32, next_column_id: u32, columns: Vec<ColumnDef>) -> Arc<TableDef> {
     let next_column_id = ColumnId(next_column_id);
-    let schema = TableSchema { version: SchemaVersion(version), columns, next_column_id };
+    let schema = TableSchema { next_column_id, ..TableSchema::new(SchemaVersion(version), columns) };
     Arc::new(TableDef { location: name.to_owned(), ..TableDef::new(TableId(id), "sample", name, schema) })
 }
 

@@ -4,13 +4,19 @@
 //! *settled* later, before anybody reads them and before a flush: each row supersedes the row of its key that came before it,
 //! in the memtable or in a data file. Invariant: among settled rows of a snapshot, no two live ones have the same key.
 //!
-//! [`hash`] turns keys into numbers, [`file`] finds the rows of a data file by them, and [`settle`] decides what is superseded. Not
+//! Of two rows with a key the later one supersedes the other, unless the table has a sequence and the later one's is less. A row with
+//! the sign of a deletion is superseded itself as soon as it is settled, but where there is a sequence it stays known, in the
+//! memtable and in data files: later rows of a smaller sequence lose against it.
+//!
+//! [`hash`] turns keys into numbers, [`rows`] takes out of rows what matters here, [`file`] finds the rows of a data file by them, and [`settle`] decides what is superseded. Not
 //! the business of this module: snapshots, locks and I/O, which are the table's.
 
 pub(crate) mod file;
 pub(crate) mod hash;
+pub(crate) mod rows;
 pub(crate) mod settle;
 
-pub(crate) use file::FileKeys;
-pub(crate) use hash::KeyHasher;
-pub(crate) use settle::{Keys, Marks};
+pub(crate) use file::{FileKeys, FileKeysBuilder, Keyed};
+pub(crate) use hash::KeyHash;
+pub(crate) use rows::KeyReader;
+pub(crate) use settle::{Keys, Marks, Orphans};

@@ -35,6 +35,8 @@ pub struct MemPart {
     pub first_row: u64,
     /// Rows of the batch that later rows supersede.
     pub superseded: Option<Arc<RowSet>>,
+    /// Rows of the batch that delete the rows of their keys, and which no later row supersedes. They count as superseded, too.
+    pub deletions: Option<Arc<RowSet>>,
     /// Whether it is known which rows these rows supersede; always in a table whose rows all stay.
     pub is_settled: bool,
 }
@@ -46,9 +48,12 @@ impl MemPart {
         self.batch.num_rows() as u64 - self.superseded.as_ref().map_or(0, |rows| rows.len())
     }
 
-    /// Whether the row with that arrival number is superseded.
-    pub(crate) fn is_superseded(&self, row: u64) -> bool {
-        self.superseded.as_ref().is_some_and(|rows| rows.contains(row - self.first_row))
+    /// Whether the row with that arrival number has its key: it is live, or deletes.
+    pub(crate) fn has_key(&self, row: u64) -> bool {
+        let has = |rows: &Option<Arc<RowSet>>| {
+            rows.as_ref().is_some_and(|rows| rows.contains(row - self.first_row))
+        };
+        !has(&self.superseded) || has(&self.deletions)
     }
 
     /// The rows that no later row supersedes.
@@ -56,8 +61,22 @@ impl MemPart {
     /// # Errors
     /// [`TableError::Arrow`].
     pub fn live_batch(&self) -> Result<RecordBatch, TableError> {
-        let Some(superseded) = &self.superseded else { return Ok(self.batch.clone()) };
-        let is_live = (0..self.batch.num_rows() as u64).map(|row| Some(!superseded.contains(row)));
+        self.batch_without(self.superseded.as_deref())
+    }
+
+    /// [`MemPart::live_batch`] and the rows that delete.
+    pub(crate) fn kept_batch(&self) -> Result<RecordBatch, TableError> {
+        match (&self.superseded, &self.deletions) {
+            (Some(superseded), Some(deletions)) => {
+                self.batch_without(Some(&(superseded.as_ref() - deletions.as_ref())))
+            }
+            _ => self.live_batch(),
+        }
+    }
+
+    fn batch_without(&self, rows: Option<&RowSet>) -> Result<RecordBatch, TableError> {
+        let Some(rows) = rows else { return Ok(self.batch.clone()) };
+        let is_live = (0..self.batch.num_rows() as u64).map(|row| Some(!rows.contains(row)));
         let is_live: BooleanArray = is_live.collect();
         filter_record_batch(&self.batch, &is_live).map_err(TableError::arrow("leaving out superseded rows"))
     }
@@ -114,17 +133,22 @@ fn merge(before: &[Arc<MemPart>], last: MemPart) -> Result<MemPart, TableError> 
         lsn: before.iter().map(|part| part.lsn).fold(last.lsn, Lsn::min),
         since: before.iter().map(|part| part.since).fold(last.since, Instant::min),
         first_row: before.first().map_or(last.first_row, |part| part.first_row),
-        superseded: all_superseded(before, &last),
+        superseded: joined(before, &last, |part| part.superseded.as_ref()),
+        deletions: joined(before, &last, |part| part.deletions.as_ref()),
         is_settled: last.is_settled,
     })
 }
 
-/// The superseded rows of parts that are put together.
-fn all_superseded(before: &[Arc<MemPart>], last: &MemPart) -> Option<Arc<RowSet>> {
+/// Rows of parts that are put together.
+fn joined(
+    before: &[Arc<MemPart>],
+    last: &MemPart,
+    rows_of: impl Fn(&MemPart) -> Option<&Arc<RowSet>>,
+) -> Option<Arc<RowSet>> {
     let mut all = RowSet::new();
     let mut first = 0;
     for part in before.iter().map(AsRef::as_ref).chain([last]) {
-        all.extend(part.superseded.iter().flat_map(|rows| rows.iter()).map(|row| first + row));
+        all.extend(rows_of(part).into_iter().flat_map(|rows| rows.iter()).map(|row| first + row));
         first += part.batch.num_rows() as u64;
     }
     (!all.is_empty()).then(|| Arc::new(all))
@@ -148,6 +172,7 @@ mod tests {
             since: Instant::now(),
             first_row: 0,
             superseded: None,
+            deletions: None,
             is_settled: true,
         }
     }

@@ -78,8 +78,9 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
 }
 
 fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableError> {
-    let mut fields = Vec::with_capacity(schema.columns.len());
-    for column in &schema.columns {
+    let mut fields = Vec::with_capacity(schema.visible_count());
+    // Rows that hidden columns delete are deleted for other readers, too: they need not know of them.
+    for column in schema.visible() {
         let id = MetadataValue::Number(i64::from(column.id.0));
         let mut metadata = vec![(COLUMN_ID, id.clone())];
         if mapped {

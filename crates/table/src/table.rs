@@ -26,7 +26,7 @@ pub use sweep::SweepReport;
 
 use crate::error::TableError;
 use crate::file::{DataFile, FileWriter, delete_files};
-use crate::keys::{KeyHasher, Keys};
+use crate::keys::Keys;
 use crate::log::LogState;
 use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
@@ -52,8 +52,8 @@ pub struct Table {
 }
 
 /// What a table needs to settle its keys.
+#[derive(Default)]
 struct UniqueKeys {
-    hasher: Arc<KeyHasher>,
     /// Held by whoever settles rows, or moves settled rows from the memtable or from files to others. Taken after the
     /// rewriter lock.
     keys: tokio::sync::Mutex<Keys>,
@@ -134,7 +134,7 @@ impl Table {
             unflushed: Ranked::new(Rank::Unflushed, Unflushed::default()),
             persisted: AtomicU64::new(state.app_version.0),
             rewriter: tokio::sync::Mutex::new(state),
-            unique: settle::unique_keys(def)?,
+            unique: def.keys.is_unique().then(UniqueKeys::default),
             closed: AtomicBool::new(false),
         });
         table.align_log().await?;

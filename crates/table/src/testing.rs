@@ -213,6 +213,12 @@ impl FaultStore {
         self.failing_reads.lock().push(text.to_owned());
     }
 
+    /// Nothing fails any more.
+    pub(crate) fn none(&self) {
+        self.faults.lock().clear();
+        self.failing_reads.lock().clear();
+    }
+
     /// The next write to a name with `text` in it waits.
     pub(crate) fn hold_next(&self, text: &str) -> GateKey {
         let gate = Gate {

@@ -34,8 +34,8 @@ pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
     ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
-    GROUP_COMMIT_INTERVAL_MS_DEFAULT, KeyModel, Partitioning, TableDef, TableProperties, TableRef,
-    TableSchema,
+    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, KeyModel, Partitioning, TableDef, TableProperties,
+    TableRef, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 

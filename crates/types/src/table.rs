@@ -41,6 +41,27 @@ pub enum DefaultValue {
     CurrentDate,
 }
 
+/// A column that the server keeps beside those of the table's definition. Other readers of the data files do not see it, and
+/// users see it only by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HiddenColumn {
+    /// 1 in a row that deletes the row of its key, else 0.
+    DeleteSign,
+    /// What decides which row of a key stays, where no column of the table does.
+    Sequence,
+}
+
+impl HiddenColumn {
+    /// Doris's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DeleteSign => "__DORIS_DELETE_SIGN__",
+            Self::Sequence => "__DORIS_SEQUENCE_COL__",
+        }
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDef {
@@ -57,9 +78,23 @@ pub struct ColumnDef {
     pub default: Option<DefaultValue>,
     #[serde(default)]
     pub comment: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenColumn>,
 }
 
 impl ColumnDef {
+    /// The hidden column, with this id; the sequence has a type of the table's own.
+    #[must_use]
+    pub fn hidden(id: u32, what: HiddenColumn, sequence_type: DataType) -> Self {
+        let column = |data_type| Self { hidden: Some(what), ..Self::new(id, what.name(), data_type) };
+        match what {
+            HiddenColumn::DeleteSign => {
+                column(DataType::TinyInt).not_null().with_default(DefaultValue::Literal("0".to_owned()))
+            }
+            HiddenColumn::Sequence => column(sequence_type),
+        }
+    }
+
     /// A nullable value column without a default, called the same in data files.
     #[must_use]
     pub fn new(id: u32, name: &str, data_type: DataType) -> Self {
@@ -72,6 +107,7 @@ impl ColumnDef {
             is_key: false,
             default: None,
             comment: String::new(),
+            hidden: None,
         }
     }
 
@@ -98,9 +134,13 @@ impl ColumnDef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
     pub version: SchemaVersion,
+    /// Hidden columns come last.
     pub columns: Vec<ColumnDef>,
     /// The id that the next added column gets.
     pub next_column_id: ColumnId,
+    /// The column whose greatest value decides which row of a key stays. `None`: the last row stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<ColumnId>,
 }
 
 impl TableSchema {
@@ -108,7 +148,31 @@ impl TableSchema {
     #[must_use]
     pub fn new(version: SchemaVersion, columns: Vec<ColumnDef>) -> Self {
         let next_column_id = columns.iter().map(|column| column.id.next()).max().unwrap_or(ColumnId(0));
-        Self { version, columns, next_column_id }
+        Self { version, columns, next_column_id, sequence: None }
+    }
+
+    /// The columns of the table's definition.
+    #[must_use]
+    pub fn visible(&self) -> impl DoubleEndedIterator<Item = &ColumnDef> + Clone {
+        self.columns.iter().filter(|column| column.hidden.is_none())
+    }
+
+    /// How many columns the table's definition has; they are the first.
+    #[must_use]
+    pub fn visible_count(&self) -> usize {
+        self.visible().count()
+    }
+
+    /// The position of a hidden column.
+    #[must_use]
+    pub fn index_of_hidden(&self, what: HiddenColumn) -> Option<usize> {
+        self.columns.iter().position(|column| column.hidden == Some(what))
+    }
+
+    /// The position of the column that decides which row of a key stays.
+    #[must_use]
+    pub fn sequence_index(&self) -> Option<usize> {
+        self.index_of_id(self.sequence?)
     }
 
     /// The position of the column called `name` in any case.

@@ -35,7 +35,10 @@ fn orders() -> TableDef {
         db_id: DbId(1),
         db: "shop".to_owned(),
         name: "orders".to_owned(),
-        schema: Arc::new(TableSchema { version: SchemaVersion(7), columns, next_column_id: ColumnId(10) }),
+        schema: Arc::new(TableSchema {
+            next_column_id: ColumnId(10),
+            ..TableSchema::new(SchemaVersion(7), columns)
+        }),
         keys: KeyModel::Duplicate { declared: true },
         partitioning: Partitioning::None,
         distribution: Distribution::Hash { columns: vec!["id".to_owned()], buckets: Buckets::Auto },

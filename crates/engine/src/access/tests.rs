@@ -95,6 +95,7 @@ const STATEMENTS: &[&str] = &[
     "TRUNCATE TABLE d.t",
     "ALTER TABLE d.t ADD COLUMN x INT",
     "DELETE FROM d.t WHERE id = 1",
+    "UPDATE d.t SET name = 'x' WHERE id = 1",
     "INSERT INTO d.t VALUES (1, 'a')",
     "INSERT INTO d.t VALUES (1 + 1, 'a')",
     "INSERT INTO d.t SELECT 1, 'a'",
@@ -121,7 +122,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 28] = [
+const KINDS: [&str; 29] = [
     "empty",
     "create database",
     "drop database",
@@ -130,6 +131,7 @@ const KINDS: [&str; 28] = [
     "truncate",
     "alter table",
     "delete",
+    "update",
     "insert",
     "query",
     "explain",
@@ -163,6 +165,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::TruncateTable { .. } => "truncate",
         Statement::AlterTable { .. } => "alter table",
         Statement::Delete(_) => "delete",
+        Statement::Update(_) => "update",
         Statement::Insert(_) => "insert",
         Statement::LoadData(_) => "load data",
         Statement::RoutineLoad(_) => "routine load",

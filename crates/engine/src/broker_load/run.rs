@@ -173,6 +173,7 @@ impl Files {
             columns: part.columns.as_deref(),
             where_expr: part.filter.as_deref(),
             source_where: part.preceding_filter.as_deref(),
+            deletes: false,
             unnamed_fields: FieldNames::Numbered,
         };
         let time = LoadTime::of(&self.engine, Some(&self.zone))?;

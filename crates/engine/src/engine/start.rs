@@ -18,6 +18,7 @@ use crate::namespace::{EngineNamespace, Facts};
 use crate::node::NodeFile;
 use crate::options::EngineOptions;
 use crate::processes::Processes;
+use crate::row_changes::RowChanges;
 use crate::start_error::StartError;
 use crate::stream_load::host::SpoolRoom;
 use crate::wal_dirs::{self, WalDirs};
@@ -113,6 +114,7 @@ impl Engine {
             jobs: Jobs::new(node.id(), Arc::new(Broker)),
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::default(),
+            row_changes: RowChanges::default(),
             options,
             facts,
             access,

@@ -139,7 +139,7 @@ impl Declared {
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let next_column_id = ColumnId(columns.len() as u32);
-        let table = TableSchema { version: SchemaVersion(1), columns, next_column_id };
+        let table = TableSchema { next_column_id, ..TableSchema::new(SchemaVersion(1), columns) };
         let target = Target::new(&Arc::new(TableDef::new(TableId(0), "", "", table)), None)?;
         // The zone is all of a clock that values are read with: there are no defaults.
         let clock = LoadClock { now_micros: 0, utc_offset_seconds };

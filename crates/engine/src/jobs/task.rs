@@ -38,6 +38,7 @@ pub(super) fn reader(
         columns: columns.as_deref(),
         where_expr: filter.as_ref(),
         source_where: preceding.as_ref(),
+        deletes: false,
         unnamed_fields: FieldNames::Numbered,
     };
     let zone = definition.properties.get("timezone").map(String::as_str);

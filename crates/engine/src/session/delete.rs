@@ -33,17 +33,20 @@ impl EngineSession {
         params: &[ScalarValue],
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        if self.transaction.is_some() {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "DELETE in a transaction is not supported yet; COMMIT first",
-            ));
-        }
         let table = self.table(Privilege::Load, delete.table.db.as_deref(), &delete.table.table)?;
         if delete.partitions {
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,
                 "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
+            ));
+        }
+        if table.with_def(|def| def.keys.is_unique()) {
+            return self.delete_by_keys(table, delete, params, out).await;
+        }
+        if self.transaction.is_some() {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "DELETE in a transaction is not supported yet; COMMIT first",
             ));
         }
         let Some(condition) = &delete.condition else {

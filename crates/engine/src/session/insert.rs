@@ -8,6 +8,7 @@ use super::{EngineSession, LastInsert, insert_parts};
 use crate::access::Privilege;
 use crate::answer::LoadInfo;
 use crate::engine::Engine;
+use crate::hidden_columns;
 use crate::interrupt::Interrupt;
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
@@ -76,7 +77,7 @@ impl EngineSession {
             None => {
                 let Some(head) = scan_insert_head(sql) else { return Ok(false) };
                 let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
-                let target = Target::new(&table.def(), head.columns.as_deref())?;
+                let target = self.insert_target(&table.def(), head.columns.as_deref())?;
                 let text = sql[..head.values_offset].into();
                 self.last_plan = Some(PlannedInsert { head: text, table, target, generation });
                 head.values_offset
@@ -100,6 +101,18 @@ impl EngineSession {
         };
         self.finish_insert(load, &options, out).await?;
         Ok(true)
+    }
+
+    /// The target of an INSERT that names these columns.
+    pub(super) fn insert_target(
+        &self,
+        def: &Arc<TableDef>,
+        columns: Option<&[String]>,
+    ) -> Result<Target, SqlError> {
+        if self.variables.values().require_sequence_in_insert {
+            hidden_columns::check_named(def, columns)?;
+        }
+        Target::new(def, columns)
     }
 
     /// A builder for the target; [`Self::keep_builder`] takes it back.
@@ -144,7 +157,7 @@ impl EngineSession {
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let def = table.def();
-        let target = Target::new(&def, insert.columns.as_deref())?;
+        let target = self.insert_target(&def, insert.columns.as_deref())?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let (Some(label), Some(_)) = (&label, &self.transaction) {
             return Err(SqlError::detail(
@@ -214,7 +227,7 @@ impl EngineSession {
     }
 
     /// INSERT … SELECT: the rows stream into memory or data files.
-    async fn insert_query(
+    pub(super) async fn insert_query(
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
@@ -533,7 +546,7 @@ fn value_rows(
     rows: Vec<Vec<Value>>,
 ) -> Result<Vec<Vec<Expr>>, SqlError> {
     let defaults: Vec<Expr> = match columns {
-        None => def.schema.columns.iter().map(default_of).collect::<Result<_, _>>()?,
+        None => def.schema.visible().map(default_of).collect::<Result<_, _>>()?,
         Some(names) => names
             .iter()
             .map(|name| match def.schema.index_of(name) {
@@ -561,7 +574,7 @@ fn value_rows(
     rows.into_iter().enumerate().map(with_defaults).collect()
 }
 
-fn default_of(column: &tributary_types::ColumnDef) -> Result<Expr, SqlError> {
+pub(super) fn default_of(column: &tributary_types::ColumnDef) -> Result<Expr, SqlError> {
     match &column.default {
         None | Some(DefaultValue::Null) => Ok(Expr::value(SqlValue::Null)),
         Some(DefaultValue::Literal(text)) => Ok(Expr::value(SqlValue::SingleQuotedString(text.clone()))),

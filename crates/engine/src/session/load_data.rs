@@ -123,6 +123,7 @@ impl EngineSession {
             columns: columns.as_deref(),
             where_expr: None,
             source_where: None,
+            deletes: false,
             unnamed_fields: FieldNames::Numbered,
         };
         let time = match properties.text("timezone") {
@@ -251,7 +252,7 @@ fn mapping(statement: &LoadData, def: &TableDef) -> Result<Option<Vec<MappedColu
     let is_computed = !statement.set.is_empty();
     let names: Vec<String> = match &statement.columns {
         Some(names) => names.clone(),
-        None if is_computed => def.schema.columns.iter().map(|column| column.name.clone()).collect(),
+        None if is_computed => def.schema.visible().map(|column| column.name.clone()).collect(),
         None => return Ok(None),
     };
     if let Some(name) = names.iter().find(|name| !is_computed && !name.starts_with('@') && !is_column(name)) {

@@ -76,7 +76,7 @@ impl EngineSession {
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
         let generation = self.engine.generation();
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
-        let target = Target::new(&table.def(), head.columns.as_deref())?;
+        let target = self.insert_target(&table.def(), head.columns.as_deref())?;
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
         Ok(values.map(|values| PreparedInsert {
             text: text.to_owned(),

@@ -75,6 +75,7 @@ impl Engine {
                 columns: columns.as_deref(),
                 where_expr: None,
                 source_where: statement.where_expr.as_deref(),
+                deletes: false,
                 unnamed_fields: FieldNames::OfBody,
             };
             RowReader::new(engine, &table.def(), &mapping, &format.body, request.strict_mode, time)
@@ -111,7 +112,7 @@ fn mapping(
 ) -> Result<Option<Vec<MappedColumn>>, SqlError> {
     let targets: Vec<String> = match &statement.insert.columns {
         Some(names) => names.clone(),
-        None => def.schema.columns.iter().map(|column| column.name.clone()).collect(),
+        None => def.schema.visible().map(|column| column.name.clone()).collect(),
     };
     let column = |name: &str, value: Value| MappedColumn { name: name.to_owned(), value };
     let Some(items) = &statement.items else {

@@ -9,6 +9,7 @@ use super::host::Host;
 use super::plan_error;
 use super::time::LoadTime;
 use crate::engine::Engine;
+use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::sink::{LoadSink, SinkError};
 use arrow::array::BooleanArray;
@@ -69,6 +70,8 @@ pub(crate) struct Mapping<'a> {
     pub where_expr: Option<&'a Expr>,
     /// A condition on the fields of the body, for computed columns.
     pub source_where: Option<&'a Expr>,
+    /// The rows delete the rows of their keys.
+    pub deletes: bool,
     /// How the fields are named when no column names one.
     pub unnamed_fields: FieldNames<'static>,
 }
@@ -121,6 +124,9 @@ impl RowReader {
         strict: bool,
         time: LoadTime,
     ) -> Result<Self, SqlError> {
+        let names: Option<Vec<String>> =
+            mapping.columns.map(|columns| columns.iter().map(|column| column.name.clone()).collect());
+        hidden_columns::check_named(def, names.as_deref())?;
         let filter = mapping
             .where_expr
             .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
@@ -128,6 +134,7 @@ impl RowReader {
         let rules = LoadRules { strict, clock: time.clock };
         let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
         let direct = |target: Target| {
+            let target = if mapping.deletes { target.deleting() } else { target };
             let builder = engine.builders.take(target.schema());
             format.decoder(target, rules, builder, &host)
         };

@@ -497,7 +497,7 @@ variables! {
     /// Buffers grow as they need to.
     read_rnd_buffer_size: i64 = 262_144, any_whole(), Kept;
     /// An INSERT into a table with a sequence column names it.
-    require_sequence_in_insert: bool = true, flag(), Fixed;
+    require_sequence_in_insert: bool = true, flag(), Obeyed;
     /// Doris's; answers are the same.
     resource_group: String = "".into(), text(), Kept;
     /// BITMAP and HLL values are shown as NULL.

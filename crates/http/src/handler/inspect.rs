@@ -211,7 +211,7 @@ fn exception(error: &SqlError) -> Value {
 }
 
 fn schema_document(table: &TableDef) -> Value {
-    let columns: Vec<Value> = table.schema.columns.iter().map(column_document).collect();
+    let columns: Vec<Value> = table.schema.visible().map(column_document).collect();
     json!({ "status": 200, "tableType": "OLAP", "keysType": "DUP_KEYS", "properties": columns })
 }
 

@@ -1,20 +1,20 @@
 //! Headers that only tables of a kind can obey.
 
 use super::{HeaderError, Headers};
-use crate::request::{MergeType, TableHeaders};
+use crate::request::{MergeHeaders, MergeType, TableHeaders};
 
-/// Which tables the load needs.
+/// Which tables the load needs. The headers `refused` are among those that are not obeyed.
 ///
 /// # Errors
 /// A header that is illegal whatever the table.
 pub(super) fn table_headers(
     headers: Headers<'_>,
-    merge_type: MergeType,
+    refused: Option<&MergeHeaders>,
     is_json: bool,
 ) -> Result<TableHeaders, HeaderError> {
     Ok(TableHeaders {
         partitioned: partitions_header(headers)?,
-        unique: unique_table_header(headers, merge_type, is_json)?,
+        unique: unique_table_header(headers, refused, is_json)?,
     })
 }
 
@@ -30,11 +30,26 @@ fn partitions_header(headers: Headers<'_>) -> Result<Option<&'static str>, Heade
     }
 }
 
+/// What the load says of its rows.
+///
+/// # Errors
+/// See [`merge_type`].
+pub(super) fn merge_headers(headers: Headers<'_>) -> Result<MergeHeaders, HeaderError> {
+    let names = headers.text("hidden_columns")?.unwrap_or_default();
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Ok(MergeHeaders {
+        merge_type: merge_type(headers)?,
+        delete: headers.owned("delete")?,
+        hidden_columns: names.map(str::to_owned).collect(),
+        sequence_col: headers.owned("function_column.sequence_col")?,
+    })
+}
+
 /// What the rows do.
 ///
 /// # Errors
 /// An unknown type, or a condition in `delete` that does not fit it.
-pub(super) fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
+fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
     let merge_type = match headers.text("merge_type")? {
         None => MergeType::Append,
         Some(text) if text.eq_ignore_ascii_case("append") => MergeType::Append,
@@ -56,7 +71,7 @@ pub(super) fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError>
 /// The first header that asks for what only a Unique table can do.
 fn unique_table_header(
     headers: Headers<'_>,
-    merge_type: MergeType,
+    refused: Option<&MergeHeaders>,
     is_json: bool,
 ) -> Result<Option<&'static str>, HeaderError> {
     let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
@@ -77,11 +92,11 @@ fn unique_table_header(
     }
     let rejects_new_keys = rejects_new_keys(headers)?;
     let asked = [
-        ("merge_type", merge_type != MergeType::Append),
+        ("merge_type", refused.is_some_and(|it| it.merge_type != MergeType::Append)),
         ("unique_key_update_mode", mode != "UPSERT"),
         ("partial_columns", headers.flag("partial_columns")?),
-        ("hidden_columns", headers.text("hidden_columns")?.is_some()),
-        ("function_column.sequence_col", headers.text("function_column.sequence_col")?.is_some()),
+        ("hidden_columns", refused.is_some_and(|it| !it.hidden_columns.is_empty())),
+        ("function_column.sequence_col", refused.is_some_and(|it| it.sequence_col.is_some())),
         ("negative", headers.flag("negative")?),
         ("partial_update_new_key_behavior", rejects_new_keys),
     ];

@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::{ColumnMapping, MergeType, TableHeaders};
+use crate::request::{ColumnMapping, MergeHeaders, MergeType, TableHeaders};
 use hyper::header::{HeaderName, HeaderValue};
 use tributary_decode::{BodyFormat, CsvFormat, CsvHeader, JsonFormat, JsonPath, JsonPaths};
 
@@ -34,7 +34,7 @@ fn without_headers_the_defaults_are_doris_s() {
     assert_eq!(request.max_filter_ratio, 0.0);
     assert_eq!(request.timeout, Duration::from_secs(600));
     assert_eq!(request.group_commit, None);
-    assert_eq!(request.merge_type, MergeType::Append);
+    assert_eq!(request.merge, MergeHeaders::default());
     assert_eq!(request.table_headers, TableHeaders::default());
     assert!(!request.strict_mode && !request.two_phase_commit && !request.partial_columns);
     assert_eq!((request.content_length, request.chunked), (Some(10), false));
@@ -134,16 +134,17 @@ fn two_phase_commit_is_exactly_true() {
 
 #[test]
 fn what_only_tables_of_a_kind_can_do_is_named() {
-    for (name, value) in [
-        ("merge_type", "delete"),
-        ("partial_columns", "true"),
-        ("unique_key_update_mode", "update_fixed_columns"),
-        ("hidden_columns", "__DORIS_DELETE_SIGN__"),
-        ("function_column.sequence_col", "k"),
-        ("negative", "true"),
-        ("partial_update_new_key_behavior", "error"),
+    for (name, value, is_obeyed) in [
+        ("merge_type", "delete", true),
+        ("partial_columns", "true", false),
+        ("unique_key_update_mode", "update_fixed_columns", false),
+        ("hidden_columns", "__DORIS_DELETE_SIGN__", true),
+        ("function_column.sequence_col", "k", true),
+        ("negative", "true", false),
+        ("partial_update_new_key_behavior", "error", false),
     ] {
-        assert_eq!(parse(&[(name, value)]).unwrap().table_headers.unique, Some(name));
+        let refused = Some(name).filter(|_| !is_obeyed);
+        assert_eq!(parse(&[(name, value)]).unwrap().table_headers.unique, refused);
         let stream = parse_http_stream(&[("sql", "insert into t …"), (name, value)]).unwrap();
         assert_eq!(stream.table_headers.unique, Some(name));
     }
@@ -152,8 +153,10 @@ fn what_only_tables_of_a_kind_can_do_is_named() {
         let stream = parse_http_stream(&[("sql", "insert into t …"), (name, "p1")]).unwrap();
         assert_eq!(stream.table_headers.partitioned, Some(name));
     }
-    let merge = parse(&[("merge_type", "MERGE"), ("delete", "k = 1")]).unwrap();
-    assert_eq!((merge.merge_type, merge.table_headers.unique), (MergeType::Merge, Some("merge_type")));
+    let merge =
+        parse(&[("merge_type", "MERGE"), ("delete", "k = 1"), ("hidden_columns", " a ,b,")]).unwrap().merge;
+    assert_eq!((merge.merge_type, merge.delete.as_deref()), (MergeType::Merge, Some("k = 1")));
+    assert_eq!((merge.hidden_columns, merge.sequence_col), (vec!["a".to_owned(), "b".to_owned()], None));
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
 fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
     for table in all_tables(namespace) {
         let def = table.def();
-        for (index, column) in def.schema.columns.iter().enumerate() {
+        for (index, column) in def.schema.visible().enumerate() {
             grid.push(column_row(&def, column, index as i64 + 1));
         }
     }

@@ -121,7 +121,7 @@ impl QueryEngine {
         };
         let (name, found) = self.resolve(session, name)?;
         if let Some(table) = found {
-            for column in &table.def().schema.columns {
+            for column in table.def().schema.visible() {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
             }
@@ -161,7 +161,7 @@ impl QueryEngine {
             "WhereClause",
         ]);
         let def = self.existing(session, name)?.def();
-        for (index, column) in def.schema.columns.iter().enumerate() {
+        for (index, column) in def.schema.visible().enumerate() {
             let shown = described(column, None);
             let first = index == 0;
             let mut row: Vec<Cell> = vec![

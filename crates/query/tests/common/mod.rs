@@ -1,7 +1,7 @@
 //! A server of one process for tests: databases, tables with rows in memtable and data files.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -247,7 +247,14 @@ impl Server {
         let snapshot = table.snapshot();
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
             let columns = batch.columns().iter().zip(snapshot.schema.fields());
-            let columns = columns.map(|(array, field)| cast(array, field.data_type()).unwrap()).collect();
+            let columns = columns.map(|(array, field)| cast(array, field.data_type()).unwrap());
+            // Rows of tables with unique keys have the sign of a deletion behind them.
+            let hidden = &snapshot.schema.fields()[snapshot.def.schema.visible_count()..];
+            let hidden = hidden.iter().map(|field| {
+                let zero: ArrayRef = Arc::new(Int8Array::from(vec![0; batch.num_rows()]));
+                cast(&zero, field.data_type()).unwrap()
+            });
+            let columns = columns.chain(hidden).collect();
             RecordBatch::try_new(Arc::clone(&snapshot.schema), columns).unwrap()
         });
         table

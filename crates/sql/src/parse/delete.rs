@@ -1,12 +1,12 @@
 //! `DELETE`.
 //!
-//! The rows to delete become a query over a table function, so that conditions are what they are elsewhere.
+//! The rows to delete become a query, so that conditions are what they are elsewhere.
 
-use crate::ast::{Delete, FILE_COLUMN, ROW_COLUMN, ROWS_FUNCTION, SelectQuery, Statement};
+use crate::ast::{Delete, Statement, TargetRows};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{insert, parse_query, unsupported};
-use sqlparser::ast::{Expr, Ident, ObjectName, SetExpr, TableFactor, TableWithJoins};
+use sqlparser::ast::{Expr, TableWithJoins};
 
 pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("DELETE")?;
@@ -37,20 +37,11 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Ok(Statement::Delete(Box::new(Delete { table, partitions, condition: text, rows })))
 }
 
-/// `SELECT file, row FROM rows() AS alias, using… WHERE condition`.
-fn rows_of(alias: &str, using: Vec<TableWithJoins>, condition: Option<Expr>) -> Parsed<SelectQuery> {
-    let template = format!("SELECT `{FILE_COLUMN}`, `{ROW_COLUMN}` FROM rows() AS t");
-    let SelectQuery { mut ast, .. } = parse_query(&template)?;
-    if let SetExpr::Select(select) = ast.body.as_mut() {
-        if let Some(TableFactor::Table { name, alias: Some(named), .. }) =
-            select.from.first_mut().map(|table| &mut table.relation)
-        {
-            // With a name that no text can have.
-            *name = ObjectName::from(vec![Ident::new(ROWS_FUNCTION)]);
-            named.name = Ident::with_quote('`', alias);
-        }
-        select.from.extend(using);
-        select.selection = condition;
-    }
-    Ok(SelectQuery { ast, text: String::new() })
+/// The rows of the table for which the condition is true, joined with others.
+pub(super) fn rows_of(
+    alias: &str,
+    others: Vec<TableWithJoins>,
+    condition: Option<Expr>,
+) -> Parsed<TargetRows> {
+    Ok(TargetRows::new(parse_query("SELECT 1 FROM f() AS t")?, alias, others, condition))
 }

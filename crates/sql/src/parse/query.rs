@@ -30,7 +30,7 @@ impl SelectQuery {
             parts = pairs.collect();
         }
         ast.body = Box::new(parts.pop()?);
-        Some(Self { ast, text: String::new() })
+        Some(Self { ast, text: String::new(), reads_hidden: false })
     }
 }
 
@@ -59,6 +59,7 @@ pub(crate) fn select(cursor: &mut Cursor<'_>) -> Parsed<SelectQuery> {
     Ok(SelectQuery {
         ast: ast.into(),
         text: cursor.sql().trim_end_matches([' ', '\t', '\r', '\n', ';']).to_owned(),
+        reads_hidden: false,
     })
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn explain_or_describe(cursor: &mut Cursor<'_>) -> Parsed<Statement> 
     }
     if cursor.is_any(&["UPDATE", "DELETE", "REPLACE"]) {
         let word = cursor.word().unwrap_or_default().to_ascii_uppercase();
-        return Err(unsupported::statement(&word).unwrap_or_else(|| cursor.expected("a query")));
+        return Err(unsupported::refuse(&format!("EXPLAIN {word}"), "explain a SELECT with its conditions"));
     }
     if cursor.is("FUNCTION") && matches!(cursor.peek_nth(1), Token::Word(_)) {
         cursor.advance();

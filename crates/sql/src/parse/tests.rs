@@ -197,7 +197,8 @@ fn a_syntax_error_names_the_token_the_line_and_the_position() {
 #[test]
 fn statements_that_are_not_built_are_refused_by_name() {
     for (sql, what) in [
-        ("update t set a = 1", "UPDATE"),
+        ("update t set a = 1 limit 1", "UPDATE with LIMIT"),
+        ("update t join u set a = 1", "UPDATE of several tables"),
         ("delete t from t join u where t.a = u.a", "DELETE of tables named before FROM"),
         ("delete from t where a = 1 limit 5", "DELETE with LIMIT"),
         ("replace into t values (1)", "REPLACE"),
@@ -215,7 +216,7 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("lock tables t read", "LOCK"),
         ("with x as (select 1) delete from t", "DELETE after WITH"),
         ("with x as (select 1) insert into t select 1", "INSERT after WITH"),
-        ("explain update t set a = 1", "UPDATE"),
+        ("explain update t set a = 1", "EXPLAIN UPDATE"),
         ("insert ignore into t values (1)", "INSERT IGNORE"),
         ("insert into t values (1) on duplicate key update a = 1", "INSERT … ON DUPLICATE KEY UPDATE"),
         ("insert into t set a = 1", "INSERT … SET"),

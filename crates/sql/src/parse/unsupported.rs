@@ -3,8 +3,7 @@
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 47] = [
-    ("UPDATE", "INSERT whole rows into a table with UNIQUE KEY"),
+const STATEMENTS: [(&str, &str); 46] = [
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),

@@ -1,6 +1,7 @@
 //! `ALTER TABLE`, light changes only: those that change the definition and no stored row.
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
+use super::sequence::SEQUENCE_COL;
 use super::{can_be_omitted, column_def, duplicate_column, find, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
@@ -71,7 +72,8 @@ fn change_columns(def: &mut TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) 
 }
 
 fn index_of(def: &TableDef, name: &str) -> Result<usize, SqlError> {
-    def.schema.index_of(name).ok_or_else(|| {
+    let index = def.schema.index_of(name);
+    index.filter(|index| def.schema.columns[*index].hidden.is_none()).ok_or_else(|| {
         SqlError::detail(
             ErrorCode::UnknownColumn,
             format!("Unknown column '{name}' in table '{}'", def.table_ref()),
@@ -114,7 +116,7 @@ fn physical_name(schema: &TableSchema, name: &str, id: ColumnId) -> String {
 fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<usize, SqlError> {
     let keys = def.schema.key_indices().len();
     let index = match position {
-        None => def.schema.columns.len(),
+        None => def.schema.visible_count(),
         Some(Position::First) => 0,
         Some(Position::After(name)) => index_of(def, name)? + 1,
     };
@@ -137,12 +139,18 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     if column.is_key {
         return Err(heavy(&format!("dropping the key column '{name}'")));
     }
+    if def.schema.sequence == Some(column.id) {
+        return Err(refused(format!(
+            "Can not drop sequence mapping column[{name}] in Unique data model table[{}]",
+            def.name
+        )));
+    }
     if let Distribution::Hash { columns, .. } = &def.distribution
         && columns.contains(&column.name)
     {
         return Err(refused(format!("Distribution column[{name}] cannot be dropped")));
     }
-    if def.schema.columns.len() == 1 {
+    if def.schema.visible_count() == 1 {
         return Err(refused(format!("column '{name}' is the table's only column: use DROP TABLE")));
     }
     let name = column.name.clone();
@@ -166,6 +174,9 @@ fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
     change_bloom_filter(def, |column| {
         Some(if column.eq_ignore_ascii_case(&old) { to.to_owned() } else { column.to_owned() })
     });
+    if def.schema.sequence == Some(def.schema.columns[index].id) {
+        def.properties.others.insert(SEQUENCE_COL.to_owned(), to.to_owned());
+    }
     change_columns(def, |columns| to.clone_into(&mut columns[index].name));
     Ok(())
 }

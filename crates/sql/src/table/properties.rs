@@ -3,6 +3,7 @@
 //! Group Commit's properties and `light_schema_change` change what the server does. Others that
 //! Doris's users write are checked for their name, kept and printed back.
 
+use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
 use super::{find, refused};
 use std::collections::BTreeMap;
 use tributary_types::{ColumnDef, ErrorCode, GroupCommitMode, SqlError, TableProperties};
@@ -23,7 +24,7 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 25] = [
+pub(super) const KEPT: [&str; 27] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -49,14 +50,15 @@ pub(super) const KEPT: [&str; 25] = [
     "variant_enable_flatten_nested",
     "enable_duplicate_without_keys_by_default",
     MERGE_ON_WRITE,
+    SEQUENCE_COL,
+    SEQUENCE_TYPE,
 ];
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
 /// Properties of tables that we do not have, with what they belong to.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 7] = [
     ("dynamic_partition.", "dynamic partitions"),
     ("partition.", "partitions"),
-    ("function_column.", "sequence columns"),
     ("enable_unique_key_skip_", "flexible partial updates"),
     ("enable_mow_light_delete", "deletions by key"),
     ("sequence_mapping.", "sequence columns"),
@@ -100,8 +102,8 @@ pub(super) fn of_alter(
         if !is_known(key) {
             return Err(refused(format!("Unknown table property: [{key}]")));
         }
-        if key == MERGE_ON_WRITE {
-            return Err(refused(format!("{MERGE_ON_WRITE} cannot be changed after CREATE TABLE")));
+        if [MERGE_ON_WRITE, SEQUENCE_COL, SEQUENCE_TYPE].contains(&key.as_str()) {
+            return Err(refused(format!("{key} cannot be changed after CREATE TABLE")));
         }
         if key == LIGHT_SCHEMA_CHANGE && parse_bool(key, value)? != present.light_schema_change {
             return Err(refused(format!(

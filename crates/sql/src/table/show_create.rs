@@ -9,7 +9,7 @@ use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, TableDef};
 /// their two blanks).
 #[must_use]
 pub fn show_create_table(def: &TableDef) -> String {
-    let columns: Vec<String> = def.schema.columns.iter().map(column).collect();
+    let columns: Vec<String> = def.schema.visible().map(column).collect();
     let mut text = format!("CREATE TABLE {} (\n{}\n) ENGINE=OLAP\n", quoted(&def.name), columns.join(",\n"));
     let keys: Vec<&str> =
         def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect();

@@ -91,6 +91,18 @@ impl LiveFile {
         self.with_deletes(Some(Arc::new(Deletes::unlogged(all))))
     }
 
+    /// The file with those rows live again.
+    pub(crate) fn with_fewer_deletes(&self, rows: &RowSet) -> Self {
+        let Some(before) = self.deletes.as_ref().filter(|_| !rows.is_empty()) else { return self.clone() };
+        let left = before.rows() - rows;
+        self.with_deletes((!left.is_empty()).then(|| Arc::new(Deletes::unlogged(left))))
+    }
+
+    /// Whether a row of the file is not deleted.
+    pub(crate) fn is_live(&self, row: u32) -> bool {
+        self.deletes.as_ref().is_none_or(|deletes| !deletes.rows().contains(row.into()))
+    }
+
     /// Rows that are deleted now and were not `before`.
     pub(crate) fn deleted_since(&self, before: &Self) -> RowSet {
         let rows =

@@ -88,8 +88,7 @@ impl FileStats {
         }
         let known = || {
             schema
-                .columns
-                .iter()
+                .visible()
                 .filter_map(|column| self.columns.get(&column.physical_name).map(|stats| (column, stats)))
         };
         let bound = |pick: fn(&ColumnStats) -> Option<&String>| {

@@ -4,10 +4,9 @@
 //! included. Two keys of a billion have the same number with a chance of one in 10¹¹.
 
 use crate::error::TableError;
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::ArrayRef;
 use arrow::row::{RowConverter, SortField};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 use tributary_types::TableSchema;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -49,29 +48,18 @@ impl Hasher for Identity {
 pub(crate) type BuildIdentity = BuildHasherDefault<Identity>;
 
 /// Hashes the keys of a table's rows.
-pub(crate) struct KeyHasher {
-    converter: RowConverter,
-    /// The positions of the key columns in the schema.
-    keys: Vec<usize>,
-}
+pub(crate) struct KeyHasher(RowConverter);
 
 impl KeyHasher {
     pub(crate) fn new(schema: &TableSchema) -> Result<Self, TableError> {
-        let keys = schema.key_indices();
-        let field = |&key: &usize| SortField::new(schema.columns[key].data_type.to_arrow());
-        let fields = keys.iter().map(field).collect();
-        Ok(Self { converter: RowConverter::new(fields).map_err(TableError::arrow(DOING))?, keys })
-    }
-
-    /// The keys of all rows of a batch of the table's schema.
-    pub(crate) fn of_batch(&self, batch: &RecordBatch) -> Result<Vec<KeyHash>, TableError> {
-        let columns: Vec<_> = self.keys.iter().map(|&key| Arc::clone(batch.column(key))).collect();
-        self.of_columns(&columns)
+        let keys = schema.columns.iter().filter(|column| column.is_key);
+        let fields = keys.map(|column| SortField::new(column.data_type.to_arrow())).collect();
+        Ok(Self(RowConverter::new(fields).map_err(TableError::arrow(DOING))?))
     }
 
     /// The keys whose columns these are, in the order of the schema.
     pub(crate) fn of_columns(&self, columns: &[ArrayRef]) -> Result<Vec<KeyHash>, TableError> {
-        let rows = self.converter.convert_columns(columns).map_err(TableError::arrow(DOING))?;
+        let rows = self.0.convert_columns(columns).map_err(TableError::arrow(DOING))?;
         let hash = |row: arrow::row::Row<'_>| {
             let hash = xxh3_128(row.as_ref());
             KeyHash { high: (hash >> 64) as u64, low: hash as u32 }

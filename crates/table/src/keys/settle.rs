@@ -1,40 +1,55 @@
 //! Deciding which rows are superseded.
 //!
 //! Items, the parts of a memtable and data files, are settled in the order of their versions; in one version the rows in
-//! memory come before those in files. Within an item the later row of a key supersedes the earlier one.
+//! memory come before those in files. Within an item rows come in their order. A row contends for its key with the row that has
+//! it: the later one supersedes the other, unless its sequence is less.
 
-use super::file::FileKeys;
-use super::hash::{BuildIdentity, KeyHash, KeyHasher};
+use super::file::{FileKeys, Keyed};
+use super::hash::{BuildIdentity, KeyHash};
+use super::rows::{KeyReader, Sequence, sequence_at};
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, Settled};
 use crate::memtable::MemPart;
 use crate::snapshot::Snapshot;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::Version;
 
 /// The keys of a table's settled rows, as far as they are in memory.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// The live rows of the memtable by their arrival numbers.
+    /// The rows of the memtable that have their keys, by their arrival numbers. Those that delete are among them.
     memtable: HashMap<KeyHash, u64, BuildIdentity>,
     /// By the paths of data files.
     pub(crate) files: HashMap<String, Arc<FileKeys>>,
     /// The truncation that the memtable's keys come after. `None`: they are to be read anew.
     pub(crate) truncated_at: Option<Version>,
+    /// Keys that were superseded in files which another writer has rewritten since, and which may be in his files still.
+    pub(crate) orphans: Orphans,
 }
+
+pub(crate) type Orphans = HashSet<KeyHash, BuildIdentity>;
 
 /// Rows that are superseded.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// Arrival numbers of rows in the memtable.
+    /// Arrival numbers of rows in the memtable that others supersede.
     pub(crate) memtable: RowSet,
+    /// Arrival numbers of rows in the memtable that delete, and have their keys.
+    pub(crate) deletions: RowSet,
     /// Positions in data files by their paths.
     pub(crate) files: HashMap<String, RowSet>,
 }
 
 impl Marks {
+    fn mark(&mut self, row: u64) {
+        self.memtable.insert(row);
+        if !self.deletions.is_empty() {
+            self.deletions.remove(row);
+        }
+    }
+
     fn mark_file(&mut self, path: &str, row: u32) {
         match self.files.get_mut(path) {
             Some(rows) => drop(rows.insert(row.into())),
@@ -62,18 +77,40 @@ impl Item<'_> {
     }
 }
 
+/// Finds the sequences of rows in a memtable.
+struct MemSequences<'a> {
+    parts: &'a [Arc<MemPart>],
+    reader: &'a KeyReader,
+}
+
+impl MemSequences<'_> {
+    /// The sequence of the row with that arrival number.
+    fn of(&self, row: u64) -> Sequence {
+        let part = &self.parts[self.parts.partition_point(|part| part.first_row <= row) - 1];
+        let array = self.reader.sequences(&part.batch)?;
+        sequence_at(array, (row - part.first_row) as usize)
+    }
+}
+
+/// A row that has just got its key where only files had it before, if any.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Fresh {
+    hash: KeyHash,
+    sequence: Sequence,
+}
+
 impl Keys {
     /// Forgets what was known of the memtable and reads the keys of its settled rows again.
     pub(crate) fn read_memtable(
         &mut self,
         snapshot: &Snapshot,
         truncated_at: Version,
-        hasher: &KeyHasher,
+        reader: &KeyReader,
     ) -> Result<(), TableError> {
         self.memtable.clear();
         for part in snapshot.memtable.iter().filter(|part| part.is_settled) {
-            for (hash, row) in hasher.of_batch(&part.batch)?.into_iter().zip(part.first_row..) {
-                if !part.is_superseded(row) {
+            for (hash, row) in reader.read(&part.batch)?.hashes.into_iter().zip(part.first_row..) {
+                if part.has_key(row) {
                     self.memtable.insert(hash, row);
                 }
             }
@@ -83,7 +120,7 @@ impl Keys {
     }
 
     /// Settles all rows of the snapshot, whose files' keys are all known.
-    pub(crate) fn settle(&mut self, snapshot: &Snapshot, hasher: &KeyHasher) -> Result<Marks, TableError> {
+    pub(crate) fn settle(&mut self, snapshot: &Snapshot, reader: &KeyReader) -> Result<Marks, TableError> {
         let mut marks = Marks::default();
         let mut settled: Vec<KnownFile<'_>> = Vec::new();
         let mut older = Vec::new();
@@ -99,11 +136,12 @@ impl Keys {
         settled.extend(older);
         items.extend(snapshot.memtable.iter().filter(|part| !part.is_settled).map(|part| Item::Part(part)));
         items.sort_by_key(Item::order);
+        let sequences = MemSequences { parts: &snapshot.memtable, reader };
         for item in items {
             match item {
-                Item::Part(part) => self.settle_part(part, hasher, &settled, &mut marks)?,
+                Item::Part(part) => self.settle_part(part, &sequences, &settled, &mut marks)?,
                 Item::File(file) => {
-                    self.settle_file(file, &settled, &mut marks);
+                    self.settle_file(file, &sequences, &settled, &mut marks);
                     settled.push((file, self.keys_of(file)));
                 }
             }
@@ -127,61 +165,122 @@ impl Keys {
     fn settle_part(
         &mut self,
         part: &MemPart,
-        hasher: &KeyHasher,
+        sequences: &MemSequences<'_>,
         files: &[KnownFile<'_>],
         marks: &mut Marks,
     ) -> Result<(), TableError> {
+        let rows = sequences.reader.read(&part.batch)?;
+        let has_sequence = sequences.reader.has_sequence();
         let mut fresh = Vec::new();
-        for (hash, row) in hasher.of_batch(&part.batch)?.into_iter().zip(part.first_row..) {
-            match self.memtable.insert(hash, row) {
-                Some(before) => drop(marks.memtable.insert(before)),
+        for (index, (&hash, row)) in rows.hashes.iter().zip(part.first_row..).enumerate() {
+            match self.memtable.entry(hash) {
+                Entry::Occupied(known)
+                    if has_sequence && rows.sequence(index) < sequences.of(*known.get()) =>
+                {
+                    marks.mark(row);
+                    continue;
+                }
+                Entry::Occupied(mut known) => marks.mark(known.insert(row)),
                 // What the memtable has supersedes the files' rows already.
-                None => fresh.push(hash),
+                Entry::Vacant(place) => {
+                    place.insert(row);
+                    fresh.push(hash);
+                }
+            }
+            if rows.deletes(index) {
+                marks.deletions.insert(row);
             }
         }
+        let of_its_key = |hash| match has_sequence {
+            true => Fresh { hash, sequence: sequences.of(self.memtable[&hash]) },
+            false => Fresh { hash, sequence: None },
+        };
+        let mut fresh: Vec<Fresh> = fresh.into_iter().map(of_its_key).collect();
         fresh.sort_unstable();
-        supersede(files, &fresh, marks);
+        for hash in supersede(files, &fresh, has_sequence, marks) {
+            marks.mark(self.memtable.remove(&hash).expect("it contended for its key"));
+        }
         Ok(())
     }
 
-    fn settle_file(&mut self, file: &LiveFile, files: &[KnownFile<'_>], marks: &mut Marks) {
+    fn settle_file(
+        &mut self,
+        file: &LiveFile,
+        sequences: &MemSequences<'_>,
+        files: &[KnownFile<'_>],
+        marks: &mut Marks,
+    ) {
+        let has_sequence = sequences.reader.has_sequence();
         let keys = self.keys_of(file);
-        let mut fresh: Vec<KeyHash> = Vec::with_capacity(keys.len());
-        let mut before: Option<(KeyHash, u32)> = None;
-        for (hash, row) in keys.entries() {
-            if let Some((_, superseded)) = before.filter(|(known, _)| *known == hash) {
-                marks.mark_file(file.path(), superseded);
-            } else if let Entry::Occupied(known) = self.memtable.entry(hash) {
-                marks.memtable.insert(known.remove());
-            } else {
-                fresh.push(hash);
+        let mut fresh: Vec<Fresh> = Vec::new();
+        let mut rows_of_fresh: Vec<u32> = Vec::new();
+        let mut entries = keys.entries().peekable();
+        while let Some(mut best) = entries.next() {
+            while let Some(next) = entries.next_if(|next| next.hash == best.hash) {
+                let is_better = next.sequence >= best.sequence;
+                let loser = if is_better { std::mem::replace(&mut best, next) } else { next };
+                marks.mark_file(file.path(), loser.row);
             }
-            before = Some((hash, row));
+            if keys.deletes(best.row) {
+                marks.mark_file(file.path(), best.row);
+            }
+            match self.memtable.entry(best.hash) {
+                Entry::Occupied(known) if has_sequence && best.sequence < sequences.of(*known.get()) => {
+                    marks.mark_file(file.path(), best.row);
+                }
+                Entry::Occupied(known) => marks.mark(known.remove()),
+                Entry::Vacant(_) => {
+                    fresh.push(Fresh { hash: best.hash, sequence: best.sequence });
+                    rows_of_fresh.push(best.row);
+                }
+            }
         }
-        supersede(files, &fresh, marks);
+        for hash in supersede(files, &fresh, has_sequence, marks) {
+            let place = fresh.partition_point(|fresh| fresh.hash < hash);
+            marks.mark_file(file.path(), rows_of_fresh[place]);
+        }
     }
 
     /// A file of rows that are older than all that the log does not have.
     fn settle_older(&self, (file, keys): &KnownFile<'_>, files: &[KnownFile<'_>], marks: &mut Marks) {
-        let is_live = |live: &LiveFile, row: u32| {
-            live.deletes.as_ref().is_none_or(|deletes| !deletes.rows().contains(row.into()))
-        };
-        for (hash, row) in keys.entries() {
-            let in_file = |(live, keys): &KnownFile<'_>| keys.find(hash).any(|row| is_live(live, row));
-            if self.memtable.contains_key(&hash) || files.iter().any(in_file) {
+        for Keyed { hash, row, .. } in keys.entries() {
+            let in_file = |(live, keys): &KnownFile<'_>| keys.find(hash).any(|found| live.is_live(found.row));
+            if self.orphans.contains(&hash)
+                || self.memtable.contains_key(&hash)
+                || keys.deletes(row)
+                || files.iter().any(in_file)
+            {
                 marks.mark_file(file.path(), row);
             }
         }
     }
 }
 
-/// Marks the rows of those keys, which are sorted.
-fn supersede(files: &[KnownFile<'_>], keys: &[KeyHash], marks: &mut Marks) {
-    for (file, of_file) in files {
-        for hash in keys {
-            for row in of_file.find(*hash) {
-                marks.mark_file(file.path(), row);
+/// Lets rows, one for each key and sorted, contend for their keys with the rows of files, of which the later come after the
+/// earlier. Marks the files' rows of keys that the newer rows get, and returns the keys that they do not get.
+fn supersede(
+    files: &[KnownFile<'_>],
+    fresh: &[Fresh],
+    has_sequence: bool,
+    marks: &mut Marks,
+) -> Vec<KeyHash> {
+    let mut greatest: Vec<Sequence> = if has_sequence { vec![None; fresh.len()] } else { Vec::new() };
+    let mut found: Vec<(usize, usize, u32)> = Vec::new();
+    for (file, (live, of_file)) in files.iter().enumerate() {
+        for (place, fresh) in fresh.iter().enumerate() {
+            for Keyed { row, sequence, .. } in of_file.find(fresh.hash) {
+                if has_sequence {
+                    greatest[place] = greatest[place].max(sequence);
+                    found.push((place, file, row));
+                } else {
+                    marks.mark_file(live.path(), row);
+                }
             }
         }
     }
+    let loses = |place: usize| greatest[place] > fresh[place].sequence;
+    for (_, file, row) in found.into_iter().filter(|(place, ..)| !loses(*place)) {
+        marks.mark_file(files[file].0.path(), row);
+    }
+    (0..greatest.len()).filter(|place| loses(*place)).map(|place| fresh[place].hash).collect()
 }

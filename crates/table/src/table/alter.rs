@@ -167,11 +167,7 @@ impl Table {
             let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
             let inputs: Vec<_> = snapshot.files.iter().filter(stale).filter_map(logged).collect();
             let outputs = self.rewrite(&inputs, &def.schema, civil_now_micros()).await?;
-            let replacement = Replacement {
-                inputs,
-                outputs: outputs.into_iter().map(LiveFile::from).collect(),
-                version: snapshot.version,
-            };
+            let replacement = Replacement { inputs, outputs, version: snapshot.version };
             if let Some(replacement) =
                 self.log_replacement(state, def, replacement, "ALTER TABLE", true).await?
             {
@@ -210,7 +206,11 @@ impl Table {
             data_change,
             inputs: replacement.inputs.clone(),
         };
-        let committed = self.commit(state, goal).await;
+        let committed = match self.commit(state, goal).await {
+            // Others changed files whose rows are to be settled first.
+            Err(TableError::Raced { .. }) if self.unique.is_some() => Ok(Committed::Void),
+            ended => ended,
+        };
         self.show_stored(&stored, false);
         if matches!(committed, Ok(Committed::Void)) {
             self.discard_live(&replacement.outputs).await;

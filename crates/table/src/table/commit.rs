@@ -97,13 +97,21 @@ impl Table {
                 found: fresh.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
+        let superseded = self.superseded_since_logged(state);
         let mut change = state.advance(fresh);
         let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
         if self.unique.is_some() {
             change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
         }
         let persisted = state.app_version;
-        let truncated_at = self.take_in(&change, persisted);
+        let truncated_at = match &self.unique {
+            Some(unique) => {
+                let mut keys = unique.keys.lock().await;
+                self.remember_orphans(&mut keys, superseded, &change.gone).await?;
+                self.take_in(&change, persisted)
+            }
+            None => self.take_in(&change, persisted),
+        };
         let truncates = truncated_at > persisted && truncated_at <= goal.version;
         // What others did to an input makes the goal void, if an earlier attempt has not reached it: the goal's own
         // change of the file must stay, or it would look as if nothing was left to do.

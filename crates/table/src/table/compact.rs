@@ -7,6 +7,7 @@ use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::LiveFile;
 use crate::log::LogState;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// One compaction reads at most this many times the target size.
@@ -49,7 +50,8 @@ impl Table {
         let (snapshot, inputs) = {
             let state = self.lock_log().await?;
             let snapshot = self.snapshot();
-            let inputs = self.small_files(&snapshot.files, &state, min_files.max(2));
+            let kept = self.kept_deletions().await;
+            let inputs = self.small_files(&snapshot.files, &state, min_files.max(2), &kept);
             (snapshot, inputs)
         };
         if inputs.is_empty() {
@@ -60,7 +62,7 @@ impl Table {
         let mut state = match self.lock_log().await {
             Ok(state) => state,
             Err(error) => {
-                self.discard(&outputs).await;
+                self.discard_live(&outputs).await;
                 return Err(error);
             }
         };
@@ -71,14 +73,10 @@ impl Table {
         };
         let is_stale = !Arc::ptr_eq(&snapshot.def, &self.def()) || !inputs.iter().all(is_there);
         if is_stale {
-            self.discard(&outputs).await;
+            self.discard_live(&outputs).await;
             return Ok(None);
         }
-        let replacement = Replacement {
-            inputs,
-            outputs: outputs.into_iter().map(LiveFile::from).collect(),
-            version: snapshot.version,
-        };
+        let replacement = Replacement { inputs, outputs, version: snapshot.version };
         let Some(replacement) =
             self.log_replacement(&mut state, &snapshot.def, replacement, "OPTIMIZE", false).await?
         else {
@@ -89,9 +87,24 @@ impl Table {
         Ok(Some(report(&replacement, super::delta_version(&state))))
     }
 
+    /// Rows that delete the rows of their keys, as far as they are known, where they stay.
+    async fn kept_deletions(&self) -> KeptDeletions {
+        let Some(unique) = self.unique.as_ref().filter(|_| self.def().schema.sequence.is_some()) else {
+            return KeptDeletions::new();
+        };
+        let keys = unique.keys.lock().await;
+        keys.files.iter().map(|(path, keys)| (path.clone(), keys.deletions().len())).collect()
+    }
+
     /// The files to rewrite, in the order of the snapshot: small ones, if together they fill a file
     /// of the target size or are many; else one with many deleted rows.
-    fn small_files(&self, files: &[LiveFile], state: &LogState, min_files: usize) -> Vec<LiveFile> {
+    fn small_files(
+        &self,
+        files: &[LiveFile],
+        state: &LogState,
+        min_files: usize,
+        kept: &KeptDeletions,
+    ) -> Vec<LiveFile> {
         let target = self.root.options.target_file_bytes;
         let mut small: Vec<_> = files
             .iter()
@@ -112,7 +125,7 @@ impl Table {
             }
         }
         if chosen.1 < 2 || (chosen.0 < target && chosen.1 < min_files) {
-            return most_deleted(files, state).into_iter().collect();
+            return most_deleted(files, state, kept).into_iter().collect();
         }
         small.truncate(chosen.1);
         small.sort_by_key(|(place, _)| *place);
@@ -120,10 +133,15 @@ impl Table {
     }
 }
 
+/// How many rows a rewrite of a file may have to keep although they are deleted, by the paths of files.
+type KeptDeletions = HashMap<String, u64>;
+
 /// The logged file with the most deleted rows, if they are many of its rows.
-fn most_deleted(files: &[LiveFile], state: &LogState) -> Option<LiveFile> {
+fn most_deleted(files: &[LiveFile], state: &LogState, kept: &KeptDeletions) -> Option<LiveFile> {
     let is_worth_it = |file: &&LiveFile| {
-        file.deleted_rows() * ROWS_OF_DELETED >= file.file.rows.max(1) && has(&state.live, file)
+        let kept = kept.get(file.path()).copied().unwrap_or_default();
+        let deleted = file.deleted_rows().saturating_sub(kept);
+        deleted * ROWS_OF_DELETED >= file.file.rows.max(1) && has(&state.live, file)
     };
     files.iter().filter(is_worth_it).max_by_key(|file| file.deleted_rows()).cloned()
 }

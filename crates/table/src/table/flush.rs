@@ -132,7 +132,7 @@ impl Table {
     async fn freeze_settled(&self, unique: &UniqueKeys) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut keys = unique.keys.lock().await;
         loop {
-            self.settle(unique, &mut keys).await?;
+            self.settle(&mut keys).await?;
             let mut unflushed = self.unflushed.lock();
             if self.snapshot.load().is_settled() {
                 return Ok(self.freeze_now(&mut unflushed));
@@ -202,23 +202,24 @@ impl Table {
         let schema = &frozen.def.schema;
         let stale = |live: &&LiveFile| !state.live.contains_key(live.path()) && live.file.is_stale(schema);
         let replaced: Vec<_> = frozen.files.iter().filter(stale).cloned().collect();
-        let mut written = self.write_memtable(frozen, progress).await?;
+        let written = self.write_memtable(frozen, progress).await?;
+        let mut written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
         match self.rewrite(&replaced, schema, civil_now_micros()).await {
             Ok(files) => written.extend(files),
             Err(error) => {
-                self.discard(&written).await;
+                self.discard_live(&written).await;
                 return Err(error);
             }
         }
-        let written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
         let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
         match &self.unique {
-            Some(unique) => {
-                if let Err(error) = self.swap_spilled_keys(unique, frozen, &replaced, &written).await {
+            Some(unique) => match self.swap_spilled_keys(unique, frozen, &replaced, &written).await {
+                Ok(with_deletions) => written = with_deletions,
+                Err(error) => {
                     self.discard_live(&written).await;
                     return Err(error);
                 }
-            }
+            },
             None => self.swap_spilled(frozen, &gone, written.clone()),
         }
         let kept = frozen.files.iter().filter(|file| !gone.contains(file.path()));
@@ -238,9 +239,12 @@ impl Table {
             return Ok(Vec::new());
         }
         let mut writer = RunWriter::new(&self.root, &frozen.def.schema).with_progress(progress);
+        let has_sequence = frozen.def.schema.sequence.is_some();
         for part in &frozen.memtable {
             writer.at(part.version);
-            let appended = match part.live_batch() {
+            // Rows that delete are of use only against later ones of a smaller sequence.
+            let batch = if has_sequence { part.kept_batch() } else { part.live_batch() };
+            let appended = match batch {
                 Ok(batch) => writer.append(batch).await,
                 Err(error) => Err(error),
             };
@@ -259,10 +263,13 @@ impl Table {
         inputs: &[LiveFile],
         schema: &Arc<TableSchema>,
         now_micros: i64,
-    ) -> Result<Vec<DataFile>, TableError> {
+    ) -> Result<Vec<LiveFile>, TableError> {
+        let mut inputs = inputs.to_vec();
+        inputs.sort_by_key(LiveFile::version);
+        if schema.sequence.is_some() {
+            inputs = self.with_deletions(inputs).await?;
+        }
         let mut writer = RunWriter::new(&self.root, schema);
-        let mut inputs: Vec<_> = inputs.iter().collect();
-        inputs.sort_by_key(|live| live.version());
         for live in &inputs {
             let copied = match EncodedFile::open(&self.root, live).await {
                 Ok(file) => writer.append_file(&file, now_micros).await,
@@ -274,23 +281,31 @@ impl Table {
             }
         }
         let outputs = writer.finish().await?;
-        let read: u64 = inputs.iter().map(|live| live.live_rows()).sum();
+        let read: u64 = inputs.iter().map(LiveFile::live_rows).sum();
         let written: u64 = outputs.iter().map(|file| file.rows).sum();
         assert_eq!(written, read, "a rewrite keeps every live row once");
+        let mut outputs: Vec<_> = outputs.into_iter().map(LiveFile::from).collect();
+        if schema.sequence.is_some() {
+            for live in &mut outputs {
+                *live = live.with_more_deletes(self.keys_of(live).await?.deletions());
+            }
+        }
         Ok(outputs)
     }
 
-    /// [`Table::swap_spilled`], with the rows deleted that later ones have superseded meanwhile.
+    /// [`Table::swap_spilled`], with the rows deleted that later ones have superseded meanwhile. Returns the files as an entry of
+    /// the log for the frozen version has them.
     async fn swap_spilled_keys(
         &self,
         unique: &UniqueKeys,
         frozen: &Snapshot,
         replaced: &[LiveFile],
         written: &[LiveFile],
-    ) -> Result<(), TableError> {
+    ) -> Result<Vec<LiveFile>, TableError> {
         let mut with_keys = Vec::with_capacity(written.len());
         for live in written {
-            with_keys.push((live.clone(), self.keys_of(live).await?));
+            let of_file = self.keys_of(live).await?;
+            with_keys.push((live.with_more_deletes(of_file.deletions()), of_file));
         }
         let mut keys = unique.keys.lock().await;
         let current = self.snapshot();
@@ -304,9 +319,10 @@ impl Table {
             Some(rows) => live.with_more_deletes(rows),
             None => live.clone(),
         };
+        let written: Vec<LiveFile> = with_keys.iter().map(|(live, _)| live.clone()).collect();
         self.swap_spilled(frozen, &gone, written.iter().map(shown).collect());
         keys.are_in_files(frozen, with_keys);
-        Ok(())
+        Ok(written)
     }
 
     /// Shows the frozen rows from files instead of the memtable. A truncation since then has

@@ -63,6 +63,7 @@ impl Table {
                 since,
                 first_row: first_row.unwrap_or_default(),
                 superseded: None,
+                deletions: None,
                 is_settled: first_row.is_none(),
             };
             let fixed = self.fixed_parts(&unflushed, &memtable);

@@ -4,10 +4,11 @@
 //! what is found is swapped in beside further publications. The data files' keys are read from the files when they are
 //! needed for the first time.
 
-use super::{Table, UniqueKeys};
+use super::Table;
 use crate::error::{TableError, blocking};
 use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled};
-use crate::keys::{FileKeys, KeyHasher, Keys, Marks};
+use crate::keys::{FileKeys, FileKeysBuilder, KeyHash, KeyReader, Keyed, Keys, Marks, Orphans};
+use crate::log::LogState;
 use crate::memtable::{MemPart, append};
 use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
@@ -15,20 +16,10 @@ use arrow::array::UInt64Array;
 use arrow::compute::take_record_batch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use tributary_types::{TableDef, TableSchema, Version};
+use tributary_types::{TableSchema, Version};
 
 /// Positions of rows by the paths of data files.
 pub(super) type RowsOfFiles = HashMap<String, RowSet>;
-
-/// What `def` needs to settle keys, if it has unique ones.
-pub(super) fn unique_keys(def: &TableDef) -> Result<Option<UniqueKeys>, TableError> {
-    if !def.keys.is_unique() {
-        return Ok(None);
-    }
-    let hasher = Arc::new(KeyHasher::new(&def.schema)?);
-    Ok(Some(UniqueKeys { hasher, keys: tokio::sync::Mutex::default(), next_row: AtomicU64::new(0) }))
-}
 
 impl Table {
     /// A snapshot that shows one row for each key, if the table has unique keys: all that was published before the call, and
@@ -40,15 +31,11 @@ impl Table {
         let current = self.snapshot();
         let Some(unique) = self.unique.as_ref().filter(|_| !current.is_settled()) else { return Ok(current) };
         let mut keys = unique.keys.lock().await;
-        self.settle(unique, &mut keys).await
+        self.settle(&mut keys).await
     }
 
     /// [`Table::settled`] for whoever has the keys.
-    pub(super) async fn settle(
-        &self,
-        unique: &UniqueKeys,
-        keys: &mut Keys,
-    ) -> Result<Arc<Snapshot>, TableError> {
+    pub(super) async fn settle(&self, keys: &mut Keys) -> Result<Arc<Snapshot>, TableError> {
         loop {
             let (current, truncated_at) = {
                 let mut unflushed = self.unflushed.lock();
@@ -60,10 +47,11 @@ impl Table {
                 (current, unflushed.truncated_at)
             };
             self.read_keys(keys, &current.files).await?;
-            let marks = compute(keys, &current, truncated_at, unique).await?;
+            let marks = compute(keys, &current, truncated_at).await?;
             let known_at = keys.truncated_at.take();
             if let Some(settled) = self.swap_settled(&current, truncated_at, &marks)? {
                 keys.truncated_at = known_at;
+                keys.orphans = Orphans::default();
                 return Ok(settled);
             }
             // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
@@ -86,9 +74,7 @@ impl Table {
 
     /// The keys of all rows of a data file.
     pub(super) async fn keys_of(&self, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
-        let hasher = self.unique.as_ref().map(|unique| Arc::clone(&unique.hasher));
-        let hasher = hasher.expect("only a table of unique keys asks for them");
-        read_file_keys(&self.root, live, &self.def().schema, &hasher).await
+        read_file_keys(&self.root, live, &self.def().schema).await
     }
 
     /// Shows what was settled of `settled`. Returns what it shows then; `None` if a truncation came between.
@@ -106,7 +92,7 @@ impl Table {
         let (known, later) = current.memtable.split_at(settled.memtable.len());
         let mut memtable = Vec::with_capacity(current.memtable.len());
         for (index, part) in known.iter().enumerate() {
-            let part = with_marks(part, &marks.memtable);
+            let part = with_marks(part, marks);
             if index < unflushed.frozen_parts {
                 memtable.push(Arc::new(part));
             } else {
@@ -141,6 +127,36 @@ impl Table {
         Ok(Some(Arc::new(of_version)))
     }
 
+    /// Files whose rows later ones have superseded since the log was written, and these rows.
+    pub(super) fn superseded_since_logged(&self, state: &LogState) -> Vec<(LiveFile, RowSet)> {
+        if self.unique.is_none() {
+            return Vec::new();
+        }
+        let since = |live: &LiveFile| {
+            let rows = live.deleted_since(state.live.get(live.path())?);
+            (!rows.is_empty()).then(|| (live.clone(), rows))
+        };
+        self.snapshot().files.iter().filter_map(since).collect()
+    }
+
+    /// Remembers the keys of those rows whose files are gone: files that took their place may have the rows still.
+    pub(super) async fn remember_orphans(
+        &self,
+        keys: &mut Keys,
+        superseded: Vec<(LiveFile, RowSet)>,
+        gone: &HashSet<String>,
+    ) -> Result<(), TableError> {
+        for (live, rows) in superseded.into_iter().filter(|(live, _)| gone.contains(live.path())) {
+            let of_file = match keys.files.get(live.path()) {
+                Some(known) => Arc::clone(known),
+                None => self.keys_of(&live).await?,
+            };
+            let orphans = of_file.entries().filter(|entry| rows.contains(entry.row.into()));
+            keys.orphans.extend(orphans.map(|entry| entry.hash));
+        }
+        Ok(())
+    }
+
     /// Rows of the frozen memtable that later ones have superseded since, where they are in the files that it was written to.
     /// Settled rows change only while the keys are held.
     pub(super) fn superseded_since(
@@ -148,8 +164,8 @@ impl Table {
         frozen: &Snapshot,
         written: &[(LiveFile, Arc<FileKeys>)],
     ) -> Result<RowsOfFiles, TableError> {
-        let Some(unique) = &self.unique else { return Ok(RowsOfFiles::new()) };
         let current = self.snapshot();
+        let reader = KeyReader::new(&frozen.def.schema)?;
         let mut found = RowsOfFiles::new();
         for (before, now) in frozen.memtable.iter().zip(&current.memtable) {
             let rows =
@@ -159,13 +175,50 @@ impl Table {
                 continue;
             }
             let places: UInt64Array = since.iter().collect();
-            let batch = take_record_batch(&now.batch, &places)
+            // The snapshot may have other columns by now.
+            let batch = take_record_batch(&before.batch, &places)
                 .map_err(TableError::arrow("taking superseded rows out of a memtable"))?;
-            for hash in unique.hasher.of_batch(&batch)? {
-                mark(&mut found, written, |keys| keys.find(hash).collect());
+            for hash in reader.read(&batch)?.hashes {
+                mark(&mut found, written, hash);
             }
         }
         Ok(found)
+    }
+
+    /// Files that are about to be rewritten, with those rows left in that delete and have their keys as far as these files go. Other
+    /// files, and the memtable, may have later rows of the keys; it does no harm then that they stay.
+    pub(super) async fn with_deletions(&self, files: Vec<LiveFile>) -> Result<Vec<LiveFile>, TableError> {
+        let mut with_keys = Vec::with_capacity(files.len());
+        for live in files {
+            let of_file = self.known_keys_of(&live).await?;
+            with_keys.push((live, of_file));
+        }
+        let is_beaten = |file: usize, own: &Keyed| {
+            with_keys.iter().enumerate().any(|(other, (live, keys))| {
+                keys.find(own.hash).any(|found| {
+                    let is_later = (other, found.row) > (file, own.row);
+                    let has_its_place = live.is_live(found.row) || (is_later && keys.deletes(found.row));
+                    found.sequence > own.sequence || (found.sequence == own.sequence && has_its_place)
+                })
+            })
+        };
+        let mut kept = Vec::with_capacity(with_keys.len());
+        for (file, (live, keys)) in with_keys.iter().enumerate() {
+            let deletions = keys.entries().filter(|entry| keys.deletes(entry.row));
+            let stay = deletions.filter(|entry| !is_beaten(file, entry)).map(|entry| u64::from(entry.row));
+            kept.push(live.with_fewer_deletes(&stay.collect()));
+        }
+        Ok(kept)
+    }
+
+    /// [`Table::keys_of`] of a file that is likely to be known.
+    async fn known_keys_of(&self, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
+        let unique = self.unique.as_ref().expect("only a table of unique keys asks for them");
+        let known = unique.keys.lock().await.files.get(live.path()).cloned();
+        match known {
+            Some(known) => Ok(known),
+            None => self.keys_of(live).await,
+        }
     }
 
     /// Rows that were deleted from files since they were read to be rewritten, where they are in the files that took their
@@ -184,22 +237,19 @@ impl Table {
             }
             let of_file =
                 keys.files.get(before.path()).expect("the rows were found by the keys of their file");
-            for (hash, _) in of_file.entries().filter(|(_, row)| since.contains((*row).into())) {
-                mark(&mut found, written, |keys| keys.find(hash).collect());
+            for entry in of_file.entries().filter(|entry| since.contains(entry.row.into())) {
+                mark(&mut found, written, entry.hash);
             }
         }
         found
     }
 }
 
-fn mark(
-    found: &mut RowsOfFiles,
-    written: &[(LiveFile, Arc<FileKeys>)],
-    find: impl Fn(&FileKeys) -> Vec<u32>,
-) {
+/// Marks the rows of the key.
+fn mark(found: &mut RowsOfFiles, written: &[(LiveFile, Arc<FileKeys>)], hash: KeyHash) {
     for (live, keys) in written {
-        for row in find(keys) {
-            found.entry(live.path().to_owned()).or_default().insert(row.into());
+        for entry in keys.find(hash) {
+            found.entry(live.path().to_owned()).or_default().insert(entry.row.into());
         }
     }
 }
@@ -209,17 +259,17 @@ async fn compute(
     keys: &mut Keys,
     snapshot: &Arc<Snapshot>,
     truncated_at: Version,
-    unique: &UniqueKeys,
 ) -> Result<Marks, TableError> {
-    let files = keys.files.clone();
+    let (files, orphans) = (keys.files.clone(), keys.orphans.clone());
     let mut taken = std::mem::take(keys);
-    keys.files = files;
-    let (snapshot, hasher) = (Arc::clone(snapshot), Arc::clone(&unique.hasher));
+    (keys.files, keys.orphans) = (files, orphans);
+    let snapshot = Arc::clone(snapshot);
     let (settled, marks) = blocking("settling keys", move || {
+        let reader = KeyReader::new(&snapshot.def.schema)?;
         if taken.truncated_at != Some(truncated_at) {
-            taken.read_memtable(&snapshot, truncated_at, &hasher)?;
+            taken.read_memtable(&snapshot, truncated_at, &reader)?;
         }
-        let marks = taken.settle(&snapshot, &hasher)?;
+        let marks = taken.settle(&snapshot, &reader)?;
         Ok((taken, marks))
     })
     .await?;
@@ -227,36 +277,52 @@ async fn compute(
     Ok(marks)
 }
 
-/// The part, settled, with further rows of these arrival numbers superseded.
-fn with_marks(part: &MemPart, rows: &RowSet) -> MemPart {
-    let mut marked = RowSet::new();
-    let mut numbers = rows.iter();
+/// The part, settled, with further rows superseded.
+fn with_marks(part: &MemPart, marks: &Marks) -> MemPart {
+    let superseded = rows_of_part(&marks.memtable, part);
+    let deletions = rows_of_part(&marks.deletions, part);
+    MemPart {
+        superseded: changed(part.superseded.as_ref(), &(&superseded | &deletions), &RowSet::new()),
+        deletions: changed(part.deletions.as_ref(), &deletions, &superseded),
+        is_settled: true,
+        ..part.clone()
+    }
+}
+
+/// The rows of the part that have these arrival numbers.
+fn rows_of_part(numbers: &RowSet, part: &MemPart) -> RowSet {
+    let mut rows = RowSet::new();
+    let mut numbers = numbers.iter();
     numbers.advance_to(part.first_row);
     let end = part.first_row + part.batch.num_rows() as u64;
-    marked.extend(numbers.take_while(|row| *row < end).map(|row| row - part.first_row));
-    let superseded = match &part.superseded {
-        Some(before) if marked.is_empty() => Some(Arc::clone(before)),
-        Some(before) => Some(Arc::new(before.as_ref() | &marked)),
-        None => (!marked.is_empty()).then(|| Arc::new(marked)),
-    };
-    MemPart { superseded, is_settled: true, ..part.clone() }
+    rows.extend(numbers.take_while(|row| *row < end).map(|row| row - part.first_row));
+    rows
+}
+
+/// The rows with some more and without others.
+fn changed(before: Option<&Arc<RowSet>>, more: &RowSet, gone: &RowSet) -> Option<Arc<RowSet>> {
+    let Some(before) = before else { return (!more.is_empty()).then(|| Arc::new(more.clone())) };
+    if more.is_empty() && gone.is_disjoint(before) {
+        return Some(Arc::clone(before));
+    }
+    let rows = &(before.as_ref() - gone) | more;
+    (!rows.is_empty()).then(|| Arc::new(rows))
 }
 
 async fn read_file_keys(
     root: &TableRoot,
     live: &LiveFile,
     schema: &TableSchema,
-    hasher: &KeyHasher,
 ) -> Result<Arc<FileKeys>, TableError> {
-    let keys = schema.columns.iter().filter(|column| column.is_key).cloned().collect();
-    let keys = Arc::new(TableSchema::new(schema.version, keys));
+    let read = Arc::new(KeyReader::columns_of(schema));
+    let of_batches = KeyReader::new(&read)?;
     let file = EncodedFile::open(root, &live.with_deletes(None)).await?;
-    let mut reader = FileReader::new(&file, file.row_groups(), &keys, 0)?;
-    let mut hashes = Vec::new();
+    let mut reader = FileReader::new(&file, file.row_groups(), &read, 0)?;
+    let mut keys = FileKeysBuilder::default();
     while let Some(batch) = reader.next().await? {
-        hashes.extend(hasher.of_columns(batch.columns())?);
+        keys.append(&of_batches.read(&batch)?, of_batches.has_sequence());
     }
-    Ok(Arc::new(FileKeys::new(&hashes)))
+    Ok(Arc::new(keys.finish()))
 }
 
 /// The logged form of deletes is shown in place of the unlogged ones that it was made of.

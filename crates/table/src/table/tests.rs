@@ -4,4 +4,5 @@ mod files;
 mod flush;
 mod order;
 mod schema_change;
+mod sequence;
 mod unique;

@@ -46,4 +46,5 @@ mod texts;
 mod torture;
 mod two_phase;
 mod unique;
+mod upserts;
 mod variables;

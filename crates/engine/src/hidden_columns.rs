@@ -1,0 +1,127 @@
+//! What loads of tables with UNIQUE KEY say of hidden columns: which rows delete, and which sequence they have.
+//!
+//! The rules and texts are Doris's. Which row of a key stays is the table's business.
+
+use crate::stream_load::reader::{MappedColumn, Value};
+use sqlparser::ast::{Expr, Ident};
+use tributary_http::{MergeHeaders, MergeType};
+use tributary_types::{DefaultValue, ErrorCode, HiddenColumn, Sealed, SqlError, TableDef};
+
+/// Checks that a statement that names these columns gives the sequence of its rows.
+///
+/// # Errors
+/// It does not, and the table has one.
+pub(crate) fn check_named(def: &TableDef, columns: Option<&[String]>) -> Result<(), SqlError> {
+    let Some(index) = def.schema.sequence_index() else { return Ok(()) };
+    let column = &def.schema.columns[index];
+    let is_named = match columns {
+        Some(names) => names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)),
+        None => column.hidden.is_none(),
+    };
+    if is_named || matches!(column.default, Some(DefaultValue::CurrentTimestamp { .. })) {
+        return Ok(());
+    }
+    Err(refused(format!("Table {} has sequence column, need to specify the sequence column", def.name)))
+}
+
+/// The columns of a Stream Load with what its headers say of hidden ones.
+///
+/// # Errors
+/// The headers do not fit the table, or an expression is none.
+pub(crate) fn with_hidden(
+    def: &TableDef,
+    columns: Option<Vec<MappedColumn>>,
+    merge: &MergeHeaders,
+) -> Result<Option<Vec<MappedColumn>>, SqlError> {
+    let is_unique = def.keys.is_unique();
+    if merge.merge_type != MergeType::Append && !is_unique {
+        return Err(refused("load by MERGE or DELETE is only supported in unique tables."));
+    }
+    if merge.sequence_col.is_some() && def.schema.sequence.is_none() {
+        return Err(refused(format!("There is no sequence column in the table {}", def.name)));
+    }
+    let mut mapped = Mapped { def, columns };
+    if is_unique && mapped.columns.is_none() {
+        mapped.append_hidden(&merge.hidden_columns);
+    }
+    if let Some(source) = &merge.sequence_col {
+        mapped.take_sequence(source)?;
+    }
+    if let Some(condition) = &merge.delete {
+        let sign = tributary_sql::parse_expression(&format!("CASE WHEN ({condition}) THEN 1 ELSE 0 END"))?;
+        mapped.compute(HiddenColumn::DeleteSign, sign);
+    }
+    Ok(mapped.columns)
+}
+
+/// The columns of a load as they are put together.
+struct Mapped<'a> {
+    def: &'a TableDef,
+    /// `None`: those of the table's definition.
+    columns: Option<Vec<MappedColumn>>,
+}
+
+impl Mapped<'_> {
+    fn all(&mut self) -> &mut Vec<MappedColumn> {
+        let visible = self.def.schema.visible();
+        let field = |name: &str| MappedColumn { name: name.to_owned(), value: Value::Field };
+        self.columns.get_or_insert_with(|| visible.map(|column| field(&column.name)).collect())
+    }
+
+    /// Fields of hidden columns behind those of the others; other names mean nothing.
+    fn append_hidden(&mut self, names: &[String]) {
+        let is_hidden = |name: &&String| {
+            let index = self.def.schema.index_of(name);
+            index.is_some_and(|index| self.def.schema.columns[index].hidden.is_some())
+        };
+        let hidden: Vec<String> = names.iter().filter(is_hidden).cloned().collect();
+        if !hidden.is_empty() {
+            self.all().extend(hidden.into_iter().map(|name| MappedColumn { name, value: Value::Field }));
+        }
+    }
+
+    fn compute(&mut self, column: HiddenColumn, expr: Expr) {
+        let name = column.name().to_owned();
+        self.all().push(MappedColumn { name, value: Value::Expr(Sealed::new(expr)) });
+    }
+
+    /// Lets the sequence be what the load calls `source`.
+    fn take_sequence(&mut self, source: &str) -> Result<(), SqlError> {
+        let def = self.def;
+        let index = def.schema.sequence_index().unwrap_or_default();
+        let sequence = &def.schema.columns[index];
+        if sequence.hidden.is_none() {
+            if !sequence.name.eq_ignore_ascii_case(source) {
+                return Err(refused(format!(
+                    "header function_column.sequence_col: {source} is not the sequence column of table {}, which is {}",
+                    def.name, sequence.name
+                )));
+            }
+            return Ok(());
+        }
+        let is_of_table = def.schema.visible().any(|column| column.name.eq_ignore_ascii_case(source));
+        let columns = self.all();
+        let is_computed = columns.iter().any(|column| !matches!(column.value, Value::Field));
+        let found = columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(source));
+        let Some(found) = found else {
+            return Err(refused(format!(
+                "There is no sequence column {source} in the {} or the COLUMNS and SET clause",
+                def.name
+            )));
+        };
+        let expr = match &found.value {
+            Value::Expr(expr) => Expr::clone(expr),
+            _ if !is_of_table && !is_computed => {
+                HiddenColumn::Sequence.name().clone_into(&mut found.name);
+                return Ok(());
+            }
+            _ => Expr::Identifier(Ident::with_quote('`', source)),
+        };
+        self.compute(HiddenColumn::Sequence, expr);
+        Ok(())
+    }
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

@@ -1,0 +1,24 @@
+//! Turns of statements that change rows of a table which they have read: each sees what the one before has changed.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use tributary_types::TableId;
+
+/// The turns of all tables.
+#[derive(Default)]
+pub(crate) struct RowChanges(Mutex<HashMap<TableId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl RowChanges {
+    /// What a statement that changes rows of the table holds until its own are committed.
+    pub(crate) fn turn_of(&self, table: TableId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.0.lock();
+        if let Some(turn) = turns.get(&table).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(table, Arc::downgrade(&turn));
+        turn
+    }
+}

@@ -1,0 +1,131 @@
+//! UPDATE, and DELETE by keys: statements that change rows of tables with UNIQUE KEY.
+//!
+//! The query engine finds the rows; they are loaded again, changed or with the sign of a deletion, as those of an INSERT …
+//! SELECT are. Not the business of this module: deleting rows of other tables, by their places ([`super::delete`]).
+
+use super::EngineSession;
+use crate::access::Privilege;
+use crate::interrupt::Interrupt;
+use sqlparser::ast::{Expr, Ident, Value};
+use std::sync::Arc;
+use tributary_decode::Target;
+use tributary_ingest::LoadTraits;
+use tributary_mysql::ResultWriter;
+use tributary_query::ScalarValue;
+use tributary_sql::{Assigned, Delete, TargetRows, Update};
+use tributary_table::Table;
+use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, SqlError, TableDef};
+
+impl EngineSession {
+    /// Loads the rows that the statement finds with the sign of a deletion.
+    pub(super) async fn delete_by_keys(
+        &mut self,
+        table: Arc<Table>,
+        delete: &Delete,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let alias = &delete.rows.alias;
+        let is_needed = |column: &&ColumnDef| {
+            let has_default = column.nullable || column.default.is_some();
+            column.is_key || def.schema.sequence == Some(column.id) || !has_default
+        };
+        let columns = def.schema.columns.iter().filter(is_needed);
+        let mut values: Vec<(String, Expr)> =
+            columns.map(|column| (column.name.clone(), of_row(alias, column))).collect();
+        let sign = Expr::value(Value::Number("1".to_owned(), false));
+        values.push((HiddenColumn::DeleteSign.name().to_owned(), sign));
+        self.load_changed(table, &delete.rows, values, params, out).await
+    }
+
+    pub(super) async fn run_update(
+        &mut self,
+        update: &Update,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let table = self.table(Privilege::Load, update.table.db.as_deref(), &update.table.table)?;
+        let def = table.def();
+        if !def.keys.is_unique() {
+            return Err(refused("Only unique table could be updated."));
+        }
+        let alias = &update.rows.alias;
+        let mut values: Vec<(String, Expr)> = def
+            .schema
+            .columns
+            .iter()
+            .filter(|column| column.hidden != Some(HiddenColumn::DeleteSign))
+            .map(|column| (column.name.clone(), of_row(alias, column)))
+            .collect();
+        let mut is_assigned = vec![false; values.len()];
+        for (name, value) in &update.assignments {
+            let index = assigned_column(&def, alias, name)?;
+            let column = &def.schema.columns[index];
+            if column.is_key {
+                return Err(refused("Only value columns of unique table could be updated"));
+            }
+            if std::mem::replace(&mut is_assigned[index], true) {
+                return Err(SqlError::detail(
+                    ErrorCode::DuplicateColumn,
+                    format!("Column '{}' specified twice", column.name),
+                ));
+            }
+            values[index].1 = match value {
+                Assigned::Expr(expr) => Expr::clone(expr),
+                Assigned::Default => super::insert::default_of(column)?,
+            };
+        }
+        // Each sees what the one before has changed.
+        let turn = self.engine.row_changes.turn_of(table.id());
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
+        let _turn = interrupt.wait(turn.lock()).await?;
+        self.load_changed(table, &update.rows, values, params, out).await
+    }
+
+    /// Loads the rows of the statement with these values of columns.
+    async fn load_changed(
+        &mut self,
+        table: Arc<Table>,
+        rows: &TargetRows,
+        values: Vec<(String, Expr)>,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
+        let target = Target::new(&def, Some(&names))?;
+        let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
+        let query = rows.select(relation.to_vec(), values);
+        let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };
+        self.insert_query(&query, params, (table, target, None), traits, out).await
+    }
+}
+
+/// The column of the row that is found.
+fn of_row(alias: &str, column: &ColumnDef) -> Expr {
+    Expr::CompoundIdentifier([alias, &column.name].map(|name| Ident::with_quote('`', name)).to_vec())
+}
+
+/// The column that an assignment names, with what is written before it.
+fn assigned_column(def: &TableDef, alias: &str, name: &[String]) -> Result<usize, SqlError> {
+    let (column, before) = name.split_last().expect("a name has parts");
+    let is_table = match before {
+        [] => true,
+        [table] => table == alias,
+        [db, table] => *db == def.db && table == alias && *alias == def.name,
+        _ => false,
+    };
+    if !is_table {
+        return Err(refused(&format!("column in assignment list is invalid, {}", name.join("."))));
+    }
+    let index = def.schema.index_of(column);
+    index
+        .filter(|index| def.schema.columns[*index].hidden.is_none())
+        .ok_or_else(|| refused(&format!("unknown column in assignment list: {column}")))
+}
+
+fn refused(text: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

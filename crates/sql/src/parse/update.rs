@@ -1,0 +1,53 @@
+//! `UPDATE`.
+//!
+//! The rows to change become a query, so that conditions are what they are elsewhere.
+
+use crate::ast::{Assigned, Statement, Update};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::parse::{delete, unsupported};
+use sqlparser::tokenizer::Token;
+use tributary_types::Sealed;
+
+pub(crate) fn update(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.expect("UPDATE")?;
+    if let Some(word) = cursor.eat_any(&["LOW_PRIORITY", "IGNORE"]) {
+        return Err(unsupported::refuse(&format!("UPDATE {word}"), "use UPDATE"));
+    }
+    let table = cursor.name()?;
+    let is_named = cursor.eat("AS");
+    let alias = match cursor.is("SET") || *cursor.peek() == Token::Comma || cursor.is_any(&JOINS) {
+        false if is_named || cursor.word().is_some() => cursor.identifier("an alias")?,
+        _ if is_named => return Err(cursor.expected("an alias")),
+        _ => table.table.clone(),
+    };
+    if *cursor.peek() == Token::Comma || cursor.is_any(&JOINS) {
+        let remedy = "use UPDATE t SET … FROM other_table WHERE …";
+        return Err(unsupported::refuse("UPDATE of several tables", remedy));
+    }
+    cursor.expect("SET")?;
+    let assignments = cursor.list(assignment)?;
+    let others = if cursor.eat("FROM") { cursor.relations()? } else { Vec::new() };
+    let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
+    if let Some(word) = cursor.eat_any(&["ORDER", "LIMIT"]) {
+        let remedy = "name the rows in WHERE, for instance by a subquery";
+        return Err(unsupported::refuse(&format!("UPDATE with {word}"), remedy));
+    }
+    let rows = delete::rows_of(&alias, others, condition)?;
+    Ok(Statement::Update(Box::new(Update { table, assignments, rows })))
+}
+
+const JOINS: [&str; 5] = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS"];
+
+/// `[[db.]table.]column = expression`
+fn assignment(cursor: &mut Cursor<'_>) -> Parsed<(Vec<String>, Assigned)> {
+    let mut name = vec![cursor.identifier("a column")?];
+    while cursor.eat_token(&Token::Period) {
+        name.push(cursor.identifier("a column")?);
+    }
+    cursor.expect_token(&Token::Eq)?;
+    if cursor.eat("DEFAULT") {
+        return Ok((name, Assigned::Default));
+    }
+    Ok((name, Assigned::Expr(Sealed::new(cursor.expr()?))))
+}

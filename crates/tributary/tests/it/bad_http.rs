@@ -197,7 +197,7 @@ fn what_is_not_built_is_refused_by_name() {
     for (header, names) in [
         ("format:orc", "format=orc"),
         ("compress_type:lzo", "compress_type=lzo"),
-        ("merge_type:DELETE", "merge_type"),
+        ("negative:true", "negative"),
         ("partial_columns:true", "partial_columns"),
         ("partitions:p1", "partitions"),
         ("temporary_partitions:p1", "temporary_partitions"),

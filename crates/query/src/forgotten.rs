@@ -7,7 +7,8 @@
 //! (apache/datafusion 16171); likewise where a column is constant in one branch only. [`Forget`] puts a node between, which hands on rows and their order and says nothing of
 //! constants and equal columns.
 //!
-//! No sort moves down through it, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
+//! Two keys of CUBE that are the same column are equal below the aggregate; above it one of them is NULL in some sets. And no sort
+//! moves down through the node, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
 //! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
 
 use crate::only_where::Rule;
@@ -19,6 +20,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::limit::GlobalLimitExec;
@@ -40,7 +42,8 @@ pub fn guarded(mut rules: Vec<Rule>) -> Vec<Rule> {
     rules
 }
 
-/// Puts an [`Unknown`] below outer joins, on the sides that they fill with NULLs, below unions and above limits.
+/// Puts an [`Unknown`] below outer joins, on the sides that they fill with NULLs, below unions, and above limits and sets of
+/// groups.
 #[derive(Debug)]
 struct Forget;
 
@@ -53,6 +56,9 @@ impl PhysicalOptimizerRule for Forget {
         plan.transform_up(|plan| {
             if plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
                 return Ok(Transformed::yes(Arc::new(Unknown::but_true(plan)) as Arc<dyn ExecutionPlan>));
+            }
+            if has_sets(&plan) && (has_equal_columns(&plan) || has_constants(&plan)) {
+                return Ok(Transformed::yes(Arc::new(Unknown::new(plan)) as Arc<dyn ExecutionPlan>));
             }
             let forgets = forgetful(&plan);
             if !forgets.contains(&true) {
@@ -76,6 +82,11 @@ impl PhysicalOptimizerRule for Forget {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Whether a node makes groups by several sets of keys.
+fn has_sets(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<AggregateExec>().is_some_and(|groups| !groups.group_expr().is_single())
 }
 
 /// For each child of a node, whether something is known of it that is not true of the node.

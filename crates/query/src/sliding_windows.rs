@@ -1,9 +1,9 @@
 //! Keeps the planner from taking what a moving window counts for sorted.
 //!
-//! COUNT, MIN and MAX of a constant over a frame that moves, `COUNT(*) OVER (PARTITION BY a … ROWS BETWEEN 1 PRECEDING AND
-//! CURRENT ROW)`, begin anew in each partition. DataFusion takes them for rising over all rows and leaves out an ORDER BY
-//! of them. MIN over a frame that gets smaller rises, and is NULL at the end, where nothing is left in the frame: DataFusion takes
-//! the NULLs to come first. So the columns above are calls that it cannot look through.
+//! COUNT, MIN and MAX over a frame that moves, such as `ROWS BETWEEN 1 PRECEDING AND CURRENT ROW`, rise and fall with what is in
+//! it, begin anew in each partition, and are NULL or 0 where nothing is. DataFusion takes them for sorted where their argument is, MIN
+//! even the wrong way round, and leaves out an ORDER BY of them. MIN over a frame that gets smaller rises, and is NULL at the end, where
+//! nothing is left in the frame: DataFusion takes the NULLs to come first. So the columns above are calls that it cannot look through.
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;
@@ -35,8 +35,8 @@ impl AnalyzerRule for SlidingWindowsRule {
     }
 }
 
-/// Whether an expression is an aggregate whose order the planner does not know and thinks that it does: of constants over
-/// a moving frame within partitions, or the least or greatest value of a frame that grows or gets smaller.
+/// Whether an expression is an aggregate whose order the planner does not know and may think that it does: over a frame
+/// whose start moves, or the least or greatest value of a frame that grows.
 fn is_misjudged(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => is_misjudged(&alias.expr),
@@ -52,10 +52,7 @@ fn is_misjudged(expr: &Expr) -> bool {
             // Rows may be read from the last to the first, and a frame that grows then gets smaller.
             let has_extremes =
                 ["min", "max"].contains(&function.name()) && from_first != is_whole(&frame.end_bound);
-            has_extremes
-                || !from_first
-                    && !params.partition_by.is_empty()
-                    && params.args.iter().all(|arg| arg.column_refs().is_empty())
+            has_extremes || !from_first
         }
         _ => false,
     }

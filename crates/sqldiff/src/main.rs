@@ -87,7 +87,7 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error + Send +
     let next_seed = AtomicU64::new(plan.seed);
     let tell = |finding: &Finding| println!("{}", finding.script());
     let shared = Shared { plan, rules, report: Mutex::new(Report::default()), next_seed, tell: &tell };
-    thread::scope(|scope| {
+    let ended = thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs)
             .map(|job| {
                 let shared = &shared;
@@ -98,9 +98,11 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error + Send +
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         })
-    })?;
+    });
     let report = shared.report.into_inner()?;
     print!("{}", report.summary(begun.elapsed()));
+    // A side that fails ends its job; what the others have asked counts.
+    ended?;
     Ok(report.findings.is_empty())
 }
 

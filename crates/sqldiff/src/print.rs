@@ -444,12 +444,13 @@ fn typed(form: &Form, args: &[Expr]) -> Option<Vec<Expr>> {
 }
 
 /// Whether MariaDB answers with the plain number only where 0 is added. It has a remainder of -0.00, which it shows so, and
-/// which is not equal to 0; and it allows codes and counts of days fewer digits than they have, and cuts the others off.
+/// which is not equal to 0; and it allows codes, counts of days and whole quotients fewer digits than they have, and cuts the others
+/// off.
 fn is_plain_as_a_sum(form: &Form, args: &[Expr]) -> bool {
     let has = |kind| args.iter().any(|arg| arg.kind == kind);
     match form.name {
         "%" | "MOD" => has(Kind::Decimal) && !has(Kind::Double),
-        name => matches!(name, "ASCII" | "TO_DAYS" | "YEARWEEK"),
+        name => matches!(name, "ASCII" | "TO_DAYS" | "YEARWEEK" | "DIV"),
     }
 }
 

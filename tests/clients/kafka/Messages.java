@@ -95,6 +95,8 @@ public final class Messages {
             settings.put("key.serializer", ByteArraySerializer.class.getName());
             settings.put("value.serializer", ByteArraySerializer.class.getName());
             settings.put("enable.idempotence", "true");
+            // A broker that starts again may accept the second of two batches before the first, which it then refuses for ever.
+            settings.put("max.in.flight.requests.per.connection", "1");
             settings.put("compression.type", codec);
             settings.put("linger.ms", "5");
             if (producer != null) {

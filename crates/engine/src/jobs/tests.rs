@@ -2,7 +2,7 @@
 
 use super::kept::JobState;
 use crate::testing::{TestEngine, wait_until};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,11 @@ use tributary_types::Principal;
 
 /// Messages by partition; the offset of the first one is 100.
 #[derive(Clone, Debug, Default)]
-struct List(Arc<Mutex<Inside>>);
+struct List {
+    inside: Arc<Mutex<Inside>>,
+    /// Somebody said something.
+    said: Arc<Condvar>,
+}
 
 #[derive(Debug, Default)]
 struct Inside {
@@ -20,13 +24,16 @@ struct Inside {
     /// Readers fail after so many messages, each once.
     fails_after: Option<u64>,
     readers: u64,
+    /// Messages that readers gave, those of chunks that were not loaded included.
+    given: u64,
 }
 
 const FIRST: i64 = 100;
 
 impl List {
     fn say(&self, partition: i32, message: String) {
-        self.0.lock().messages.entry(partition).or_default().push(message);
+        self.inside.lock().messages.entry(partition).or_default().push(message);
+        self.said.notify_all();
     }
 }
 
@@ -38,11 +45,11 @@ impl Connect for List {
 
 impl Topic for List {
     fn partitions(&self) -> Result<Vec<i32>, SourceError> {
-        Ok(self.0.lock().messages.keys().copied().collect())
+        Ok(self.inside.lock().messages.keys().copied().collect())
     }
 
     fn extent(&self, partition: i32) -> Result<Extent, SourceError> {
-        let count = self.0.lock().messages[&partition].len() as i64;
+        let count = self.inside.lock().messages[&partition].len() as i64;
         Ok(Extent { first: FIRST, end: FIRST + count })
     }
 
@@ -51,7 +58,7 @@ impl Topic for List {
     }
 
     fn read(self: Box<Self>, from: &Offsets, _framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
-        self.0.lock().readers += 1;
+        self.inside.lock().readers += 1;
         Ok(Box::new(Reading { list: *self, next: from.clone(), given: 0 }))
     }
 }
@@ -65,7 +72,7 @@ struct Reading {
 impl Reader for Reading {
     fn next(&mut self, wait: Duration) -> Result<Chunk, SourceError> {
         let mut chunk = Chunk::default();
-        let mut inside = self.list.0.lock();
+        let mut inside = self.list.inside.lock();
         if inside.fails_after.is_some_and(|most| self.given >= most) {
             inside.fails_after = None;
             return Err(SourceError::Unreachable("the list is away".to_owned()));
@@ -79,11 +86,11 @@ impl Reader for Reading {
                 chunk.next.insert(*partition, *next);
             }
         }
-        drop(inside);
+        inside.given += chunk.messages;
         self.given += chunk.messages;
         chunk.is_caught_up = chunk.messages == 0;
         if chunk.is_caught_up {
-            std::thread::sleep(wait.min(Duration::from_millis(20)));
+            self.list.said.wait_for(&mut inside, wait);
         }
         Ok(chunk)
     }
@@ -115,18 +122,19 @@ async fn whatever_fails_between_two_commits_is_read_again_and_loaded_once() {
     for number in 0..500 {
         list.say(number % 2, format!("{number},row"));
     }
-    list.0.lock().fails_after = Some(77);
+    list.inside.lock().fails_after = Some(77);
     create(&test, &list).await;
     wait_until("all rows are there", || table.snapshot().rows() >= 500).await;
-    assert_eq!(list.0.lock().readers, 2, "the first one failed");
+    assert_eq!(list.inside.lock().readers, 2, "the first one failed");
     let found = test.engine.jobs.find("d", "j").expect("it was made");
     let root = Principal::new("root", "%", 0);
     // Told to end in the middle of a batch, it leaves nothing behind, and goes on where the rows end.
     for round in 0..3 {
+        let given = list.inside.lock().given;
         for number in 0..100 {
             list.say(number % 2, format!("{number},again"));
         }
-        tokio::time::sleep(Duration::from_millis(30 * round)).await;
+        wait_until("some were read", || list.inside.lock().given >= given + 40 * round).await;
         test.engine.pause_job(&root, None, &job()).await.expect("it runs");
         assert_eq!(found.kept().state, JobState::Paused);
         let rows = table.snapshot().rows();

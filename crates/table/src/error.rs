@@ -45,6 +45,12 @@ pub enum TableError {
          would come back. Nothing was changed. Restore it from a copy and start again"
     )]
     DamagedVector { file: String, reason: String },
+    /// The kept keys of a data file are not there, or not what was written. They are made again from the data file when they
+    /// are needed next.
+    #[error(
+        "the keys in {file} cannot be read: {reason}. They are made again from their data file; try again"
+    )]
+    LostKeys { file: String, reason: String },
     #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
     VectorTooLarge { rows: u64 },
     #[error("the Delta log failed while {doing}: {}", without_backtrace(source))]

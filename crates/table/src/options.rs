@@ -1,5 +1,7 @@
 //! Settings that all tables of a storage root share: sizes, ages and who commits to them.
 
+use std::path::PathBuf;
+
 const MIB: u64 = 1024 * 1024;
 
 /// Settings of a [`crate::TableStore`]. Every limit carries its unit in its name.
@@ -23,6 +25,9 @@ pub struct StoreOptions {
     pub checkpoint_every: u64,
     /// Files that left the table are kept this long for readers of older Delta versions.
     pub keep_removed_files_ms: u64,
+    /// A directory on this machine for the keys of data files, which are made again when they are not there. `None`: they
+    /// stay in memory.
+    pub keys_directory: Option<PathBuf>,
     /// Compaction starts at this many files smaller than three quarters of `target_file_bytes`, or where
     /// fewer fill a file together.
     pub compact_min_files: usize,
@@ -39,6 +44,7 @@ impl Default for StoreOptions {
             zstd_level: 1,
             checkpoint_every: 10,
             keep_removed_files_ms: 24 * 60 * 60 * 1000,
+            keys_directory: None,
             compact_min_files: 16,
         }
     }

@@ -7,9 +7,12 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use parquet::basic::ZstdLevel;
 use std::collections::HashSet;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tributary_types::lock::Ranked;
 use url::Url;
+use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) struct TableRoot {
     /// Rooted at the table's location.
@@ -27,9 +30,39 @@ pub(crate) struct TableRoot {
 }
 
 impl TableRoot {
+    /// Where the keys of a data file are kept, if on this machine.
+    pub(crate) fn keys_path(&self, path: &str) -> Option<PathBuf> {
+        Some(self.keys_directory()?.join(keys_name(path)))
+    }
+
+    /// Where the keys of the table's data files are kept, if on this machine.
+    pub(crate) fn keys_directory(&self) -> Option<PathBuf> {
+        Some(self.options.keys_directory.as_ref()?.join(self.log.location()))
+    }
+
+    /// Deletes kept keys of others than these data files.
+    pub(crate) fn sweep_keys(&self, files: &HashSet<String>) -> io::Result<()> {
+        let Some(directory) = self.keys_directory().filter(|directory| directory.exists()) else {
+            return Ok(());
+        };
+        let used: HashSet<String> = files.iter().map(|path| keys_name(path)).collect();
+        for entry in directory.read_dir()? {
+            let entry = entry?;
+            if !entry.file_name().to_str().is_some_and(|name| used.contains(name)) {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// A file's path as an operator finds it.
     pub(crate) fn shown(&self, path: &str) -> String {
         let relative = Path::from(path);
         self.storage.shown(&self.prefix.parts().chain(relative.parts()).collect())
     }
+}
+
+/// The name of the kept keys of a data file, whose own path may be long and have directories.
+fn keys_name(path: &str) -> String {
+    format!("{:032x}.keys", xxh3_128(path.as_bytes()))
 }

@@ -187,6 +187,10 @@ impl TableStore {
         let paths = root.store.list(None).map_ok(|meta| meta.location).boxed();
         let deleted = root.store.delete_stream(paths);
         deleted.try_for_each(|_| futures::future::ready(Ok(()))).await.map_err(TableError::storage(doing))?;
+        if let Some(keys) = root.keys_directory().filter(|keys| keys.exists()) {
+            let removed = std::fs::remove_dir_all(&keys);
+            removed.map_err(|source| TableError::Local { doing: "removing", path: keys, source })?;
+        }
         self.storage.remove_empty(&root.prefix).await
     }
 }

@@ -353,6 +353,8 @@ impl MultipartUpload for CountedUpload {
 /// A storage root in a temporary directory, on a store with faults.
 pub(crate) struct Bench {
     pub(crate) dir: tempfile::TempDir,
+    /// Of keys that are kept.
+    pub(crate) keys: tempfile::TempDir,
     pub(crate) faults: FaultStore,
     pub(crate) store: TableStore,
 }
@@ -366,8 +368,18 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let faults = FaultStore::new();
         let url = Url::from_directory_path(dir.path().canonicalize().unwrap()).unwrap();
+        let keys = tempfile::tempdir().unwrap();
+        let options = StoreOptions { keys_directory: Some(keys.path().to_owned()), ..options };
         let store = TableStore::with_object_store(Arc::new(faults.clone()), url, options).unwrap();
-        Self { dir, faults, store }
+        Self { dir, keys, faults, store }
+    }
+
+    /// The files with the table's kept keys.
+    pub(crate) fn kept_keys(&self) -> Vec<std::path::PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.keys.path().join("demo/events-7")) else {
+            return Vec::new();
+        };
+        entries.map(|entry| entry.unwrap().path()).collect()
     }
 
     /// Names of the table's data files on disk, sorted.

@@ -70,7 +70,8 @@ impl Engine {
         let metrics = Metrics::new()?;
         let ingest_metrics = Arc::new(IngestMetrics::new(metrics.registry())?);
         let (node, catalog) = open_catalog(&options).await?;
-        let store_options = StoreOptions { node: node.id(), ..options.store.clone() };
+        let keys_directory = Some(options.state_dir.join("keys"));
+        let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = TableStore::local(options.tables.directory(), store_options)?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;

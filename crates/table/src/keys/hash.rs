@@ -1,7 +1,8 @@
 //! Keys as numbers.
 //!
-//! 96 bits of XXH3 over the values in Arrow's row format, which is the same for equal values and different for others, NULL
-//! included. Two keys of a billion have the same number with a chance of one in 10¹¹.
+//! 83 bits of XXH3 over the values in Arrow's row format, which is the same for equal values and different for others, NULL
+//! included. Where each of a billion rows is looked for among a billion others, one is taken for another with a chance of one
+//! in 10⁷.
 
 use crate::error::TableError;
 use arrow::array::ArrayRef;
@@ -12,11 +13,27 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const DOING: &str = "hashing keys";
 
+/// The number of a key has so many bits.
+pub(crate) const KEY_BITS: u32 = 83;
+const LOW_BITS: u32 = KEY_BITS - u64::BITS;
+
 /// The number of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct KeyHash {
-    pub(crate) high: u64,
-    pub(crate) low: u32,
+    high: u64,
+    /// The last bits; in 32 of them, because a number of 128 takes more memory in maps.
+    low: u32,
+}
+
+impl KeyHash {
+    /// The key whose number is in the last [`KEY_BITS`] bits.
+    pub(crate) fn from_bits(bits: u128) -> Self {
+        Self { high: (bits >> LOW_BITS) as u64, low: bits as u32 & ((1 << LOW_BITS) - 1) }
+    }
+
+    pub(crate) fn bits(self) -> u128 {
+        u128::from(self.high) << LOW_BITS | u128::from(self.low)
+    }
 }
 
 impl std::hash::Hash for KeyHash {
@@ -60,10 +77,7 @@ impl KeyHasher {
     /// The keys whose columns these are, in the order of the schema.
     pub(crate) fn of_columns(&self, columns: &[ArrayRef]) -> Result<Vec<KeyHash>, TableError> {
         let rows = self.0.convert_columns(columns).map_err(TableError::arrow(DOING))?;
-        let hash = |row: arrow::row::Row<'_>| {
-            let hash = xxh3_128(row.as_ref());
-            KeyHash { high: (hash >> 64) as u64, low: hash as u32 }
-        };
-        Ok(rows.iter().map(hash).collect())
+        let hash = |row: arrow::row::Row<'_>| xxh3_128(row.as_ref()) >> (u128::BITS - KEY_BITS);
+        Ok(rows.iter().map(|row| KeyHash::from_bits(hash(row))).collect())
     }
 }

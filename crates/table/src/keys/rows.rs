@@ -8,7 +8,8 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use std::sync::Arc;
-use tributary_types::{HiddenColumn, TableSchema};
+use tributary_types::{ColumnDef, HiddenColumn, TableSchema};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Decides between rows of a key: the greater one stays, and of equal ones the later. NULL is less than any value.
 pub(crate) type Sequence = Option<i128>;
@@ -50,6 +51,16 @@ impl KeyReader {
         let read = (0..schema.columns.len()).filter(|&index| is_read(index));
         let columns = read.map(|index| schema.columns[index].clone()).collect();
         TableSchema { sequence: schema.sequence, ..TableSchema::new(schema.version, columns) }
+    }
+
+    /// What rows of the schema are known by here, as a number.
+    pub(crate) fn fingerprint(schema: &TableSchema) -> u64 {
+        let columns = Self::columns_of(schema).columns;
+        let kind =
+            |column: &ColumnDef| (column.id, column.data_type.to_arrow(), column.is_key, column.hidden);
+        xxh3_64(
+            format!("{:?} {:?}", columns.iter().map(kind).collect::<Vec<_>>(), schema.sequence).as_bytes(),
+        )
     }
 
     /// Whether a greater sequence decides which row stays.

@@ -132,7 +132,9 @@ impl Keys {
                 Settled::No => items.push(Item::File(file)),
             }
         }
-        older.iter().for_each(|file| self.settle_older(file, &settled, &mut marks));
+        for file in &older {
+            self.settle_older(file, &settled, &mut marks)?;
+        }
         settled.extend(older);
         items.extend(snapshot.memtable.iter().filter(|part| !part.is_settled).map(|part| Item::Part(part)));
         items.sort_by_key(Item::order);
@@ -141,7 +143,7 @@ impl Keys {
             match item {
                 Item::Part(part) => self.settle_part(part, &sequences, &settled, &mut marks)?,
                 Item::File(file) => {
-                    self.settle_file(file, &sequences, &settled, &mut marks);
+                    self.settle_file(file, &sequences, &settled, &mut marks)?;
                     settled.push((file, self.keys_of(file)));
                 }
             }
@@ -197,7 +199,7 @@ impl Keys {
         };
         let mut fresh: Vec<Fresh> = fresh.into_iter().map(of_its_key).collect();
         fresh.sort_unstable();
-        for hash in supersede(files, &fresh, has_sequence, marks) {
+        for hash in supersede(files, &fresh, has_sequence, marks)? {
             marks.mark(self.memtable.remove(&hash).expect("it contended for its key"));
         }
         Ok(())
@@ -209,14 +211,14 @@ impl Keys {
         sequences: &MemSequences<'_>,
         files: &[KnownFile<'_>],
         marks: &mut Marks,
-    ) {
+    ) -> Result<(), TableError> {
         let has_sequence = sequences.reader.has_sequence();
         let keys = self.keys_of(file);
         let mut fresh: Vec<Fresh> = Vec::new();
         let mut rows_of_fresh: Vec<u32> = Vec::new();
-        let mut entries = keys.entries().peekable();
-        while let Some(mut best) = entries.next() {
-            while let Some(next) = entries.next_if(|next| next.hash == best.hash) {
+        keys.for_each_key(|of_key| {
+            let mut best = of_key[0];
+            for &next in &of_key[1..] {
                 let is_better = next.sequence >= best.sequence;
                 let loser = if is_better { std::mem::replace(&mut best, next) } else { next };
                 marks.mark_file(file.path(), loser.row);
@@ -234,25 +236,34 @@ impl Keys {
                     rows_of_fresh.push(best.row);
                 }
             }
-        }
-        for hash in supersede(files, &fresh, has_sequence, marks) {
+        })?;
+        for hash in supersede(files, &fresh, has_sequence, marks)? {
             let place = fresh.partition_point(|fresh| fresh.hash < hash);
             marks.mark_file(file.path(), rows_of_fresh[place]);
         }
+        Ok(())
     }
 
     /// A file of rows that are older than all that the log does not have.
-    fn settle_older(&self, (file, keys): &KnownFile<'_>, files: &[KnownFile<'_>], marks: &mut Marks) {
-        for Keyed { hash, row, .. } in keys.entries() {
-            let in_file = |(live, keys): &KnownFile<'_>| keys.find(hash).any(|found| live.is_live(found.row));
-            if self.orphans.contains(&hash)
-                || self.memtable.contains_key(&hash)
-                || keys.deletes(row)
-                || files.iter().any(in_file)
-            {
-                marks.mark_file(file.path(), row);
-            }
+    fn settle_older(
+        &self,
+        (file, keys): &KnownFile<'_>,
+        files: &[KnownFile<'_>],
+        marks: &mut Marks,
+    ) -> Result<(), TableError> {
+        let mut rows: Vec<(KeyHash, u32)> = Vec::new();
+        keys.for_each_key(|of_key| rows.extend(of_key.iter().map(|keyed| (keyed.hash, keyed.row))))?;
+        let is_known = |&(hash, row): &(KeyHash, u32)| {
+            self.orphans.contains(&hash) || self.memtable.contains_key(&hash) || keys.deletes(row)
+        };
+        let mut is_superseded: Vec<bool> = rows.iter().map(is_known).collect();
+        for (live, of_file) in files {
+            let hashes = rows.iter().map(|(hash, _)| *hash);
+            of_file.find(hashes, |place, found| is_superseded[place] |= live.is_live(found.row))?;
         }
+        let superseded = rows.iter().zip(is_superseded).filter(|(_, superseded)| *superseded);
+        superseded.for_each(|((_, row), _)| marks.mark_file(file.path(), *row));
+        Ok(())
     }
 }
 
@@ -263,24 +274,23 @@ fn supersede(
     fresh: &[Fresh],
     has_sequence: bool,
     marks: &mut Marks,
-) -> Vec<KeyHash> {
+) -> Result<Vec<KeyHash>, TableError> {
     let mut greatest: Vec<Sequence> = if has_sequence { vec![None; fresh.len()] } else { Vec::new() };
     let mut found: Vec<(usize, usize, u32)> = Vec::new();
     for (file, (live, of_file)) in files.iter().enumerate() {
-        for (place, fresh) in fresh.iter().enumerate() {
-            for Keyed { row, sequence, .. } in of_file.find(fresh.hash) {
-                if has_sequence {
-                    greatest[place] = greatest[place].max(sequence);
-                    found.push((place, file, row));
-                } else {
-                    marks.mark_file(live.path(), row);
-                }
+        let hashes = fresh.iter().map(|fresh| fresh.hash);
+        of_file.find(hashes, |place, Keyed { row, sequence, .. }| {
+            if has_sequence {
+                greatest[place] = greatest[place].max(sequence);
+                found.push((place, file, row));
+            } else {
+                marks.mark_file(live.path(), row);
             }
-        }
+        })?;
     }
     let loses = |place: usize| greatest[place] > fresh[place].sequence;
     for (_, file, row) in found.into_iter().filter(|(place, ..)| !loses(*place)) {
         marks.mark_file(files[file].0.path(), row);
     }
-    (0..greatest.len()).filter(|place| loses(*place)).map(|place| fresh[place].hash).collect()
+    Ok((0..greatest.len()).filter(|place| loses(*place)).map(|place| fresh[place].hash).collect())
 }

@@ -6,7 +6,7 @@
 //! that other Delta readers open, so those files are rewritten before anybody sees the column.
 
 use super::commit::{Committed, FileSet, Goal};
-use super::settle::Stored;
+use super::settle::{Stored, find_rows};
 use super::{Table, delta_version};
 use crate::error::TableError;
 use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
@@ -137,14 +137,12 @@ impl Table {
     ) -> Result<(), TableError> {
         let mut written = Vec::with_capacity(replacement.outputs.len());
         for live in &replacement.outputs {
-            let of_file = match keys.files.get(live.path()) {
-                Some(known) => Arc::clone(known),
-                None => self.keys_of(live).await?,
-            };
+            let of_file = self.keys_in(keys, live).await?;
             keys.files.insert(live.path().to_owned(), Arc::clone(&of_file));
             written.push((live.clone(), of_file));
         }
-        let deleted = Self::carried(&replacement.inputs, now, keys, &written);
+        let deleted_keys = self.deleted_since(&replacement.inputs, now, keys).await?;
+        let deleted = find_rows(deleted_keys, &written).await?;
         for live in &mut replacement.outputs {
             if let Some(rows) = deleted.get(live.path()) {
                 *live = live.with_more_deletes(rows);

@@ -9,7 +9,7 @@
 //! supersede meanwhile is looked up in the new files when they are shown.
 
 use super::commit::{FileSet, Goal};
-use super::settle::Stored;
+use super::settle::{Stored, find_rows};
 use super::{Pending, Table, Unflushed, UniqueKeys};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
@@ -310,10 +310,9 @@ impl Table {
         let mut keys = unique.keys.lock().await;
         let current = self.snapshot();
         let now = |path: &str| current.files.iter().find(|live| live.path() == path).cloned();
-        let mut deleted = Self::carried(replaced, now, &keys, &with_keys);
-        for (path, rows) in self.superseded_since(frozen, &with_keys)? {
-            *deleted.entry(path).or_default() |= rows;
-        }
+        let mut gone_keys = self.deleted_since(replaced, now, &keys).await?;
+        gone_keys.extend(self.superseded_since(frozen)?);
+        let deleted = find_rows(gone_keys, &with_keys).await?;
         let gone: HashSet<&str> = replaced.iter().map(LiveFile::path).collect();
         let shown = |live: &LiveFile| match deleted.get(live.path()) {
             Some(rows) => live.with_more_deletes(rows),

@@ -7,7 +7,7 @@
 use super::Table;
 use crate::error::{TableError, blocking};
 use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled};
-use crate::keys::{FileKeys, FileKeysBuilder, KeyHash, KeyReader, Keyed, Keys, Marks, Orphans};
+use crate::keys::{FileKeys, KeyHash, KeyReader, Keyed, Keys, Marks, Orphans};
 use crate::log::LogState;
 use crate::memtable::{MemPart, append};
 use crate::root::TableRoot;
@@ -20,6 +20,9 @@ use tributary_types::{TableSchema, Version};
 
 /// Positions of rows by the paths of data files.
 pub(super) type RowsOfFiles = HashMap<String, RowSet>;
+
+/// A data file and its keys.
+pub(super) type WithKeys = (LiveFile, Arc<FileKeys>);
 
 impl Table {
     /// A snapshot that shows one row for each key, if the table has unique keys: all that was published before the call, and
@@ -36,6 +39,7 @@ impl Table {
 
     /// [`Table::settled`] for whoever has the keys.
     pub(super) async fn settle(&self, keys: &mut Keys) -> Result<Arc<Snapshot>, TableError> {
+        let mut losses = 0;
         loop {
             let (current, truncated_at) = {
                 let mut unflushed = self.unflushed.lock();
@@ -47,7 +51,14 @@ impl Table {
                 (current, unflushed.truncated_at)
             };
             self.read_keys(keys, &current.files).await?;
-            let marks = compute(keys, &current, truncated_at).await?;
+            let marks = match compute(keys, &current, truncated_at).await {
+                // Each is made again once.
+                Err(TableError::LostKeys { .. }) if losses <= current.files.len() => {
+                    losses += 1;
+                    continue;
+                }
+                marks => marks?,
+            };
             let known_at = keys.truncated_at.take();
             if let Some(settled) = self.swap_settled(&current, truncated_at, &marks)? {
                 keys.truncated_at = known_at;
@@ -62,7 +73,7 @@ impl Table {
     /// Reads the keys of those files that are not known, and forgets those of others.
     async fn read_keys(&self, keys: &mut Keys, files: &[LiveFile]) -> Result<(), TableError> {
         let paths: HashSet<&str> = files.iter().map(LiveFile::path).collect();
-        keys.files.retain(|path, _| paths.contains(path.as_str()));
+        keys.files.retain(|path, of_file| paths.contains(path.as_str()) && !of_file.is_lost());
         for live in files {
             if !keys.files.contains_key(live.path()) {
                 let of_file = self.keys_of(live).await?;
@@ -146,27 +157,28 @@ impl Table {
         superseded: Vec<(LiveFile, RowSet)>,
         gone: &HashSet<String>,
     ) -> Result<(), TableError> {
+        let mut orphans = Vec::new();
         for (live, rows) in superseded.into_iter().filter(|(live, _)| gone.contains(live.path())) {
-            let of_file = match keys.files.get(live.path()) {
-                Some(known) => Arc::clone(known),
-                None => self.keys_of(&live).await?,
-            };
-            let orphans = of_file.entries().filter(|entry| rows.contains(entry.row.into()));
-            keys.orphans.extend(orphans.map(|entry| entry.hash));
+            orphans.push((self.keys_in(keys, &live).await?, rows));
         }
+        keys.orphans.extend(hashes_of(orphans).await?);
         Ok(())
     }
 
-    /// Rows of the frozen memtable that later ones have superseded since, where they are in the files that it was written to.
-    /// Settled rows change only while the keys are held.
-    pub(super) fn superseded_since(
-        &self,
-        frozen: &Snapshot,
-        written: &[(LiveFile, Arc<FileKeys>)],
-    ) -> Result<RowsOfFiles, TableError> {
+    /// The keys of a data file that `keys` is likely to have.
+    pub(super) async fn keys_in(&self, keys: &Keys, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
+        match keys.files.get(live.path()).filter(|known| !known.is_lost()) {
+            Some(known) => Ok(Arc::clone(known)),
+            None => self.keys_of(live).await,
+        }
+    }
+
+    /// The keys of those rows of the frozen memtable that later ones have superseded since. Settled rows change only while the
+    /// keys are held.
+    pub(super) fn superseded_since(&self, frozen: &Snapshot) -> Result<Vec<KeyHash>, TableError> {
         let current = self.snapshot();
         let reader = KeyReader::new(&frozen.def.schema)?;
-        let mut found = RowsOfFiles::new();
+        let mut found = Vec::new();
         for (before, now) in frozen.memtable.iter().zip(&current.memtable) {
             let rows =
                 |part: &MemPart| part.superseded.as_ref().map(|rows| RowSet::clone(rows)).unwrap_or_default();
@@ -178,9 +190,7 @@ impl Table {
             // The snapshot may have other columns by now.
             let batch = take_record_batch(&before.batch, &places)
                 .map_err(TableError::arrow("taking superseded rows out of a memtable"))?;
-            for hash in reader.read(&batch)?.hashes {
-                mark(&mut found, written, hash);
-            }
+            found.extend(reader.read(&batch)?.hashes);
         }
         Ok(found)
     }
@@ -193,65 +203,103 @@ impl Table {
             let of_file = self.known_keys_of(&live).await?;
             with_keys.push((live, of_file));
         }
-        let is_beaten = |file: usize, own: &Keyed| {
-            with_keys.iter().enumerate().any(|(other, (live, keys))| {
-                keys.find(own.hash).any(|found| {
-                    let is_later = (other, found.row) > (file, own.row);
-                    let has_its_place = live.is_live(found.row) || (is_later && keys.deletes(found.row));
-                    found.sequence > own.sequence || (found.sequence == own.sequence && has_its_place)
-                })
-            })
-        };
-        let mut kept = Vec::with_capacity(with_keys.len());
-        for (file, (live, keys)) in with_keys.iter().enumerate() {
-            let deletions = keys.entries().filter(|entry| keys.deletes(entry.row));
-            let stay = deletions.filter(|entry| !is_beaten(file, entry)).map(|entry| u64::from(entry.row));
-            kept.push(live.with_fewer_deletes(&stay.collect()));
-        }
-        Ok(kept)
+        blocking("looking for rows that delete", move || {
+            let kept = with_keys.iter().enumerate().map(|(file, _)| deletions_that_stay(&with_keys, file));
+            kept.collect()
+        })
+        .await
     }
 
     /// [`Table::keys_of`] of a file that is likely to be known.
     async fn known_keys_of(&self, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
         let unique = self.unique.as_ref().expect("only a table of unique keys asks for them");
         let known = unique.keys.lock().await.files.get(live.path()).cloned();
-        match known {
+        match known.filter(|known| !known.is_lost()) {
             Some(known) => Ok(known),
             None => self.keys_of(live).await,
         }
     }
 
-    /// Rows that were deleted from files since they were read to be rewritten, where they are in the files that took their
-    /// place. `now` has the files as they are now.
-    pub(super) fn carried(
+    /// The keys of rows that were deleted from files since they were read to be rewritten. `now` has the files as they are now.
+    pub(super) async fn deleted_since(
+        &self,
         read: &[LiveFile],
         now: impl Fn(&str) -> Option<LiveFile>,
         keys: &Keys,
-        written: &[(LiveFile, Arc<FileKeys>)],
-    ) -> RowsOfFiles {
-        let mut found = RowsOfFiles::new();
+    ) -> Result<Vec<KeyHash>, TableError> {
+        let mut deleted = Vec::new();
         for before in read {
             let since = now(before.path()).map(|now| now.deleted_since(before)).unwrap_or_default();
-            if since.is_empty() {
-                continue;
-            }
-            let of_file =
-                keys.files.get(before.path()).expect("the rows were found by the keys of their file");
-            for entry in of_file.entries().filter(|entry| since.contains(entry.row.into())) {
-                mark(&mut found, written, entry.hash);
+            if !since.is_empty() {
+                deleted.push((self.keys_in(keys, before).await?, since));
             }
         }
-        found
+        hashes_of(deleted).await
     }
 }
 
-/// Marks the rows of the key.
-fn mark(found: &mut RowsOfFiles, written: &[(LiveFile, Arc<FileKeys>)], hash: KeyHash) {
-    for (live, keys) in written {
-        for entry in keys.find(hash) {
-            found.entry(live.path().to_owned()).or_default().insert(entry.row.into());
-        }
+/// The file, with those rows left in that delete and have their keys as far as these files go.
+fn deletions_that_stay(files: &[WithKeys], file: usize) -> Result<LiveFile, TableError> {
+    let (live, keys) = &files[file];
+    let mut deletions: Vec<Keyed> = Vec::new();
+    if !keys.deletions().is_empty() {
+        keys.for_each_key(|of_key| deletions.extend(of_key.iter().filter(|keyed| keys.deletes(keyed.row))))?;
     }
+    let mut is_beaten = vec![false; deletions.len()];
+    for (other, (live, keys)) in files.iter().enumerate() {
+        keys.find(deletions.iter().map(|own| own.hash), |place, found| {
+            let own = &deletions[place];
+            let is_later = (other, found.row) > (file, own.row);
+            let has_its_place = live.is_live(found.row) || (is_later && keys.deletes(found.row));
+            is_beaten[place] |=
+                found.sequence > own.sequence || (found.sequence == own.sequence && has_its_place);
+        })?;
+    }
+    let stay = deletions.iter().zip(is_beaten).filter(|(_, is_beaten)| !is_beaten);
+    Ok(live.with_fewer_deletes(&stay.map(|(own, _)| u64::from(own.row)).collect()))
+}
+
+/// The keys of rows of files.
+async fn hashes_of(rows: Vec<(Arc<FileKeys>, RowSet)>) -> Result<Vec<KeyHash>, TableError> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    blocking("reading keys", move || {
+        let mut hashes = Vec::new();
+        for (keys, rows) in &rows {
+            keys.for_each_key(|of_key| {
+                let wanted = of_key.iter().filter(|keyed| rows.contains(keyed.row.into()));
+                hashes.extend(wanted.map(|keyed| keyed.hash));
+            })?;
+        }
+        Ok(hashes)
+    })
+    .await
+}
+
+/// Where the rows with these keys are in files.
+pub(super) async fn find_rows(
+    mut hashes: Vec<KeyHash>,
+    files: &[WithKeys],
+) -> Result<RowsOfFiles, TableError> {
+    if hashes.is_empty() {
+        return Ok(RowsOfFiles::new());
+    }
+    let files = files.to_vec();
+    blocking("looking for keys", move || {
+        hashes.sort_unstable();
+        hashes.dedup();
+        let mut found = RowsOfFiles::new();
+        for (live, keys) in &files {
+            let mut rows = RowSet::new();
+            keys.find(hashes.iter().copied(), |_, keyed| rows.extend([u64::from(keyed.row)]))?;
+            if !rows.is_empty() {
+                found.insert(live.path().to_owned(), rows);
+            }
+        }
+        Ok(found)
+    })
+    .await
 }
 
 /// Settles on a thread of its own. If the caller gives up meanwhile, the memtable's keys are read anew next time.
@@ -309,20 +357,31 @@ fn changed(before: Option<&Arc<RowSet>>, more: &RowSet, gone: &RowSet) -> Option
     (!rows.is_empty()).then(|| Arc::new(rows))
 }
 
+/// The kept keys of a data file, or those that are read from it, which are kept from now on.
 async fn read_file_keys(
     root: &TableRoot,
     live: &LiveFile,
     schema: &TableSchema,
 ) -> Result<Arc<FileKeys>, TableError> {
+    let path = root.keys_path(live.path());
+    let fingerprint = KeyReader::fingerprint(schema);
+    if let Some(path) = path.clone() {
+        let rows = live.file.rows;
+        let kept = blocking("reading keys", move || Ok(FileKeys::kept(&path, fingerprint, rows))).await?;
+        if let Some(kept) = kept {
+            return Ok(Arc::new(kept));
+        }
+    }
     let read = Arc::new(KeyReader::columns_of(schema));
     let of_batches = KeyReader::new(&read)?;
     let file = EncodedFile::open(root, &live.with_deletes(None)).await?;
     let mut reader = FileReader::new(&file, file.row_groups(), &read, 0)?;
-    let mut keys = FileKeysBuilder::default();
+    let mut keys = FileKeys::builder(fingerprint);
     while let Some(batch) = reader.next().await? {
         keys.append(&of_batches.read(&batch)?, of_batches.has_sequence());
     }
-    Ok(Arc::new(keys.finish()))
+    let keys = blocking("sorting keys", move || keys.finish(path.as_deref())).await?;
+    Ok(Arc::new(keys))
 }
 
 /// The logged form of deletes is shown in place of the unlogged ones that it was made of.

@@ -2,12 +2,13 @@
 
 use super::Table;
 use crate::ambient::now_ms;
-use crate::error::TableError;
+use crate::error::{TableError, blocking};
 use crate::file::{delete_files, is_vector_file};
 use crate::log::LogState;
 use futures::TryStreamExt;
 use object_store::ObjectMeta;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a sweep deleted.
@@ -43,8 +44,25 @@ impl Table {
         keep_young_vectors(&mut state, &mut unused, before_ms, now);
         let names: Vec<String> = unused.iter().map(|meta| meta.location.to_string()).collect();
         delete_files(&self.root, &names).await;
+        self.sweep_keys().await?;
         self.root.storage.sweep_staged(&self.root.prefix, Duration::from_millis(keep_ms)).await?;
         Ok(SweepReport { files: names.len() as u64, bytes: unused.iter().map(|meta| meta.size).sum() })
+    }
+
+    /// Deletes kept keys of files that left the table. Those of files that are being written stay.
+    async fn sweep_keys(&self) -> Result<(), TableError> {
+        if self.unique.is_none() {
+            return Ok(());
+        }
+        let mut files: HashSet<String> = self.root.unpublished.lock().clone();
+        files.extend(self.snapshot.load().files.iter().map(|live| live.path().to_owned()));
+        let root = Arc::clone(&self.root);
+        let swept = blocking("deleting kept keys", move || Ok(root.sweep_keys(&files))).await?;
+        swept.map_err(|source| TableError::Local {
+            doing: "deleting old keys in",
+            path: self.root.keys_directory().unwrap_or_default(),
+            source,
+        })
     }
 
     /// Data files and deletion vectors in storage that were written before `before_ms`.

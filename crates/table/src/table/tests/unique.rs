@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_types::{DataType, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version};
 
+mod kept;
+
 fn keyed(version: u32, columns: Vec<tributary_types::ColumnDef>) -> Arc<TableDef> {
     let schema = TableSchema::new(SchemaVersion(version), columns);
     let def = TableDef::new(TableId(7), "demo", "events", schema);
@@ -425,6 +427,7 @@ async fn settling_that_fails_midway_is_done_whole_the_next_time() {
         put(&table, rows, Vec::new());
         winners.put(rows);
         if index == 0 {
+            bench.kept_keys().iter().for_each(|path| std::fs::remove_file(path).unwrap());
             bench.faults.fail_next_read(".parquet");
             table.settled().await.unwrap_err();
         }

@@ -3,10 +3,12 @@
 
 use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
 use crate::client::http;
+use crate::client::mysql::Mysql;
 use crate::data::FIRST_ID;
 use crate::data::access_log::{self, AccessLog, Format};
 use crate::data::lineitem::{self, Lineitem};
 use crate::error::BenchError;
+use crate::keys::Keys;
 use crate::published;
 use crate::server::{self, Server, Usage};
 use serde::Serialize;
@@ -61,6 +63,16 @@ pub struct Cell {
     pub connections: usize,
     /// `group_commit_interval_ms` of the table.
     pub interval_ms: u64,
+    #[serde(flatten)]
+    pub keys: Keys,
+}
+
+impl Cell {
+    /// A combination with a table of all rows.
+    #[must_use]
+    pub fn new(form: Form, mode: Mode, connections: usize, interval_ms: u64) -> Self {
+        Self { form, mode, connections, interval_ms, keys: Keys::default() }
+    }
 }
 
 impl fmt::Display for Cell {
@@ -82,7 +94,7 @@ impl fmt::Display for Cell {
             Form::Prepared { rows } => write!(f, "prepared INSERT, {rows} rows")?,
             Form::Text { rows } => write!(f, "text INSERT, {rows} rows")?,
         }
-        write!(f, ", {}, {} connections", self.mode.name(), self.connections)?;
+        write!(f, ", {}, {} connections{}", self.mode.name(), self.connections, self.keys)?;
         if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
     }
 }
@@ -144,11 +156,11 @@ impl Cell {
         }
     }
 
-    fn table(&self) -> &'static str {
+    pub fn table(&self) -> &'static str {
         if matches!(self.form, Form::StreamLoad { .. }) { "access_log" } else { "lineitem" }
     }
 
-    fn key(&self) -> &'static str {
+    pub fn key(&self) -> &'static str {
         if matches!(self.form, Form::StreamLoad { .. }) { "id" } else { "L_ORDERKEY" }
     }
 
@@ -160,10 +172,11 @@ impl Cell {
         let mut client = server.connect("")?;
         client.query("CREATE DATABASE IF NOT EXISTS bench")?;
         client.query(&format!("DROP TABLE IF EXISTS bench.{}", self.table()))?;
-        match self.form {
-            Form::StreamLoad { .. } => client.query(access_log::TABLE)?,
-            Form::Prepared { .. } | Form::Text { .. } => client.query(&lineitem::table(self.interval_ms))?,
+        let table = match self.form {
+            Form::StreamLoad { .. } => access_log::TABLE.to_owned(),
+            Form::Prepared { .. } | Form::Text { .. } => lineitem::table(self.interval_ms),
         };
+        client.query(&self.keys.table(&table))?;
         Ok(())
     }
 
@@ -200,7 +213,7 @@ impl Cell {
             .collect()
     }
 
-    fn session(&self, server: &Server) -> Result<crate::client::mysql::Mysql, BenchError> {
+    fn session(&self, server: &Server) -> Result<Mysql, BenchError> {
         let mut client = server.connect("bench")?;
         client.query(&format!("SET group_commit = {}", self.mode.name()))?;
         Ok(client)
@@ -218,7 +231,10 @@ impl Cell {
         progress: &dyn Fn(Duration, u64),
     ) -> Result<Measured, BenchError> {
         self.create_table(server)?;
-        let mut connections = self.connect(server)?;
+        self.load_present(server)?;
+        let connections = self.connect(server)?.into_iter();
+        let mut connections: Vec<_> =
+            connections.map(|connection| connection.with_ids_among(self.keys.present)).collect();
         let mut meter = Meter { server, progress, begin: None, end: None };
         let outcome = closed_loop::run(&mut connections, limit, sends_again, &mut meter)?;
         let (begin, end) = (meter.begin.unwrap_or_default(), meter.end.unwrap_or_default());
@@ -255,11 +271,14 @@ impl Cell {
         })
     }
 
-    /// Every acknowledged row is there once.
+    /// Every acknowledged row is there once, or every key.
     fn verify(&self, server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
-        let rows = outcome.rows_in_all;
         let mut client = server.connect("bench")?;
         client.query("SYNC")?;
+        if self.keys.present > 0 {
+            return self.verify_keys(&mut client, outcome);
+        }
+        let rows = outcome.rows_in_all;
         let (table, key) = (self.table(), self.key());
         let first = u64::from(FIRST_ID);
         let mut expected = vec![rows, first, first + rows - 1, rows * (2 * first + rows - 1) / 2];
@@ -280,7 +299,7 @@ impl Cell {
 }
 
 /// Waits until the memtables are flushed and no compaction changes the files any more.
-fn settle(server: &Server) -> Result<(), BenchError> {
+pub fn settle(server: &Server) -> Result<(), BenchError> {
     let limit = Duration::from_secs(300);
     server::wait_until("the last flush", limit, || Ok(server.metric("tributary_memtable_rows")? == 0.0))?;
     compacted(server)

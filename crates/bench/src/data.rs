@@ -32,6 +32,8 @@ pub struct Request {
     pub ids: Vec<u32>,
     /// Bytes of rows, without the protocol's head.
     pub payload_bytes: u64,
+    /// Ids are taken at random from so many, the first ones; 0: each is new.
+    pub among: u32,
 }
 
 impl Request {
@@ -39,16 +41,16 @@ impl Request {
     #[must_use]
     pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
         let payload_bytes = bytes.len() as u64;
-        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes }
+        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, among: 0 }
     }
 
-    /// Numbers the rows from `first` on.
+    /// Numbers the rows from `first` on, or at random in a way that depends on `first`.
     pub fn number(&mut self, first: u32) {
         if self.form == IdForm::Fixed {
             return;
         }
-        for (id, &at) in (first..).zip(&self.ids) {
-            let at = at as usize;
+        for (number, &at) in (first..).zip(&self.ids) {
+            let (at, id) = (at as usize, some_id(number, self.among));
             match self.form {
                 IdForm::Text => write_digits(&mut self.bytes[at..at + 10], id),
                 IdForm::Binary => self.bytes[at..at + 4].copy_from_slice(&id.to_le_bytes()),
@@ -56,6 +58,18 @@ impl Request {
             }
         }
     }
+}
+
+/// The id of the row with that number, where ids are taken from so many.
+fn some_id(number: u32, among: u32) -> u32 {
+    if among == 0 {
+        return number;
+    }
+    // The finalizer of SplitMix64.
+    let mut mixed = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    FIRST_ID + ((mixed ^ (mixed >> 31)) % u64::from(among)) as u32
 }
 
 fn write_digits(place: &mut [u8], mut id: u32) {
@@ -76,9 +90,18 @@ mod tests {
             form: IdForm::Text,
             ids: vec![1, 14],
             payload_bytes: 25,
+            among: 0,
         };
         request.number(1_999_999_999);
         assert_eq!(request.bytes, b"[1999999999],[2000000000]");
+    }
+
+    #[test]
+    fn random_ids_are_among_the_first_and_hit_most_of_them() {
+        let ids: std::collections::HashSet<u32> =
+            (FIRST_ID..FIRST_ID + 10_000).map(|number| some_id(number, 1000)).collect();
+        assert!(ids.iter().all(|id| (FIRST_ID..FIRST_ID + 1000).contains(id)));
+        assert_eq!(ids.len(), 1000);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
         let text = "the test of INSERT INTO … SELECT starts its own server: leave out --host";
         return Err(BenchError::Argument(text.into()));
     };
-    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Async, connections: 1, interval_ms: 1000 };
+    let cell = Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000);
     let mut server = Server::start(program, directory, settings)?;
     cell.create_table(&server)?;
     load(&cell, &server, rows)?;

@@ -10,6 +10,7 @@ mod client;
 mod data;
 mod error;
 mod insert_select;
+mod keys;
 mod options;
 mod published;
 mod query;

@@ -4,6 +4,7 @@ use crate::cell::{Cell, Form, Mode};
 use crate::client::closed_loop::Limit;
 use crate::data::access_log::Format;
 use crate::error::BenchError;
+use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
@@ -119,6 +120,27 @@ enum Test {
         #[arg(long, default_value_t = 10)]
         connections: usize,
     },
+    /// Tables with one row for each key beside such with all rows: new keys, or random ones of those that are there
+    Keys {
+        #[arg(long, value_delimiter = ',', default_value = "duplicate,unique")]
+        models: Vec<Model>,
+        /// Rows that are there before; 0: each key is new
+        #[arg(long, value_delimiter = ',', default_value = "0")]
+        present: Vec<u32>,
+        /// Bytes of a Stream Load; 0: prepared INSERTs of one row
+        #[arg(long, value_delimiter = ',', default_value = "100K", value_parser = bytes)]
+        sizes: Vec<usize>,
+        #[arg(long, default_value_t = 30)]
+        connections: usize,
+        /// Bytes of rows in all, instead of a time: speed over time, data files, bytes written
+        #[arg(long, value_parser = bytes)]
+        bytes: Option<usize>,
+    },
+    /// A table with UNIQUE KEY: TPC-H query 1 before and after a tenth of its rows was superseded, and queries of single keys
+    KeyQueries {
+        #[arg(long, default_value_t = 6_000_000)]
+        rows: u64,
+    },
     /// TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion on the same rows
     Query {
         #[arg(long, default_value_t = 6_000_000)]
@@ -144,6 +166,7 @@ impl Bench {
         let beside_datafusion: Option<(Measure, u64)> = match self.test {
             Test::Query { rows } => Some((query::run, rows)),
             Test::InsertSelect { rows } => Some((insert_select::run, rows)),
+            Test::KeyQueries { rows } => Some((keys::query, rows)),
             _ => None,
         };
         if let Some((run, rows)) = beside_datafusion {
@@ -200,7 +223,7 @@ impl Test {
                     for &request_bytes in sizes {
                         for &connections in connections {
                             let form = Form::StreamLoad { request_bytes, format: *format };
-                            cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
+                            cells.push(Cell::new(form, mode, connections, 10_000));
                         }
                     }
                 }
@@ -208,7 +231,7 @@ impl Test {
             Self::Jdbc { connections, rows, modes } => {
                 for &mode in modes {
                     let form = Form::Prepared { rows: *rows };
-                    let cell = |&connections| Cell { form, mode, connections, interval_ms: 10_000 };
+                    let cell = |&connections| Cell::new(form, mode, connections, 10_000);
                     cells.extend(connections.iter().map(cell));
                 }
             }
@@ -217,7 +240,7 @@ impl Test {
             }
             Self::AsyncSmall { connections } => {
                 let form = Form::Prepared { rows: 1 };
-                let cell = |&connections| Cell { form, mode: Mode::Async, connections, interval_ms: 10_000 };
+                let cell = |&connections| Cell::new(form, Mode::Async, connections, 10_000);
                 cells.extend(connections.iter().map(cell));
             }
             Self::SyncLarge { connections, intervals, rows } => {
@@ -226,17 +249,32 @@ impl Test {
             Self::Steady { bytes, size, connections } => {
                 let form = Form::StreamLoad { request_bytes: *size, format: Format::Csv };
                 let (mode, connections) = (Mode::Async, *connections);
-                cells.push(Cell { form, mode, connections, interval_ms: 10_000 });
+                cells.push(Cell::new(form, mode, connections, 10_000));
                 return (cells, Limit::Bytes(*bytes as u64));
             }
-            Self::Query { .. } | Self::InsertSelect { .. } => (),
+            Self::Keys { models, present, sizes, connections, bytes } => {
+                for (&present, &size) in
+                    present.iter().flat_map(|it| sizes.iter().map(move |size| (it, size)))
+                {
+                    let form = match size {
+                        0 => Form::Prepared { rows: 1 },
+                        request_bytes => Form::StreamLoad { request_bytes, format: Format::Csv },
+                    };
+                    let cell = Cell::new(form, Mode::Async, *connections, 10_000);
+                    cells.extend(models.iter().map(|&model| Cell { keys: Keys { model, present }, ..cell }));
+                }
+                if let Some(bytes) = bytes {
+                    return (cells, Limit::Bytes(*bytes as u64));
+                }
+            }
+            Self::Query { .. } | Self::InsertSelect { .. } | Self::KeyQueries { .. } => (),
         }
         (cells, limit)
     }
 }
 
 fn grid(form: Form, connections: &[usize], intervals: &[u64]) -> Vec<Cell> {
-    let cell = |connections, interval_ms| Cell { form, mode: Mode::Sync, connections, interval_ms };
+    let cell = |connections, interval_ms| Cell::new(form, Mode::Sync, connections, interval_ms);
     connections.iter().flat_map(|&count| intervals.iter().map(move |&ms| cell(count, ms))).collect()
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tributary_yardstick::Yardstick;
 
-const QUERY: &str = "SELECT L_RETURNFLAG, L_LINESTATUS, SUM(L_QUANTITY) AS sum_qty, \
+pub const QUERY: &str = "SELECT L_RETURNFLAG, L_LINESTATUS, SUM(L_QUANTITY) AS sum_qty, \
 SUM(L_EXTENDEDPRICE) AS sum_base_price, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS sum_disc_price, \
 SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT) * (1 + L_TAX)) AS sum_charge, AVG(L_QUANTITY) AS avg_qty, \
 AVG(L_EXTENDEDPRICE) AS avg_price, AVG(L_DISCOUNT) AS avg_disc, COUNT(*) AS count_order \
@@ -36,7 +36,7 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
     let mut settings = settings.clone();
     let in_memory = (rows as f64 * IN_MEMORY) as u64;
     // One connection, so that two servers are given the same rows.
-    let cell = Cell { form: Form::Text { rows: 1000 }, mode: Mode::Async, connections: 1, interval_ms: 1000 };
+    let cell = Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000);
     // The same rows by a server of their own, all in data files when it has stopped.
     let mut other = Server::start(program, directory, &settings)?;
     cell.create_table(&other)?;
@@ -65,7 +65,8 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
     Ok(())
 }
 
-struct Quiet;
+/// Tells how far a load is.
+pub struct Quiet;
 
 impl Watch for Quiet {
     fn measuring(&mut self) -> Result<(), BenchError> {

@@ -68,6 +68,15 @@ impl Connection {
         })
     }
 
+    /// The same, whose rows have random ids, some of so many; 0: new ones.
+    #[must_use]
+    pub fn with_ids_among(mut self, count: u32) -> Self {
+        for request in self.first.iter_mut().chain(&mut self.requests) {
+            request.among = count;
+        }
+        self
+    }
+
     fn request(&mut self) -> &mut Request {
         match &mut self.first {
             Some(first) => first,

@@ -181,6 +181,7 @@ impl AccessLog {
                 form: IdForm::Binary,
                 ids,
                 payload_bytes,
+                among: 0,
             };
         }
         let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
@@ -190,7 +191,7 @@ impl AccessLog {
         let head = head(body.len());
         ids.iter_mut().for_each(|at| *at += head.len() as u32);
         let payload_bytes = body.len() as u64;
-        Request { bytes: [head.as_bytes(), &body].concat(), form: IdForm::Text, ids, payload_bytes }
+        Request { bytes: [head.as_bytes(), &body].concat(), form: IdForm::Text, ids, payload_bytes, among: 0 }
     }
 }
 

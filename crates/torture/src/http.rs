@@ -45,10 +45,13 @@ impl Client {
 
     /// A Stream Load of lines with `,` between the columns.
     pub fn load(&mut self, table: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Answer> {
+        self.load_with(table, &[&[("columns", crate::load::COLUMNS)], headers].concat(), body)
+    }
+
+    /// The same with other columns.
+    pub fn load_with(&mut self, table: &str, headers: &[(&str, &str)], body: &str) -> io::Result<Answer> {
         let path = format!("/api/{DATABASE}/{table}/_stream_load");
-        let columns = [("column_separator", ","), ("columns", crate::load::COLUMNS)];
-        let headers: Vec<_> = columns.iter().chain(headers).copied().collect();
-        self.ask("PUT", &path, &headers, body)
+        self.ask("PUT", &path, &[&[("column_separator", ",")], headers].concat(), body)
     }
 
     /// The second phase of the load with that label: `commit` or `abort`.

@@ -8,9 +8,10 @@
 //! - of every other load all rows are there or none, and none of a load that was refused;
 //! - a label is used exactly when its load is there; a prepared two-phase load can be committed or
 //!   aborted;
-//! - what a query saw before the kill is still there.
+//! - what a query saw before the kill is still there;
+//! - every key of a table with unique keys has the row that the order of loads or their sequences decide.
 //!
-//! Meanwhile readers check that counts only grow and that no query ever sees half of a load.
+//! Meanwhile readers check that counts only grow and that no query ever sees half of a load, or two rows of a unique key.
 //!
 //! | file | what happens there |
 //! | --- | --- |
@@ -18,6 +19,7 @@
 //! | `full_disk` | the same on a file system that fills up and is freed again |
 //! | `server` | the child process |
 //! | `writers`, `reader` | the clients |
+//! | `upserts` | the same for tables with one row for each key: the clients, their books and the check |
 //! | `load` | what a load's rows are, so that they can be written, repeated and recognised |
 //! | `books` | what was sent, acknowledged, refused |
 //! | `check` | the books against the tables |
@@ -34,6 +36,7 @@ mod reader;
 mod report;
 mod run;
 mod server;
+mod upserts;
 mod writers;
 
 pub use report::{Figures, ModeFigures, Report};

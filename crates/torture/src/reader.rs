@@ -2,6 +2,7 @@
 
 use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
+use crate::upserts;
 use crate::writers::{Round, Shared};
 use std::sync::atomic::Ordering;
 use tributary_client::{Client, ClientError};
@@ -22,6 +23,10 @@ fn read_until_over(shared: &Shared, round: &Round) -> Result<(), ClientError> {
             count(shared, &mut client, table)?;
             halves(shared, &mut client, name, round.number)?;
             shared.queries.fetch_add(2, Ordering::Relaxed);
+        }
+        for table in upserts::TABLES {
+            upserts::one_row_for_each_key(shared, &mut client, table)?;
+            shared.queries.fetch_add(1, Ordering::Relaxed);
         }
     }
     Ok(())

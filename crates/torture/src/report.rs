@@ -51,6 +51,12 @@ pub struct Figures {
     /// Rows read for comparison, over all checks.
     pub rows_checked: u64,
     pub queries: u64,
+    /// Rows acknowledged by tables with unique keys.
+    pub upserted_rows: u64,
+    /// Keys of such tables, over all checks.
+    pub keys_checked: u64,
+    /// Keys whose row is not the one that it should be.
+    pub wrong_winners: u64,
     pub lost_rows: u64,
     pub doubled_rows: u64,
     /// Rows missing of loads of which others are there.
@@ -164,6 +170,9 @@ impl fmt::Display for Report {
         line("loads without answer, not there", grouped(figures.unknown_absent))?;
         line("queries meanwhile", grouped(figures.queries))?;
         line("rows compared", grouped(figures.rows_checked))?;
+        line("rows with unique keys acknowledged", grouped(figures.upserted_rows))?;
+        line("keys compared", grouped(figures.keys_checked))?;
+        line("wrong winners", grouped(figures.wrong_winners))?;
         line("lost rows", grouped(figures.lost_rows))?;
         line("doubled rows", grouped(figures.doubled_rows))?;
         line("rows missing of half loads", grouped(figures.half_rows))?;

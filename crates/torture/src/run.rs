@@ -5,6 +5,7 @@ use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
 use crate::report::{Figures, Report, grouped};
 use crate::server::{Launch, NotReady, Server};
+use crate::upserts::{self, Upserts};
 use crate::writers::{Round, Shared, write};
 use crate::{Options, Progress, TortureError, full_disk, reader};
 use rand::rngs::StdRng;
@@ -42,6 +43,7 @@ pub(crate) struct Torture<'a> {
     pub launch: Launch,
     pub shared: Shared,
     pub settled: Settled,
+    pub upserts: Upserts,
     pub figures: Figures,
     pub began: Instant,
     round: u32,
@@ -70,6 +72,7 @@ impl<'a> Torture<'a> {
             launch,
             shared: Shared::default(),
             settled: Settled::default(),
+            upserts: Upserts::new(),
             figures: Figures::default(),
             began: Instant::now(),
             round: 0,
@@ -119,6 +122,7 @@ impl<'a> Torture<'a> {
         let server = self.start()?;
         let outcome =
             connect(server.mysql_port, Some(DATABASE)).map_err(Into::into).and_then(|mut client| {
+                self.upserts.check(&self.shared, &mut client, &mut self.figures)?;
                 check_settled(&self.shared, &mut client, &self.settled, &mut self.figures)
             });
         if let Err(problem) = outcome {
@@ -224,6 +228,9 @@ impl<'a> Torture<'a> {
             for number in 0..self.options.writers.max(1) {
                 scope.spawn(move || write(&self.shared, round, number, seed));
             }
+            for number in 0..self.upserts.count() {
+                scope.spawn(move || self.upserts.write(&self.shared, round, number, seed));
+            }
             for _ in 0..READERS {
                 scope.spawn(|| reader::read(&self.shared, round));
             }
@@ -257,7 +264,11 @@ impl<'a> Torture<'a> {
 
     pub fn check(&mut self, server: &Server, round: &Round) -> Result<(), TortureError> {
         let ports = Ports { mysql: server.mysql_port, http: server.http_port };
-        let outcome = check(&self.shared, round, ports, &mut self.settled, &mut self.figures);
+        let outcome =
+            check(&self.shared, round, ports, &mut self.settled, &mut self.figures).and_then(|()| {
+                let mut client = connect(server.mysql_port, Some(DATABASE))?;
+                self.upserts.check(&self.shared, &mut client, &mut self.figures)
+            });
         self.figures.refusals(round.books.refusals());
         outcome.map_err(|problem| {
             self.violation(&format!("a check could not be made: {}", problem.0));
@@ -300,6 +311,9 @@ pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
              DISTRIBUTED BY HASH(load_id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"{interval_ms}\")"
         );
         client.run(&sql).map_err(failed)?;
+    }
+    for table in upserts::TABLES {
+        client.run(&upserts::create(table)).map_err(failed)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use tributary_client::{Client, ClientError, OkAnswer, Value};
 /// How long a client waits for an answer before the server counts as hanging.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a client waits after a refusal.
-const AFTER_REFUSAL: Duration = Duration::from_millis(20);
+pub(crate) const AFTER_REFUSAL: Duration = Duration::from_millis(20);
 /// Rows of the larger prepared INSERT.
 const PREPARED_ROWS: u32 = 5;
 /// One in this many visible loads is looked up at once by its client.
@@ -79,7 +79,7 @@ const WAYS: [Way; 12] = [
 ];
 
 /// Why a writer's connection is of no use any more.
-struct Gone(String);
+pub(crate) struct Gone(pub String);
 
 impl From<io::Error> for Gone {
     fn from(error: io::Error) -> Self {
@@ -119,7 +119,7 @@ pub(crate) fn label(load: &Load) -> String {
 }
 
 /// Whether an error says that the load may still become visible.
-fn is_undecided(message: &str) -> bool {
+pub(crate) fn is_undecided(message: &str) -> bool {
     message.contains("it goes on") || message.contains("outcome of the load is not known")
 }
 

@@ -20,10 +20,11 @@ fn assert_good(output: &Output) -> Value {
     let report = report(output);
     assert_eq!(report["ok"], true, "{report:#}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
-    for name in ["lost_rows", "doubled_rows", "half_rows", "changed_rows", "strange_rows"] {
+    for name in ["lost_rows", "doubled_rows", "half_rows", "changed_rows", "strange_rows", "wrong_winners"] {
         assert_eq!(report["figures"][name], 0, "{name}");
     }
     assert!(report["figures"]["acknowledged"]["async"]["rows"].as_u64() > Some(0), "{report:#}");
+    assert!(report["figures"]["upserted_rows"].as_u64() > Some(0), "{report:#}");
     report
 }
 
@@ -81,4 +82,5 @@ fn acknowledged_rows_that_vanish_from_the_log_are_found_missing() {
     .expect("torture runs");
     assert!(!report.is_good());
     assert!(report.figures.lost_rows > 0, "{report}");
+    assert!(report.figures.wrong_winners > 0, "{report}");
 }

@@ -19,6 +19,7 @@ use crate::json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 use crate::loader::LoadRules;
 use crate::target::Target;
 pub use compression::Compression;
+pub use separator::decode as decode_separator;
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 

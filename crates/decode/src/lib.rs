@@ -48,7 +48,7 @@ pub use columnar::{ColumnarDecoder, ColumnarFormat};
 pub use columns::{blocks_to_batches, column_overhead_bytes};
 pub use csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 pub use error::BlockError;
-pub use format::{BodyFormat, Compression, FormatError, LoadFormat};
+pub use format::{BodyFormat, Compression, FormatError, LoadFormat, decode_separator};
 pub use host::{LoadHost, PlainHost, Spool, Spooled};
 pub use json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 pub use literal::{check_literal, default_text};

@@ -79,6 +79,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         | Statement::Sync
         | Statement::UnlockTables
         | Statement::Query(_)
+        | Statement::Outfile(_)
         | Statement::Explain(_)
         | Statement::DescribeFunction(_) => (Privilege::Connect, Object::Server),
         Statement::Use { db } => (Privilege::Connect, Object::Database(db)),

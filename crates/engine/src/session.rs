@@ -9,6 +9,7 @@ mod explicit;
 mod insert;
 mod insert_parts;
 mod load_data;
+mod outfile;
 mod prepared;
 mod routine_load;
 mod select;
@@ -195,6 +196,7 @@ impl EngineSession {
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
             Statement::RoutineLoad(statement) => self.run_routine_load(*statement, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
+            Statement::Outfile(outfile) => self.run_outfile(&outfile, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
             Statement::Describe { table, all } => self.run_describe(&table, all, out).await,
             Statement::DescribeFunction(call) => self.run_describe_function(&call, out).await,

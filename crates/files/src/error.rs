@@ -22,6 +22,8 @@ pub enum FileError {
     Unlistable { pattern: String, reason: String },
     #[error("the file '{file}' can't be read: {reason}")]
     Unreadable { file: String, reason: String },
+    #[error("the file '{file}' can't be written: {reason}")]
+    Unwritable { file: String, reason: String },
 }
 
 impl From<FileError> for SqlError {

@@ -1,21 +1,23 @@
 //! Files of others that statements name: on this machine, in S3 and on HTTP servers.
 //!
 //! The properties of a statement become a [`Place`], which finds the files that its pattern means and opens them as
-//! streams of bytes.
+//! streams of bytes, or an [`Output`], to which files of results are written.
 //!
 //! Invariant: no key, token or password is in an error, in the name of a file or in what `Debug` prints; and no file of
-//! this machine is opened that is not below the directory that a setting allows, wherever links lead.
+//! this machine is opened or written that is not below the directory that a setting allows, wherever links lead.
 //!
-//! Not its business: what the bytes mean.
+//! Not its business: what the bytes that are read mean.
 
 mod error;
 mod http;
 pub mod local;
 mod options;
+mod output;
 mod pattern;
 mod place;
 mod s3;
 
 pub use error::FileError;
 pub use options::{Properties, Secret};
+pub use output::{Output, OutputFile, PageCompression};
 pub use place::{Chunks, FoundFile, Place};

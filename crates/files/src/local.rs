@@ -26,13 +26,7 @@ pub struct LocalFiles {
 
 impl LocalFiles {
     pub(crate) fn new(path: &str, directory: Option<&Path>) -> Result<Self, FileError> {
-        let directory = directory.ok_or_else(|| {
-            FileError::NotSupported(
-                "files of the server are read below the directory of the setting `mysql_load_server_secure_path`, \
-                 which names none"
-                    .to_owned(),
-            )
-        })?;
+        let directory = directory.ok_or_else(not_allowed)?;
         Ok(Self { directory: directory.to_owned(), path: path.to_owned(), names: Name::all(path)? })
     }
 
@@ -93,6 +87,38 @@ pub fn open_below(directory: &Path, name: &str) -> Result<(File, PathBuf), FileE
         return Err(FileError::NotSupported(format!("'{name}' is no file")));
     }
     Ok((file, path))
+}
+
+/// The directory of a path below `directory` and what names in it begin with; all of the path is the directory's if
+/// `is_directory`.
+///
+/// # Errors
+/// As [`open_below`].
+pub(crate) fn parent_below(
+    directory: Option<&Path>,
+    path: &Path,
+    is_directory: bool,
+) -> Result<(PathBuf, String), FileError> {
+    let given = directory.ok_or_else(not_allowed)?;
+    let name = path.display().to_string();
+    let failed = |error: io::Error| FileError::Unwritable { file: name.clone(), reason: error.to_string() };
+    let directory = std::fs::canonicalize(given).map_err(failed)?;
+    check_name(path, &name, given, &directory)?;
+    let (parent, prefix) =
+        match (is_directory, path.parent(), path.file_name().and_then(|name| name.to_str())) {
+            (false, Some(parent), Some(prefix)) => (parent, prefix.to_owned()),
+            _ => (path, String::new()),
+        };
+    let parent = std::fs::canonicalize(parent).map_err(failed)?;
+    if parent.starts_with(&directory) { Ok((parent, prefix)) } else { Err(outside(&name, &directory)) }
+}
+
+fn not_allowed() -> FileError {
+    FileError::NotSupported(
+        "files of the server are read and written below the directory of the setting \
+         `mysql_load_server_secure_path`, which names none"
+            .to_owned(),
+    )
 }
 
 fn find(directory: &Path, path: &str, names: &[Name]) -> Result<Vec<FoundFile>, FileError> {

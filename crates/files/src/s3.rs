@@ -249,6 +249,17 @@ impl Reach {
     }
 }
 
+/// A store, and a bucket and the beginning of keys in it.
+pub(crate) fn prefix(
+    uri: &str,
+    properties: &mut Properties,
+) -> Result<(AmazonS3, String, String), FileError> {
+    let reach = Reach::take(properties)?;
+    let location = locate(uri, &reach)?;
+    let store = reach.store(&location)?;
+    Ok((store, location.bucket, location.key))
+}
+
 /// Reads a URI: `s3://bucket/key`, `http://endpoint/bucket/key` or `http://bucket.endpoint/key`.
 fn locate(uri: &str, reach: &Reach) -> Result<Location, FileError> {
     let wrong = |what: &str| {

@@ -6,6 +6,7 @@
 
 mod error;
 mod number;
+mod texts;
 mod time;
 mod value;
 
@@ -15,6 +16,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType as ArrowType;
 use arrow::record_batch::RecordBatch;
+pub use texts::TextRows;
 use tributary_types::{ErrorCode, SqlError};
 use value::{Cell, Form};
 

@@ -54,7 +54,7 @@ pub use datafusion::common::ScalarValue;
 pub use engine::QueryEngine;
 pub use error::stream_error;
 pub use files::FileTable;
-pub use labels::declared as declared_type;
+pub use labels::{declared as declared_type, type_text};
 pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 pub use namespace::{Namespace, ProcessRow, ServerFacts};

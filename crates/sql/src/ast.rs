@@ -6,7 +6,7 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
-use crate::parse::{BrokerLoad, LoadsBy};
+use crate::parse::{BrokerLoad, LoadsBy, Outfile};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -79,6 +79,7 @@ pub enum Statement {
     },
     RoutineLoad(Box<RoutineLoad>),
     Query(SelectQuery),
+    Outfile(Box<Outfile>),
     Explain(Explain),
     Use {
         db: String,

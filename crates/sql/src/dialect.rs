@@ -154,7 +154,8 @@ impl Dialect for Grammar {
     }
 
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
-        self.mysql.is_table_factor_alias(explicit, keyword, parser)
+        // MySQL reserves INTO, which ends a query that writes files.
+        *keyword != Keyword::INTO && self.mysql.is_table_factor_alias(explicit, keyword, parser)
     }
 
     fn supports_group_by_expr(&self) -> bool {

@@ -34,7 +34,7 @@ pub use ast::*;
 pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use limits::STATEMENT_BYTES_MAX;
-pub use parse::{BrokerLoad, DataInfile, HiddenText, LoadsBy};
+pub use parse::{BrokerLoad, DataInfile, HiddenProperties, HiddenText, LoadsBy, Outfile};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
 pub use secrets::without_secrets;
 pub use split::split;

@@ -7,6 +7,7 @@ mod delete;
 mod http_stream;
 mod insert;
 mod load;
+mod outfile;
 mod query;
 mod routine_load;
 mod set;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use broker_load::{BrokerLoad, DataInfile, HiddenText, LoadsBy};
 pub use http_stream::{HttpStream, parse_http_stream};
+pub use outfile::{HiddenProperties, Outfile};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
 use crate::cursor::Cursor;
@@ -92,7 +94,8 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         return Ok(Statement::Empty);
     }
     if query::begins(cursor) {
-        return query::select(cursor).map(Statement::Query);
+        let query = query::select(cursor)?;
+        return outfile::query_or_outfile(cursor, query);
     }
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else {
         return Err(cursor.expected("a statement"));

@@ -8,7 +8,7 @@ use super::FormatError;
 /// # Errors
 /// [`FormatError::Invalid`] with Doris's text: digits after `\x` that are no hex, an odd count of them, or no
 /// byte at all.
-pub(super) fn decode(text: &str) -> Result<Vec<u8>, FormatError> {
+pub fn decode(text: &str) -> Result<Vec<u8>, FormatError> {
     if text.is_empty() {
         return Err(FormatError::Invalid("Column separator or line delimiter is empty".to_owned()));
     }

@@ -100,6 +100,7 @@ const STATEMENTS: &[&str] = &[
     "INSERT INTO d.t VALUES (1 + 1, 'a')",
     "INSERT INTO d.t SELECT 1, 'a'",
     "SELECT 1",
+    "SELECT 1 INTO OUTFILE 's3://b/p_'",
     "SELECT * FROM d.t",
     "EXPLAIN SELECT * FROM d.t",
     "USE d",
@@ -122,7 +123,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 30] = [
     "empty",
     "create database",
     "drop database",
@@ -134,6 +135,7 @@ const KINDS: [&str; 29] = [
     "update",
     "insert",
     "query",
+    "outfile",
     "explain",
     "use",
     "load data",
@@ -172,6 +174,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Query(_) => "query",
+        Statement::Outfile(_) => "outfile",
         Statement::Explain(_) => "explain",
         Statement::Use { .. } => "use",
         Statement::Set(_) => "set",

@@ -36,6 +36,7 @@ mod manual_stream_load;
 mod node;
 mod node_file;
 mod old_data;
+mod outfile;
 mod packed_bodies;
 mod python;
 mod routine_load;

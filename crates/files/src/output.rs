@@ -1,0 +1,225 @@
+//! Files of others that are written: results of queries.
+//!
+//! Invariant: a file has its name only when it is complete; one that is given up leaves nothing.
+
+use crate::error::{FileError, cause};
+use crate::local;
+use crate::options::Properties;
+use crate::s3;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use object_store::buffered::BufWriter;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::AsyncArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use url::Url;
+
+/// A row group is written when so many bytes of it are encoded.
+const ROW_GROUP_BYTES: usize = 64 * 1024 * 1024;
+
+/// Where the files of a result go: names that begin alike.
+#[derive(Clone, Debug)]
+pub struct Output {
+    store: Arc<dyn ObjectStore>,
+    /// What keys begin with.
+    prefix: String,
+    /// What people call that.
+    shown: String,
+}
+
+/// How the pages of Parquet files are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageCompression {
+    None,
+    #[default]
+    Snappy,
+    Zstd,
+}
+
+impl Output {
+    /// Names that begin as `uri` says: `s3://bucket/path/start_`, or `file:///directory/start_` below the directory
+    /// `local`. Takes the properties of the place.
+    ///
+    /// # Errors
+    /// [`FileError::Property`] and [`FileError::NotSupported`] for another place, or one that no file may be written to.
+    pub fn open(
+        uri: &str,
+        properties: &mut Properties,
+        local: Option<&std::path::Path>,
+    ) -> Result<Self, FileError> {
+        let Some(path) = uri.strip_prefix("file://") else {
+            let (store, bucket, prefix) = s3::prefix(uri, properties)?;
+            let shown = format!("s3://{bucket}/{prefix}");
+            return Ok(Self { store: Arc::new(store), prefix, shown });
+        };
+        let text = Url::parse(uri).ok().and_then(|url| url.to_file_path().ok());
+        let path = text.ok_or_else(|| {
+            FileError::Property(format!(
+                "'file://{path}' is no path of this machine; write file:///directory/name_"
+            ))
+        })?;
+        let (directory, prefix) = local::parent_below(local, &path, uri.ends_with('/'))?;
+        let failed = |error: object_store::Error| FileError::Unwritable {
+            file: uri.to_owned(),
+            reason: cause(&error),
+        };
+        let store = LocalFileSystem::new_with_prefix(&directory).map_err(failed)?;
+        let shown = format!("file://{}/{prefix}", directory.display());
+        Ok(Self { store: Arc::new(store), prefix, shown })
+    }
+
+    /// What people call the file of this name.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> String {
+        format!("{}{name}", self.shown)
+    }
+
+    /// The same directory, for a file whose name does not begin like those of the result.
+    #[must_use]
+    pub fn directory(&self) -> Self {
+        let cut = |text: &str| {
+            text.rsplit_once('/').map_or(String::new(), |(directory, _)| format!("{directory}/"))
+        };
+        Self { store: Arc::clone(&self.store), prefix: cut(&self.prefix), shown: cut(&self.shown) }
+    }
+
+    fn key(&self, name: &str) -> Result<Path, FileError> {
+        let text = format!("{}{name}", self.prefix);
+        Path::parse(&text).map_err(|_| FileError::Property(format!("'{text}' is no path of a file")))
+    }
+
+    /// Begins a file of bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Property`] if it can't have this name.
+    pub fn bytes_file(&self, name: &str) -> Result<OutputFile, FileError> {
+        let writer = BufWriter::new(Arc::clone(&self.store), self.key(name)?);
+        Ok(OutputFile { name: self.shown(name), bytes: 0, writer: Writer::Bytes(Box::new(writer)) })
+    }
+
+    /// Begins a Parquet file.
+    ///
+    /// # Errors
+    /// [`FileError::Property`] if it can't have this name, [`FileError::Unwritable`] if it can't have these columns.
+    pub fn parquet_file(
+        &self,
+        name: &str,
+        schema: &SchemaRef,
+        compression: PageCompression,
+    ) -> Result<OutputFile, FileError> {
+        let compression = match compression {
+            PageCompression::None => Compression::UNCOMPRESSED,
+            PageCompression::Snappy => Compression::SNAPPY,
+            PageCompression::Zstd => Compression::ZSTD(ZstdLevel::default()),
+        };
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let upload = BufWriter::new(Arc::clone(&self.store), self.key(name)?);
+        let writer = AsyncArrowWriter::try_new(upload, Arc::clone(schema), Some(properties));
+        let name = self.shown(name);
+        let writer = writer.map_err(|error| unwritable(&name, &error))?;
+        Ok(OutputFile { name, bytes: 0, writer: Writer::Parquet(Box::new(writer)) })
+    }
+
+    /// Deletes a file that is complete. That there is none is no fault.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`].
+    pub async fn delete(&self, name: &str) -> Result<(), FileError> {
+        match self.store.delete(&self.key(name)?).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(unwritable(&self.shown(name), &error)),
+        }
+    }
+}
+
+/// A file that is being written. Finish or abort it.
+#[must_use = "finish or abort it"]
+pub struct OutputFile {
+    name: String,
+    bytes: u64,
+    writer: Writer,
+}
+
+enum Writer {
+    Bytes(Box<BufWriter>),
+    Parquet(Box<AsyncArrowWriter<BufWriter>>),
+}
+
+impl OutputFile {
+    /// How many bytes it has so far; of Parquet about as many.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        match &self.writer {
+            Writer::Bytes(_) => self.bytes,
+            Writer::Parquet(writer) => (writer.bytes_written() + writer.in_progress_size()) as u64,
+        }
+    }
+
+    /// Appends bytes to a file of bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`], also for a Parquet file.
+    pub async fn append(&mut self, bytes: Bytes) -> Result<(), FileError> {
+        let Writer::Bytes(writer) = &mut self.writer else { return Err(other_kind(&self.name)) };
+        self.bytes += bytes.len() as u64;
+        writer.put(bytes).await.map_err(|error| unwritable(&self.name, &error))
+    }
+
+    /// Appends rows to a Parquet file.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`], also for a file of bytes.
+    pub async fn append_rows(&mut self, rows: &RecordBatch) -> Result<(), FileError> {
+        let Writer::Parquet(writer) = &mut self.writer else { return Err(other_kind(&self.name)) };
+        let written = async {
+            writer.write(rows).await?;
+            if writer.in_progress_size() >= ROW_GROUP_BYTES { writer.flush().await } else { Ok(()) }
+        };
+        written.await.map_err(|error| unwritable(&self.name, &error))
+    }
+
+    /// Completes the file; its length in bytes.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`].
+    pub async fn finish(self) -> Result<u64, FileError> {
+        let name = self.name;
+        match self.writer {
+            Writer::Bytes(mut writer) => {
+                writer.shutdown().await.map_err(|error| unwritable(&name, &error))?;
+                Ok(self.bytes)
+            }
+            Writer::Parquet(mut writer) => {
+                writer.finish().await.map_err(|error| unwritable(&name, &error))?;
+                Ok(writer.bytes_written() as u64)
+            }
+        }
+    }
+
+    /// Gives the file up; nothing of it stays but what a store that has gone away keeps.
+    pub async fn abort(self) {
+        let mut upload = match self.writer {
+            Writer::Bytes(writer) => *writer,
+            Writer::Parquet(writer) => writer.into_inner(),
+        };
+        // An upload that was not begun has nothing to abort.
+        drop(upload.abort().await);
+    }
+}
+
+fn other_kind(name: &str) -> FileError {
+    FileError::Unwritable {
+        file: name.to_owned(),
+        reason: "internal error: it is a file of another kind".to_owned(),
+    }
+}
+
+fn unwritable(file: &str, error: &(dyn std::error::Error + 'static)) -> FileError {
+    FileError::Unwritable { file: file.to_owned(), reason: cause(error) }
+}

@@ -3,6 +3,7 @@
 use crate::counts::Counts;
 use crate::deletes::DeletionId;
 use crate::feeds;
+use crate::folds::{LOADS_MAX, aggregate};
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
@@ -18,9 +19,12 @@ use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DefaultValue, HiddenColumn, KeyModel, Label, SchemaVersion, SourceId,
-    TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, HiddenColumn, KeyModel, Label, SchemaVersion,
+    SourceId, TableDef, TableSchema,
 };
+
+/// Clients have fewer loads at a time.
+const LOADS_AT_ONCE_MAX: LoadId = 64;
 
 /// A client: some actions with pauses between them.
 pub async fn client(world: Rc<World>) {
@@ -64,7 +68,11 @@ fn any_table(world: &World) -> Option<Arc<Table>> {
         return None;
     }
     let index = world.throw(|dice| dice.below(tables.len() as u64)) as usize;
-    tables.values().nth(index).cloned()
+    let table = tables.values().nth(index)?;
+    // Folded rows can tell of so many loads only.
+    let is_full = world.model.borrow().last_load() + LOADS_AT_ONCE_MAX > LOADS_MAX;
+    let folds = table.with_def(|def| def.keys.is_aggregate());
+    (!(folds && is_full)).then(|| Arc::clone(table))
 }
 
 /// Runs a request to its end, or leaves it after a while, as a client that goes away does.
@@ -88,6 +96,11 @@ fn row_count(world: &World) -> u64 {
     world.throw(|dice| if dice.one_in(8) { dice.between(5, 30) } else { dice.between(1, 4) })
 }
 
+/// Whether rows of the table have keys of a few.
+fn has_few_keys(table: &Table) -> bool {
+    table.with_def(|def| !def.keys.keeps_all_rows())
+}
+
 /// Rows in memory, or in data files written ahead. `None`: writing the files failed.
 async fn load_rows(
     world: &World,
@@ -100,12 +113,12 @@ async fn load_rows(
     if !may_be_large || !world.throw(|dice| dice.one_in(6)) {
         return Some(LoadRows::of_blocks(
             Arc::clone(&schema),
-            vec![block_of(&schema, is_unique(table), id, rows)],
+            vec![block_of(&schema, has_few_keys(table), id, rows)],
         ));
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());
-    if writer.append(batch_of(&schema, is_unique(table), id, rows)).await.is_err() {
+    if writer.append(batch_of(&schema, has_few_keys(table), id, rows)).await.is_err() {
         writer.abort().await;
         return None;
     }
@@ -409,7 +422,7 @@ impl From<TableError> for NotDeleted {
 
 /// Deletes some rows of a few loads, or all rows of them.
 async fn delete(world: &Rc<World>, table: &Arc<Table>) {
-    if is_unique(table) {
+    if has_few_keys(table) {
         return;
     }
     let Some((id, rows)) = rows_to_delete(world, table) else { return };
@@ -466,7 +479,8 @@ async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
     let changing = Rc::clone(&world.changing);
     let Ok(_changing) = changing.try_lock() else { return };
     let old = table.def();
-    if old.schema.columns.len() > 4 {
+    let folds = old.keys.is_aggregate();
+    if old.schema.columns.len() > if folds { 17 } else { 4 } {
         return;
     }
     let mut new = (*old).clone();
@@ -476,6 +490,7 @@ async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
     if world.throw(|dice| dice.one_in(3)) {
         added.default = Some(DefaultValue::Literal("7".to_owned()));
     }
+    added.aggregation = folds.then_some(Aggregation::Max);
     schema.columns.push(added);
     schema.next_column_id = number.next();
     schema.version = SchemaVersion(schema.version.0 + 1);
@@ -529,6 +544,9 @@ async fn create_table(world: &Rc<World>) {
         let has_sequence = world.throw(|dice| dice.one_in(2));
         def = unique(&def, has_sequence);
         world.model.borrow_mut().make_unique(def.id, has_sequence);
+    } else if def.id.0 * 37 % 100 < world.plan.aggregate_tables {
+        def = aggregate(&def);
+        world.model.borrow_mut().make_aggregate(def.id);
     }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };

@@ -15,6 +15,7 @@ mod counts;
 pub mod deletes;
 mod dice;
 pub mod feeds;
+pub mod folds;
 mod lying;
 mod machine;
 pub mod model;

@@ -4,6 +4,7 @@
 //! The order of rows is in [`crate::order`], deletions of single rows are in [`crate::deletes`].
 
 use crate::deletes::{DeletionId, Deletions};
+use crate::folds::{self, Folded};
 use crate::order::{Order, Place};
 use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,6 +123,10 @@ pub struct Model {
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     pub rows: BTreeMap<LoadId, BTreeMap<i64, u32>>,
+    /// Rows of a table that folds; `rows` is empty then.
+    pub folded: Vec<Folded>,
+    /// The row whose values replaced those of the others, by keys.
+    pub last_of_key: BTreeMap<i64, i64>,
 }
 
 impl Shown {
@@ -135,7 +140,13 @@ impl Shown {
     }
 
     /// Whether the load is shown, as a whole but for deleted rows, and once. `None`: all its rows may be deleted.
-    fn has(&self, id: LoadId, load: &Load, deletions: &Deletions, where_: &str) -> Checked<Option<bool>> {
+    pub(crate) fn has(
+        &self,
+        id: LoadId,
+        load: &Load,
+        deletions: &Deletions,
+        where_: &str,
+    ) -> Checked<Option<bool>> {
         let Some(rows) = self.rows.get(&id) else {
             return Ok((!deletions.hides(id, load.rows)).then_some(false));
         };
@@ -431,6 +442,73 @@ impl Model {
     /// The table has unique keys.
     pub fn make_unique(&mut self, table: TableId, has_sequence: bool) {
         self.winners.make_unique(table, has_sequence);
+    }
+
+    /// The table folds rows of equal keys.
+    pub fn make_aggregate(&mut self, table: TableId) {
+        self.winners.make_aggregate(table);
+    }
+
+    /// The load that began last.
+    #[must_use]
+    pub const fn last_load(&self) -> LoadId {
+        self.next
+    }
+
+    /// Checks what a query of a table that folds showed. Later loads than expected may be shown, too.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn folds_shown(&mut self, expected: &Expected, shown: &Shown) -> Checked {
+        let table = expected.table;
+        let where_ = format!("a query of table {table}");
+        let rows = folds::unfolded(&self.loads, table, &shown.folded, &where_)?;
+        folds::check_whole(&self.loads, &rows, &where_)?;
+        let is_hidden =
+            |fate: Fate| matches!(fate, Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed);
+        let before: BTreeMap<LoadId, (Fate, bool)> =
+            expected.loads.iter().map(|(id, fate, seen)| (*id, (*fate, *seen))).collect();
+        for id in rows.rows.keys() {
+            let load = &self.loads[id];
+            let was_hidden = before.get(id).is_none_or(|(fate, _)| is_hidden(*fate));
+            let is_running = load.fate == Fate::Running && load.kind == Kind::TwoPhase;
+            if (is_hidden(load.fate) && was_hidden) || is_running {
+                return violation(format!("{where_} shows load {id}: {load:?}"));
+            }
+        }
+        for (id, (fate, seen)) in before.iter().filter(|(id, _)| !rows.rows.contains_key(*id)) {
+            let load = &self.loads[id];
+            let wiping = self.wipes.get(&table).is_some_and(|wipe| wipe.settled.contains(id));
+            let may_be_gone =
+                wiping || expected.settled.contains(id) || load.fate == Fate::Removed || load.overlapped;
+            let must = *fate == Fate::Visible
+                || (*seen
+                    && matches!(fate, Fate::Running | Fate::Promised | Fate::Unknown | Fate::Committing));
+            if must && !may_be_gone {
+                return violation(format!("{where_} lacks load {id}: {load:?}"));
+            }
+        }
+        self.check_last(table, &expected.lost, &rows, &where_)?;
+        rows.rows.keys().try_for_each(|id| self.seen(*id))
+    }
+
+    /// Checks which rows' values replaced those of others.
+    fn check_last(&mut self, table: TableId, lost: &Lost, rows: &Shown, where_: &str) -> Checked {
+        let visible: BTreeSet<LoadId> = rows.rows.keys().copied().collect();
+        let last = rows.last_of_key.values().map(|row| (*row, 1));
+        self.winners.check(&self.loads, table, &visible, lost, last, where_)
+    }
+
+    /// Checks a table that folds after a recovery, and settles what was not known.
+    ///
+    /// # Errors
+    /// The promise that it breaks.
+    pub fn folds_recovered(&mut self, table: TableId, shown: &Shown) -> Checked {
+        let where_ = format!("table {table} after a recovery");
+        let rows = folds::unfolded(&self.loads, table, &shown.folded, &where_)?;
+        let lost = self.winners.lost();
+        self.check_last(table, &lost, &rows, &where_)?;
+        self.recovered(table, &rows)
     }
 
     /// Checks what a query of a table of unique keys showed. Rows of later loads than expected may be shown, too.

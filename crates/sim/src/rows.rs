@@ -1,7 +1,10 @@
 //! Rows of loads, and reading them back as a query does: memtable and data files of one snapshot.
 
+use crate::folds::{Folded, counted, folded, gives};
 use crate::model::{LoadId, ROWS_PER_LOAD, Shown};
-use arrow::array::{Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -11,10 +14,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_decode::{Block, BlockBuilder};
 use tributary_table::{FoundRows, Snapshot, Table};
-use tributary_types::{ColumnDef, DataType, HiddenColumn, TableSchema};
+use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableSchema};
 
 /// The text of a row, which tells whether it was read back as it was sent.
-fn text_of(row: i64) -> String {
+#[must_use]
+pub fn text_of(row: i64) -> String {
     let filler = ((row * 37) % 90) as usize;
     format!("r{row}{}", "x".repeat(filler))
 }
@@ -52,6 +56,11 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
                 },
                 ("id", ..) => builder.push_i64(index, id_of(row, is_unique)),
                 ("text", ..) => builder.push_text(index, &text_of(row)),
+                ("least" | "most", ..) => builder.push_i64(index, row),
+                ("given", ..) if gives(row) => builder.push_text(index, &text_of(row)),
+                (name, DataType::LargeInt, _) => {
+                    builder.push_i128(index, counted(name, row).unwrap_or_default());
+                }
                 (_, DataType::Int, _) => builder.push_i32(index, row as i32),
                 _ => builder.push_null(index),
             }
@@ -82,6 +91,15 @@ pub fn batch_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
             (None, "text") => {
                 Arc::new(numbers.iter().map(|row| Some(text_of(*row))).collect::<StringArray>())
             }
+            (None, "least" | "most") => Arc::new(Int64Array::from(numbers.clone())),
+            (None, "given") => {
+                let text = |row: &i64| gives(*row).then(|| text_of(*row));
+                Arc::new(numbers.iter().map(text).collect::<StringArray>())
+            }
+            (None, name) if counted(name, ROWS_PER_LOAD).is_some() => {
+                let counts = numbers.iter().map(|row| counted(name, *row)).collect::<Decimal128Array>();
+                Arc::new(counts.with_data_type(column.data_type.to_arrow()))
+            }
             _ => arrow::array::new_null_array(&column.data_type.to_arrow(), numbers.len()),
         }
     };
@@ -100,7 +118,15 @@ const KEYS: i64 = 24;
 const SEQUENCES: i64 = 9;
 
 /// Rows of data files that were read once, by path and checksum.
-type FileRows = HashMap<(String, u32), Arc<Vec<i64>>>;
+type FileRows = HashMap<(String, u32), Arc<Vec<Read>>>;
+
+/// A row as it was read back.
+#[derive(Clone, Debug)]
+enum Read {
+    /// Its number.
+    Sent(i64),
+    Folded(Folded),
+}
 
 /// Data files that were read before: they never change.
 #[derive(Default)]
@@ -119,13 +145,15 @@ pub async fn shown(
     cache: &FileCache,
 ) -> Result<Shown, (String, bool)> {
     let mut shown = Shown::default();
-    let is_unique = snapshot.def.keys.is_unique();
+    let keys = snapshot.def.keys;
+    let mut add = |row: Read| match row {
+        Read::Sent(row) => shown.add(row),
+        Read::Folded(row) => shown.folded.push(row),
+    };
     for part in &snapshot.memtable {
         let rows = part.live_batch().map_err(|error| error.to_string());
-        let rows = rows.and_then(|batch| checked(&batch, is_unique));
-        for row in rows.map_err(|error| (format!("the memtable: {error}"), true))? {
-            shown.add(row);
-        }
+        let rows = rows.and_then(|batch| read_back(&batch, keys));
+        rows.map_err(|error| (format!("the memtable: {error}"), true))?.into_iter().for_each(&mut add);
     }
     for live in snapshot.files.iter() {
         let path = table.object_path(&live.file).map_err(|error| (error.to_string(), true))?;
@@ -136,7 +164,7 @@ pub async fn shown(
         })?;
         let bytes = got.bytes().await.map_err(|error| (error.to_string(), false))?;
         let rows = cache
-            .rows(path.as_ref(), &bytes, is_unique)
+            .rows(path.as_ref(), &bytes, keys)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
         if rows.len() as u64 != live.file.rows {
             return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
@@ -145,7 +173,7 @@ pub async fn shown(
             live.deletes.as_ref().is_none_or(|deletes| !deletes.rows().contains(position as u64))
         };
         let left = rows.iter().enumerate().filter(|(position, _)| is_left(*position));
-        left.for_each(|(_, row)| shown.add(*row));
+        left.for_each(|(_, row)| add(row.clone()));
     }
     Ok(shown)
 }
@@ -166,8 +194,9 @@ pub async fn find(
         let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
-        let rows = cache.rows(path.as_ref(), &bytes, snapshot.def.keys.is_unique())?;
-        let hit = rows.iter().zip(0_u64..).filter(|(row, _)| wanted.contains(row));
+        let rows = cache.rows(path.as_ref(), &bytes, snapshot.def.keys)?;
+        let is_wanted = |row: &Read| matches!(row, Read::Sent(row) if wanted.contains(row));
+        let hit = rows.iter().zip(0_u64..).filter(|(row, _)| is_wanted(row));
         found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
     }
     Ok(found)
@@ -184,7 +213,7 @@ pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
 }
 
 impl FileCache {
-    fn rows(&self, path: &str, bytes: &Bytes, is_unique: bool) -> Result<Arc<Vec<i64>>, String> {
+    fn rows(&self, path: &str, bytes: &Bytes, keys: KeyModel) -> Result<Arc<Vec<Read>>, String> {
         let key = (path.to_owned(), crc32c::crc32c(bytes));
         if let Some(rows) = self.files.borrow().get(&key) {
             return Ok(Arc::clone(rows));
@@ -196,7 +225,7 @@ impl FileCache {
             .map_err(failed)?;
         let mut rows = Vec::new();
         for batch in reader {
-            rows.extend(checked(&batch.map_err(|error| error.to_string())?, is_unique)?);
+            rows.extend(read_back(&batch.map_err(|error| error.to_string())?, keys)?);
         }
         let rows = Arc::new(rows);
         self.files.borrow_mut().insert(key, Arc::clone(&rows));
@@ -205,8 +234,17 @@ impl FileCache {
 }
 
 /// The number of the row that has this text.
-fn number_in(text: &str) -> Option<i64> {
+#[must_use]
+pub fn number_in(text: &str) -> Option<i64> {
     text.strip_prefix('r')?.trim_end_matches('x').parse().ok()
+}
+
+fn read_back(batch: &RecordBatch, keys: KeyModel) -> Result<Vec<Read>, String> {
+    Ok(if keys.is_aggregate() {
+        folded(batch)?.into_iter().map(Read::Folded).collect()
+    } else {
+        checked(batch, keys.is_unique())?.into_iter().map(Read::Sent).collect()
+    })
 }
 
 /// The numbers of the rows, whose texts are as they were sent.

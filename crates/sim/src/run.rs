@@ -32,8 +32,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tributary_ingest::{TransactionKind, TransactionStatus};
 use tributary_table::Table;
-use tributary_types::SourceId;
 use tributary_types::host::{self, Host};
+use tributary_types::{KeyModel, SourceId};
 use tributary_wal::MemDisk;
 use tributary_wal::disk::Faults;
 
@@ -349,10 +349,10 @@ async fn check_tables(world: &World, process: &Process) {
 
 fn recovered_rows(world: &World, table: &Table, shown: &Shown) -> Result<(), Violation> {
     let mut model = world.model.borrow_mut();
-    if table.with_def(|def| def.keys.is_unique()) {
-        model.winners_recovered(table.id(), shown)
-    } else {
-        model.recovered(table.id(), shown)
+    match table.with_def(|def| def.keys) {
+        KeyModel::Unique => model.winners_recovered(table.id(), shown),
+        KeyModel::Aggregate => model.folds_recovered(table.id(), shown),
+        KeyModel::Duplicate { .. } => model.recovered(table.id(), shown),
     }
 }
 

@@ -17,9 +17,16 @@ pub type Lost = BTreeMap<(TableId, i64), BTreeSet<LoadId>>;
 /// What is known of winners and losers.
 #[derive(Debug, Default)]
 pub struct Winners {
-    /// Whether they have a sequence.
-    tables: BTreeMap<TableId, bool>,
+    tables: BTreeMap<TableId, Rules>,
     lost: Lost,
+}
+
+/// What decides between the rows of a key.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rules {
+    has_sequence: bool,
+    /// Rows may delete, and others are superseded as a whole.
+    supersedes: bool,
 }
 
 /// The row by which a load contends for a key.
@@ -34,13 +41,18 @@ struct Contender {
 impl Winners {
     /// The table has unique keys.
     pub fn make_unique(&mut self, table: TableId, has_sequence: bool) {
-        self.tables.insert(table, has_sequence);
+        self.tables.insert(table, Rules { has_sequence, supersedes: true });
     }
 
-    /// Whether the table has unique keys.
+    /// The table folds rows of equal keys, whose last value stays of some columns.
+    pub fn make_aggregate(&mut self, table: TableId) {
+        self.tables.insert(table, Rules::default());
+    }
+
+    /// Whether nothing may be left to see of a load into the table.
     #[must_use]
     pub fn has(&self, table: TableId) -> bool {
-        self.tables.contains_key(&table)
+        self.tables.get(&table).is_some_and(|rules| rules.supersedes)
     }
 
     /// Who has lost until now.
@@ -64,8 +76,8 @@ impl Winners {
         where_: &str,
     ) -> Result<(), Violation> {
         let violation = |text: String| Err(Violation(format!("{where_} {text}")));
-        let has_sequence = self.tables.get(&table).copied().unwrap_or_default();
-        let contenders = |id: LoadId| contenders(id, loads[&id].rows, has_sequence);
+        let rules = self.tables.get(&table).copied().unwrap_or_default();
+        let contenders = |id: LoadId| contenders(id, loads[&id].rows, rules);
         let mut shown: BTreeMap<i64, LoadId> = BTreeMap::new();
         let mut there: BTreeMap<LoadId, BTreeMap<i64, Contender>> =
             visible.iter().map(|id| (*id, contenders(*id))).collect();
@@ -142,12 +154,12 @@ impl Winners {
 }
 
 /// The rows by which a load contends for its keys.
-fn contenders(load: LoadId, rows: u64, has_sequence: bool) -> BTreeMap<i64, Contender> {
+fn contenders(load: LoadId, rows: u64, rules: Rules) -> BTreeMap<i64, Contender> {
     let first = load as i64 * ROWS_PER_LOAD;
     let mut best: BTreeMap<i64, Contender> = BTreeMap::new();
     for row in first..first + rows as i64 {
-        let sequence = sequence_of(row).filter(|_| has_sequence);
-        let contender = Contender { row, sequence, deletes: deletes(row) };
+        let sequence = sequence_of(row).filter(|_| rules.has_sequence);
+        let contender = Contender { row, sequence, deletes: rules.supersedes && deletes(row) };
         match best.get(&id_of(row, true)) {
             Some(known) if known.sequence > sequence => {}
             _ => drop(best.insert(id_of(row, true), contender)),

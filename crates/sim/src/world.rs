@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_table::{Snapshot, Table};
+use tributary_types::KeyModel;
 
 /// One simulation.
 pub struct World {
@@ -80,7 +81,7 @@ impl World {
 
     /// Checks in which order a snapshot that was taken just now has the rows of its memtable.
     pub fn check_order(&self, table: &Table, snapshot: &Snapshot) {
-        if snapshot.def.keys.is_unique() {
+        if !snapshot.def.keys.keeps_all_rows() {
             return;
         }
         if !snapshot.files.is_empty() {
@@ -104,9 +105,9 @@ impl World {
             }
             Err(error) => Err((error.to_string(), false)),
         };
-        let is_unique = table.with_def(|def| def.keys.is_unique());
+        let keys = table.with_def(|def| def.keys);
         // Whether a load was there when its table was dropped is not asked.
-        let is_dropped = is_unique && self.process().table(table.id()).is_none();
+        let is_dropped = !keys.keeps_all_rows() && self.process().table(table.id()).is_none();
         if !self.is_alive() || is_dropped {
             return;
         }
@@ -114,10 +115,10 @@ impl World {
             Ok(shown) => {
                 self.count(|counts| counts.queries += 1);
                 let mut model = self.model.borrow_mut();
-                let checked = if is_unique {
-                    model.winners_shown(&expected, &shown)
-                } else {
-                    model.shown(&expected, &shown)
+                let checked = match keys {
+                    KeyModel::Unique => model.winners_shown(&expected, &shown),
+                    KeyModel::Aggregate => model.folds_shown(&expected, &shown),
+                    KeyModel::Duplicate { .. } => model.shown(&expected, &shown),
                 };
                 drop(model);
                 self.check(checked);
@@ -126,7 +127,7 @@ impl World {
             Err(_) if self.process().table(table.id()).is_none() => {}
             Err((_, false)) if self.reads_may_fail.get() => {}
             // The keys of a file may be read while the disk fails.
-            Err((_, false)) if is_unique => {}
+            Err((_, false)) if !keys.keeps_all_rows() => {}
             Err((error, _)) => self.violated(format!("a query of table {}: {error}", table.id())),
         }
     }

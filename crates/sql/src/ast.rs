@@ -11,7 +11,8 @@ use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 use tributary_types::{
-    DataType, DefaultValue, Distribution, ErrorCode, PasswordHash, Sealed, SqlError, TableRef,
+    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, KeyModel, PasswordHash, Sealed, SqlError,
+    TableRef,
 };
 
 pub use sqlparser::ast::Expr;
@@ -334,10 +335,10 @@ pub struct CreateTable {
     pub table: Name,
     pub if_not_exists: bool,
     pub columns: Vec<ColumnSpec>,
-    /// The columns of `DUPLICATE KEY(…)` or `UNIQUE KEY(…)`.
+    /// The columns of `DUPLICATE KEY(…)`, `UNIQUE KEY(…)` or `AGGREGATE KEY(…)`.
     pub keys: Option<Vec<String>>,
-    /// It is `UNIQUE KEY(…)`.
-    pub is_unique: bool,
+    /// Which of them it is, or would be by its columns.
+    pub model: KeyModel,
     pub comment: String,
     pub distribution: Option<Distribution>,
     pub properties: Vec<(String, String)>,
@@ -352,6 +353,7 @@ pub struct ColumnSpec {
     pub nullable: Option<bool>,
     /// `KEY` was written after the type.
     pub is_key: bool,
+    pub aggregation: Option<Aggregation>,
     pub default: Option<DefaultValue>,
     pub comment: Option<String>,
 }

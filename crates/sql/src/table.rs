@@ -1,9 +1,10 @@
 //! What CREATE TABLE, ALTER TABLE and SHOW CREATE TABLE mean: statements ↔ [`TableDef`].
 //!
-//! Invariant: a definition that leaves this module obeys Doris's rules for DUPLICATE KEY tables (key
+//! Invariant: a definition that leaves this module obeys Doris's rules for tables with such keys (key
 //! columns first, key types, unique names, defaults that fit), and printing it with
 //! [`show_create_table`] and parsing that again gives the same table.
 
+mod aggregate;
 mod alter;
 mod default_value;
 mod keys;
@@ -23,8 +24,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, Partitioning, SchemaVersion, SqlError,
-    TableDef, TableId, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, KeyModel, Partitioning,
+    SchemaVersion, SqlError, TableDef, TableId, TableSchema,
 };
 
 /// The first column's id; ids go on from there and are never used twice in a table.
@@ -54,7 +55,7 @@ impl CreateTable {
         }
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
-            if keys.is_unique() { by_keys(distribution, self, &columns)? } else { distribution };
+            if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
         let sequence = sequence::add_hidden(keys, &mut settings.others, &mut columns)?;
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
@@ -95,6 +96,7 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         default: spec.default.clone(),
         comment: spec.comment.clone().unwrap_or_default(),
         hidden: None,
+        aggregation: spec.aggregation,
     })
 }
 
@@ -149,6 +151,7 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
 fn by_keys(
     distribution: Distribution,
     create: &CreateTable,
+    model: KeyModel,
     columns: &[ColumnDef],
 ) -> Result<Distribution, SqlError> {
     let is_key = |name: &String| find(columns, name).is_some_and(|column| column.is_key);
@@ -157,8 +160,19 @@ fn by_keys(
             let keys = columns.iter().filter(|column| column.is_key).map(|column| column.name.clone());
             Ok(Distribution::Hash { columns: keys.collect(), buckets })
         }
-        Distribution::Random { .. } => {
+        Distribution::Random { .. } if model.is_unique() => {
             Err(refused("Should not be distributed by random when keys type is unique"))
+        }
+        Distribution::Random { .. } => {
+            let replaces = |column: &&ColumnDef| column.aggregation.is_some_and(Aggregation::replaces);
+            match columns.iter().find(replaces) {
+                // Doris's text, without a blank before `and`.
+                Some(column) => Err(refused(format!(
+                    "Should not be distributed by random when keys type is aggand column is in replace, [{}] is invalid",
+                    column.name
+                ))),
+                None => Ok(distribution),
+            }
         }
         Distribution::Hash { columns: names, buckets } => match names.iter().find(|name| !is_key(name)) {
             Some(name) => Err(refused(format!("Distribution column[{name}] is not key column"))),

@@ -37,7 +37,7 @@ impl Snapshot {
     /// Whether it is known of all rows which others they supersede. Else rows may be shown that should not be.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        !self.def.keys.is_unique()
+        self.def.keys.keeps_all_rows()
             || (self.memtable.iter().all(|part| part.is_settled)
                 && self.files.iter().all(|file| file.settled == Settled::Yes))
     }

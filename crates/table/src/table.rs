@@ -1,6 +1,6 @@
 //! A table: its snapshot, and who may change it.
 //!
-//! Two locks, taken in this order (a table of unique keys has a third one between them, [`UniqueKeys::keys`]). The *rewriter* lock is held over I/O by whoever changes the
+//! Two locks, taken in this order (a table with one row for each key has a third one between them, [`UniqueKeys::keys`]). The *rewriter* lock is held over I/O by whoever changes the
 //! Delta log (flush, compaction, deletion of rows, schema change, sweep), one at a time, because two rewriters of
 //! the same files would double their rows. The *unflushed* lock serialises changes of the
 //! snapshot and is never held over I/O. Readers take neither.
@@ -14,6 +14,7 @@ mod commit;
 mod compact;
 mod delete;
 mod flush;
+mod fold;
 mod publish;
 mod settle;
 mod sweep;
@@ -134,7 +135,7 @@ impl Table {
             unflushed: Ranked::new(Rank::Unflushed, Unflushed::default()),
             persisted: AtomicU64::new(state.app_version.0),
             rewriter: tokio::sync::Mutex::new(state),
-            unique: def.keys.is_unique().then(UniqueKeys::default),
+            unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
             closed: AtomicBool::new(false),
         });
         table.align_log().await?;

@@ -33,7 +33,7 @@ pub use password::PasswordHash;
 pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
-    ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
+    Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
     GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, KeyModel, Partitioning, TableDef, TableProperties,
     TableRef, TableSchema,
 };

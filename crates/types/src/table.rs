@@ -62,6 +62,60 @@ impl HiddenColumn {
     }
 }
 
+/// How the values of a column are made into one where rows of equal keys become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Aggregation {
+    Sum,
+    Min,
+    Max,
+    /// The last one.
+    Replace,
+    /// The last one that is not NULL.
+    ReplaceIfNotNull,
+}
+
+impl Aggregation {
+    pub const ALL: [Self; 5] = [Self::Sum, Self::Min, Self::Max, Self::Replace, Self::ReplaceIfNotNull];
+
+    /// Doris's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "SUM",
+            Self::Min => "MIN",
+            Self::Max => "MAX",
+            Self::Replace => "REPLACE",
+            Self::ReplaceIfNotNull => "REPLACE_IF_NOT_NULL",
+        }
+    }
+
+    /// Whether values of that type can be made into one.
+    #[must_use]
+    pub const fn takes(self, data_type: DataType) -> bool {
+        match self {
+            Self::Sum => matches!(
+                data_type,
+                DataType::TinyInt
+                    | DataType::SmallInt
+                    | DataType::Int
+                    | DataType::BigInt
+                    | DataType::LargeInt
+                    | DataType::Float
+                    | DataType::Double
+                    | DataType::Decimal { .. }
+            ),
+            Self::Min | Self::Max => !matches!(data_type, DataType::Boolean | DataType::Json),
+            Self::Replace | Self::ReplaceIfNotNull => true,
+        }
+    }
+
+    /// Whether the last of several values stays.
+    #[must_use]
+    pub const fn replaces(self) -> bool {
+        matches!(self, Self::Replace | Self::ReplaceIfNotNull)
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDef {
@@ -80,6 +134,9 @@ pub struct ColumnDef {
     pub comment: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenColumn>,
+    /// Of a value column in a table with AGGREGATE KEY.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<Aggregation>,
 }
 
 impl ColumnDef {
@@ -108,6 +165,7 @@ impl ColumnDef {
             default: None,
             comment: String::new(),
             hidden: None,
+            aggregation: None,
         }
     }
 
@@ -121,6 +179,12 @@ impl ColumnDef {
     #[must_use]
     pub fn not_null(self) -> Self {
         Self { nullable: false, ..self }
+    }
+
+    /// The value column of a table with AGGREGATE KEY.
+    #[must_use]
+    pub fn aggregated(self, aggregation: Aggregation) -> Self {
+        Self { aggregation: Some(aggregation), ..self }
     }
 
     /// The column with a default.
@@ -238,6 +302,8 @@ pub enum KeyModel {
     },
     /// One row for each key: the one that came last.
     Unique,
+    /// One row for each key, which all rows of the key were folded into.
+    Aggregate,
 }
 
 impl KeyModel {
@@ -247,6 +313,17 @@ impl KeyModel {
         match self {
             Self::Duplicate { .. } => "DUP_KEYS",
             Self::Unique => "UNIQUE_KEYS",
+            Self::Aggregate => "AGG_KEYS",
+        }
+    }
+
+    /// The first words of the clause that makes such a table.
+    #[must_use]
+    pub const fn clause(self) -> &'static str {
+        match self {
+            Self::Duplicate { .. } => "DUPLICATE KEY",
+            Self::Unique => "UNIQUE KEY",
+            Self::Aggregate => "AGGREGATE KEY",
         }
     }
 
@@ -254,6 +331,18 @@ impl KeyModel {
     #[must_use]
     pub const fn is_unique(self) -> bool {
         matches!(self, Self::Unique)
+    }
+
+    /// Whether rows of equal keys are folded into one.
+    #[must_use]
+    pub const fn is_aggregate(self) -> bool {
+        matches!(self, Self::Aggregate)
+    }
+
+    /// Whether all rows that come stay as they are.
+    #[must_use]
+    pub const fn keeps_all_rows(self) -> bool {
+        matches!(self, Self::Duplicate { .. })
     }
 }
 

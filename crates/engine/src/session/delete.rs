@@ -43,6 +43,12 @@ impl EngineSession {
         if table.with_def(|def| def.keys.is_unique()) {
             return self.delete_by_keys(table, delete, params, out).await;
         }
+        if table.with_def(|def| def.keys.is_aggregate()) {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "DELETE from a table with AGGREGATE KEY is not supported yet; TRUNCATE TABLE removes all rows",
+            ));
+        }
         if self.transaction.is_some() {
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,

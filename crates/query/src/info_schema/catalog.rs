@@ -241,6 +241,7 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: i64) -> Vec<Cell> {
         data_type.to_string().into(),
         match column.is_key {
             true if def.keys.is_unique() => "UNI",
+            true if def.keys.is_aggregate() => "AGG",
             true => "DUP",
             false => "",
         }

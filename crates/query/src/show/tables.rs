@@ -331,7 +331,12 @@ fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>) -> Vec<Cell
         .into(),
         if column.is_key { "true" } else { "false" }.into(),
         info_schema::default_text(column).into(),
-        if column.is_key { "" } else { "NONE" }.into(),
+        match column.aggregation {
+            _ if column.is_key => "",
+            Some(aggregation) => aggregation.name(),
+            None => "NONE",
+        }
+        .into(),
     ]);
     if let Some((_, comment)) = full {
         row.extend(["".into(), comment.into()]);

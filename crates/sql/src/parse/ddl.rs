@@ -7,7 +7,7 @@ use crate::names;
 use crate::parse::{routine_load, types, unsupported, user};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, KeyModel, SqlError};
 
 /// What Doris makes of `DISTRIBUTED BY …` without BUCKETS.
 const BUCKETS_DEFAULT: u32 = 10;
@@ -64,17 +64,21 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         ));
     }
     let columns = column_list(cursor)?;
+    let has_aggregations = columns.iter().any(|column| column.aggregation.is_some());
     let mut create = CreateTable {
         table,
         if_not_exists,
         columns,
         keys: None,
-        is_unique: false,
+        model: KeyModel::Duplicate { declared: true },
         comment: String::new(),
         distribution: None,
         properties: Vec::new(),
     };
     while clause(cursor, &mut create)? {}
+    if create.keys.is_none() && has_aggregations {
+        create.model = KeyModel::Aggregate;
+    }
     if cursor.is_any(&["AS", "SELECT", "WITH"]) {
         return Err(unsupported::refuse(
             "CREATE TABLE … AS SELECT",
@@ -110,8 +114,7 @@ fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
         Some("CONSTRAINT" | "FOREIGN" | "CHECK") => "a constraint",
         _ => return Ok(()),
     };
-    let remedy =
-        "leave it out: DUPLICATE KEY or UNIQUE KEY is written after the columns, and there are no indexes";
+    let remedy = "leave it out: the table's key is written after the columns, and there are no indexes";
     Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
 }
 
@@ -119,9 +122,13 @@ fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
 fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
     if cursor.eat("ENGINE") {
         engine(cursor)?;
-    } else if let Some(model) = cursor.eat_any(&["DUPLICATE", "UNIQUE"]) {
+    } else if let Some(model) = cursor.eat_any(&["DUPLICATE", "UNIQUE", "AGGREGATE"]) {
         cursor.expect("KEY")?;
-        create.is_unique = model == "UNIQUE";
+        create.model = match model {
+            "UNIQUE" => KeyModel::Unique,
+            "AGGREGATE" => KeyModel::Aggregate,
+            _ => KeyModel::Duplicate { declared: true },
+        };
         create.keys = Some(cursor.parenthesized(|cursor| cursor.identifier("a key column"))?);
     } else if cursor.eat("COMMENT") {
         cursor.eat_token(&Token::Eq);
@@ -139,7 +146,6 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
 
 fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
     let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
-        Some("AGGREGATE") => ("AGGREGATE KEY", "use DUPLICATE KEY and aggregate in queries"),
         Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
         Some("PARTITION" | "AUTO") => {
             ("PARTITION BY", "leave it out: data files are pruned by their statistics")

@@ -6,7 +6,7 @@ use crate::errors::Parsed;
 use crate::parse::{default_value, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};
-use tributary_types::{DataType, ErrorCode, SqlError};
+use tributary_types::{Aggregation, DataType, ErrorCode, SqlError};
 
 /// DECIMAL without arguments.
 const DECIMAL_DEFAULT: (u8, u8) = (38, 9);
@@ -57,25 +57,22 @@ const UNSUPPORTED: [(&str, &str); 41] = [
     ("UNSIGNED", "a wider signed type"),
 ];
 
-/// Aggregate functions that may follow the type in AGGREGATE tables.
-const AGGREGATES: [&str; 9] = [
-    "SUM",
-    "MIN",
-    "MAX",
-    "REPLACE",
-    "REPLACE_IF_NOT_NULL",
-    "HLL_UNION",
-    "BITMAP_UNION",
-    "QUANTILE_UNION",
-    "GENERIC",
-];
+/// Aggregations of types that we do not have.
+const AGGREGATES: [&str; 4] = ["HLL_UNION", "BITMAP_UNION", "QUANTILE_UNION", "GENERIC"];
 
-/// `name type [KEY] [[NOT] NULL] [DEFAULT v] [COMMENT 'x']`, the options in any order.
+/// `name type [KEY | SUM | …] [[NOT] NULL] [DEFAULT v] [COMMENT 'x']`, the options in any order.
 pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
     let name = cursor.identifier("a column name")?;
     let data_type = data_type(cursor, &name)?;
-    let mut column =
-        ColumnSpec { name, data_type, nullable: None, is_key: false, default: None, comment: None };
+    let mut column = ColumnSpec {
+        name,
+        data_type,
+        nullable: None,
+        is_key: false,
+        aggregation: None,
+        default: None,
+        comment: None,
+    };
     while option(cursor, &mut column)? {}
     Ok(column)
 }
@@ -83,6 +80,8 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
 fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
     if cursor.eat("KEY") {
         column.is_key = true;
+    } else if let Some(aggregation) = aggregation(cursor) {
+        column.aggregation = Some(aggregation);
     } else if cursor.eat_all("NOT NULL") {
         column.nullable = Some(false);
     } else if cursor.eat("NULL") {
@@ -98,6 +97,10 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
     Ok(true)
 }
 
+fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
+    Aggregation::ALL.into_iter().find(|aggregation| cursor.eat(aggregation.name()))
+}
+
 fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else { return Ok(()) };
     let (what, instead) = match word.as_str() {
@@ -108,8 +111,8 @@ fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
         "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),
         "REFERENCES" | "CHECK" | "CONSTRAINT" => ("a constraint", "leave it out"),
         other if AGGREGATES.contains(&other) => {
-            let what = format!("column '{column}': the aggregate function {other} (AGGREGATE KEY)");
-            return Err(unsupported::refuse(&what, "use DUPLICATE KEY and aggregate in queries"));
+            let what = format!("column '{column}': the aggregate function {other}");
+            return Err(unsupported::refuse(&what, "load the values and aggregate in queries"));
         }
         _ => return Ok(()),
     };

@@ -2,12 +2,14 @@
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
-use super::{can_be_omitted, column_def, duplicate_column, find, refused};
+use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
 use std::sync::Arc;
 use tributary_types::table::Distribution;
-use tributary_types::{ColumnDef, ColumnId, DataType, ErrorCode, SqlError, TableDef, TableSchema};
+use tributary_types::{
+    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema,
+};
 
 /// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
 /// change of properties, comments or the table's name does not. Nothing is stored.
@@ -82,7 +84,11 @@ fn index_of(def: &TableDef, name: &str) -> Result<usize, SqlError> {
 }
 
 fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
-    if spec.is_key {
+    if spec.is_key && spec.aggregation.is_some() {
+        return Err(refused(format!("Can not assign aggregation method on key column: {}", spec.name)));
+    }
+    // Without an aggregation it would be a key.
+    if spec.is_key || (def.keys.is_aggregate() && spec.aggregation.is_none()) {
         return Err(heavy(&format!("adding the key column '{}'", spec.name)));
     }
     if find(&def.schema.columns, &spec.name).is_some() {
@@ -90,6 +96,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     }
     let id = def.schema.next_column_id;
     let mut column = column_def(spec, id)?;
+    aggregate::check_added(def, &mut column)?;
     if !can_be_omitted(&column) {
         return Err(refused(format!(
             "column '{}' is NOT NULL and has no DEFAULT for the rows that exist: give it a DEFAULT or let it be NULL",
@@ -135,6 +142,12 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     let column = &def.schema.columns[index];
     if column.is_key && def.keys.is_unique() {
         return Err(refused("Can not drop key column in Unique data model table"));
+    }
+    let replaces = |column: &ColumnDef| column.aggregation.is_some_and(Aggregation::replaces);
+    if column.is_key && def.schema.columns.iter().any(replaces) {
+        return Err(refused(
+            "Can not drop key column when table has value column with REPLACE aggregation method",
+        ));
     }
     if column.is_key {
         return Err(heavy(&format!("dropping the key column '{name}'")));
@@ -205,11 +218,18 @@ fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) ->
     if spec.is_key && !old.is_key {
         return Err(heavy(&format!("making column '{name}' a key column")));
     }
+    if spec.aggregation != old.aggregation && !def.keys.is_unique() {
+        return Err(refused(format!("Can not change aggregation type (column '{name}')")));
+    }
     if spec.nullable.unwrap_or(true) != old.nullable {
         let repeat = if old.nullable { "NULL" } else { "NOT NULL" };
         return Err(heavy(&format!("changing column '{name}' from {repeat} (repeat {repeat} to keep it)")));
     }
-    if spec.default != old.default {
+    let default = match spec.aggregation {
+        Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
+        _ => spec.default.clone(),
+    };
+    if default != old.default {
         return Err(refused(format!(
             "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
         )));

@@ -1,7 +1,7 @@
 //! Which columns are the key: as written, or derived as Doris does.
 
 use super::properties::MERGE_ON_WRITE;
-use super::{find, refused};
+use super::{aggregate, find, refused};
 use crate::ast::CreateTable;
 use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, SqlError, TableProperties};
 
@@ -20,12 +20,13 @@ pub(super) fn mark(
 ) -> Result<KeyModel, SqlError> {
     let marked: Vec<String> =
         columns.iter().filter(|column| column.is_key).map(|column| column.name.clone()).collect();
-    let clause = if create.is_unique { "UNIQUE KEY" } else { "DUPLICATE KEY" };
+    let (model, clause) = (create.model, create.model.clause());
     let (names, declared) = match &create.keys {
         Some(names) => {
             check_marks(&marked, names, clause)?;
             (names.clone(), true)
         }
+        None if model.is_aggregate() => (before_aggregated(columns), true),
         None if !marked.is_empty() => (marked, true),
         None if properties.others.get(WITHOUT_KEYS).is_some_and(|value| value == "true") => {
             (Vec::new(), false)
@@ -35,14 +36,24 @@ pub(super) fn mark(
     check_order(&names, columns)?;
     columns.iter_mut().enumerate().for_each(|(index, column)| column.is_key = index < names.len());
     match columns.iter().find(|column| column.is_key && !column.data_type.may_be_key()) {
-        Some(column) if create.is_unique => Err(not_a_unique_key_type(column)),
-        Some(column) => Err(not_a_key_type(column)),
-        None if create.is_unique => Ok(KeyModel::Unique),
-        None if properties.others.contains_key(MERGE_ON_WRITE) => {
+        Some(column) if model.keeps_all_rows() => return Err(not_a_key_type(column)),
+        Some(column) => return Err(not_a_unique_key_type(column)),
+        None => aggregate::check(model, columns)?,
+    }
+    match model {
+        KeyModel::Unique => Ok(model),
+        _ if properties.others.contains_key(MERGE_ON_WRITE) => {
             Err(refused(format!("{MERGE_ON_WRITE} property only support unique key table")))
         }
-        None => Ok(KeyModel::Duplicate { declared }),
+        KeyModel::Aggregate => Ok(model),
+        KeyModel::Duplicate { .. } => Ok(KeyModel::Duplicate { declared }),
     }
+}
+
+/// The columns before the first that has an aggregation.
+fn before_aggregated(columns: &[ColumnDef]) -> Vec<String> {
+    let keys = columns.iter().take_while(|column| column.aggregation.is_none());
+    keys.map(|column| column.name.clone()).collect()
 }
 
 /// `KEY` behind a column must not contradict the key clause.

@@ -14,8 +14,7 @@ pub fn show_create_table(def: &TableDef) -> String {
     let keys: Vec<&str> =
         def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect();
     if !keys.is_empty() {
-        let model = if def.keys.is_unique() { "UNIQUE" } else { "DUPLICATE" };
-        push_line(&mut text, &format!("{model} KEY({})", name_list(&keys)));
+        push_line(&mut text, &format!("{}({})", def.keys.clause(), name_list(&keys)));
     }
     if !def.comment.is_empty() {
         push_line(&mut text, &format!("COMMENT '{}'", escaped(&def.comment, '\'')));
@@ -40,7 +39,9 @@ fn push_line(text: &mut String, line: &str) {
 
 fn column(column: &ColumnDef) -> String {
     let nullable = if column.nullable { "NULL" } else { "NOT NULL" };
-    let mut line = format!("  {} {} {nullable}", quoted(&column.name), column.data_type);
+    let aggregation = column.aggregation.map(|aggregation| format!(" {}", aggregation.name()));
+    let (name, data_type) = (quoted(&column.name), column.data_type);
+    let mut line = format!("  {name} {data_type}{} {nullable}", aggregation.unwrap_or_default());
     if let Some(default) = &column.default {
         line.push_str(" DEFAULT ");
         line.push_str(&default_value(default));

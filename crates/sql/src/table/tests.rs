@@ -270,6 +270,133 @@ fn a_table_with_unique_keys_is_printed_as_it_was_written() {
     assert!(error.detail_text().contains("cannot be changed after CREATE TABLE"), "{error}");
 }
 
+const FOLDED: &str = r#"create table t (a int, b varchar(5), s bigint sum default "0", lo date min, hi varchar(5) max,
+    r json replace, g int replace_if_not_null comment 'given') aggregate key(a, b)
+    distributed by hash(a) buckets 1 properties ("replication_num" = "1")"#;
+
+#[test]
+fn a_table_with_aggregate_keys_is_printed_as_it_was_written() {
+    let table = def(FOLDED);
+    assert_eq!(table.keys, KeyModel::Aggregate);
+    assert_eq!(table.keys.name(), "AGG_KEYS");
+    let printed = show_create_table(&table);
+    for line in [
+        "  `b` varchar(5) NULL,\n",
+        "  `s` bigint SUM NULL DEFAULT \"0\",\n",
+        "  `lo` date MIN NULL,\n",
+        "  `hi` varchar(5) MAX NULL,\n",
+        "  `r` json REPLACE NULL,\n",
+        "  `g` int REPLACE_IF_NOT_NULL NULL DEFAULT NULL COMMENT 'given'\n",
+        "AGGREGATE KEY(`a`, `b`)\n",
+    ] {
+        assert!(printed.contains(line), "{line} in {printed}");
+    }
+    assert_eq!(show_create_table(&def(&printed)), printed);
+    let by_columns = def("create table t (a int, b int, s int sum)");
+    assert_eq!(by_columns.keys, KeyModel::Aggregate);
+    assert_eq!(by_columns.schema.key_indices(), [0, 1]);
+    let unique = def("create table t (a int, s int sum) unique key(a)");
+    assert_eq!((unique.keys, unique.schema.columns[1].aggregation), (KeyModel::Unique, None));
+}
+
+#[test]
+fn aggregations_that_do_not_fit_are_refused_in_doriss_words() {
+    for (columns, text) in [
+        (
+            "a int, v int) aggregate key(a)",
+            "should set aggregation type to non-key column in aggregate key table",
+        ),
+        ("a int sum, v int sum) aggregate key(a)", "Key column a can not set aggregation type"),
+        (
+            "a int, v varchar(5) sum) aggregate key(a)",
+            "Aggregate type SUM is not compatible with primitive type varchar(5)",
+        ),
+        (
+            "a int, v datetime sum) aggregate key(a)",
+            "Aggregate type SUM is not compatible with primitive type datetime",
+        ),
+        (
+            "a int, v boolean max) aggregate key(a)",
+            "Aggregate type MAX is not compatible with primitive type boolean",
+        ),
+        (
+            "a int, v json min) aggregate key(a)",
+            "Aggregate type MIN is not compatible with primitive type json",
+        ),
+        (
+            "a int, v int replace_if_not_null not null) aggregate key(a)",
+            "REPLACE_IF_NOT_NULL column must be nullable, maybe should use REPLACE, column:v",
+        ),
+        (
+            "a int, v int replace) aggregate key(a) distributed by random",
+            "Should not be distributed by random when keys type is aggand column is in replace, [v] is invalid",
+        ),
+        (
+            "a int, v int sum) aggregate key(a) distributed by hash(v) buckets 1",
+            "Distribution column[v] is not key column",
+        ),
+        (
+            "a double, v int sum) aggregate key(a)",
+            "Float or double can not used as a key, use decimal instead. (column 'a')",
+        ),
+        (
+            "a int, v int sum) duplicate key(a)",
+            "column 'v': the aggregation SUM needs a table with AGGREGATE KEY",
+        ),
+        (
+            r#"a int, v int sum) aggregate key(a) properties ("enable_unique_key_merge_on_write" = "true")"#,
+            "enable_unique_key_merge_on_write property only support unique key table",
+        ),
+        (
+            r#"a int, v int sum) aggregate key(a) properties ("function_column.sequence_col" = "v")"#,
+            "sequence column only support UNIQUE_KEYS",
+        ),
+    ] {
+        assert_eq!(wrong(&format!("create table t ({columns}")).detail_text(), text);
+    }
+    def("create table t (a int, v int sum) aggregate key(a) distributed by random buckets 2");
+}
+
+#[test]
+fn columns_of_a_table_with_aggregate_keys_are_added_with_their_aggregation() {
+    let table = def(FOLDED);
+    let new = altered(&table, "add column n int max default '5' after s");
+    assert!(show_create_table(&new).contains("  `n` int MAX NULL DEFAULT \"5\",\n"));
+    altered(&table, "modify column hi varchar(9) max");
+    altered(&table, "modify column g int replace_if_not_null comment 'x'");
+    let unique = def("create table t (a int, s int) unique key(a)");
+    let duplicate = def("create table t (a int, s int) duplicate key(a)");
+    for (table, change, text) in [
+        (&table, "add column n int", "adding the key column 'n' is not a light schema change"),
+        (&table, "add column n int key sum", "Can not assign aggregation method on key column: n"),
+        (
+            &table,
+            "add column n int sum default '1'",
+            "The default value of 'n' with SUM aggregation function must be zero",
+        ),
+        (&table, "add column n json sum", "Aggregate type SUM is not compatible with primitive type json"),
+        (&table, "modify column s bigint max default '0'", "Can not change aggregation type"),
+        (
+            &table,
+            "drop column b",
+            "Can not drop key column when table has value column with REPLACE aggregation method",
+        ),
+        (
+            &unique,
+            "add column n int sum",
+            "Can not assign aggregation method on column in Unique data model table: n",
+        ),
+        (
+            &duplicate,
+            "add column n int sum",
+            "Can not assign aggregation method on column in Duplicate data model table: n",
+        ),
+    ] {
+        let error = try_alter(table, change).unwrap_err();
+        assert!(error.detail_text().contains(text), "{change}: {error}");
+    }
+}
+
 #[test]
 fn the_number_of_replicas_is_kept_as_an_allocation() {
     let table = def(r#"create table t (a int) properties ("replication_num" = "3")"#);

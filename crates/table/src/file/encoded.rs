@@ -140,6 +140,11 @@ impl EncodedFile {
         all
     }
 
+    /// How many rows there are, deleted ones included.
+    pub(super) fn rows(&self) -> usize {
+        usize::try_from(self.footer.metadata().file_metadata().num_rows()).unwrap_or_default()
+    }
+
     /// All row groups.
     pub(crate) fn row_groups(&self) -> Vec<usize> {
         (0..self.footer.metadata().num_row_groups()).collect()

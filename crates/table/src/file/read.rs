@@ -9,7 +9,8 @@ use crate::evolve::{as_type, assemble, default_array};
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{ColumnId, TableSchema};
 
@@ -35,8 +36,30 @@ impl FileReader {
         schema: &Arc<TableSchema>,
         now_micros: i64,
     ) -> Result<Self, TableError> {
+        let left = file.left(&row_groups);
+        Self::with_selection(file, row_groups, left, schema, now_micros)
+    }
+
+    /// Reads the rows at those positions, which are in order, whether they are deleted or not.
+    pub(crate) fn of_rows(
+        file: &EncodedFile,
+        rows: &[u32],
+        schema: &Arc<TableSchema>,
+        now_micros: i64,
+    ) -> Result<Self, TableError> {
+        let wanted = selection(rows, file.rows());
+        Self::with_selection(file, file.row_groups(), Some(wanted), schema, now_micros)
+    }
+
+    fn with_selection(
+        file: &EncodedFile,
+        row_groups: Vec<usize>,
+        wanted: Option<RowSelection>,
+        schema: &Arc<TableSchema>,
+        now_micros: i64,
+    ) -> Result<Self, TableError> {
         let name = file.name().to_owned();
-        let reader = guarded(&name, || open_reader(file, row_groups, schema))?;
+        let reader = guarded(&name, || open_reader(file, row_groups, wanted, schema))?;
         Ok(Self {
             reader: Some(reader),
             schema: Arc::clone(schema),
@@ -81,6 +104,7 @@ impl FileReader {
 fn open_reader(
     file: &EncodedFile,
     row_groups: Vec<usize>,
+    wanted_rows: Option<RowSelection>,
     schema: &TableSchema,
 ) -> Result<ParquetRecordBatchReader, TableError> {
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes(), file.footer());
@@ -88,10 +112,21 @@ fn open_reader(
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    let left = file.left(&row_groups);
     let mut builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS);
-    if let Some(left) = left {
-        builder = builder.with_row_selection(left);
+    if let Some(rows) = wanted_rows {
+        builder = builder.with_row_selection(rows);
     }
     builder.build().map_err(TableError::unreadable_file(file.name()))
+}
+
+/// Those of `all` rows that are at positions which are in order.
+fn selection(rows: &[u32], all: usize) -> RowSelection {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for row in rows.iter().map(|row| *row as usize) {
+        match ranges.last_mut() {
+            Some(range) if range.end == row => range.end += 1,
+            _ => ranges.push(row..row + 1),
+        }
+    }
+    RowSelection::from_consecutive_ranges(ranges.into_iter(), all)
 }

@@ -20,7 +20,7 @@ use tributary_types::Version;
 #[derive(Default)]
 pub(crate) struct Keys {
     /// The rows of the memtable that have their keys, by their arrival numbers. Those that delete are among them.
-    memtable: HashMap<KeyHash, u64, BuildIdentity>,
+    pub(super) memtable: HashMap<KeyHash, u64, BuildIdentity>,
     /// By the paths of data files.
     pub(crate) files: HashMap<String, Arc<FileKeys>>,
     /// The truncation that the memtable's keys come after. `None`: they are to be read anew.
@@ -43,7 +43,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    fn mark(&mut self, row: u64) {
+    pub(super) fn mark(&mut self, row: u64) {
         self.memtable.insert(row);
         if !self.deletions.is_empty() {
             self.deletions.remove(row);
@@ -56,20 +56,24 @@ impl Marks {
             None => drop(self.files.insert(path.to_owned(), RowSet::from_iter([u64::from(row)]))),
         }
     }
+
+    pub(super) fn mark_rows(&mut self, path: &str, rows: impl Iterator<Item = u32>) {
+        self.files.entry(path.to_owned()).or_default().extend(rows.map(u64::from));
+    }
 }
 
 /// A data file and its keys.
-type KnownFile<'a> = (&'a LiveFile, Arc<FileKeys>);
+pub(super) type KnownFile<'a> = (&'a LiveFile, Arc<FileKeys>);
 
 /// What is to be settled.
-enum Item<'a> {
+pub(super) enum Item<'a> {
     Part(&'a MemPart),
     File(&'a LiveFile),
 }
 
 impl Item<'_> {
     /// Items are settled in this order.
-    fn order(&self) -> (Version, bool) {
+    pub(super) fn order(&self) -> (Version, bool) {
         match self {
             Self::Part(part) => (part.version, false),
             Self::File(file) => (file.version(), true),
@@ -160,7 +164,7 @@ impl Keys {
         self.files.extend(files.into_iter().map(|(live, keys)| (live.path().to_owned(), keys)));
     }
 
-    fn keys_of(&self, file: &LiveFile) -> Arc<FileKeys> {
+    pub(super) fn keys_of(&self, file: &LiveFile) -> Arc<FileKeys> {
         Arc::clone(self.files.get(file.path()).expect("the keys of all files were read"))
     }
 

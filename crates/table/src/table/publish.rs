@@ -138,7 +138,11 @@ fn check_order(current: &Snapshot, version: Version) -> Result<(), TableError> {
 }
 
 /// The batch under the snapshot's own schema, so that all parts share one.
-fn fit(current: &Snapshot, schema: &TableSchema, batch: &RecordBatch) -> Result<RecordBatch, TableError> {
+pub(super) fn fit(
+    current: &Snapshot,
+    schema: &TableSchema,
+    batch: &RecordBatch,
+) -> Result<RecordBatch, TableError> {
     let wanted = &current.def.schema;
     let fitted = if schema.version == wanted.version {
         assemble(&current.schema, batch.columns().to_vec(), batch.num_rows(), wanted)

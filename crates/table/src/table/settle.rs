@@ -5,6 +5,7 @@
 //! needed for the first time.
 
 use super::Table;
+use super::fold::Folded;
 use crate::error::{TableError, blocking};
 use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled};
 use crate::keys::{FileKeys, KeyHash, KeyReader, Keyed, Keys, Marks, Orphans};
@@ -17,6 +18,13 @@ use arrow::compute::take_record_batch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
+
+/// What settling found.
+pub(super) struct Found {
+    pub(super) marks: Marks,
+    /// Rows that take the place of superseded ones.
+    pub(super) folded: Option<Folded>,
+}
 
 /// Positions of rows by the paths of data files.
 pub(super) type RowsOfFiles = HashMap<String, RowSet>;
@@ -51,16 +59,21 @@ impl Table {
                 (current, unflushed.truncated_at)
             };
             self.read_keys(keys, &current.files).await?;
-            let marks = match compute(keys, &current, truncated_at).await {
+            let found = if current.def.keys.is_aggregate() {
+                self.fold(keys, &current, truncated_at).await
+            } else {
+                compute(keys, &current, truncated_at).await
+            };
+            let found = match found {
                 // Each is made again once.
                 Err(TableError::LostKeys { .. }) if losses <= current.files.len() => {
                     losses += 1;
                     continue;
                 }
-                marks => marks?,
+                found => found?,
             };
             let known_at = keys.truncated_at.take();
-            if let Some(settled) = self.swap_settled(&current, truncated_at, &marks)? {
+            if let Some(settled) = self.swap_settled(&current, truncated_at, found)? {
                 keys.truncated_at = known_at;
                 keys.orphans = Orphans::default();
                 return Ok(settled);
@@ -93,7 +106,7 @@ impl Table {
         &self,
         settled: &Snapshot,
         truncated_at: Version,
-        marks: &Marks,
+        Found { marks, folded }: Found,
     ) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut unflushed = self.unflushed.lock();
         if unflushed.truncated_at != truncated_at {
@@ -102,13 +115,21 @@ impl Table {
         let current = self.snapshot.load_full();
         let (known, later) = current.memtable.split_at(settled.memtable.len());
         let mut memtable = Vec::with_capacity(current.memtable.len());
+        let is_aggregate = current.def.keys.is_aggregate();
         for (index, part) in known.iter().enumerate() {
-            let part = with_marks(part, marks);
+            if is_aggregate && !part.is_settled {
+                // All its rows were folded.
+                continue;
+            }
+            let part = with_marks(part, &marks);
             if index < unflushed.frozen_parts {
                 memtable.push(Arc::new(part));
             } else {
                 append(&mut memtable, unflushed.frozen_parts, part)?;
             }
+        }
+        if let Some(folded) = folded {
+            append(&mut memtable, unflushed.frozen_parts, folded.into_part(&current, settled)?)?;
         }
         let paths: HashSet<&str> = settled.files.iter().map(LiveFile::path).collect();
         let nothing = RowSet::new();
@@ -302,27 +323,40 @@ pub(super) async fn find_rows(
     .await
 }
 
-/// Settles on a thread of its own. If the caller gives up meanwhile, the memtable's keys are read anew next time.
+/// Settles on a thread of its own.
 async fn compute(
     keys: &mut Keys,
     snapshot: &Arc<Snapshot>,
     truncated_at: Version,
-) -> Result<Marks, TableError> {
+) -> Result<Found, TableError> {
+    let snapshot = Arc::clone(snapshot);
+    let settle = |keys: &mut Keys, snapshot: &Snapshot, reader: &KeyReader| keys.settle(snapshot, reader);
+    let marks = on_a_thread(keys, snapshot, truncated_at, settle).await?;
+    Ok(Found { marks, folded: None })
+}
+
+/// Works with keys that have all settled rows of the snapshot's memtable, on a thread of its own. If the caller gives up
+/// meanwhile, the memtable's keys are read anew next time.
+pub(super) async fn on_a_thread<T: Send + 'static>(
+    keys: &mut Keys,
+    snapshot: Arc<Snapshot>,
+    truncated_at: Version,
+    work: impl FnOnce(&mut Keys, &Snapshot, &KeyReader) -> Result<T, TableError> + Send + 'static,
+) -> Result<T, TableError> {
     let (files, orphans) = (keys.files.clone(), keys.orphans.clone());
     let mut taken = std::mem::take(keys);
     (keys.files, keys.orphans) = (files, orphans);
-    let snapshot = Arc::clone(snapshot);
-    let (settled, marks) = blocking("settling keys", move || {
+    let (done, outcome) = blocking("settling keys", move || {
         let reader = KeyReader::new(&snapshot.def.schema)?;
         if taken.truncated_at != Some(truncated_at) {
             taken.read_memtable(&snapshot, truncated_at, &reader)?;
         }
-        let marks = taken.settle(&snapshot, &reader)?;
-        Ok((taken, marks))
+        let outcome = work(&mut taken, &snapshot, &reader)?;
+        Ok((taken, outcome))
     })
     .await?;
-    *keys = settled;
-    Ok(marks)
+    *keys = done;
+    Ok(outcome)
 }
 
 /// The part, settled, with further rows superseded.

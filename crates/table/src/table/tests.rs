@@ -1,3 +1,4 @@
+mod aggregate;
 mod delete;
 mod failure;
 mod files;

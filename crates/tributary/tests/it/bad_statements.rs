@@ -171,8 +171,8 @@ fn what_is_not_built_is_refused_by_name() {
     let mut db = server.database().with_dt("");
     for (statement, names) in [
         (
-            "CREATE TABLE a (id INT, n INT SUM) AGGREGATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
-            "not supported",
+            "CREATE TABLE a (id INT, n BITMAP BITMAP_UNION) AGGREGATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+            "BITMAP",
         ),
         (
             "CREATE TABLE p (d DATE) DUPLICATE KEY(d) PARTITION BY RANGE(d) () DISTRIBUTED BY HASH(d) BUCKETS 1",

@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod abuse;
+mod aggregates;
 mod bad_http;
 mod bad_insert;
 mod bad_statements;

@@ -1,0 +1,368 @@
+//! Rows of equal keys made into one row, as the columns' aggregations say.
+//!
+//! Rows are taken batch by batch, each with the number of the row that it becomes part of: its *slot*. Numbers are summed and
+//! compared as they come; of other values only the place of the one that counts is noted, and they are copied once at the
+//! end. Not the business of this module: which rows have equal keys, and in which order they came.
+
+use crate::error::TableError;
+use crate::evolve::assemble;
+use crate::memtable::batch_bytes;
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch,
+    StringArray, new_null_array,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::interleave;
+use arrow::datatypes::{
+    DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
+use std::f64::consts::LOG2_10;
+use std::sync::Arc;
+use tributary_types::{Aggregation, ColumnDef, TableSchema};
+
+const DOING: &str = "folding rows of equal keys";
+/// Rows from files are let go when they have this many bytes, at least.
+const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Folds rows of one schema.
+pub(crate) struct Folder {
+    schema: Arc<TableSchema>,
+    slots: usize,
+    columns: Vec<Column>,
+    /// The first row of each slot, which has its key.
+    first: Vec<Place>,
+    /// The last row of each slot.
+    last: Vec<Place>,
+    /// The columns of batches that places are in. The first of them is one row of NULLs.
+    batches: Vec<Vec<ArrayRef>>,
+    held_bytes: usize,
+    held_bytes_max: usize,
+}
+
+/// A batch and a row of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    batch: u32,
+    row: u32,
+}
+
+impl Place {
+    /// The row of NULLs: nothing was found yet.
+    const NOWHERE: Self = Self { batch: 0, row: 0 };
+}
+
+/// How the values of a column are folded.
+enum Column {
+    /// The first row's, which is a key.
+    First,
+    /// The last row's.
+    Last,
+    /// The last one that is not NULL.
+    LastGiven(Vec<Place>),
+    /// The smallest or greatest text.
+    Text {
+        is_max: bool,
+        best: Vec<Place>,
+    },
+    Numbers(Box<dyn Numbers>),
+}
+
+/// Numbers that are summed or compared, NULLs left out.
+trait Numbers: Send {
+    fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]);
+    /// The results in the order of the slots.
+    fn finish(self: Box<Self>) -> ArrayRef;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Sum,
+    Min,
+    Max,
+}
+
+struct Primitives<T: ArrowPrimitiveType> {
+    operation: Operation,
+    data_type: ArrowType,
+    values: Vec<T::Native>,
+    is_valid: Vec<bool>,
+}
+
+impl Folder {
+    /// Makes so many rows of the schema.
+    pub(crate) fn new(schema: &Arc<TableSchema>, slots: usize) -> Self {
+        let nulls = |column: &ColumnDef| new_null_array(&column.data_type.to_arrow(), 1);
+        Self {
+            schema: Arc::clone(schema),
+            slots,
+            columns: schema.columns.iter().map(|column| Column::new(column, slots)).collect(),
+            first: vec![Place::NOWHERE; slots],
+            last: vec![Place::NOWHERE; slots],
+            batches: vec![schema.columns.iter().map(nulls).collect()],
+            held_bytes: 0,
+            held_bytes_max: HELD_BYTES_MAX,
+        }
+    }
+
+    /// Takes rows of a batch of the schema, each for the slot beside it, after those that were taken before.
+    ///
+    /// # Errors
+    /// [`TableError::Arrow`].
+    pub(crate) fn add(&mut self, batch: &RecordBatch, rows: &[u32], slots: &[u32]) -> Result<(), TableError> {
+        let number = u32::try_from(self.batches.len()).expect("memory would not hold so many batches");
+        self.batches.push(batch.columns().to_vec());
+        self.held_bytes += batch_bytes(batch);
+        for (&row, &slot) in rows.iter().zip(slots) {
+            let place = Place { batch: number, row };
+            self.last[slot as usize] = place;
+            let first = &mut self.first[slot as usize];
+            if *first == Place::NOWHERE {
+                *first = place;
+            }
+        }
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            column.add(&self.batches, index, number, rows, slots);
+        }
+        if self.held_bytes > self.held_bytes_max {
+            self.let_go()?;
+        }
+        Ok(())
+    }
+
+    /// Copies the values that count until now out of the batches.
+    fn let_go(&mut self) -> Result<(), TableError> {
+        let mut copied = Vec::with_capacity(self.columns.len());
+        for (index, column) in self.columns.iter().enumerate() {
+            copied.push(match column.places(&self.first, &self.last) {
+                Some(places) => self.gather(index, places)?,
+                // Nobody asks for it by its place.
+                None => Arc::clone(&self.batches[0][index]),
+            });
+        }
+        self.held_bytes = copied.iter().map(crate::memtable::array_bytes).sum();
+        self.held_bytes_max = HELD_BYTES_MAX.max(self.held_bytes * 2);
+        self.batches.truncate(1);
+        self.batches.push(copied);
+        let lists = self.columns.iter_mut().filter_map(Column::own_places);
+        for places in lists.chain([&mut self.first, &mut self.last]) {
+            let of_slots = places.iter_mut().zip(0..);
+            of_slots
+                .filter(|(place, _)| **place != Place::NOWHERE)
+                .for_each(|(place, row)| *place = Place { batch: 1, row });
+        }
+        Ok(())
+    }
+
+    /// The values of a column that are at those places.
+    fn gather(&self, column: usize, places: &[Place]) -> Result<ArrayRef, TableError> {
+        let arrays: Vec<&dyn Array> = self.batches.iter().map(|columns| columns[column].as_ref()).collect();
+        let places: Vec<(usize, usize)> =
+            places.iter().map(|place| (place.batch as usize, place.row as usize)).collect();
+        interleave(&arrays, &places).map_err(TableError::arrow(DOING))
+    }
+
+    /// One row for each slot.
+    ///
+    /// # Errors
+    /// [`TableError::Arrow`].
+    pub(crate) fn finish(mut self) -> Result<RecordBatch, TableError> {
+        let mut folded = Vec::with_capacity(self.columns.len());
+        for (index, column) in std::mem::take(&mut self.columns).into_iter().enumerate() {
+            folded.push(match column {
+                Column::Numbers(numbers) => numbers.finish(),
+                other => {
+                    let places = other.places(&self.first, &self.last);
+                    self.gather(index, places.expect("all but numbers have places"))?
+                }
+            });
+        }
+        assemble(&self.schema.arrow(), folded, self.slots, &self.schema)
+    }
+}
+
+impl Column {
+    fn new(column: &ColumnDef, slots: usize) -> Self {
+        let nowhere = || vec![Place::NOWHERE; slots];
+        let operation = match column.aggregation {
+            _ if column.is_key => return Self::First,
+            None | Some(Aggregation::Replace) => return Self::Last,
+            Some(Aggregation::ReplaceIfNotNull) => return Self::LastGiven(nowhere()),
+            Some(Aggregation::Sum) => Operation::Sum,
+            Some(Aggregation::Min) => Operation::Min,
+            Some(Aggregation::Max) => Operation::Max,
+        };
+        if column.data_type.is_text() {
+            return Self::Text { is_max: operation == Operation::Max, best: nowhere() };
+        }
+        Self::Numbers(numbers(operation, column.data_type.to_arrow(), slots))
+    }
+
+    /// Where the values of the slots are.
+    fn places<'a>(&'a self, first: &'a [Place], last: &'a [Place]) -> Option<&'a [Place]> {
+        match self {
+            Self::First => Some(first),
+            Self::Last => Some(last),
+            Self::LastGiven(places) | Self::Text { best: places, .. } => Some(places),
+            Self::Numbers(_) => None,
+        }
+    }
+
+    fn own_places(&mut self) -> Option<&mut Vec<Place>> {
+        match self {
+            Self::LastGiven(places) | Self::Text { best: places, .. } => Some(places),
+            Self::First | Self::Last | Self::Numbers(_) => None,
+        }
+    }
+
+    /// Takes rows of the last of `batches`, of which this is the column `index`.
+    fn add(&mut self, batches: &[Vec<ArrayRef>], index: usize, number: u32, rows: &[u32], slots: &[u32]) {
+        let array = &batches[number as usize][index];
+        match self {
+            Self::First | Self::Last => {}
+            Self::LastGiven(places) => {
+                for (&row, &slot) in rows.iter().zip(slots).filter(|(row, _)| array.is_valid(**row as usize))
+                {
+                    places[slot as usize] = Place { batch: number, row };
+                }
+            }
+            Self::Text { is_max, best } => {
+                let texts: Vec<&StringArray> =
+                    batches.iter().map(|columns| columns[index].as_string::<i32>()).collect();
+                let new = texts[number as usize];
+                for (&row, &slot) in rows.iter().zip(slots).filter(|(row, _)| new.is_valid(**row as usize)) {
+                    let best = &mut best[slot as usize];
+                    let known = || texts[best.batch as usize].value(best.row as usize);
+                    let text = new.value(row as usize);
+                    let is_better =
+                        *best == Place::NOWHERE || if *is_max { text > known() } else { text < known() };
+                    if is_better {
+                        *best = Place { batch: number, row };
+                    }
+                }
+            }
+            Self::Numbers(numbers) => numbers.add(array, rows, slots),
+        }
+    }
+}
+
+/// # Panics
+/// If the type is not one of numbers or times: `CREATE TABLE` refuses others.
+fn numbers(operation: Operation, data_type: ArrowType, slots: usize) -> Box<dyn Numbers> {
+    match data_type {
+        ArrowType::Int8 => primitives::<Int8Type>(operation, data_type, slots),
+        ArrowType::Int16 => primitives::<Int16Type>(operation, data_type, slots),
+        ArrowType::Int32 => primitives::<Int32Type>(operation, data_type, slots),
+        ArrowType::Int64 => primitives::<Int64Type>(operation, data_type, slots),
+        ArrowType::Float32 => primitives::<Float32Type>(operation, data_type, slots),
+        ArrowType::Float64 => primitives::<Float64Type>(operation, data_type, slots),
+        ArrowType::Decimal128(..) => primitives::<Decimal128Type>(operation, data_type, slots),
+        ArrowType::Date32 => primitives::<Date32Type>(operation, data_type, slots),
+        ArrowType::Timestamp(TimeUnit::Microsecond, None) => {
+            primitives::<TimestampMicrosecondType>(operation, data_type, slots)
+        }
+        other => unreachable!("{other} is no type of numbers or times"),
+    }
+}
+
+fn primitives<T: ArrowPrimitiveType>(
+    operation: Operation,
+    data_type: ArrowType,
+    slots: usize,
+) -> Box<dyn Numbers>
+where
+    T::Native: Wrap,
+{
+    Box::new(Primitives::<T> {
+        operation,
+        data_type,
+        values: vec![T::Native::ZERO; slots],
+        is_valid: vec![false; slots],
+    })
+}
+
+impl<T: ArrowPrimitiveType> Primitives<T> {
+    fn fold(
+        &mut self,
+        array: &PrimitiveArray<T>,
+        rows: &[u32],
+        slots: &[u32],
+        better: impl Fn(T::Native, T::Native) -> T::Native,
+    ) {
+        let values = array.values();
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        for (&row, &slot) in rows.iter().zip(slots) {
+            let (row, slot) = (row as usize, slot as usize);
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                continue;
+            }
+            let value = values[row];
+            self.values[slot] = if self.is_valid[slot] { better(self.values[slot], value) } else { value };
+            self.is_valid[slot] = true;
+        }
+    }
+}
+
+impl<T: ArrowPrimitiveType> Numbers for Primitives<T>
+where
+    T::Native: Wrap,
+{
+    fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]) {
+        let array = array.as_primitive::<T>();
+        match self.operation {
+            Operation::Sum => self.fold(array, rows, slots, T::Native::add_wrapping),
+            Operation::Min => {
+                self.fold(array, rows, slots, |known, new| if new.is_lt(known) { new } else { known });
+            }
+            Operation::Max => {
+                self.fold(array, rows, slots, |known, new| if new.is_gt(known) { new } else { known });
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> ArrayRef {
+        let Self { operation, data_type, mut values, is_valid } = *self;
+        if operation == Operation::Sum {
+            values.iter_mut().for_each(|value| *value = value.wrapped(&data_type));
+        }
+        let values = PrimitiveArray::<T>::new(values.into(), Some(NullBuffer::from(is_valid)));
+        Arc::new(values.with_data_type(data_type))
+    }
+}
+
+/// A sum that is too large for its column wraps around at the width of the column's type.
+trait Wrap: Copy {
+    fn wrapped(self, data_type: &ArrowType) -> Self;
+}
+
+macro_rules! wraps_by_itself {
+    ($($native:ty),*) => {
+        $(impl Wrap for $native {
+            fn wrapped(self, _: &ArrowType) -> Self {
+                self
+            }
+        })*
+    };
+}
+
+wraps_by_itself!(i8, i16, i32, i64, f32, f64);
+
+impl Wrap for i128 {
+    /// Data files keep a decimal in as many bytes as its digits need.
+    fn wrapped(self, data_type: &ArrowType) -> Self {
+        let bits = match data_type {
+            ArrowType::Decimal128(..=9, _) => 32,
+            ArrowType::Decimal128(..=18, _) => 64,
+            ArrowType::Decimal128(digits, _) => {
+                let bytes = (f64::from(*digits) * LOG2_10 + 1.0) / 8.0;
+                (bytes.ceil() as u32 * 8).min(i128::BITS)
+            }
+            _ => i128::BITS,
+        };
+        let unused = i128::BITS - bits;
+        (self << unused) >> unused
+    }
+}
+
+#[cfg(test)]
+mod tests;

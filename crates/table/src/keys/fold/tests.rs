@@ -1,0 +1,83 @@
+use super::*;
+use arrow::array::{Decimal128Array, Float64Array, Int8Array};
+use tributary_types::{DataType, SchemaVersion};
+
+fn folded(column: ColumnDef, batches: &[(ArrayRef, &[u32])], let_go: bool) -> ArrayRef {
+    let key = ColumnDef::new(1, "k", DataType::TinyInt).key();
+    let schema = Arc::new(TableSchema::new(SchemaVersion(1), vec![key, column]));
+    let mut folder = Folder::new(&schema, 3);
+    for (array, slots) in batches {
+        let keys: ArrayRef = Arc::new(slots.iter().map(|slot| Some(*slot as i8)).collect::<Int8Array>());
+        let batch = RecordBatch::try_new(schema.arrow(), vec![keys, Arc::clone(array)]).unwrap();
+        let rows: Vec<u32> = (0..slots.len() as u32).collect();
+        folder.add(&batch, &rows, slots).unwrap();
+        if let_go {
+            folder.let_go().unwrap();
+        }
+    }
+    let batch = folder.finish().unwrap();
+    assert_eq!(batch.column(0).as_primitive::<Int8Type>().values(), &[0, 1, 2]);
+    Arc::clone(batch.column(1))
+}
+
+fn texts(values: &[Option<&str>]) -> ArrayRef {
+    Arc::new(values.iter().copied().collect::<StringArray>())
+}
+
+#[test]
+fn texts_are_compared_and_replaced_with_null_left_out_or_not() {
+    let batches = [
+        (texts(&[Some("m"), None, Some("x"), Some("b")]), &[0, 1, 2, 0][..]),
+        (texts(&[Some("c"), None, Some("z"), None]), &[0, 1, 2, 2][..]),
+    ];
+    let results = [
+        (Aggregation::Min, [Some("b"), None, Some("x")]),
+        (Aggregation::Max, [Some("m"), None, Some("z")]),
+        (Aggregation::Replace, [Some("c"), None, None]),
+        (Aggregation::ReplaceIfNotNull, [Some("c"), None, Some("z")]),
+    ];
+    for (aggregation, expected) in results {
+        let column = ColumnDef::new(2, "v", DataType::String).aggregated(aggregation);
+        for let_go in [false, true] {
+            let folded = folded(column.clone(), &batches, let_go);
+            assert_eq!(&folded, &texts(&expected), "{aggregation:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_are_summed_and_compared_with_null_left_out() {
+    let numbers = |values: &[Option<f64>]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+    let batches = [
+        (numbers(&[Some(1.5), None, Some(-2.0)]), &[0, 1, 2][..]),
+        (numbers(&[Some(2.5), None, Some(f64::NEG_INFINITY), Some(7.0)]), &[0, 1, 2, 0][..]),
+    ];
+    let results = [
+        (Aggregation::Sum, [Some(11.0), None, Some(f64::NEG_INFINITY)]),
+        (Aggregation::Min, [Some(1.5), None, Some(f64::NEG_INFINITY)]),
+        (Aggregation::Max, [Some(7.0), None, Some(-2.0)]),
+    ];
+    for (aggregation, expected) in results {
+        let column = ColumnDef::new(2, "v", DataType::Double).aggregated(aggregation);
+        assert_eq!(&folded(column, &batches, true), &numbers(&expected), "{aggregation:?}");
+    }
+}
+
+#[test]
+fn a_sum_wraps_at_the_width_of_its_type() {
+    let column = ColumnDef::new(2, "v", DataType::TinyInt).aggregated(Aggregation::Sum);
+    let bytes: ArrayRef = Arc::new(Int8Array::from(vec![127, 1, 5]));
+    let slots = [0, 1, 2, 0];
+    let batches = [(bytes, &slots[..3]), (Arc::new(Int8Array::from(vec![2])) as ArrayRef, &slots[3..])];
+    assert_eq!(folded(column, &batches, false).as_primitive::<Int8Type>().values(), &[-127, 1, 5]);
+    for (digits, most) in [(9_u8, i128::from(i32::MAX)), (18, i128::from(i64::MAX)), (38, i128::MAX)] {
+        let data_type = DataType::Decimal { precision: digits, scale: 1 };
+        let decimals = |values: Vec<i128>| -> ArrayRef {
+            Arc::new(Decimal128Array::from(values).with_data_type(data_type.to_arrow()))
+        };
+        let column = ColumnDef::new(2, "v", data_type).aggregated(Aggregation::Sum);
+        let batches = [(decimals(vec![most, 1, 5]), &slots[..3]), (decimals(vec![1]), &slots[3..])];
+        let sums = folded(column, &batches, false);
+        assert_eq!(sums.as_primitive::<Decimal128Type>().value(0), -most - 1, "{digits} digits");
+    }
+}

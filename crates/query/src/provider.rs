@@ -5,6 +5,7 @@
 //! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
 //! by the reader. For a deletion there is a form that also tells where each row is.
 
+mod point;
 mod pruning;
 mod reader;
 
@@ -36,7 +37,7 @@ use datafusion::physical_plan::union::UnionExec;
 use reader::CheckedReaders;
 use std::sync::Arc;
 use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
-use tributary_table::{Snapshot, Table};
+use tributary_table::{KeyFinder, RowSet, Snapshot, Table};
 
 /// Files below this many bytes together are read by one partition.
 const SPLIT_BYTES: u64 = 1024 * 1024;
@@ -45,6 +46,7 @@ const SPLIT_BYTES: u64 = 1024 * 1024;
 #[derive(Debug)]
 pub struct SnapshotProvider {
     snapshot: Arc<Snapshot>,
+    finder: Option<KeyFinder>,
     /// Where data files are in the object store, in the order of the snapshot.
     paths: Vec<object_store::path::Path>,
     store_url: ObjectStoreUrl,
@@ -105,7 +107,8 @@ impl SnapshotProvider {
             .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
         let physical = physical(&snapshot, &schema);
         let scanned = TableSchema::from(&physical);
-        Ok(Self { snapshot, paths, store_url, schema, physical, scanned })
+        let finder = table.key_finder(&snapshot);
+        Ok(Self { snapshot, finder, paths, store_url, schema, physical, scanned })
     }
 
     /// The positions of the columns to read, in order.
@@ -132,7 +135,25 @@ impl SnapshotProvider {
         Ok(Some(DataSourceExec::from_data_source(source)))
     }
 
-    fn files(
+    /// Which files may have rows that pass the filters, and which of their rows, where that is known.
+    async fn wanted(
+        &self,
+        filters: &[Expr],
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+    ) -> Result<Vec<(usize, Option<RowSet>)>> {
+        let kept = pruning::kept(&self.snapshot, &self.physical, predicate)?;
+        let keys = self.finder.as_ref().zip(point::keys(&self.snapshot.def.schema, filters));
+        let Some((finder, keys)) = keys.filter(|_| !kept.is_empty()) else {
+            return Ok(kept.into_iter().map(|file| (file, None)).collect());
+        };
+        let files: Vec<_> = kept.iter().map(|&file| self.snapshot.files[file].clone()).collect();
+        let found = finder.find(&files, &keys).await;
+        let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let has_some = |rows: &Option<RowSet>| rows.as_ref().is_none_or(|rows| !rows.is_empty());
+        Ok(kept.into_iter().zip(found).filter(|(_, rows)| has_some(rows)).collect())
+    }
+
+    async fn files(
         &self,
         state: &dyn Session,
         columns: &[usize],
@@ -140,15 +161,15 @@ impl SnapshotProvider {
         limit: Option<usize>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let predicate = self.physical_predicate(state, filters)?;
-        let kept = pruning::kept(&self.snapshot, &self.physical, predicate.as_ref())?;
-        if kept.is_empty() {
+        let wanted = self.wanted(filters, predicate.as_ref()).await?;
+        if wanted.is_empty() {
             return Ok(None);
         }
         let runtime = state.runtime_env();
         let (store, footers) =
             (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
         let rows =
-            kept.iter().map(|&index| (self.paths[index].clone(), self.snapshot.files[index].file.rows));
+            wanted.iter().map(|&(file, _)| (self.paths[file].clone(), self.snapshot.files[file].file.rows));
         let readers = CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect());
         let mut source = ParquetSource::new(self.scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone())
@@ -156,11 +177,11 @@ impl SnapshotProvider {
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }
-        let rows: u64 = kept.iter().map(|&file| self.snapshot.files[file].live_rows()).sum();
+        let rows: u64 = wanted.iter().map(|(file, rows)| self.count(*file, rows.as_ref())).sum();
         let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
         statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
-            .with_file_groups(self.groups(&kept, state.config().target_partitions()))
+            .with_file_groups(self.groups(wanted, state.config().target_partitions()))
             .with_statistics(statistics)
             .with_projection_indices(Some(columns.to_vec()))?
             .with_limit(limit)
@@ -169,37 +190,46 @@ impl SnapshotProvider {
     }
 
     /// Files spread over partitions by size, the largest first.
-    fn groups(&self, kept: &[usize], partitions: usize) -> Vec<FileGroup> {
-        let total: u64 = kept.iter().map(|&file| self.snapshot.files[file].size_bytes()).sum();
-        let wanted =
+    fn groups(&self, mut wanted: Vec<(usize, Option<RowSet>)>, partitions: usize) -> Vec<FileGroup> {
+        let bytes = |file: usize| self.snapshot.files[file].size_bytes();
+        let total: u64 = wanted.iter().map(|(file, _)| bytes(*file)).sum();
+        let count =
             usize::try_from(total / SPLIT_BYTES + 1).unwrap_or(usize::MAX).clamp(1, partitions.max(1));
-        let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, Vec::new()); wanted.min(kept.len())];
-        let mut ordered = kept.to_vec();
-        ordered.sort_by_key(|&file| std::cmp::Reverse(self.snapshot.files[file].size_bytes()));
-        for file in ordered {
+        let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, Vec::new()); count.min(wanted.len())];
+        wanted.sort_by_key(|(file, _)| std::cmp::Reverse(bytes(*file)));
+        for (file, rows) in wanted {
             if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
-                smallest.0 += self.snapshot.files[file].size_bytes();
-                smallest.1.push(self.partitioned(file));
+                smallest.0 += bytes(file);
+                smallest.1.push(self.partitioned(file, rows.as_ref()));
             }
         }
         groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
     }
 
-    fn partitioned(&self, index: usize) -> PartitionedFile {
+    /// How many rows of a file are read: these, or all that are live.
+    fn count(&self, file: usize, rows: Option<&RowSet>) -> u64 {
+        rows.map_or_else(|| self.snapshot.files[file].live_rows(), RowSet::len)
+    }
+
+    fn partitioned(&self, index: usize, rows: Option<&RowSet>) -> PartitionedFile {
         let live = &self.snapshot.files[index];
         let mut part = PartitionedFile::new(self.paths[index].as_ref(), live.size_bytes());
         part.object_meta.location = self.paths[index].clone();
         let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
-        statistics.num_rows = Precision::Exact(usize::try_from(live.live_rows()).unwrap_or(usize::MAX));
+        statistics.num_rows =
+            Precision::Exact(usize::try_from(self.count(index, rows)).unwrap_or(usize::MAX));
         part.statistics = Some(Arc::new(statistics));
         if !self.scanned.table_partition_cols().is_empty() {
             part.partition_values = vec![ScalarValue::Int64(i64::try_from(index).ok())];
         }
-        match &live.deletes {
-            Some(deletes) => {
+        match (rows, &live.deletes) {
+            (Some(rows), _) => {
+                part.with_extension(ParquetRowSelection::new(point::selection(rows, live.file.rows)))
+            }
+            (None, Some(deletes)) => {
                 part.with_extension(ParquetRowSelection::new(deletes.left(live.file.rows).clone()))
             }
-            None => part,
+            (None, None) => part,
         }
     }
 
@@ -250,7 +280,7 @@ impl TableProvider for SnapshotProvider {
         let columns = self.columns(projection);
         let schema = Arc::new(self.schema.project(&columns)?);
         let mut inputs = Vec::with_capacity(2);
-        if let Some(files) = self.files(state, &columns, filters, limit)? {
+        if let Some(files) = self.files(state, &columns, filters, limit).await? {
             inputs.push(renamed(files, &schema)?);
         }
         inputs.extend(self.memory(&columns, &schema)?);

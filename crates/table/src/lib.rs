@@ -42,4 +42,6 @@ pub use schema::physical_arrow;
 pub use snapshot::Snapshot;
 pub use storage::TableStorage;
 pub use store::TableStore;
-pub use table::{CompactReport, DeleteReport, FlushReport, FoundRows, Publication, SweepReport, Table};
+pub use table::{
+    CompactReport, DeleteReport, FlushReport, FoundRows, KeyFinder, Publication, SweepReport, Table,
+};

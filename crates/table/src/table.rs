@@ -13,6 +13,7 @@ mod alter;
 mod commit;
 mod compact;
 mod delete;
+mod find;
 mod flush;
 mod fold;
 mod publish;
@@ -21,6 +22,7 @@ mod sweep;
 
 pub use compact::CompactReport;
 pub use delete::{DeleteReport, FoundRows};
+pub use find::KeyFinder;
 pub use flush::FlushReport;
 pub use publish::Publication;
 pub use sweep::SweepReport;

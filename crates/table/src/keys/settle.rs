@@ -62,6 +62,19 @@ impl Marks {
     }
 }
 
+impl Marks {
+    /// Many rows of a file, in any order.
+    fn mark_rows(&mut self, path: &str, mut rows: Vec<u64>) {
+        rows.sort_unstable();
+        rows.dedup();
+        if let Ok(more) = RowSet::from_sorted_iter(rows)
+            && !more.is_empty()
+        {
+            *self.files.entry(path.to_owned()).or_default() |= more;
+        }
+    }
+}
+
 /// A data file and its keys.
 pub(super) type KnownFile<'a> = (&'a LiveFile, Arc<FileKeys>);
 
@@ -283,14 +296,16 @@ fn supersede(
     let mut found: Vec<(usize, usize, u32)> = Vec::new();
     for (file, (live, of_file)) in files.iter().enumerate() {
         let hashes = fresh.iter().map(|fresh| fresh.hash);
+        let mut rows: Vec<u64> = Vec::new();
         of_file.find(hashes, |place, Keyed { row, sequence, .. }| {
             if has_sequence {
                 greatest[place] = greatest[place].max(sequence);
                 found.push((place, file, row));
             } else {
-                marks.mark_file(live.path(), row);
+                rows.push(row.into());
             }
         })?;
+        marks.mark_rows(live.path(), rows);
     }
     let loses = |place: usize| greatest[place] > fresh[place].sequence;
     for (_, file, row) in found.into_iter().filter(|(place, ..)| !loses(*place)) {

@@ -55,6 +55,52 @@ fn the_last_row_of_a_key_stays_whichever_way_it_came_and_after_a_kill() {
     python("delta_checks.py", &["deleted", &directory, &ids.join(",")]);
 }
 
+/// Their rows are looked up in the kept keys of data files.
+#[test]
+fn queries_of_whole_keys_find_what_is_there_now() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client
+        .ok("CREATE TABLE u (day DATE NOT NULL, name VARCHAR(20) NOT NULL, score INT) UNIQUE KEY(day, name)
+        DISTRIBUTED BY HASH(day) BUCKETS 1");
+    let row =
+        |number: u32, score: u32| format!("('2026-01-{:02}', 'n{}', {score})", 1 + number % 28, number % 100);
+    for (score, numbers) in [(1, 0..2000_u32), (2, 500..900), (3, 650..700)] {
+        let rows: Vec<String> = numbers.map(|number| row(number, score)).collect();
+        db.client.ok(&format!("INSERT INTO u VALUES {}", rows.join(",")));
+        if score < 3 {
+            assert_eq!(server.stop().code(), Some(0), "{}", server.log());
+            server.start_again();
+            db.client = server.connect_to(&db.name);
+        }
+    }
+    db.client.ok("DELETE FROM u WHERE day = '2026-01-04' AND name = 'n3'");
+    let mut expected = std::collections::BTreeMap::new();
+    for (score, numbers) in [(1, 0..2000_u32), (2, 500..900), (3, 650..700)] {
+        expected.extend(numbers.map(|number| ((1 + number % 28, number % 100), score)));
+    }
+    expected.remove(&(4, 3));
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM u"), expected.len().to_string());
+    for (day, name) in [(1, 0), (4, 3), (20, 55), (23, 50), (7, 62), (3, 58), (9, 200)] {
+        let found = db
+            .client
+            .rows(&format!("SELECT score FROM u WHERE name = 'n{name}' AND day = '2026-01-{day:02}'"));
+        let wanted: Vec<String> = expected.get(&(day, name)).map(ToString::to_string).into_iter().collect();
+        assert_eq!(found, wanted, "{day} {name}");
+    }
+    let names: Vec<String> = (0..30).map(|name| format!("'n{name}'")).collect();
+    let found = db.client.rows(&format!(
+        "SELECT name, score FROM u WHERE day IN ('2026-01-04', '2026-01-05') AND name IN ({}) ORDER BY day, LENGTH(name), name",
+        names.join(",")
+    ));
+    let wanted: Vec<String> = expected
+        .range((4, 0)..(6, 0))
+        .filter(|((_, name), _)| *name < 30)
+        .map(|((_, name), score)| format!("n{name}|{score}"))
+        .collect();
+    assert_eq!(found, wanted);
+}
+
 #[test]
 fn rows_of_expressions_keep_their_order() {
     let server = Server::shared();

@@ -57,14 +57,9 @@ impl Marks {
         }
     }
 
-    pub(super) fn mark_rows(&mut self, path: &str, rows: impl Iterator<Item = u32>) {
-        self.files.entry(path.to_owned()).or_default().extend(rows.map(u64::from));
-    }
-}
-
-impl Marks {
     /// Many rows of a file, in any order.
-    fn mark_rows(&mut self, path: &str, mut rows: Vec<u64>) {
+    pub(super) fn mark_rows(&mut self, path: &str, rows: impl Iterator<Item = u32>) {
+        let mut rows: Vec<u64> = rows.map(u64::from).collect();
         rows.sort_unstable();
         rows.dedup();
         if let Ok(more) = RowSet::from_sorted_iter(rows)
@@ -296,16 +291,16 @@ fn supersede(
     let mut found: Vec<(usize, usize, u32)> = Vec::new();
     for (file, (live, of_file)) in files.iter().enumerate() {
         let hashes = fresh.iter().map(|fresh| fresh.hash);
-        let mut rows: Vec<u64> = Vec::new();
+        let mut rows: Vec<u32> = Vec::new();
         of_file.find(hashes, |place, Keyed { row, sequence, .. }| {
             if has_sequence {
                 greatest[place] = greatest[place].max(sequence);
                 found.push((place, file, row));
             } else {
-                rows.push(row.into());
+                rows.push(row);
             }
         })?;
-        marks.mark_rows(live.path(), rows);
+        marks.mark_rows(live.path(), rows.into_iter());
     }
     let loses = |place: usize| greatest[place] > fresh[place].sequence;
     for (_, file, row) in found.into_iter().filter(|(place, ..)| !loses(*place)) {

@@ -106,7 +106,7 @@ fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
         ("longtext", "use STRING"),
         ("int auto_increment", "load the values"),
         ("int as (a + 1)", "compute the value"),
-        ("bigint sum", "use DUPLICATE KEY"),
+        ("bigint bitmap_union", "aggregate in queries"),
     ] {
         let refused = error(&format!("create table t (c {text})"));
         assert_eq!(refused.code, ErrorCode::NotSupported, "{text}");

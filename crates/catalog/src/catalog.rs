@@ -59,6 +59,14 @@ impl Catalog {
         self.shared.close().await;
     }
 
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.shared.state.load_full()
+    }
+
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.shared.store
     }

@@ -49,7 +49,7 @@ impl Shared {
     }
 
     /// Makes the change that `check` finds right for what is shown; its other result is the answer.
-    async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
+    pub(crate) async fn change<T>(&self, check: impl Fn(&State) -> Result<(Operation, T)>) -> Result<T> {
         let _changing = self.changing.lock().await;
         loop {
             let shown = self.state.load_full();
@@ -196,15 +196,16 @@ impl Shared {
     }
 }
 
-fn refuse_reserved(database: &str) -> Result<()> {
+pub(crate) fn refuse_reserved(database: &str) -> Result<()> {
     if is_reserved_database(database) {
         return Err(CatalogError::ReservedDatabase(database.to_owned()));
     }
     Ok(())
 }
 
-fn refuse_taken(database: &Database, table: &str) -> Result<()> {
-    if database.tables.contains_key(table) {
+/// Tables and views share their names.
+pub(crate) fn refuse_taken(database: &Database, table: &str) -> Result<()> {
+    if database.tables.contains_key(table) || database.views.contains_key(table) {
         return Err(CatalogError::TableExists(table.to_owned()));
     }
     Ok(())
@@ -217,6 +218,6 @@ fn refuse_unknown_user(state: &State, name: &str, host: &str) -> Result<()> {
     }
 }
 
-fn unknown_table(name: &TableRef) -> CatalogError {
+pub(crate) fn unknown_table(name: &TableRef) -> CatalogError {
     CatalogError::UnknownTable { db: name.db.clone(), table: name.table.clone() }
 }

@@ -1,4 +1,4 @@
-//! Tables and schemas as text: the form in which a store keeps them.
+//! Tables, schemas and views as text: the form in which a store keeps them.
 //!
 //! Each is a JSON object with the number of its format. Two rules keep everything that was ever written readable. A
 //! field that is added has a default and leaves the format as it is. Anything else (a field that changes its name or
@@ -11,7 +11,7 @@ mod tests;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error};
 use serde_json::{Map, Value};
-use tributary_types::{TableDef, TableSchema};
+use tributary_types::{TableDef, TableSchema, ViewDef};
 
 /// The format that is written.
 ///
@@ -29,6 +29,16 @@ pub(crate) fn of_table(def: &TableDef) -> serde_json::Result<String> {
 /// The text of a schema.
 pub(crate) fn of_schema(schema: &TableSchema) -> serde_json::Result<String> {
     written(schema)
+}
+
+/// The text of a view.
+pub(crate) fn of_view(def: &ViewDef) -> serde_json::Result<String> {
+    written(def)
+}
+
+/// Reads a view.
+pub(crate) fn view(text: &str) -> serde_json::Result<ViewDef> {
+    read(text)
 }
 
 /// Reads a table of this or any earlier format.

@@ -22,6 +22,7 @@ mod state;
 mod store;
 mod transactions;
 mod users;
+mod views;
 
 #[cfg(test)]
 mod tests;

@@ -4,12 +4,13 @@ use crate::store::{KeptSchema, Loaded, Operation, Revision};
 use crate::users::User;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tributary_types::{ColumnChange, DbId, SchemaVersion, TableDef, TableId};
+use tributary_types::{ColumnChange, DbId, SchemaVersion, TableDef, TableId, ViewDef};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Database {
     pub id: DbId,
     pub tables: BTreeMap<String, Arc<TableDef>>,
+    pub views: BTreeMap<String, Arc<ViewDef>>,
 }
 
 /// Cloned for every change; readers go on with the one they have.
@@ -42,6 +43,7 @@ impl State {
             let made_at_ms = state.kept_schema(&def).and_then(|kept| kept.made_at_ms);
             state.put_table(Arc::new(def), made_at_ms);
         }
+        loaded.views.into_iter().for_each(|view| state.put_view(Arc::new(view)));
         state
     }
 
@@ -58,6 +60,12 @@ impl State {
                 self.put_table(def, made_at_ms);
             }
             Operation::DropTable(def) => self.remove_table(&def),
+            Operation::PutView(view) => self.put_view(view),
+            Operation::DropView(view) => {
+                if let Some(database) = self.databases.get_mut(&view.db) {
+                    Arc::make_mut(database).views.remove(&view.name);
+                }
+            }
             Operation::CreateUser(user) => {
                 self.users.push(Arc::new(user));
                 self.users.sort_by(|a, b| (&a.name, &a.host).cmp(&(&b.name, &b.host)));
@@ -72,7 +80,8 @@ impl State {
     }
 
     fn put_database(&mut self, id: DbId, name: String) {
-        self.databases.insert(name, Arc::new(Database { id, tables: BTreeMap::new() }));
+        self.databases
+            .insert(name, Arc::new(Database { id, tables: BTreeMap::new(), views: BTreeMap::new() }));
     }
 
     /// Inserts the table or replaces the one of the same id, whatever its name was.
@@ -85,6 +94,12 @@ impl State {
         self.tables.insert(def.id, Arc::clone(&def));
         if let Some(database) = self.databases.get_mut(&def.db) {
             Arc::make_mut(database).tables.insert(def.name.clone(), def);
+        }
+    }
+
+    fn put_view(&mut self, view: Arc<ViewDef>) {
+        if let Some(database) = self.databases.get_mut(&view.db) {
+            Arc::make_mut(database).views.insert(view.name.clone(), view);
         }
     }
 

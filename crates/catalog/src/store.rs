@@ -16,7 +16,7 @@ use crate::users::User;
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tributary_types::{DbId, Label, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{DbId, Label, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
@@ -56,6 +56,7 @@ pub(crate) struct Loaded {
     pub tables: Vec<TableDef>,
     /// Every schema that a present table ever had.
     pub schemas: Vec<(TableId, KeptSchema)>,
+    pub views: Vec<ViewDef>,
     pub users: Vec<User>,
 }
 
@@ -66,7 +67,7 @@ pub(crate) enum Operation {
         id: DbId,
         name: String,
     },
-    /// Removes the database and its tables, whose locations become garbage.
+    /// Removes the database with its views and its tables, whose locations become garbage.
     DropDatabase {
         id: DbId,
         name: String,
@@ -85,6 +86,9 @@ pub(crate) enum Operation {
     },
     /// Removes the table, whose location becomes garbage.
     DropTable(Arc<TableDef>),
+    /// Inserts the view in place of the one of its name, if there is one.
+    PutView(Arc<ViewDef>),
+    DropView(Arc<ViewDef>),
     CreateUser(User),
     SetPassword {
         name: String,
@@ -106,6 +110,8 @@ impl Operation {
             Self::CreateTable { .. } => "create a table",
             Self::ReplaceTable { .. } => "change a table",
             Self::DropTable(_) => "drop a table",
+            Self::PutView(_) => "make a view",
+            Self::DropView(_) => "drop a view",
             Self::CreateUser(_) => "create a user",
             Self::SetPassword { .. } => "set a password",
             Self::DropUser { .. } => "drop a user",

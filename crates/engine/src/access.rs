@@ -9,7 +9,7 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
-use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement};
+use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement, ViewStatement};
 use tributary_types::{Principal, SqlError};
 
 /// What somebody wants to do.
@@ -59,6 +59,30 @@ impl Access for Everything {
     }
 }
 
+const fn of_view(statement: &ViewStatement) -> Privilege {
+    match statement {
+        ViewStatement::Create(_) => Privilege::Create,
+        ViewStatement::Alter { .. } | ViewStatement::Comment { .. } => Privilege::Alter,
+        ViewStatement::Drop { .. } => Privilege::Drop,
+    }
+}
+
+fn of_routine_load<'a>(statement: &'a RoutineLoad, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
+    match statement {
+        RoutineLoad::Create(create) => match create.job.db.as_deref().or(session_db) {
+            Some(db) => (Privilege::Load, Object::Table { db, table: &create.table }),
+            None => (Privilege::Load, Object::Server),
+        },
+        // The job's table is checked where the job is looked up.
+        RoutineLoad::Alter { .. }
+        | RoutineLoad::Pause(_)
+        | RoutineLoad::PauseAll
+        | RoutineLoad::Resume(_)
+        | RoutineLoad::ResumeAll
+        | RoutineLoad::Stop(_) => (Privilege::Connect, Object::Server),
+    }
+}
+
 /// What a statement needs before it runs. Tables that it reads or loads into are checked where their names are looked
 /// up. A new kind of statement does not compile without a line here.
 pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
@@ -87,25 +111,17 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),
         Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
         Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
-        Statement::RoutineLoad(statement) => match &**statement {
-            RoutineLoad::Create(create) => match create.job.db.as_deref().or(session_db) {
-                Some(db) => (Privilege::Load, Object::Table { db, table: &create.table }),
-                None => (Privilege::Load, Object::Server),
-            },
-            // The job's table is checked where the job is looked up.
-            RoutineLoad::Alter { .. }
-            | RoutineLoad::Pause(_)
-            | RoutineLoad::PauseAll
-            | RoutineLoad::Resume(_)
-            | RoutineLoad::ResumeAll
-            | RoutineLoad::Stop(_) => (Privilege::Connect, Object::Server),
-        },
+        Statement::RoutineLoad(statement) => of_routine_load(statement, session_db),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Update(update) => (Privilege::Load, table(&update.table)),
         Statement::Describe { table: name, .. } => (Privilege::Select, table(name)),
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
         Statement::DropDatabase { name, .. } => (Privilege::Drop, Object::Database(name)),
         Statement::CreateTable(create) => (Privilege::Create, table(&create.table)),
+        // What is read is checked where its names are looked up.
+        Statement::CreateTableAs(create) => (Privilege::Create, table(&create.create.table)),
+        Statement::CreateTableLike { table: name, .. } => (Privilege::Create, table(name)),
+        Statement::View(statement) => (of_view(statement), table(statement.view())),
         Statement::DropTable { table: name, .. } => (Privilege::Drop, table(name)),
         Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
         Statement::AlterTable { table: name, .. } => (Privilege::Alter, table(name)),
@@ -155,6 +171,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             }
             Show::Columns { table: name, .. }
             | Show::CreateTable { table: name }
+            | Show::CreateView { view: name }
             | Show::Index { table: name }
             | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
             Show::Data { table: name, .. } => match name {

@@ -7,9 +7,13 @@
 //! | --- | --- |
 //! | `start` | the parts are made, started and stopped in the right order |
 //! | `ddl` | databases, tables and users are created, changed and dropped |
+//! | `unfinished` | tables that get their rows before they get their names |
+//! | `views` | views are created, changed and dropped |
 
 pub(crate) mod ddl;
 mod start;
+pub(crate) mod unfinished;
+mod views;
 
 use crate::access::{Access, Object, Privilege};
 use crate::broker_load::BrokerLoads;
@@ -189,7 +193,18 @@ impl Engine {
             ));
         }
         self.check(principal, privilege, Object::Table { db, table: name })?;
-        self.names().table(db, name)
+        self.table_called(db, name)
+    }
+
+    /// The table of that name, without asking who wants it.
+    ///
+    /// # Errors
+    /// Unknown database or table, or it is a view.
+    fn table_called(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.names().table(db, name).map_err(|error| match self.catalog.view(db, name) {
+            Some(view) => SqlError::wrong_object(&view.table_ref(), "BASE TABLE", ""),
+            None => error,
+        })
     }
 
     /// The table of that id, under whatever name. Whoever asks has been checked.

@@ -2,6 +2,7 @@
 
 use crate::access::{Access, Object, Privilege};
 use crate::clock::date_time;
+use crate::engine::unfinished::is_unfinished;
 use crate::files::FileReading;
 use crate::names::Names;
 use crate::options::{Ports, StorageRoot};
@@ -15,7 +16,7 @@ use tributary_catalog::Catalog;
 use tributary_query::{FileTable, Namespace, ProcessRow, ServerFacts, SessionView};
 use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
-use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId};
+use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId, ViewDef};
 
 /// What all users' views are made of, and what the engine looks names and connections up in.
 pub(crate) struct Facts {
@@ -53,14 +54,37 @@ impl Namespace for EngineNamespace {
 
     fn tables(&self, database: &str) -> Vec<Arc<Table>> {
         let mut all = self.facts.names.tables(database);
-        all.retain(|table| self.shows(Object::Table { db: database, table: &table.def().name }));
+        all.retain(|table| {
+            let def = table.def();
+            !is_unfinished(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
+        });
         all
     }
 
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
         let Some((access, who)) = &self.viewer else { return Ok(None) };
         access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
-        Ok(self.facts.names.find(database, name))
+        Ok(self.table_of_view(database, name))
+    }
+
+    fn views(&self, database: &str) -> Vec<Arc<ViewDef>> {
+        let mut all = self.facts.catalog.views(database);
+        all.retain(|view| self.shows(Object::Table { db: database, table: &view.name }));
+        all
+    }
+
+    fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        Ok(self.view_of_view(database, name))
+    }
+
+    fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.facts.names.find(database, name).filter(|_| !is_unfinished(name))
+    }
+
+    fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>> {
+        self.facts.catalog.view(database, name)
     }
 
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {

@@ -4,6 +4,7 @@
 mod admin;
 mod broker_load;
 mod change;
+mod create_as;
 mod delete;
 mod explicit;
 mod insert;
@@ -14,6 +15,7 @@ mod prepared;
 mod routine_load;
 mod select;
 mod set;
+mod views;
 
 use crate::access::{self, Object, Privilege};
 use crate::builders::OwnBuilder;
@@ -34,10 +36,10 @@ use tributary_mysql::{
     SessionStatus,
 };
 use tributary_query::{QueryEngine, SessionView};
-use tributary_sql::Statement;
+use tributary_sql::{Name, Statement};
 use tributary_table::Table;
 use tributary_types::pattern::like;
-use tributary_types::{ErrorCode, Label, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TxnId};
 
 /// What SHOW LAST INSERT tells.
 #[derive(Clone, Debug)]
@@ -195,6 +197,8 @@ impl EngineSession {
             Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
             Statement::RoutineLoad(statement) => self.run_routine_load(*statement, out).await,
+            Statement::CreateTableAs(create) => self.run_create_as(&create, params, out).await,
+            Statement::View(view) => self.run_view(&view, out).await,
             Statement::Query(query) => self.run_query(&query, params, out).await,
             Statement::Outfile(outfile) => self.run_outfile(&outfile, params, out).await,
             Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
@@ -296,12 +300,22 @@ impl Session for EngineSession {
     }
 
     async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
-        let table = self.table(Privilege::Show, None, table)?;
-        let def = table.def();
-        let columns = def.schema.visible();
+        let found = match self.table(Privilege::Show, None, table) {
+            Err(error) if error.code == ErrorCode::WrongObject => None,
+            found => Some(found?.def()),
+        };
+        let (db, columns) = match &found {
+            Some(def) => (def.db.clone(), def.schema.visible().cloned().collect()),
+            None => {
+                let view = Name { db: None, table: table.to_owned() }.resolve(self.database.as_deref())?;
+                let view = self.engine.view_called(&view)?;
+                (view.db.clone(), view.columns.clone())
+            }
+        };
         Ok(columns
-            .filter(|column| pattern.is_empty() || like(&column.name, pattern))
-            .map(|column| Column::new(&column.name, column.data_type).in_table(&def.db, &def.name))
+            .iter()
+            .filter(|column: &&ColumnDef| pattern.is_empty() || like(&column.name, pattern))
+            .map(|column| Column::new(&column.name, column.data_type).in_table(&db, table))
             .collect())
     }
 

@@ -9,6 +9,7 @@ use crate::namespace::Namespace;
 use crate::provider::SnapshotProvider;
 use crate::set_operations::SetOperations;
 use crate::table_functions::TableFunctions;
+use crate::views::Within;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, TableReference, plan_err};
@@ -38,12 +39,23 @@ pub struct StatementContext<'a> {
     pub functions: &'a TableFunctions,
     /// Snapshots of tables with unique keys that were settled for this statement.
     pub settled: &'a SettledSnapshots,
-    /// Tables that the plan reads and that have to be settled before it runs.
-    pub unsettled: Mutex<Vec<Arc<Table>>>,
+    /// Shared with the contexts of the views that the statement reads.
+    pub read: Arc<Mutex<ReadTables>>,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
     pub sets: Arc<SetOperations>,
     /// `sets`, as the planner asks for it.
     pub relation_planners: [Arc<dyn RelationPlanner>; 1],
+    pub within: Within,
+    /// A view that must not be read: the one that is to be made of the query.
+    pub forbidden: Option<(String, String)>,
+}
+
+/// What a statement reads, wherever it is named.
+#[derive(Default)]
+pub struct ReadTables {
+    snapshots: SettledSnapshots,
+    /// Tables that the plan reads and that have to be settled before it runs.
+    pub unsettled: Vec<Arc<Table>>,
 }
 
 impl StatementContext<'_> {
@@ -53,7 +65,8 @@ impl StatementContext<'_> {
         if let Some(source) = tables.get(&key) {
             return Ok(Arc::clone(source));
         }
-        let source = provider_as_source(self.provider(database, name)?);
+        let provider = self.as_it_was(&key, self.provider(database, name)?).map_err(external)?;
+        let source = provider_as_source(provider);
         tables.insert(key, Arc::clone(&source));
         Ok(source)
     }
@@ -63,22 +76,34 @@ impl StatementContext<'_> {
             let table = info_schema::table(name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
-        match self.namespace.table(database, name).map_err(external)? {
-            Some(table) => {
-                let snapshot = self.settled.get(&table.id()).cloned().unwrap_or_else(|| table.snapshot());
-                let provider = SnapshotProvider::new(
-                    &table,
-                    Arc::clone(&snapshot),
-                    self.with_hidden,
-                    self.store_url.clone(),
-                )?;
-                if !snapshot.is_settled() {
-                    self.unsettled.lock().push(table);
-                }
-                Ok(Arc::new(provider))
-            }
-            None => Err(external(self.missing(database, name))),
+        let found = match self.within.is_view() {
+            true => self.namespace.table_of_view(database, name),
+            false => self.namespace.table(database, name).map_err(external)?,
+        };
+        let Some(table) = found else {
+            let view = match self.within.is_view() {
+                true => self.namespace.view_of_view(database, name),
+                false => self.namespace.view(database, name).map_err(external)?,
+            };
+            let view = view.ok_or_else(|| external(self.missing(database, name)))?;
+            return self.view(&view).map_err(external);
+        };
+        let snapshot = self.snapshot_of(&table);
+        let provider =
+            SnapshotProvider::new(&table, Arc::clone(&snapshot), self.with_hidden, self.store_url.clone())?;
+        if !snapshot.is_settled() {
+            self.read.lock().unsettled.push(table);
         }
+        Ok(Arc::new(provider))
+    }
+
+    /// The one snapshot of the table that the statement reads, also through views.
+    fn snapshot_of(&self, table: &Table) -> Arc<Snapshot> {
+        if let Some(settled) = self.settled.get(&table.id()) {
+            return Arc::clone(settled);
+        }
+        let mut read = self.read.lock();
+        Arc::clone(read.snapshots.entry(table.id()).or_insert_with(|| table.snapshot()))
     }
 
     /// The columns of a table, as they were declared; those of files by [`tributary_sql::FILES_FUNCTION`] and their place.

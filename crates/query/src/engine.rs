@@ -13,11 +13,12 @@ use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
 use crate::output;
 use crate::provider::SnapshotProvider;
-use crate::rewrite::{self, Environment, Rewritten};
-use crate::set_operations::{SetOperations, no_rows, query_of};
+use crate::rewrite::Rewritten;
+use crate::set_operations::SetOperations;
 use crate::sliding_windows::SlidingWindowsRule;
 use crate::table_functions::TableFunctions;
 use crate::unnest::UnnestRule;
+use crate::views::Within;
 use crate::{distinct_counts, forgotten, guards, moved_filters, needed_sorts, shown_columns, top_rows};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
@@ -36,7 +37,7 @@ use datafusion::sql::planner::SqlToRel;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use sqlparser::ast::{SetExpr, Statement};
+use sqlparser::ast::Statement;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -325,20 +326,11 @@ impl QueryEngine {
         functions: &TableFunctions,
         settled: &SettledSnapshots,
     ) -> Result<Planned, SqlError> {
-        let global = |name: &str| self.global_variable(name);
-        let lenient_casts = functions.are_of_load();
         let with_hidden = query.reads_hidden || names_hidden(&query.text);
         let context = self.context(session, functions, settled, with_hidden);
-        let columns = |database: &str, table: &str| context.columns(database, table);
-        let environment = Environment { session, global: &global, columns: &columns, params, lenient_casts };
-        on_deep_stack(|| {
-            let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
-            let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
-            let statement = Statement::Query(Box::new(query));
-            let plan = plan_statement(&context, statement, rewritten.is_recursive);
-            let plan = plan.map_err(|error| plan_error(&error))?;
-            Ok(Planned { plan, rewritten, unsettled: std::mem::take(&mut context.unsettled.lock()) })
-        })
+        let (plan, rewritten) = context.plan(query, params, functions.are_of_load())?;
+        let unsettled = std::mem::take(&mut context.read.lock().unsettled);
+        Ok(Planned { plan, rewritten, unsettled })
     }
 
     pub(crate) fn context<'a>(
@@ -357,10 +349,12 @@ impl QueryEngine {
             with_hidden,
             functions,
             settled,
-            unsettled: Mutex::default(),
+            read: Arc::default(),
             tables: Mutex::new(HashMap::new()),
             relation_planners: [Arc::clone(&sets) as Arc<dyn RelationPlanner>],
             sets,
+            within: Within::default(),
+            forbidden: None,
         }
     }
 
@@ -388,7 +382,7 @@ fn table_error(error: TableError) -> SqlError {
 
 /// Plans a rewritten statement. One with recursive CTEs is planned again for as long as these turn
 /// out to need wider types.
-fn plan_statement(
+pub(crate) fn plan_statement(
     context: &StatementContext<'_>,
     statement: Statement,
     is_recursive: bool,
@@ -429,7 +423,7 @@ fn authority(url: &Url) -> Result<ObjectStoreUrl, SqlError> {
 }
 
 /// Whether a statement names a hidden column.
-fn names_hidden(text: &str) -> bool {
+pub(crate) fn names_hidden(text: &str) -> bool {
     let names = [HiddenColumn::DeleteSign, HiddenColumn::Sequence].map(HiddenColumn::name);
     let begins = |at: usize| {
         names.iter().any(|name| {

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod columns;
+mod views;
 
 use crate::labels;
 use crate::model::SessionView;

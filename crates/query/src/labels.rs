@@ -8,7 +8,7 @@ use crate::model::ResultColumn;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_types::{DataType, TableDef};
+use tributary_types::{DataType, TableDef, ViewDef};
 
 const NAME: &str = "tributary.name";
 const TYPE: &str = "tributary.type";
@@ -35,6 +35,15 @@ pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
 #[must_use]
 pub fn spelled(name: &str) -> HashMap<String, String> {
     HashMap::from([(NAME.to_owned(), name.to_owned())])
+}
+
+/// Metadata of a view's column. Its type is that of the column that it shows, if it is one.
+#[must_use]
+pub fn of_view(view: &ViewDef, column: &str) -> HashMap<String, String> {
+    let mut metadata = spelled(column);
+    metadata.insert(TABLE.to_owned(), view.name.clone());
+    metadata.insert(DATABASE.to_owned(), view.db.clone());
+    metadata
 }
 
 /// Metadata of an expression: DATETIME with that many digits of a second.
@@ -87,23 +96,29 @@ pub fn result_column(title: String, field: &Field, data_type: ArrowType, is_colu
 #[must_use]
 pub fn type_text(field: &Field) -> String {
     let declared = field.metadata().get(TYPE).and_then(|text| serde_json::from_str::<DataType>(text).ok());
-    let data_type = declared.or(match field.data_type() {
-        ArrowType::Boolean => Some(DataType::Boolean),
-        ArrowType::Int8 => Some(DataType::TinyInt),
-        ArrowType::Int16 => Some(DataType::SmallInt),
-        ArrowType::Int32 => Some(DataType::Int),
-        ArrowType::Int64 => Some(DataType::BigInt),
-        ArrowType::Float32 => Some(DataType::Float),
-        ArrowType::Float64 => Some(DataType::Double),
-        ArrowType::Decimal128(precision, scale) => {
-            u8::try_from(*scale).ok().map(|scale| DataType::Decimal { precision: *precision, scale })
-        }
-        ArrowType::Date32 => Some(DataType::Date),
-        ArrowType::Timestamp(..) => Some(DataType::DateTime { scale: 6 }),
-        ArrowType::Utf8 => Some(DataType::String),
-        _ => None,
-    });
+    let data_type = declared.or_else(|| table_type(field.data_type()));
     data_type.map_or_else(|| nested_text(field.data_type()), |data_type| data_type.to_string())
+}
+
+/// The type that a column of a table needs for values of a plain type.
+#[must_use]
+pub fn table_type(data_type: &ArrowType) -> Option<DataType> {
+    Some(match data_type {
+        ArrowType::Boolean => DataType::Boolean,
+        ArrowType::Int8 => DataType::TinyInt,
+        ArrowType::Int16 => DataType::SmallInt,
+        ArrowType::Int32 => DataType::Int,
+        ArrowType::Int64 => DataType::BigInt,
+        ArrowType::Float32 => DataType::Float,
+        ArrowType::Float64 => DataType::Double,
+        ArrowType::Decimal128(precision, scale) => {
+            DataType::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? }
+        }
+        ArrowType::Date32 => DataType::Date,
+        ArrowType::Timestamp(..) => DataType::DateTime { scale: 6 },
+        ArrowType::Utf8 => DataType::String,
+        _ => return None,
+    })
 }
 
 /// A type of values that consist of values, as Doris writes it.

@@ -47,6 +47,7 @@ mod table_functions;
 mod top_rows;
 mod types;
 mod unnest;
+mod views;
 mod zeros;
 
 pub use coercion::decimal;
@@ -59,3 +60,4 @@ pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 pub use namespace::{Namespace, ProcessRow, ServerFacts};
 pub use rows::{Cell, Grid};
+pub use views::ViewShape;

@@ -88,6 +88,17 @@ pub struct ResultColumn {
 }
 
 impl ResultColumn {
+    /// The type that a column of a table has that keeps the values: the declared one of a table's column.
+    #[must_use]
+    pub fn table_type(&self) -> tributary_types::DataType {
+        use tributary_types::DataType;
+        let plain = || match self.data_type {
+            ArrowType::UInt64 => DataType::LargeInt,
+            _ => crate::labels::table_type(&self.data_type).unwrap_or(DataType::String),
+        };
+        self.declared.unwrap_or_else(plain)
+    }
+
     /// A column that comes from no table.
     #[must_use]
     pub fn computed(name: impl Into<String>, data_type: ArrowType) -> Self {

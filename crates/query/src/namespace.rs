@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
-use tributary_types::{ColumnChange, SqlError, TableId};
+use tributary_types::{ColumnChange, SqlError, TableId, ViewDef};
 
 /// Names → tables, as one user may see them. Answers come from memory: no call may wait, but for [`Namespace::files`].
 pub trait Namespace: Send + Sync + 'static {
@@ -19,6 +19,17 @@ pub trait Namespace: Send + Sync + 'static {
     /// # Errors
     /// The user may not look at it.
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError>;
+    /// The views of a database, in order of name; none for a database that does not exist.
+    fn views(&self, database: &str) -> Vec<Arc<ViewDef>>;
+    /// The view of that name, to look at it.
+    ///
+    /// # Errors
+    /// The user may not look at it.
+    fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError>;
+    /// The table of that name for a view that reads it: whoever made the view was allowed to.
+    fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>>;
+    /// The view of that name for another view that reads it.
+    fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>>;
     /// The changes of a table's columns, oldest first.
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange>;
     /// The files that a call names, to read them.

@@ -121,6 +121,7 @@ files! {
     show_and_information_schema_answer: "show.slt",
     changed_schemas_show_old_rows: "schema_change.slt",
     files_are_tables: "files.slt",
+    views_answer_as_their_queries_do: "views.slt",
     the_last_row_of_a_key_stays: "unique.slt",
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
 }

@@ -6,7 +6,7 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
-use crate::parse::{BrokerLoad, LoadsBy, Outfile};
+use crate::parse::{BrokerLoad, CreateTableAs, LoadsBy, Outfile, ViewStatement};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -56,6 +56,13 @@ pub enum Statement {
         force: bool,
     },
     CreateTable(Box<CreateTable>),
+    CreateTableAs(Box<CreateTableAs>),
+    CreateTableLike {
+        table: Name,
+        if_not_exists: bool,
+        source: Name,
+    },
+    View(Box<ViewStatement>),
     DropTable {
         table: Name,
         if_exists: bool,
@@ -469,6 +476,9 @@ pub enum Show {
     },
     CreateTable {
         table: Name,
+    },
+    CreateView {
+        view: Name,
     },
     CreateDatabase {
         db: String,

@@ -9,7 +9,7 @@ use crate::errors::{self, Parsed};
 use crate::limits::DEPTH_MAX;
 use sqlparser::ast::{Expr, Query, TableWithJoins};
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use tributary_types::{ErrorCode, SqlError};
 
 pub(crate) struct Cursor<'a> {
@@ -33,11 +33,7 @@ impl<'a> Cursor<'a> {
         if self.at_end() {
             return self.sql.len();
         }
-        let at = self.parser.peek_token_ref().span.start;
-        let line = self.sql.split_inclusive('\n').take(at.line.saturating_sub(1) as usize);
-        let line: usize = line.map(str::len).sum();
-        let in_line = self.sql[line..].char_indices().nth(at.column.saturating_sub(1) as usize);
-        in_line.map_or(self.sql.len(), |(offset, _)| line + offset)
+        offset_of(self.sql, self.parser.peek_token_ref().span.start)
     }
 
     pub(crate) fn peek(&self) -> &Token {
@@ -229,6 +225,14 @@ impl<'a> Cursor<'a> {
     fn translate(&self, error: sqlparser::parser::ParserError) -> SqlError {
         errors::translate(self.sql, error, self.parser.peek_token_ref())
     }
+}
+
+/// Where a place in a text is, in bytes from its beginning.
+pub(crate) fn offset_of(sql: &str, at: Location) -> usize {
+    let line = sql.split_inclusive('\n').take(at.line.saturating_sub(1) as usize);
+    let line: usize = line.map(str::len).sum();
+    let in_line = sql[line..].char_indices().nth(at.column.saturating_sub(1) as usize);
+    in_line.map_or(sql.len(), |(offset, _)| line + offset)
 }
 
 fn bare_word(token: &Token) -> Option<&str> {

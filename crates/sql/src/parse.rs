@@ -1,6 +1,7 @@
 //! One statement's text → [`Statement`]: looks at the first words and dispatches.
 
 mod broker_load;
+mod create_as;
 mod ddl;
 mod default_value;
 mod delete;
@@ -17,13 +18,16 @@ mod types;
 mod unsupported;
 mod update;
 mod user;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use broker_load::{BrokerLoad, DataInfile, HiddenText, LoadsBy};
+pub use create_as::CreateTableAs;
 pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
+pub use view::{CreateView, ViewBody, ViewStatement};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
 use crate::cursor::Cursor;

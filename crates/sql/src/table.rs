@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod alter;
+mod create_as;
 mod default_value;
 mod keys;
 pub mod properties;
@@ -16,6 +17,8 @@ mod show_create;
 mod tests;
 
 pub use alter::apply_alter;
+pub use create_as::{QueryColumn, like};
+pub(crate) use show_create::{escaped, quoted};
 pub use show_create::{show_create_database, show_create_table};
 
 use crate::ast::{ColumnSpec, CreateTable};
@@ -73,10 +76,15 @@ impl CreateTable {
             distribution,
             properties: settings,
             comment: self.comment.clone(),
-            location: format!("tables/{db}/{name}-{id}"),
+            location: location(db, &name, id),
             name,
         })
     }
+}
+
+/// Where a table's files are, relative to the storage root; never used again.
+fn location(db: &str, name: &str, id: TableId) -> String {
+    format!("tables/{db}/{name}-{id}")
 }
 
 /// A column of its own, with a name and default that are good.

@@ -4,6 +4,7 @@
 //! client. Numbers and SQLSTATEs are MySQL's; the sources are MySQL's error reference and what
 //! Doris sends.
 
+use crate::table::TableRef;
 use std::fmt;
 
 /// Error numbers that clients know.
@@ -70,6 +71,16 @@ pub enum ErrorCode {
     UnsupportedPrepared,
     /// The client, or the server, does not let it be done.
     NotAllowedCommand,
+    /// A view where a table has to be, or a table where a view has to be.
+    WrongObject,
+    /// A view's query has parameters or variables of the session.
+    ViewVariable,
+    /// A view's list of columns is not as long as its query's.
+    ViewWrongList,
+    /// What a view reads is gone or has changed.
+    ViewInvalid,
+    /// A view that reads itself.
+    ViewRecursive,
 }
 
 impl ErrorCode {
@@ -132,6 +143,11 @@ impl ErrorCode {
             Self::UnsupportedAuthMode => (1251, "08004"),
             Self::UnknownFunction => (1305, "42000"),
             Self::QueryInterrupted => (1317, "70100"),
+            Self::WrongObject => (1347, "HY000"),
+            Self::ViewVariable => (1351, "HY000"),
+            Self::ViewWrongList => (1353, "HY000"),
+            Self::ViewInvalid => (1356, "HY000"),
+            Self::ViewRecursive => (1462, "HY000"),
             Self::DataTooLong => (1406, "22001"),
             Self::NoOpenCursor => (1421, "HY000"),
             Self::NotAllowedCommand => (1148, "42000"),
@@ -163,6 +179,13 @@ impl SqlError {
     #[must_use]
     pub fn detail(code: ErrorCode, message: impl AsRef<str>) -> Self {
         Self { code, message: format!("errCode = 2, detailMessage = {}", message.as_ref()) }
+    }
+
+    /// A view where something else has to be, or something else where a view has to be; `remedy` may be empty.
+    #[must_use]
+    pub fn wrong_object(name: &TableRef, needed: &str, remedy: &str) -> Self {
+        let remedy = if remedy.is_empty() { String::new() } else { format!(". {remedy}") };
+        Self::detail(ErrorCode::WrongObject, format!("'{name}' is not {needed}{remedy}"))
     }
 
     /// The text without Doris's prefix.

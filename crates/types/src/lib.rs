@@ -22,6 +22,7 @@ pub mod system;
 pub mod table;
 pub mod text;
 pub mod transaction;
+pub mod view;
 
 pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;
@@ -38,6 +39,7 @@ pub use table::{
     TableRef, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
+pub use view::{ViewDef, ViewSource};
 
 /// The version of MySQL that the server reports to clients; Doris's. Drivers choose their statements by it.
 pub const SERVER_VERSION: &str = "5.7.99";

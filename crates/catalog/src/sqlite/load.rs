@@ -8,7 +8,7 @@ use crate::users::User;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
 use std::sync::Arc;
-use tributary_types::{DbId, PasswordHash, TableDef, TableId};
+use tributary_types::{DbId, PasswordHash, TableDef, TableId, ViewDef};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
@@ -19,6 +19,7 @@ pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
         databases: databases(&mut transaction).await.map_err(failed_to("read databases"))?,
         tables: tables(&mut transaction).await?,
         schemas: schemas(&mut transaction).await?,
+        views: views(&mut transaction).await?,
         users: users(&mut transaction).await.map_err(failed_to("read users"))?,
     };
     transaction.commit().await.map_err(failed_to("end reading"))?;
@@ -49,6 +50,17 @@ async fn tables(connection: &mut SqliteConnection) -> Stored<Vec<TableDef>> {
         .map_err(failed_to("read tables"))?;
     let read = |(id, text): &(i64, String)| {
         definition::table(text).map_err(corrupt(format!("the definition of table {id}")))
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn views(connection: &mut SqliteConnection) -> Stored<Vec<ViewDef>> {
+    let rows: Vec<(String, String)> = query_as("SELECT name, definition FROM views ORDER BY id")
+        .fetch_all(connection)
+        .await
+        .map_err(failed_to("read views"))?;
+    let read = |(name, text): &(String, String)| {
+        definition::view(text).map_err(corrupt(format!("the definition of the view {name}")))
     };
     rows.iter().map(read).collect()
 }

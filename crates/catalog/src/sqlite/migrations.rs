@@ -11,11 +11,12 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 4] = [
+const MIGRATIONS: [(&str, &str); 5] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
     (JOBS, "PRAGMA user_version = 4"),
+    (VIEWS, "PRAGMA user_version = 5"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -143,6 +144,17 @@ const JOBS: &str = "
         position BLOB NOT NULL,
         PRIMARY KEY (node, source)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Queries that are tables wherever one may be read.
+const VIEWS: &str = "
+    CREATE TABLE views (
+        id INTEGER PRIMARY KEY,
+        database_id INTEGER NOT NULL REFERENCES databases (id),
+        name TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        UNIQUE (database_id, name)
+    ) STRICT;
 ";
 
 /// Brings the file up to date, each migration in a transaction of its own.

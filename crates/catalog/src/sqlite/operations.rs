@@ -6,7 +6,7 @@ use crate::definition;
 use crate::store::{Applied, Operation, Revision};
 use sqlx::query;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
-use tributary_types::{DbId, PasswordHash, TableDef, TableId};
+use tributary_types::{DbId, PasswordHash, TableDef, TableId, ViewDef};
 
 pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation) -> Sql<Applied> {
     let mut change = Change::begin(pool).await?;
@@ -23,6 +23,14 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
         Operation::CreateTable { def, made_at_ms } => insert_table(&mut change, def, *made_at_ms).await?,
         Operation::ReplaceTable { def, made_at_ms } => update_table(&mut change, def, *made_at_ms).await?,
         Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
+        Operation::PutView(view) => put_view(&mut change, view).await?,
+        Operation::DropView(view) => {
+            query("DELETE FROM views WHERE database_id = ? AND name = ?")
+                .bind(signed(view.db_id.0))
+                .bind(&view.name)
+                .execute(&mut *change)
+                .await?;
+        }
         Operation::CreateUser(user) => {
             query("INSERT INTO users (name, host, password_hash) VALUES (?, ?, ?)")
                 .bind(&user.name)
@@ -72,6 +80,7 @@ async fn delete_database(connection: &mut SqliteConnection, id: DbId) -> Sql<()>
     for statement in [
         "INSERT OR REPLACE INTO garbage (location, table_id) SELECT location, id FROM tables WHERE database_id = ?",
         "DELETE FROM tables WHERE database_id = ?",
+        "DELETE FROM views WHERE database_id = ?",
         "DELETE FROM databases WHERE id = ?",
     ] {
         query(statement).bind(signed(id.0)).execute(&mut *connection).await?;
@@ -90,6 +99,17 @@ async fn insert_table(connection: &mut SqliteConnection, def: &TableDef, made_at
         .await?;
     put_schema(connection, def, made_at_ms).await?;
     query("DELETE FROM garbage WHERE location = ?").bind(&def.location).execute(connection).await?;
+    Ok(())
+}
+
+async fn put_view(connection: &mut SqliteConnection, view: &ViewDef) -> Sql<()> {
+    query("INSERT OR REPLACE INTO views (id, database_id, name, definition) VALUES (?, ?, ?, ?)")
+        .bind(signed(view.id.0))
+        .bind(signed(view.db_id.0))
+        .bind(&view.name)
+        .bind(definition::of_view(view).map_err(not_written)?)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

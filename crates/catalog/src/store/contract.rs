@@ -8,7 +8,7 @@ use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
     Attachment, ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, SourceId, TableDef, TableId,
-    TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId,
+    TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId, ViewDef, ViewSource,
 };
 
 /// A place of its own for each test, where a store is opened on the same data again and again.
@@ -50,6 +50,26 @@ fn schema(version: u32, columns: u32) -> Arc<TableSchema> {
 
 fn table(db: DbId, id: u64, name: &str) -> TableDef {
     TableDef { db_id: db, ..TableDef::new(TableId(id), "d", name, (*schema(1, 1)).clone()) }
+}
+
+/// The view `v` of the database `d` or `e`.
+fn view(db: DbId, id: u64, query: &str) -> Arc<ViewDef> {
+    Arc::new(ViewDef {
+        id: TableId(id),
+        db_id: db,
+        db: if db == DbId(1) { "d" } else { "e" }.to_owned(),
+        name: "v".to_owned(),
+        columns: schema(1, 1).columns.clone(),
+        names_columns: true,
+        comment: "x".to_owned(),
+        query: query.to_owned(),
+        session_db: None,
+        sources: vec![ViewSource {
+            db: "d".to_owned(),
+            name: "t".to_owned(),
+            columns: vec!["c1".to_owned()],
+        }],
+    })
 }
 
 fn user(name: &str) -> User {
@@ -100,6 +120,11 @@ pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place
         create_table(Arc::new(elsewhere)),
         Operation::ReplaceTable { def: wider, made_at_ms: Some(2) },
         Operation::ReplaceTable { def: Arc::clone(&renamed), made_at_ms: None },
+        Operation::PutView(view(one, 3, "SELECT 1 c1")),
+        Operation::PutView(view(one, 3, "SELECT 2 c1")),
+        Operation::PutView(view(two, 4, "SELECT 3 c1")),
+        Operation::DropView(view(one, 3, "SELECT 2 c1")),
+        Operation::PutView(view(one, 5, "SELECT 4 c1")),
         Operation::CreateUser(user("zoe")),
         Operation::CreateUser(user("adam")),
         Operation::SetPassword {

@@ -91,6 +91,12 @@ const STATEMENTS: &[&str] = &[
     "CREATE DATABASE x",
     "DROP DATABASE d",
     "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    "CREATE TABLE d.x AS SELECT 1 AS a",
+    "CREATE TABLE d.x LIKE d.t",
+    "CREATE VIEW d.v AS SELECT 1 AS a",
+    "ALTER VIEW d.v AS SELECT 1 AS a",
+    "DROP VIEW d.v",
+    "SHOW CREATE VIEW d.v",
     "DROP TABLE d.t",
     "TRUNCATE TABLE d.t",
     "ALTER TABLE d.t ADD COLUMN x INT",
@@ -123,11 +129,14 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 30] = [
+const KINDS: [&str; 33] = [
     "empty",
     "create database",
     "drop database",
     "create table",
+    "create table as",
+    "create table like",
+    "view",
     "drop table",
     "truncate",
     "alter table",
@@ -163,6 +172,9 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CreateDatabase { .. } => "create database",
         Statement::DropDatabase { .. } => "drop database",
         Statement::CreateTable(_) => "create table",
+        Statement::CreateTableAs(_) => "create table as",
+        Statement::CreateTableLike { .. } => "create table like",
+        Statement::View(_) => "view",
         Statement::DropTable { .. } => "drop table",
         Statement::TruncateTable { .. } => "truncate",
         Statement::AlterTable { .. } => "alter table",

@@ -5,6 +5,7 @@ use super::Engine;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
+use tributary_table::Table;
 use tributary_types::{ErrorCode, PasswordHash, SqlError, TableDef, TableRef};
 
 /// The right to change databases and tables, which one statement at a time has, from its check to its
@@ -61,25 +62,61 @@ impl Engine {
         create: &CreateTable,
         name: &TableRef,
     ) -> Result<(), SqlError> {
-        let db_id = self.names().database_id(&name.db)?;
-        if self.names().find(&name.db, &name.table).is_some() {
-            if create.if_not_exists {
-                return Ok(());
-            }
-            return Err(SqlError::new(
-                ErrorCode::TableExists,
-                format!("Table '{}' already exists", name.table),
-            ));
+        if !self.is_free(name, create.if_not_exists)? {
+            return Ok(());
         }
-        let id = self.catalog.next_table_id().await?;
-        let mut def = create.to_def(&name.db, db_id, id)?;
+        let def = self.new_def(create, name).await?;
+        self.add_table(def).await.map(drop)
+    }
+
+    /// Creates a table as `source` is, without rows.
+    pub(crate) async fn create_table_like(
+        &self,
+        _turn: &Changing<'_>,
+        source: &TableDef,
+        name: &TableRef,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        if !self.is_free(name, if_not_exists)? {
+            return Ok(());
+        }
+        let db_id = self.names().database_id(&name.db)?;
+        let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?)?;
+        self.add_table(def).await.map(drop)
+    }
+
+    /// Whether a table or view can be called so. If it may be there already, `false` is no error.
+    ///
+    /// # Errors
+    /// No such database, or the name is taken.
+    pub(crate) fn is_free(&self, name: &TableRef, if_not_exists: bool) -> Result<bool, SqlError> {
+        self.names().database_id(&name.db)?;
+        let is_taken = self.names().find(&name.db, &name.table).is_some()
+            || self.catalog.view(&name.db, &name.table).is_some();
+        match is_taken {
+            true if if_not_exists => Ok(false),
+            true => {
+                Err(SqlError::new(ErrorCode::TableExists, format!("Table '{}' already exists", name.table)))
+            }
+            false => Ok(true),
+        }
+    }
+
+    /// The definition of a new table.
+    pub(super) async fn new_def(&self, create: &CreateTable, name: &TableRef) -> Result<TableDef, SqlError> {
+        let db_id = self.names().database_id(&name.db)?;
+        let mut def = create.to_def(&name.db, db_id, self.catalog.next_table_id().await?)?;
         self.apply_defaults(&mut def, create);
-        self.catalog.announce_location(&def.location, id).await?;
+        Ok(def)
+    }
+
+    pub(super) async fn add_table(&self, def: TableDef) -> Result<Arc<Table>, SqlError> {
+        self.catalog.announce_location(&def.location, def.id).await?;
         let table = self.store.create(&Arc::new(def.clone())).await.map_err(table_error)?;
         self.catalog.create_table(def).await?;
         self.ingest.attach(Arc::clone(&table));
-        self.names().add_table(table);
-        Ok(())
+        self.names().add_table(Arc::clone(&table));
+        Ok(table)
     }
 
     /// The server's defaults for properties that the statement leaves out.
@@ -100,6 +137,9 @@ impl Engine {
         name: &TableRef,
         if_exists: bool,
     ) -> Result<(), SqlError> {
+        if self.catalog.view(&name.db, &name.table).is_some() {
+            return Err(SqlError::wrong_object(name, "TABLE", &format!("Use 'DROP VIEW {name}'")));
+        }
         let def = match self.catalog.drop_table(name).await {
             Ok(def) => def,
             Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
@@ -121,20 +161,23 @@ impl Engine {
         name: &TableRef,
         ops: &[AlterOp],
     ) -> Result<(), SqlError> {
-        let table = self.names().table(&name.db, &name.table)?;
+        let table = self.table_called(&name.db, &name.table)?;
         let old = table.def();
         let mut new = (*old).clone();
         for op in ops {
             new = tributary_sql::apply_alter(&new, op)?;
         }
+        self.change_table(table, new).await
+    }
+
+    /// Gives the table another definition.
+    pub(super) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+        let old = table.def();
         if new == *old {
             return Ok(());
         }
-        if new.name != old.name && self.names().find(&new.db, &new.name).is_some() {
-            return Err(SqlError::new(
-                ErrorCode::TableExists,
-                format!("Table '{}' already exists", new.name),
-            ));
+        if new.name != old.name {
+            self.is_free(&new.table_ref(), false)?;
         }
         let new = self.catalog.replace_table_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {

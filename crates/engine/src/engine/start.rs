@@ -123,6 +123,7 @@ impl Engine {
             changing: tokio::sync::Mutex::new(()),
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
+        engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;
         engine.start_background();

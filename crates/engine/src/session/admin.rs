@@ -18,12 +18,7 @@ impl EngineSession {
         statement: Statement,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        if self.status_in_transaction() {
-            return Err(SqlError::detail(
-                ErrorCode::Unknown,
-                "This is in a transaction, only insert, update, delete, commit, rollback is acceptable",
-            ));
-        }
+        self.refuse_in_transaction()?;
         let engine = &self.engine;
         let process = Arc::clone(&self.process);
         let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
@@ -40,6 +35,9 @@ impl EngineSession {
             Statement::CreateTable(create) => {
                 let name = create.table.resolve(self.database.as_deref())?;
                 engine.create_table(&turn().await?, &create, &name).await?;
+            }
+            Statement::CreateTableLike { table, if_not_exists, source } => {
+                self.create_like(&table, &source, if_not_exists).await?;
             }
             Statement::DropTable { table, if_exists, .. } => {
                 let name = table.resolve(self.database.as_deref())?;
@@ -75,10 +73,6 @@ impl EngineSession {
         out.ok(OkInfo::default()).await
     }
 
-    fn status_in_transaction(&self) -> bool {
-        tributary_mysql::Session::status(self).in_transaction
-    }
-
     fn named(&self, privilege: Privilege, name: &Name) -> Result<Arc<Table>, SqlError> {
         self.table(privilege, name.db.as_deref(), &name.table)
     }
@@ -97,8 +91,14 @@ impl EngineSession {
     /// Answers the SHOWs that need more than the query engine knows; `None` is for one that does not.
     pub(super) async fn show_own(&mut self, show: &Show) -> Result<Option<Grid>, SqlError> {
         Ok(Some(match show {
+            Show::CreateView { view } => self.show_create_view(view)?,
             Show::CreateTable { table } => {
-                let def = self.named(Privilege::Show, table)?.def();
+                let def = match self.named(Privilege::Show, table) {
+                    Err(error) if error.code == ErrorCode::WrongObject => {
+                        return self.show_create_view(table).map(Some);
+                    }
+                    found => found?.def(),
+                };
                 let statement = tributary_sql::show_create_table(&def);
                 Grid::new(&["Table", "Create Table"])
                     .with_row(vec![def.name.as_str().into(), statement.into()])
@@ -136,6 +136,14 @@ impl EngineSession {
             }
             _ => return Ok(None),
         }))
+    }
+
+    fn show_create_view(&self, name: &Name) -> Result<Grid, SqlError> {
+        let view = self.engine.view_called(&name.resolve(self.database.as_deref())?)?;
+        let statement = tributary_sql::show_create_view(&view);
+        Ok(Grid::new(&["View", "Create View", "character_set_client", "collation_connection"]).with_row(
+            vec![view.name.as_str().into(), statement.into(), "utf8mb4".into(), "utf8mb4_0900_bin".into()],
+        ))
     }
 
     fn show_last_insert(&self) -> Grid {

@@ -63,6 +63,15 @@ struct InsertAnswer {
     remark: Option<&'static str>,
 }
 
+/// A load that is done, and not answered yet.
+pub(super) struct Loaded {
+    table: Arc<Table>,
+    counts: Counts,
+    /// `None`: there were no rows, and no transaction.
+    answer: Option<InsertAnswer>,
+    error_url: Option<String>,
+}
+
 impl EngineSession {
     /// Runs the statement if it is an INSERT of literals. False: it is for the general parser.
     pub(super) async fn try_values_insert(
@@ -238,6 +247,18 @@ impl EngineSession {
         if self.transaction.is_some() {
             return self.insert_query_in_transaction(query, params, table, &target, out).await;
         }
+        let loaded = self.load_query(query, params, (table, target, label), traits).await?;
+        self.answer_loaded(loaded, false, out).await
+    }
+
+    /// Loads the rows of a query, outside of transactions.
+    pub(super) async fn load_query(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        (table, target, label): (Arc<Table>, Target, Option<Label>),
+        traits: LoadTraits,
+    ) -> Result<Loaded, SqlError> {
         let schema = Arc::clone(target.schema());
         let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
@@ -251,7 +272,7 @@ impl EngineSession {
                 return Err(error);
             }
         };
-        self.finish_load(load, counts, &rejects, &options, false, out).await
+        self.finish_load(load, counts, &rejects, &options).await
     }
 
     async fn insert_query_in_transaction(
@@ -352,7 +373,8 @@ impl EngineSession {
         let load = Load::begin(&self.engine, table, schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
         load.push(&self.engine, decoded.blocks).await?;
-        self.finish_load(load, decoded.counts, &decoded.rejects, options, reused_plan, out).await
+        let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;
+        self.answer_loaded(loaded, reused_plan, out).await
     }
 
     /// Adds a decoded INSERT to the open transaction and answers.
@@ -380,9 +402,7 @@ impl EngineSession {
         counts: Counts,
         rejects: &[Reject],
         options: &InsertOptions,
-        reused_plan: bool,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Loaded, SqlError> {
         self.keep_warnings(rejects);
         let table = Arc::clone(load.table());
         let limits = LoadLimits {
@@ -397,10 +417,26 @@ impl EngineSession {
             Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
             Err(error) => return Err(error.into()),
         };
-        let Some(LoadCommitted { label, txn, status }) = committed else {
+        let answer = committed.map(|LoadCommitted { label, txn, status }| InsertAnswer {
+            label,
+            txn,
+            status,
+            remark: route.remark(),
+        });
+        Ok(Loaded { table, counts, answer, error_url })
+    }
+
+    /// Tells the client of a load that is done.
+    pub(super) async fn answer_loaded(
+        &mut self,
+        loaded: Loaded,
+        reused_plan: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let Loaded { table, counts, answer, error_url } = loaded;
+        let Some(answer) = answer else {
             return out.ok(OkInfo { warnings: warning_count(counts), ..OkInfo::default() }).await;
         };
-        let answer = InsertAnswer { label, txn, status, remark: route.remark() };
         self.answer_insert(&table, counts, answer, error_url, reused_plan, out).await
     }
 

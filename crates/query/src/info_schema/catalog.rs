@@ -3,6 +3,7 @@
 //! Many are always empty; tools ask for them and expect that they exist.
 
 use super::columns::{character_length, numeric_precision, numeric_scale, type_name};
+use super::views;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::rows::{Cell, Grid};
@@ -10,11 +11,11 @@ use crate::show::facts;
 use std::sync::Arc;
 use tributary_table::Table;
 use tributary_types::system::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
-use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef};
+use tributary_types::{ColumnDef, DataType, DefaultValue};
 
 /// The name of the only catalog.
-const CATALOG: &str = "internal";
-const COLLATION: &str = "utf8mb4_0900_bin";
+pub(super) const CATALOG: &str = "internal";
+pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 
 /// Tables and their columns; `#` marks whole numbers.
 pub(super) const TABLES: [(&str, &str); 34] = [
@@ -121,6 +122,7 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         "columns" => columns(grid, namespace),
         "schemata" => schemata(grid, namespace),
         "partitions" => partitions(grid, namespace),
+        "views" => views::views(grid, namespace),
         "metadata_name_ids" => name_ids(grid, namespace),
         "table_properties" => properties(grid, namespace),
         "table_options" => options(grid, namespace),
@@ -148,7 +150,7 @@ fn all_tables(namespace: &dyn Namespace) -> Vec<Arc<Table>> {
 }
 
 /// Parts that many tables of MySQL have and that are never known here.
-fn nulls(count: usize) -> Vec<Cell> {
+pub(super) fn nulls(count: usize) -> Vec<Cell> {
     vec![Cell::Null; count]
 }
 
@@ -173,6 +175,7 @@ fn tables(grid: &mut Grid, namespace: &dyn Namespace) {
         row.extend([COLLATION.into(), Cell::Null, Cell::Null, def.comment.as_str().into()]);
         grid.push(row);
     }
+    views::tables(grid, namespace);
     for name in super::names() {
         let mut row: Vec<Cell> = vec![
             CATALOG.into(),
@@ -193,9 +196,16 @@ fn columns(grid: &mut Grid, namespace: &dyn Namespace) {
     for table in all_tables(namespace) {
         let def = table.def();
         for (index, column) in def.schema.visible().enumerate() {
-            grid.push(column_row(&def, column, index as i64 + 1));
+            let key = match column.is_key {
+                true if def.keys.is_unique() => "UNI",
+                true if def.keys.is_aggregate() => "AGG",
+                true => "DUP",
+                false => "",
+            };
+            grid.push(column_row((&def.db, &def.name), column, key, index as i64 + 1));
         }
     }
+    views::columns(grid, namespace);
     for (name, columns) in TABLES {
         for (index, column) in columns.split_whitespace().enumerate() {
             grid.push(system_column_row(name, column, index as i64 + 1));
@@ -215,7 +225,12 @@ pub(crate) fn default_text(column: &ColumnDef) -> Option<String> {
     }
 }
 
-fn column_row(def: &TableDef, column: &ColumnDef, position: i64) -> Vec<Cell> {
+pub(super) fn column_row(
+    (db, table): (&str, &str),
+    column: &ColumnDef,
+    key: &str,
+    position: i64,
+) -> Vec<Cell> {
     let data_type = column.data_type;
     let text = data_type.is_text();
     let scale = match data_type {
@@ -224,8 +239,8 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: i64) -> Vec<Cell> {
     };
     vec![
         CATALOG.into(),
-        def.db.as_str().into(),
-        def.name.as_str().into(),
+        db.into(),
+        table.into(),
         column.name.as_str().into(),
         position.into(),
         default_text(column).into(),
@@ -239,13 +254,7 @@ fn column_row(def: &TableDef, column: &ColumnDef, position: i64) -> Vec<Cell> {
         text.then_some("utf8mb4").into(),
         text.then_some(COLLATION).into(),
         data_type.to_string().into(),
-        match column.is_key {
-            true if def.keys.is_unique() => "UNI",
-            true if def.keys.is_aggregate() => "AGG",
-            true => "DUP",
-            false => "",
-        }
-        .into(),
+        key.into(),
         "".into(),
         "select,insert,update,references".into(),
         column.comment.as_str().into(),

@@ -27,7 +27,13 @@ impl QueryEngine {
 
     fn existing(&self, session: &SessionView, name: &Name) -> Result<Arc<Table>, SqlError> {
         let (name, found) = self.resolve(session, name)?;
-        found.ok_or_else(|| self.missing(&name))
+        match found {
+            Some(table) => Ok(table),
+            None if self.namespace.view(&name.db, &name.table)?.is_some() => {
+                Err(SqlError::wrong_object(&name, "BASE TABLE", ""))
+            }
+            None => Err(self.missing(&name)),
+        }
     }
 
     fn missing(&self, name: &TableRef) -> SqlError {
@@ -57,10 +63,23 @@ impl QueryEngine {
         if database == INFORMATION_SCHEMA {
             super::system_tables().into_iter().for_each(|name| push(name, "SYSTEM VIEW", "NONE"));
         }
-        for table in self.namespace.tables(database) {
-            push(&table.def().name, "BASE TABLE", "V2");
+        for (name, is_view) in self.tables_and_views(database) {
+            match is_view {
+                true => push(&name, "VIEW", "NONE"),
+                false => push(&name, "BASE TABLE", "V2"),
+            }
         }
         grid
+    }
+
+    /// The names of tables and views in order, each with whether it is a view.
+    fn tables_and_views(&self, database: &str) -> Vec<(String, bool)> {
+        let tables = self.namespace.tables(database);
+        let mut names: Vec<_> = tables.iter().map(|table| (table.def().name.clone(), false)).collect();
+        let views = self.namespace.views(database);
+        names.extend(views.iter().map(|view| (view.name.clone(), true)));
+        names.sort_unstable();
+        names
     }
 
     pub(super) fn table_status(&self, database: &str) -> Grid {
@@ -100,6 +119,12 @@ impl QueryEngine {
             row.extend([COLLATION.into(), Cell::Null, Cell::Null, snapshot.def.comment.as_str().into()]);
             grid.push(row);
         }
+        for view in self.namespace.views(database) {
+            let mut row: Vec<Cell> = vec![view.name.as_str().into(), "View".into()];
+            row.extend(vec![Cell::Null; 15]);
+            row.push(view.shown_comment().into());
+            grid.push(row);
+        }
         grid
     }
 
@@ -122,6 +147,13 @@ impl QueryEngine {
         let (name, found) = self.resolve(session, name)?;
         if let Some(table) = found {
             for column in table.def().schema.visible() {
+                let collation = column.data_type.is_text().then_some(COLLATION);
+                grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
+            }
+            return Ok(grid);
+        }
+        if let Some(view) = self.namespace.view(&name.db, &name.table)? {
+            for column in &view.columns {
                 let collation = column.data_type.is_text().then_some(COLLATION);
                 grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
             }
@@ -160,13 +192,19 @@ impl QueryEngine {
             "DefineExpr",
             "WhereClause",
         ]);
-        let def = self.existing(session, name)?.def();
-        for (index, column) in def.schema.visible().enumerate() {
+        let (name, found) = self.resolve(session, name)?;
+        let view = self.namespace.view(&name.db, &name.table)?;
+        let (model, columns): (&str, Vec<ColumnDef>) = match (&found, view) {
+            (Some(table), _) => (table.def().keys.name(), table.def().schema.visible().cloned().collect()),
+            (None, Some(view)) => ("", view.columns.clone()),
+            (None, None) => return Err(self.missing(&name)),
+        };
+        for (index, column) in columns.iter().enumerate() {
             let shown = described(column, None);
             let first = index == 0;
             let mut row: Vec<Cell> = vec![
-                if first { def.name.as_str() } else { "" }.into(),
-                if first { def.keys.name() } else { "" }.into(),
+                if first { name.table.as_str() } else { "" }.into(),
+                if first { model } else { "" }.into(),
                 shown[0].clone(),
                 shown[1].clone(),
                 shown[1].clone(),

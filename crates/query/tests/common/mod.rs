@@ -14,9 +14,13 @@ use tributary_query::{
     FileTable, Namespace, ProcessRow, QueryEngine, QueryOptions, QueryResult, ResultColumn, ScalarValue,
     ServerFacts, SessionView,
 };
-use tributary_sql::{Expr, FileCall, InsertSource, SelectQuery, Statement, Value};
+use tributary_sql::{
+    CreateView, Expr, FileCall, InsertSource, SelectQuery, Statement, Value, ViewBody, ViewStatement,
+};
 use tributary_table::{Publication, Snapshot, StoreOptions, Table, TableError, TableStore};
-use tributary_types::{ColumnChange, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version};
+use tributary_types::{
+    ColumnChange, ColumnDef, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version, ViewDef,
+};
 
 /// 2024-05-06 07:08:09.123456 UTC.
 pub const NOW_MICROS: i64 = 1_714_979_289_123_456;
@@ -33,6 +37,7 @@ impl From<TableError> for Failed {
 #[derive(Default)]
 pub struct Names {
     tables: Mutex<BTreeMap<(String, String), Arc<Table>>>,
+    views: Mutex<BTreeMap<(String, String), Arc<ViewDef>>>,
 }
 
 impl Namespace for Names {
@@ -47,6 +52,23 @@ impl Namespace for Names {
 
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
         Ok(self.tables.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned())
+    }
+
+    fn views(&self, database: &str) -> Vec<Arc<ViewDef>> {
+        let views = self.views.lock().unwrap();
+        views.values().filter(|view| view.db == database).cloned().collect()
+    }
+
+    fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        Ok(self.view_of_view(database, name))
+    }
+
+    fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.table(database, name).unwrap()
+    }
+
+    fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>> {
+        self.views.lock().unwrap().get(&(database.to_owned(), name.to_owned())).cloned()
     }
 
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
@@ -176,6 +198,22 @@ impl Server {
                 self.names.tables.lock().unwrap().insert((db, create.table.table.clone()), table);
                 return Ok(None);
             }
+            Statement::View(view) => {
+                match *view {
+                    ViewStatement::Create(CreateView { view, body, .. }) => {
+                        self.create_view(&view.table, &body)?;
+                    }
+                    ViewStatement::Drop { view, .. } => {
+                        self.names.views.lock().unwrap().remove(&("db".to_owned(), view.table));
+                    }
+                    other => panic!("not in these tests: {other:?}"),
+                }
+                return Ok(None);
+            }
+            Statement::DropTable { table, .. } => {
+                self.names.tables.lock().unwrap().remove(&("db".to_owned(), table.table));
+                return Ok(None);
+            }
             Statement::Insert(insert) => {
                 let query = match insert.source {
                     InsertSource::Query(query) => query,
@@ -239,6 +277,34 @@ impl Server {
 
     pub fn table(&self, name: &str) -> Arc<Table> {
         self.names.table("db", name).unwrap().unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    /// Makes a view of the database `db`, in place of one of its name.
+    fn create_view(&self, name: &str, body: &ViewBody) -> Result<(), SqlError> {
+        let query = tributary_sql::parse_query(&body.query)?;
+        let text = tributary_sql::with_databases(&query, self.session.database.as_deref())?;
+        let query = tributary_sql::parse_query(&text)?;
+        let shape = self.engine.view_shape(&self.session, &query, ("db", name))?;
+        let given = body.columns.clone().unwrap_or_default();
+        let columns = shape.columns.iter().enumerate().map(|(index, column)| {
+            let name = given.get(index).map_or(&column.name, |(name, _)| name);
+            let nullable = column.nullable;
+            ColumnDef { nullable, ..ColumnDef::new(index as u32, name, column.table_type()) }
+        });
+        let view = ViewDef {
+            id: TableId(100),
+            db_id: DbId(1),
+            db: "db".to_owned(),
+            name: name.to_owned(),
+            columns: columns.collect(),
+            names_columns: body.columns.is_some(),
+            comment: String::new(),
+            query: text,
+            session_db: self.session.database.clone(),
+            sources: shape.sources,
+        };
+        self.names.views.lock().unwrap().insert(("db".to_owned(), name.to_owned()), Arc::new(view));
+        Ok(())
     }
 
     async fn insert(&self, name: &str, query: &SelectQuery) -> Result<(), SqlError> {

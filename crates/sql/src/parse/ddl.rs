@@ -1,10 +1,10 @@
-//! CREATE, DROP, ALTER and TRUNCATE: databases, tables and (through [`super::user`]) users.
+//! CREATE, DROP, ALTER and TRUNCATE: databases and tables; views and users have modules of their own.
 
 use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
-use crate::parse::{routine_load, types, unsupported, user};
+use crate::parse::{create_as, routine_load, types, unsupported, user, view};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, SqlError};
@@ -19,6 +19,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("TABLE") {
         return create_table(cursor);
+    }
+    if view::begins(cursor) {
+        return view::create(cursor);
     }
     if cursor.eat("USER") {
         return user::create(cursor);
@@ -57,18 +60,15 @@ fn create_database(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let table = cursor.name()?;
-    if cursor.is("LIKE") || cursor.is("AS") || cursor.is("SELECT") {
-        return Err(unsupported::refuse(
-            "CREATE TABLE … LIKE or AS SELECT",
-            "write the columns, then INSERT … SELECT",
-        ));
+    if cursor.eat("LIKE") {
+        return create_as::like(cursor, table, if_not_exists);
     }
-    let columns = column_list(cursor)?;
-    let has_aggregations = columns.iter().any(|column| column.aggregation.is_some());
+    let names = create_as::names(cursor)?;
+    let has_columns = names.is_none() && *cursor.peek() == Token::LParen && !create_as::begins(cursor);
     let mut create = CreateTable {
         table,
         if_not_exists,
-        columns,
+        columns: if has_columns { column_list(cursor)? } else { Vec::new() },
         keys: None,
         model: KeyModel::Duplicate { declared: true },
         comment: String::new(),
@@ -76,14 +76,19 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         properties: Vec::new(),
     };
     while clause(cursor, &mut create)? {}
+    if create_as::begins(cursor) {
+        if has_columns {
+            let remedy = "write the names of the columns alone, they have the types of the query";
+            return Err(unsupported::refuse("CREATE TABLE … AS SELECT with types of columns", remedy));
+        }
+        return create_as::query(cursor, create, names);
+    }
+    if !has_columns {
+        return Err(cursor.expected("columns with their types, LIKE or AS SELECT"));
+    }
+    let has_aggregations = create.columns.iter().any(|column| column.aggregation.is_some());
     if create.keys.is_none() && has_aggregations {
         create.model = KeyModel::Aggregate;
-    }
-    if cursor.is_any(&["AS", "SELECT", "WITH"]) {
-        return Err(unsupported::refuse(
-            "CREATE TABLE … AS SELECT",
-            "create the table, then INSERT … SELECT",
-        ));
     }
     Ok(Statement::CreateTable(Box::new(create)))
 }
@@ -217,6 +222,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("USER") {
         return user::drop(cursor);
     }
+    if cursor.eat("VIEW") {
+        return view::drop(cursor);
+    }
     let is_table = cursor.eat("TABLE");
     if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
         return Err(unsupported_object(cursor, "DROP"));
@@ -249,6 +257,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::alter(cursor);
+    }
+    if cursor.eat("VIEW") {
+        return view::alter(cursor);
     }
     if !cursor.eat("TABLE") {
         return Err(unsupported_object(cursor, "ALTER"));

@@ -49,6 +49,9 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("CREATE TABLE") {
         return Ok(Some(Show::CreateTable { table: cursor.name()? }));
     }
+    if cursor.eat_all("CREATE VIEW") {
+        return Ok(Some(Show::CreateView { view: cursor.name()? }));
+    }
     if cursor.eat_all("CREATE DATABASE") || cursor.eat_all("CREATE SCHEMA") {
         return Ok(Some(Show::CreateDatabase { db: cursor.database()? }));
     }

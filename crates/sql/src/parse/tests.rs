@@ -203,10 +203,10 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("delete from t where a = 1 limit 5", "DELETE with LIMIT"),
         ("replace into t values (1)", "REPLACE"),
         ("grant select_priv on *.* to u", "GRANT"),
-        ("create view v as select 1", "CREATE VIEW"),
         ("create materialized view v as select 1", "CREATE MATERIALIZED"),
         ("create index i on t(a)", "CREATE INDEX"),
-        ("drop view v", "DROP VIEW"),
+        ("create table t (a int) as select 1", "CREATE TABLE … AS SELECT with types of columns"),
+        ("recover table t", "RECOVER"),
         ("alter database d rename e", "ALTER DATABASE"),
         ("alter system add backend 'h:1'", "ALTER SYSTEM"),
         (
@@ -248,4 +248,46 @@ fn texts_and_names_are_unescaped_as_mysql_does() {
     let insert = insert_of("INSERT INTO `a``b`.`c\\d` (`e'f`) VALUES (1)");
     assert_eq!(insert.table, name(Some("a`b"), "c\\d"));
     assert_eq!(insert.columns, Some(vec!["e'f".to_owned()]));
+}
+
+#[test]
+fn statements_about_views_keep_the_text_of_their_query() {
+    let of = |sql: &str| match parse(sql) {
+        Ok(Statement::View(view)) => *view,
+        other => panic!("{sql}: {other:?}"),
+    };
+    let sql = "create or replace view d.v (a comment 'x', `b`) comment 'c' as\n select 1, 'é;' from t ; ";
+    assert_eq!(
+        of(sql),
+        ViewStatement::Create(CreateView {
+            view: name(Some("d"), "v"),
+            or_replace: true,
+            if_not_exists: false,
+            body: ViewBody {
+                columns: Some(vec![("a".to_owned(), "x".to_owned()), ("b".to_owned(), String::new())]),
+                comment: Some("c".to_owned()),
+                query: "select 1, 'é;' from t".to_owned(),
+            },
+        })
+    );
+    let ViewStatement::Alter { view, body } = of("ALTER VIEW v AS (SELECT 1) UNION SELECT 2") else {
+        panic!()
+    };
+    assert_eq!((view, body.query.as_str()), (name(None, "v"), "(SELECT 1) UNION SELECT 2"));
+    assert!(
+        matches!(of("alter view v modify comment 'x'"), ViewStatement::Comment { comment, .. } if comment == "x")
+    );
+    assert!(matches!(of("drop view if exists v"), ViewStatement::Drop { if_exists: true, .. }));
+    assert!(
+        matches!(of("create view if not exists v as with x as (select 1) select * from x"), ViewStatement::Create(create) if create.if_not_exists)
+    );
+    for bad in [
+        "create view v",
+        "create view v as insert into t values (1)",
+        "create or replace view if not exists v as select 1",
+        "create view v$ as select 1",
+        "create view v as select 1 select 2",
+    ] {
+        assert!(parse(bad).is_err(), "{bad}");
+    }
 }

@@ -12,7 +12,7 @@ const STATEMENTS: [(&str, &str); 46] = [
     ("EXPORT", "read the table's Delta files"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),
-    ("RECOVER", "a dropped table is gone"),
+    ("RECOVER", "DROP deletes the data at once, nothing is kept that could be recovered"),
     ("LOCK", "there are no table locks; mysqldump has --skip-lock-tables"),
     ("PREPARE", "use the driver's prepared statements"),
     ("EXECUTE", "use the driver's prepared statements"),

@@ -101,12 +101,12 @@ fn name_list(names: &[&str]) -> String {
     names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// The text between such quotes.
-fn escaped(text: &str, quote: char) -> String {
+pub(crate) fn escaped(text: &str, quote: char) -> String {
     let mut escaped = String::with_capacity(text.len());
     for ch in text.chars() {
         if ch == quote || ch == '\\' {

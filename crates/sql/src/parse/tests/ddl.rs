@@ -165,8 +165,6 @@ fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
         ("create table t (a int, primary key (a))", "PRIMARY KEY among the columns"),
         ("create table t (a int primary key)", "column 'a': PRIMARY KEY or UNIQUE on a column"),
         ("create table t (a int) engine=mysql", "ENGINE=mysql"),
-        ("create table t (a int) as select 1", "CREATE TABLE … AS SELECT"),
-        ("create table t like u", "CREATE TABLE … LIKE or AS SELECT"),
         ("create external table t (a int)", "CREATE EXTERNAL"),
     ] {
         let refused = error(sql);
@@ -257,5 +255,42 @@ fn alter_table_takes_several_clauses() {
         "modify distribution distributed by random",
     ] {
         assert_eq!(error(&format!("alter table t {refused}")).code, ErrorCode::NotSupported, "{refused}");
+    }
+}
+
+#[test]
+fn a_table_may_take_its_columns_from_a_query_or_another_table() {
+    let of = |sql: &str| match parse(sql) {
+        Ok(Statement::CreateTableAs(create)) => *create,
+        other => panic!("{sql}: {other:?}"),
+    };
+    for (sql, names) in [
+        ("create table if not exists t as select 1", None),
+        ("create table if not exists t select 1", None),
+        ("create table if not exists t (select 1) union select 2", None),
+        (
+            "create table if not exists t (a, `b c`) duplicate key(a) properties ('x' = 'y') as with x as (select 1) select * from x",
+            Some(2),
+        ),
+        ("create table if not exists t comment 'x' distributed by hash(a) buckets 2 as (select 1)", None),
+    ] {
+        let create = of(sql);
+        assert_eq!(create.names.map(|names| names.len()), names, "{sql}");
+        assert!(create.create.if_not_exists && create.create.columns.is_empty(), "{sql}");
+    }
+    let like = parse("create table a.t like b.u").expect("legal");
+    let name = |db: &str, table: &str| Name { db: Some(db.to_owned()), table: table.to_owned() };
+    assert_eq!(
+        like,
+        Statement::CreateTableLike { table: name("a", "t"), if_not_exists: false, source: name("b", "u") }
+    );
+    for bad in [
+        "create table t",
+        "create table t ()",
+        "create table t comment 'x'",
+        "create table t (a)",
+        "create table t like u with rollup",
+    ] {
+        assert!(parse(bad).is_err(), "{bad}");
     }
 }

@@ -1,0 +1,126 @@
+//! CREATE, ALTER and DROP VIEW.
+//!
+//! Not the business of this module: what a view's query reads, and how it is kept ([`crate::view_text`]).
+
+use crate::ast::{Name, Statement};
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::names;
+use crate::parse::query;
+use sqlparser::tokenizer::Token;
+use tributary_types::{ErrorCode, SqlError};
+
+/// A statement about views.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ViewStatement {
+    Create(CreateView),
+    /// `ALTER VIEW v [(columns)] [COMMENT 'x'] AS query`
+    Alter {
+        view: Name,
+        body: ViewBody,
+    },
+    /// `ALTER VIEW v MODIFY COMMENT 'x'`
+    Comment {
+        view: Name,
+        comment: String,
+    },
+    Drop {
+        view: Name,
+        if_exists: bool,
+    },
+}
+
+/// `CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v …`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateView {
+    pub view: Name,
+    pub or_replace: bool,
+    pub if_not_exists: bool,
+    pub body: ViewBody,
+}
+
+/// What a view consists of, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewBody {
+    /// Names and comments of the columns; `None`: the query's.
+    pub columns: Option<Vec<(String, String)>>,
+    pub comment: Option<String>,
+    /// The text of the query.
+    pub query: String,
+}
+
+impl ViewStatement {
+    /// The view that it is about.
+    #[must_use]
+    pub const fn view(&self) -> &Name {
+        match self {
+            Self::Create(CreateView { view, .. })
+            | Self::Alter { view, .. }
+            | Self::Comment { view, .. }
+            | Self::Drop { view, .. } => view,
+        }
+    }
+}
+
+/// Takes what may stand between CREATE and VIEW: `true` if it is a view. Else nothing is taken.
+pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
+    cursor.is("VIEW") || cursor.is("OR") && cursor.is_nth(1, "REPLACE") && cursor.is_nth(2, "VIEW")
+}
+
+/// After CREATE.
+pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let or_replace = cursor.eat_all("OR REPLACE");
+    cursor.expect("VIEW")?;
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    if or_replace && if_not_exists {
+        let text = "[OR REPLACE] and [IF NOT EXISTS] cannot used at the same time";
+        return Err(SqlError::detail(ErrorCode::Syntax, text));
+    }
+    let view = cursor.name()?;
+    names::check_table(&view.table)?;
+    let create = CreateView { view, or_replace, if_not_exists, body: body(cursor)? };
+    Ok(statement(ViewStatement::Create(create)))
+}
+
+/// After ALTER VIEW.
+pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let view = cursor.name()?;
+    if cursor.eat_all("MODIFY COMMENT") {
+        let comment = cursor.string("a comment in quotes")?;
+        return Ok(statement(ViewStatement::Comment { view, comment }));
+    }
+    Ok(statement(ViewStatement::Alter { view, body: body(cursor)? }))
+}
+
+/// After DROP VIEW.
+pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    let if_exists = cursor.eat_all("IF EXISTS");
+    Ok(statement(ViewStatement::Drop { view: cursor.name()?, if_exists }))
+}
+
+fn statement(view: ViewStatement) -> Statement {
+    Statement::View(Box::new(view))
+}
+
+/// `[(c [COMMENT 'x'], …)] [COMMENT 'x'] AS query`
+fn body(cursor: &mut Cursor<'_>) -> Parsed<ViewBody> {
+    let columns = if *cursor.peek() == Token::LParen { Some(cursor.parenthesized(column)?) } else { None };
+    let comment = match cursor.eat("COMMENT") {
+        true => Some(cursor.string("a comment in quotes")?),
+        false => None,
+    };
+    cursor.expect("AS")?;
+    let begin = cursor.offset();
+    query::select(cursor)?;
+    let text = cursor.sql()[begin..cursor.offset()].trim_end_matches([' ', '\t', '\r', '\n', ';']);
+    Ok(ViewBody { columns, comment, query: text.to_owned() })
+}
+
+fn column(cursor: &mut Cursor<'_>) -> Parsed<(String, String)> {
+    let name = cursor.identifier("a column name")?;
+    let comment = match cursor.eat("COMMENT") {
+        true => cursor.string("a comment in quotes")?,
+        false => String::new(),
+    };
+    Ok((name, comment))
+}

@@ -101,7 +101,7 @@ fn comparable(def: &TableDef) -> TableDef {
     // Derived keys are printed as a clause.
     let keys = match def.keys {
         KeyModel::Duplicate { .. } => KeyModel::Duplicate { declared: true },
-        KeyModel::Unique => KeyModel::Unique,
+        others => others,
     };
     TableDef { schema: schema.into(), location, keys, ..def.clone() }
 }

@@ -2,50 +2,33 @@
 //!
 //! `REVERSE(g) = g` makes DataFusion take the one for the other wherever it asks what is sorted. It then looks for the order
 //! of `g` in that of `REVERSE(g)`, which has none, and finds a sorted window unsorted: "Expects PARTITION BY expression to be
-//! ordered". [`HideCalculations`] writes the comparison in a form in which it says nothing of orders.
+//! ordered". [`hide_calculations`] writes the comparison in a form in which it says nothing of orders.
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::Result;
+use crate::node_rule::{Changed, node_rule};
+use crate::only_where::Rule;
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{self, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use std::sync::Arc;
 
-/// Hides such conditions. Comes before all other rules.
-#[derive(Debug)]
-pub struct HideCalculations;
+/// The rule that hides such conditions. Comes before all other rules.
+pub fn hide_calculations() -> Rule {
+    node_rule("HideCalculations", hide)
+}
 
-impl PhysicalOptimizerRule for HideCalculations {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
-            let conditions = split_conjunction(filter.predicate());
-            if !conditions.iter().any(|condition| is_calculated(condition)) {
-                return Ok(Transformed::no(plan));
-            }
-            let predicate = conjunction(conditions.into_iter().map(hidden));
-            let filter = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
-            Ok(Transformed::yes(Arc::new(filter) as Arc<dyn ExecutionPlan>))
-        })
-        .data()
+fn hide(plan: Arc<dyn ExecutionPlan>) -> Changed {
+    let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
+    let conditions = split_conjunction(filter.predicate());
+    if !conditions.iter().any(|condition| is_calculated(condition)) {
+        return Ok(Transformed::no(plan));
     }
-
-    fn name(&self) -> &'static str {
-        "HideCalculations"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let predicate = conjunction(conditions.into_iter().map(hidden));
+    let filter = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
+    Ok(Transformed::yes(Arc::new(filter)))
 }
 
 /// `condition IS TRUE`, if it is about a calculation.

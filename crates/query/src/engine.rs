@@ -2,11 +2,9 @@
 //!
 //! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
 
-use crate::calculated_keys::HideCalculations;
 use crate::context::{SettledSnapshots, StatementContext};
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
-use crate::giving_way::JoinsGiveWay;
 use crate::grouping_sets::GroupingSetsRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
@@ -19,7 +17,10 @@ use crate::sliding_windows::SlidingWindowsRule;
 use crate::table_functions::TableFunctions;
 use crate::unnest::UnnestRule;
 use crate::views::Within;
-use crate::{distinct_counts, forgotten, guards, moved_filters, needed_sorts, shown_columns, top_rows};
+use crate::{
+    calculated_keys, distinct_counts, forgotten, giving_way, guards, moved_filters, needed_sorts,
+    shown_columns, top_rows,
+};
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -30,7 +31,6 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::optimizer::Analyzer;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::planner::SqlToRel;
@@ -82,8 +82,8 @@ impl QueryEngine {
         let mut physical_rules = distinct_counts::counted(top_rows::physical_rules());
         physical_rules = forgotten::guarded(moved_filters::kept(shown_columns::shown(physical_rules)));
         physical_rules = needed_sorts::sorted(physical_rules);
-        physical_rules.insert(0, Arc::new(HideCalculations));
-        physical_rules.push(Arc::new(JoinsGiveWay));
+        physical_rules.insert(0, calculated_keys::hide_calculations());
+        physical_rules.push(giving_way::joins_give_way());
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
@@ -119,34 +119,9 @@ impl QueryEngine {
         Box::pin(self.run(session, query, params, TableFunctions::default()))
     }
 
-    /// As [`Self::query`], for rows of VALUES ([`SelectQuery::of_rows`]): in the order in which they are written. Of two
-    /// rows with the same unique key the later one has to come later.
-    ///
-    /// # Errors
-    /// As [`Self::query`].
-    #[must_use]
-    pub fn rows_in_order<'a>(
-        &'a self,
-        session: &'a SessionView,
-        query: &'a SelectQuery,
-        params: &'a [ScalarValue],
-    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(async move {
-            let functions = TableFunctions::default();
-            let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
-            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
-            let plan = self.physical(&plan).await?;
-            let schema = plan.schema();
-            // Each SELECT of the UNION ALL is a partition, or a part of one that has its neighbours.
-            let streams = execute_stream_partitioned(plan, self.state.task_ctx());
-            let streams = streams.map_err(|error| plan_error(&error))?;
-            let rows = RecordBatchStreamAdapter::new(schema, futures::stream::iter(streams).flatten());
-            Ok(output::result(columns, Box::pin(rows)))
-        })
-    }
-
     /// As [`Self::query`], with the rows in parts that can be computed side by side. A query whose rows have an order
-    /// has one part.
+    /// has one part. Rows of VALUES ([`SelectQuery::of_rows`]) are in the order in which they are written, from the first
+    /// part to the last: each SELECT of their UNION ALL is a part, or lies in one with its neighbours.
     ///
     /// # Errors
     /// As [`Self::query`].

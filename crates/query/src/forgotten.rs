@@ -4,22 +4,21 @@
 //! AS flag FROM u) v`, and is that value or NULL above. DataFusion keeps it for constant and leaves it out of an ORDER BY.
 //! Two columns may be equal in one branch of a UNION ALL and not in the next, as in `SELECT k, k … UNION ALL SELECT k, a …`.
 //! DataFusion sorts the first branch by one of them and then finds that the branches have no order in common
-//! (apache/datafusion 16171); likewise where a column is constant in one branch only. [`Forget`] puts a node between, which hands on rows and their order and says nothing of
+//! (apache/datafusion 16171); likewise where a column is constant in one branch only. [`guarded`] puts a node between, which hands on rows and their order and says nothing of
 //! constants and equal columns.
 //!
 //! Two keys of CUBE that are the same column are equal below the aggregate; above it one of them is NULL in some sets. And no sort
 //! moves down through the node, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
 //! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
 
+use crate::node_rule::{Changed, node_rule, place_of};
 use crate::only_where::Rule;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, replace_children_if_necessary};
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
@@ -34,54 +33,32 @@ use std::sync::Arc;
 /// The rule behind which the sides of a join stay where they are.
 const AFTER: &str = "join_selection";
 
-/// The rules and [`Forget`], before the rules that ask what is sorted.
+/// The rules with one that puts an [`Unknown`] where something is to be forgotten, before the rules that ask what is sorted.
 pub fn guarded(mut rules: Vec<Rule>) -> Vec<Rule> {
-    let place = rules.iter().position(|rule| rule.name() == AFTER);
-    let place = place.unwrap_or_else(|| panic!("DataFusion has a rule called {AFTER}"));
-    rules.insert(place + 1, Arc::new(Forget));
+    rules.insert(place_of(&rules, AFTER) + 1, node_rule("Forget", forget));
     rules
 }
 
 /// Puts an [`Unknown`] below outer joins, on the sides that they fill with NULLs, below unions, and above limits and sets of
 /// groups.
-#[derive(Debug)]
-struct Forget;
-
-impl PhysicalOptimizerRule for Forget {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            if plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
-                return Ok(Transformed::yes(Arc::new(Unknown::but_true(plan)) as Arc<dyn ExecutionPlan>));
-            }
-            if has_sets(&plan) && (has_equal_columns(&plan) || has_constants(&plan)) {
-                return Ok(Transformed::yes(Arc::new(Unknown::new(plan)) as Arc<dyn ExecutionPlan>));
-            }
-            let forgets = forgetful(&plan);
-            if !forgets.contains(&true) {
-                return Ok(Transformed::no(plan));
-            }
-            let children = plan.children().into_iter().zip(forgets);
-            let children = children.map(|(child, forgets)| match forgets {
-                true => Arc::new(Unknown::new(Arc::clone(child))) as Arc<dyn ExecutionPlan>,
-                false => Arc::clone(child),
-            });
-            let children = children.collect();
-            Ok(Transformed::yes(replace_children_if_necessary(plan, children)?))
-        })
-        .data()
+fn forget(plan: Arc<dyn ExecutionPlan>) -> Changed {
+    if plan.downcast_ref::<GlobalLimitExec>().is_some_and(|limit| limit.skip() > 0) {
+        return Ok(Transformed::yes(Arc::new(Unknown::but_true(plan))));
     }
-
-    fn name(&self) -> &'static str {
-        "Forget"
+    if has_sets(&plan) && (has_equal_columns(&plan) || has_constants(&plan)) {
+        return Ok(Transformed::yes(Arc::new(Unknown::new(plan))));
     }
-
-    fn schema_check(&self) -> bool {
-        true
+    let forgets = forgetful(&plan);
+    if !forgets.contains(&true) {
+        return Ok(Transformed::no(plan));
     }
+    let children = plan.children().into_iter().zip(forgets);
+    let children = children.map(|(child, forgets)| match forgets {
+        true => Arc::new(Unknown::new(Arc::clone(child))) as Arc<dyn ExecutionPlan>,
+        false => Arc::clone(child),
+    });
+    let children = children.collect();
+    Ok(Transformed::yes(replace_children_if_necessary(plan, children)?))
 }
 
 /// Whether a node makes groups by several sets of keys.

@@ -6,49 +6,33 @@
 
 mod pacing;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use crate::node_rule::{Changed, node_rule};
+use crate::only_where::Rule;
+use datafusion::common::tree_node::Transformed;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use std::sync::Arc;
 
-/// Pauses joins after every some batches, and nested loops after every some pairs of rows. Comes after all other rules.
-#[derive(Debug)]
-pub struct JoinsGiveWay;
+/// The rule that pauses joins after every some batches, and nested loops after every some pairs of rows. Comes after all
+/// other rules.
+pub fn joins_give_way() -> Rule {
+    node_rule("JoinsGiveWay", give_way)
+}
 
-impl PhysicalOptimizerRule for JoinsGiveWay {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            if !is_join(&plan) {
-                return Ok(Transformed::no(plan));
-            }
-            let paced = match (plan.downcast_ref::<NestedLoopJoinExec>(), plan.children()[..].as_ref()) {
-                (Some(_), [kept, asked]) => {
-                    let sides = pacing::paced(Arc::clone(kept), Arc::clone(asked));
-                    replace_children_if_necessary(plan, sides.into())?
-                }
-                _ => plan,
-            };
-            Ok(Transformed::yes(Arc::new(CooperativeExec::new(paced)) as Arc<dyn ExecutionPlan>))
-        })
-        .data()
+fn give_way(plan: Arc<dyn ExecutionPlan>) -> Changed {
+    if !is_join(&plan) {
+        return Ok(Transformed::no(plan));
     }
-
-    fn name(&self) -> &'static str {
-        "JoinsGiveWay"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let paced = match (plan.downcast_ref::<NestedLoopJoinExec>(), plan.children()[..].as_ref()) {
+        (Some(_), [kept, asked]) => {
+            let sides = pacing::paced(Arc::clone(kept), Arc::clone(asked));
+            replace_children_if_necessary(plan, sides.into())?
+        }
+        _ => plan,
+    };
+    Ok(Transformed::yes(Arc::new(CooperativeExec::new(paced))))
 }
 
 fn is_join(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -28,6 +28,7 @@ mod model;
 mod moved_filters;
 mod namespace;
 mod needed_sorts;
+mod node_rule;
 mod null_equality;
 mod only_where;
 mod operators;

@@ -2,65 +2,40 @@
 //!
 //! DataFusion leaves out a sort by what is constant, and then puts projections and joins in another order, in which nothing
 //! tells any more that it is: it refused its own plan, such as that of `RANK() OVER (ORDER BY d.one)` over a join with
-//! `(SELECT 1 AS one, …) d`. [`NeededSorts`] sorts what is not known to be sorted, before that is asked.
+//! `(SELECT 1 AS one, …) d`. [`sorted`] sorts what is not known to be sorted, before that is asked.
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use crate::node_rule::{Changed, node_rule, place_of};
+use crate::only_where::Rule;
+use datafusion::common::tree_node::Transformed;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use std::sync::Arc;
 
-type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
-
 /// The rule that asks whether rows are sorted.
 const BEFORE: &str = "SanityCheckPlan";
 
-/// The rules and [`NeededSorts`], before it is asked what is sorted.
+/// The rules with one that adds sorts, before it is asked what is sorted.
 pub fn sorted(mut rules: Vec<Rule>) -> Vec<Rule> {
-    let place = rules.iter().position(|rule| rule.name() == BEFORE);
-    let place = place.unwrap_or_else(|| panic!("DataFusion has a rule called {BEFORE}"));
-    rules.insert(place, Arc::new(NeededSorts));
+    rules.insert(place_of(&rules, BEFORE), node_rule("NeededSorts", over_sorted_inputs));
     rules
 }
 
-/// Sorts the inputs of which a node of the plan needs an order that they are not known to have.
-#[derive(Debug)]
-struct NeededSorts;
-
-impl PhysicalOptimizerRule for NeededSorts {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let mut children: Vec<_> = plan.children().into_iter().map(Arc::clone).collect();
-            let mut changed = false;
-            for (child, needed) in children.iter_mut().zip(plan.required_input_ordering()) {
-                let Some(needed) = needed else { continue };
-                let needed = needed.into_single();
-                if !child.equivalence_properties().ordering_satisfy_requirement(needed.clone())? {
-                    let sort = SortExec::new(needed.into(), Arc::clone(child));
-                    *child = Arc::new(sort.with_preserve_partitioning(true));
-                    changed = true;
-                }
-            }
-            match changed {
-                true => Ok(Transformed::yes(replace_children_if_necessary(plan, children)?)),
-                false => Ok(Transformed::no(plan)),
-            }
-        })
-        .data()
+/// Sorts the inputs of which a node needs an order that they are not known to have.
+fn over_sorted_inputs(plan: Arc<dyn ExecutionPlan>) -> Changed {
+    let mut children: Vec<_> = plan.children().into_iter().map(Arc::clone).collect();
+    let mut changed = false;
+    for (child, needed) in children.iter_mut().zip(plan.required_input_ordering()) {
+        let Some(needed) = needed else { continue };
+        let needed = needed.into_single();
+        if !child.equivalence_properties().ordering_satisfy_requirement(needed.clone())? {
+            let sort = SortExec::new(needed.into(), Arc::clone(child));
+            *child = Arc::new(sort.with_preserve_partitioning(true));
+            changed = true;
+        }
     }
-
-    fn name(&self) -> &'static str {
-        "NeededSorts"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+    match changed {
+        true => Ok(Transformed::yes(replace_children_if_necessary(plan, children)?)),
+        false => Ok(Transformed::no(plan)),
     }
 }

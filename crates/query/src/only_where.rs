@@ -7,6 +7,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use std::sync::Arc;
 
+/// A rule of the physical optimizer.
 pub type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// The rule, applied to the largest parts of a plan in which it is right.

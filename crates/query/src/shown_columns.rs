@@ -5,6 +5,8 @@
 //! reads, and the columns of a join's first table were shown in place of the second's of the same name. [`Shown`] gives
 //! the embedded projection a node of its own first; the rule puts both together and embeds them anew.
 
+use crate::node_rule::Changed;
+use crate::only_where::Rule;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
@@ -14,8 +16,6 @@ use datafusion::physical_plan::expressions::Column;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use std::sync::Arc;
-
-type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// What the rule that moves projections is called.
 const RULE: &str = "ProjectionPushdown";
@@ -50,7 +50,7 @@ impl PhysicalOptimizerRule for Shown {
 }
 
 /// A filter and the projection that was embedded in it.
-fn apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn apart(plan: Arc<dyn ExecutionPlan>) -> Changed {
     let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
     let Some(places) = filter.projection() else { return Ok(Transformed::no(plan)) };
     let schema = filter.input().schema();

@@ -4,12 +4,11 @@
 //! above puts the partitions in order. But the partitions of one sort tell each other the last
 //! row that may still count, by the keys of that sort. Where a key is constant in each partition
 //! and another constant in the next, as in the branches of a UNION ALL, one partition's rows then
-//! throw out rows of another that come before them. [`SortByAllKeys`] gives the sorts their keys back.
+//! throw out rows of another that come before them. A rule of [`physical_rules`] gives the sorts their keys back.
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use crate::node_rule::{Changed, node_rule};
+use crate::only_where::Rule;
+use datafusion::common::tree_node::Transformed;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -17,37 +16,19 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use std::sync::Arc;
 
-/// Sorts with a limit below a merge sort by the keys of the merge.
-#[derive(Debug)]
-struct SortByAllKeys;
-
-/// DataFusion's rules and [`SortByAllKeys`], before filters of sorts go down to the scans.
-pub fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// DataFusion's rules with one that gives sorts their keys back, before filters of sorts go down to the scans.
+pub fn physical_rules() -> Vec<Rule> {
     let mut rules = PhysicalOptimizer::new().rules;
     let place = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown"));
-    rules.insert(place.unwrap_or(rules.len()), Arc::new(SortByAllKeys));
+    rules.insert(place.unwrap_or(rules.len()), node_rule("SortByAllKeys", sort_by_all_keys));
     rules
 }
 
-impl PhysicalOptimizerRule for SortByAllKeys {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| match with_all_keys(&plan) {
-            Some(sort) => Ok(Transformed::yes(replace_children_if_necessary(plan, vec![sort])?)),
-            None => Ok(Transformed::no(plan)),
-        })
-        .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "SortByAllKeys"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+/// A sort with a limit below a merge sorts by the keys of the merge.
+fn sort_by_all_keys(plan: Arc<dyn ExecutionPlan>) -> Changed {
+    match with_all_keys(&plan) {
+        Some(sort) => Ok(Transformed::yes(replace_children_if_necessary(plan, vec![sort])?)),
+        None => Ok(Transformed::no(plan)),
     }
 }
 

@@ -129,7 +129,7 @@ impl EngineSession {
                 let db = db.as_deref().or(self.database.as_deref());
                 let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
                 let grid = self.engine.show_loads(&self.principal, db)?;
-                self.queries.tail_of(&self.view(), grid, tail, 1)?
+                self.queries.tailed(&self.view(), grid, tail, 1)?
             }
             Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
                 self.engine.show_jobs(&self.principal, self.database.as_deref(), show)?

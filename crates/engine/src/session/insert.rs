@@ -222,14 +222,16 @@ impl EngineSession {
                 None => params,
             };
             interrupt.check()?;
-            let mut result = interrupt.wait(self.queries.rows_in_order(&view, &query, own)).await??;
-            check_width(result.columns.len(), target)?;
-            while let Some(batch) = interrupt.wait(result.stream.next()).await? {
-                let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
-                let mut builder = self.take_builder(target);
-                let decoded = decode_batch(&batch, target, options, &mut builder);
-                self.keep_builder(builder);
-                append(&mut all, decoded?);
+            // One part after the other: of two rows with the same unique key the later one has to come later.
+            for mut part in interrupt.wait(self.queries.query_in_parts(&view, &query, own)).await?? {
+                check_width(part.columns.len(), target)?;
+                while let Some(batch) = interrupt.wait(part.stream.next()).await? {
+                    let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                    let mut builder = self.take_builder(target);
+                    let decoded = decode_batch(&batch, target, options, &mut builder);
+                    self.keep_builder(builder);
+                    append(&mut all, decoded?);
+                }
             }
         }
         Ok(all)

@@ -36,23 +36,11 @@ impl QueryEngine {
         Ok(grid)
     }
 
-    /// The rows of a SHOW that somebody else made, filtered and ordered as the statement says; `column` is the one
-    /// that LIKE means.
+    /// The rows of a SHOW, filtered, sorted and cut as the statement says; LIKE looks at the column of that number.
     ///
     /// # Errors
     /// Unknown columns, and conditions that can't be computed.
-    pub fn tail_of(
-        &self,
-        session: &SessionView,
-        grid: Grid,
-        tail: &ShowTail,
-        column: usize,
-    ) -> Result<Grid, SqlError> {
-        self.tailed(session, grid, tail, column)
-    }
-
-    /// As [`Self::filtered`], then sorted and cut.
-    pub(super) fn tailed(
+    pub fn tailed(
         &self,
         session: &SessionView,
         grid: Grid,

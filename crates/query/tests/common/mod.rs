@@ -308,7 +308,10 @@ impl Server {
     }
 
     async fn insert(&self, name: &str, query: &SelectQuery) -> Result<(), SqlError> {
-        let (_, batches) = collect(self.engine.rows_in_order(&self.session, query, &[]).await?).await?;
+        let mut batches = Vec::new();
+        for part in self.engine.query_in_parts(&self.session, query, &[]).await? {
+            batches.extend(collect(part).await?.1);
+        }
         let table = self.table(name);
         let snapshot = table.snapshot();
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {

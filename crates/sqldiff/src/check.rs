@@ -224,10 +224,20 @@ fn apart(query: &Query) -> Option<(Select, Expr)> {
 fn with_exact_literals(query: &Query) -> Query {
     let mut query = query.clone();
     crate::shrink::each_expr(&mut query, &mut |expr| {
-        if let Op::Literal(Literal::Double(text)) = &mut expr.op
-            && let Ok(number) = text.parse()
-        {
-            *text = format!("{}e0", exact(number, false));
+        let Op::Literal(literal) = &mut expr.op else { return };
+        match literal {
+            Literal::Double(text) => {
+                if let Ok(number) = text.parse() {
+                    *text = format!("{}e0", exact(number, false));
+                }
+            }
+            // Beside a DOUBLE it is one, too.
+            Literal::Decimal(text) => {
+                if let Ok(number) = text.parse() {
+                    *text = format!("{:.2}", exact(number, true));
+                }
+            }
+            _ => {}
         }
     });
     query
@@ -264,4 +274,22 @@ fn other_side(ours: &mut dyn Side, other: Option<&mut (dyn Side + 'static)>, que
     let outcome = ours.ask(&text);
     let difference = difference(&outcome, &other_outcome, query.is_ordered());
     Verdict { difference, ours: (text, outcome), other: (other_text, other_outcome), statements: 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_with_a_fraction_are_made_exact() {
+        let items = vec![
+            Expr::literal(Literal::Double("1e-1".to_owned()), Kind::Double),
+            Expr::literal(Literal::Decimal("522.762".to_owned()), Kind::Decimal),
+            Expr::literal(Literal::Int(7), Kind::Int),
+            Expr::literal(Literal::Text("0.1".to_owned()), Kind::Text),
+        ];
+        let exact = with_exact_literals(&Query::of(Select { items, ..Select::default() }));
+        let text = print::query(&exact, Dialect::Ours);
+        assert!(text.starts_with("SELECT 0e0 AS c0, 10.75 AS c1, 7 AS c2, '0.1' AS c3"), "{text}");
+    }
 }

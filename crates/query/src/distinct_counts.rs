@@ -4,8 +4,8 @@
 //! also over no rows: `SELECT COUNT(DISTINCT c), COUNT(*) FROM (SELECT DATE '2000-06-15' AS c FROM nothing) v` was 1, 0.
 //! [`counted`] keeps the rule from such aggregates. Data files have no counts of distinct values, so nothing is lost.
 
-use crate::node_rule::place_of;
-use crate::only_where::{OnlyWhere, Rule};
+use crate::node_rule::kept_to;
+use crate::only_where::Rule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use std::sync::Arc;
@@ -14,11 +14,8 @@ use std::sync::Arc;
 const RULE: &str = "aggregate_statistics";
 
 /// The rules, the one that answers from statistics kept to where it is right.
-pub fn counted(mut rules: Vec<Rule>) -> Vec<Rule> {
-    let place = place_of(&rules, RULE);
-    let rule = &mut rules[place];
-    *rule = Arc::new(OnlyWhere { rule: Arc::clone(rule), is_right: |plan| !counts_distinct(plan) });
-    rules
+pub fn counted(rules: Vec<Rule>) -> Vec<Rule> {
+    kept_to(rules, RULE, |plan| !counts_distinct(plan))
 }
 
 /// Whether an aggregate somewhere in the plan is over distinct values.

@@ -18,8 +18,8 @@ use crate::table_functions::TableFunctions;
 use crate::unnest::UnnestRule;
 use crate::views::Within;
 use crate::{
-    calculated_keys, distinct_counts, forgotten, giving_way, guards, moved_filters, needed_sorts,
-    shown_columns, top_rows,
+    calculated_keys, distinct_counts, first_groups, forgotten, giving_way, guards, moved_filters,
+    needed_sorts, shown_columns, top_rows,
 };
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
@@ -79,7 +79,7 @@ impl QueryEngine {
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
         analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
-        let mut physical_rules = distinct_counts::counted(top_rows::physical_rules());
+        let mut physical_rules = first_groups::limited(distinct_counts::counted(top_rows::physical_rules()));
         physical_rules = forgotten::guarded(moved_filters::kept(shown_columns::shown(physical_rules)));
         physical_rules = needed_sorts::sorted(physical_rules);
         physical_rules.insert(0, calculated_keys::hide_calculations());

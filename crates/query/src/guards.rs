@@ -4,11 +4,14 @@
 //! a rule that has another name in a later DataFusion would lose its guard: [`optimizer_rules`] panics then, in
 //! every test that makes an engine.
 
+use crate::constant_keys::NoConstantKeys;
 use crate::decimal_types::HoldDecimals;
+use crate::empty_branches::NameColumns;
 use crate::held_filters::HoldConditions;
 use crate::in_lists::HideLists;
 use crate::null_equality::HoldNullSafe;
 use crate::repeated_windows::ComputeOnce;
+use crate::self_equality::NotNull;
 use crate::spanning_keys::HoldSpanningKeys;
 use crate::zeros::OneZeroInKeys;
 use datafusion::common::Result;
@@ -45,14 +48,22 @@ pub fn optimizer_rules() -> Vec<Rule> {
     guard(&mut rules, HoldConditions);
     guard(&mut rules, ComputeOnce);
     guard(&mut rules, HoldSpanningKeys);
+    guard(&mut rules, NameColumns);
+    let decorrelates = place_of(&rules, NotNull::BEFORE);
+    rules.insert(decorrelates, Arc::new(NotNull));
     rules.push(Arc::new(OneZeroInKeys));
+    rules.push(Arc::new(NoConstantKeys));
     rules
 }
 
 fn guard<G: Guard>(rules: &mut [Rule], guard: G) {
-    let rule = rules.iter_mut().find(|rule| rule.name() == G::RULE);
-    let rule = rule.unwrap_or_else(|| panic!("the optimizer has a rule called {}", G::RULE));
+    let rule = &mut rules[place_of(rules, G::RULE)];
     *rule = Arc::new(Guarded { rule: Arc::clone(rule), guard });
+}
+
+fn place_of(rules: &[Rule], name: &str) -> usize {
+    let place = rules.iter().position(|rule| rule.name() == name);
+    place.unwrap_or_else(|| panic!("the optimizer has a rule called {name}"))
 }
 
 #[derive(Debug)]

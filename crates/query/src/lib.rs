@@ -7,13 +7,16 @@
 
 mod calculated_keys;
 mod coercion;
+mod constant_keys;
 mod context;
 mod decimal_types;
 mod deep;
 mod distinct_counts;
+mod empty_branches;
 mod engine;
 mod error;
 mod files;
+mod first_groups;
 mod forgotten;
 mod functions;
 mod giving_way;
@@ -38,6 +41,7 @@ mod provider;
 mod repeated_windows;
 mod rewrite;
 mod rows;
+mod self_equality;
 mod set_operations;
 mod show;
 mod shown_columns;

@@ -3,7 +3,7 @@
 //! DataFusion's rules are known by their names, so a place beside one that has another name in a later DataFusion would be
 //! lost: [`place_of`] panics then, in every test that makes an engine.
 
-use crate::only_where::Rule;
+use crate::only_where::{OnlyWhere, Rule};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
@@ -26,6 +26,17 @@ pub fn node_rule(name: &'static str, change: fn(Arc<dyn ExecutionPlan>) -> Chang
 pub fn place_of(rules: &[Rule], name: &str) -> usize {
     let place = rules.iter().position(|rule| rule.name() == name);
     place.unwrap_or_else(|| panic!("DataFusion has a rule called {name}"))
+}
+
+/// The rules, with DataFusion's rule of this name kept to the parts of a plan in which it is right.
+///
+/// # Panics
+/// There is no such rule.
+pub fn kept_to(mut rules: Vec<Rule>, name: &str, is_right: fn(&Arc<dyn ExecutionPlan>) -> bool) -> Vec<Rule> {
+    let place = place_of(&rules, name);
+    let rule = Arc::clone(&rules[place]);
+    rules[place] = Arc::new(OnlyWhere { rule, is_right });
+    rules
 }
 
 #[derive(Debug)]

@@ -2,12 +2,14 @@
 //!
 //! DataFusion plans subqueries at some places of a query and in some shapes, and its answers to IN, ANY and ALL
 //! know no NULL. [`UnnestRule`] runs before its rules: each subquery, wherever it stands, becomes columns that are
-//! joined to the rows of its node ([`answer`]); what a correlated one asks of the rows outside is
-//! first carried into its plan ([`domain`]). Only shapes that DataFusion answers right and faster are left to it
-//! ([`shape`]). What cannot be planned is refused. ADR 28 says why.
+//! joined to the rows of its node ([`answer`]), and so is a derived table that is LATERAL; what a correlated one asks of the
+//! rows outside is first carried into its plan ([`domain`]). Only shapes that DataFusion answers right and faster are left to it
+//! ([`shape`]), with names that it cannot confuse ([`own_names`]). What cannot be planned is refused. ADR 28 says why.
 
 mod answer;
 mod domain;
+mod lateral;
+mod own_names;
 mod shape;
 
 use crate::error::external;
@@ -68,6 +70,10 @@ impl Unnest {
 
     fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = plan.map_children(|input| self.plan(input).map(Transformed::yes))?.data;
+        let plan = match plan {
+            LogicalPlan::Join(join) => self.lateral(join)?,
+            other => other,
+        };
         if !shape::has_subquery(&plan) {
             return Ok(plan);
         }
@@ -146,6 +152,7 @@ impl Unnest {
     ) -> Result<Option<Expr>> {
         let subquery = self.inside(subquery)?;
         if shape::is_plain(&subquery, input.schema()) {
+            let subquery = self.left_to_datafusion(subquery)?;
             return Ok(Some(Expr::Exists(Exists { subquery, negated })));
         }
         self.exists(subquery, negated, input).map(Some)
@@ -171,7 +178,7 @@ impl Unnest {
         }
         let subquery = subquery_of(test.plan);
         if shape::is_plain(&subquery, input.schema()) {
-            let expr = Box::new(test.expr);
+            let (expr, subquery) = (Box::new(test.expr), self.left_to_datafusion(subquery)?);
             return Ok(Some(Expr::InSubquery(InSubquery { expr, subquery, negated })));
         }
         let test = Test { plan: Arc::unwrap_or_clone(subquery.subquery), ..test };
@@ -218,6 +225,12 @@ impl Unnest {
             Ok(Transformed::yes(expr))
         })?;
         Ok(done.data)
+    }
+
+    /// A correlated subquery that DataFusion makes a join of.
+    fn left_to_datafusion(&mut self, subquery: Subquery) -> Result<Subquery> {
+        let plan = self.with_own_names(Arc::unwrap_or_clone(subquery.subquery))?;
+        Ok(Subquery { subquery: Arc::new(plan), ..subquery })
     }
 
     /// The subquery, with joins in the place of those inside of it.

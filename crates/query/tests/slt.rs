@@ -116,6 +116,7 @@ files! {
     any_and_all_know_null: "quantifiers.slt",
     in_and_rows_know_null: "three_valued.slt",
     subqueries_answer_at_each_place_of_a_query: "subqueries.slt",
+    subqueries_tell_columns_of_one_name_apart: "subquery_names.slt",
     joins_by_names_have_each_common_column_once: "using.slt",
     names_are_found_and_missed_as_in_doris: "names.slt",
     show_and_information_schema_answer: "show.slt",

@@ -35,9 +35,9 @@ pub(super) struct Quantified {
 }
 
 /// Rows that are to be joined to those outside: by pairs of a column outside and one of theirs.
-struct Inner {
-    plan: LogicalPlan,
-    pairs: Vec<(Column, Column)>,
+pub(super) struct Inner {
+    pub(super) plan: LogicalPlan,
+    pub(super) pairs: Vec<(Column, Column)>,
 }
 
 fn unknown() -> Expr {
@@ -106,7 +106,7 @@ impl Unnest {
     }
 
     /// The subquery for each combination of what it asks of `input`'s rows.
-    fn correlated(&mut self, plan: LogicalPlan, input: &LogicalPlan) -> Result<Inner> {
+    pub(super) fn correlated(&mut self, plan: LogicalPlan, input: &LogicalPlan) -> Result<Inner> {
         let asked = shape::free(&plan).into_iter().filter(|column| input.schema().has_column(column));
         let asked: Vec<Column> = asked.collect();
         if asked.is_empty() {
@@ -180,7 +180,8 @@ impl Unnest {
         let is_kept = shape::free(&subquery.subquery).is_empty()
             || (joins_scalars && shape::is_plain_aggregate(&subquery, input.schema()));
         if is_kept {
-            return Ok(Expr::ScalarSubquery(may_be_missing(subquery)?));
+            let subquery = self.left_to_datafusion(may_be_missing(subquery)?)?;
+            return Ok(Expr::ScalarSubquery(subquery));
         }
         let is_one_row = subquery.subquery.max_rows().is_some_and(|rows| rows <= 1);
         let mut inner = self.correlated(Arc::unwrap_or_clone(subquery.subquery), input)?;

@@ -34,9 +34,9 @@ pub(super) fn has_subquery(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether a subquery is in an expression of a plan.
+/// Whether a subquery is in an expression of a plan, or beside a table, as LATERAL.
 pub(super) fn has_subquery_anywhere(plan: &LogicalPlan) -> bool {
-    plan.exists(|node| Ok(has_subquery(node))).unwrap_or(true)
+    plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_)) || has_subquery(node))).unwrap_or(true)
 }
 
 /// `x IN ((SELECT …))`.
@@ -142,7 +142,6 @@ pub(super) fn is_plain_aggregate(subquery: &Subquery, outer: &DFSchema) -> bool 
                 }
                 plan = input;
             }
-            LogicalPlan::SubqueryAlias(alias) => plan = &alias.input,
             LogicalPlan::Aggregate(aggregate) => {
                 let mut columns = BTreeSet::new();
                 aggregate.aggr_expr.iter().for_each(|expr| collect_free(expr, &mut columns));

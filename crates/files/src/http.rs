@@ -6,7 +6,11 @@ use crate::pattern::alternatives;
 use crate::place::{CONNECT_MAX, Chunks, FoundFile, IDLE_MAX};
 use futures::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, StatusCode, Url};
+
+/// Redirects that are followed for one file.
+const REDIRECTS_MAX: usize = 10;
 
 /// Files of HTTP servers.
 pub struct HttpFiles {
@@ -29,7 +33,16 @@ impl HttpFiles {
         let headers = headers(properties)?;
         let connect_max = properties.take_ms(["http.connect.timeout.ms"])?.unwrap_or(CONNECT_MAX);
         let urls = alternatives(uri)?.iter().map(|text| url(text)).collect::<Result<Vec<_>, _>>()?;
-        let client = Client::builder().connect_timeout(connect_max).read_timeout(IDLE_MAX).build();
+        let client = Client::builder()
+            .connect_timeout(connect_max)
+            .read_timeout(IDLE_MAX)
+            // Headers are for the server that the statement names.
+            .redirect(if headers.is_empty() {
+                Policy::limited(REDIRECTS_MAX)
+            } else {
+                Policy::custom(same_server)
+            })
+            .build();
         let client = client.map_err(|error| {
             FileError::NotSupported(format!("HTTP can't be spoken on this machine: {}", cause(&error)))
         })?;
@@ -44,28 +57,45 @@ impl HttpFiles {
     pub(crate) fn open(&self, file: &FoundFile) -> Chunks {
         let request = self.client.get(&file.key).headers(self.headers.clone());
         let name = file.name.clone();
-        let unreadable = |name: &str, error: reqwest::Error| FileError::Unreadable {
-            file: name.to_owned(),
-            reason: if error.is_timeout() {
-                format!("the server did not answer in time ({})", cause(&error))
-            } else {
-                // Without the URL, which may have a password or a signature.
-                cause(&error.without_url())
-            },
+        let unreadable = |name: &str, error: reqwest::Error| {
+            // Without the URL, which may have a password or a signature.
+            let error = error.without_url();
+            let reason = match error.is_timeout() {
+                true => format!("the server did not answer in time ({})", cause(&error)),
+                false => cause(&error),
+            };
+            FileError::Unreadable { file: name.to_owned(), reason }
         };
         let opened = async move {
             let response = request.send().await.map_err(|error| unreadable(&name, error))?;
             let status = response.status();
             if status != StatusCode::OK {
-                return Err(FileError::Unreadable {
-                    file: name,
-                    reason: format!("the server answers {status}"),
-                });
+                let more = match status.is_redirection() {
+                    true => {
+                        ", and http.header properties are not sent to another server; name the file's own"
+                    }
+                    false => "",
+                };
+                let reason = format!("the server answers {status}{more}");
+                return Err(FileError::Unreadable { file: name, reason });
             }
             let bytes = response.bytes_stream();
             Ok(bytes.map_err(move |error| unreadable(&name, error)))
         };
         stream::once(opened).try_flatten().boxed()
+    }
+}
+
+/// Follows redirects within a server.
+fn same_server(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let origin = |url: &Url| url.origin();
+    let is_same = attempt.previous().first().is_some_and(|first| origin(first) == origin(attempt.url()));
+    if attempt.previous().len() > REDIRECTS_MAX {
+        attempt.error("too many redirects")
+    } else if is_same {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }
 
@@ -112,6 +142,7 @@ fn shown(url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     fn files(uri: &str, properties: &[(&str, &str)]) -> Result<HttpFiles, String> {
         let mut properties: Properties =
@@ -125,6 +156,61 @@ mod tests {
         let shown: Vec<String> = files.find().into_iter().map(|file| file.name).collect();
         assert_eq!(shown, ["https://host:81/a1.csv", "https://host:81/a2.csv"]);
         assert_eq!(format!("{files:?}"), r#"["https://host:81/a1.csv", "https://host:81/a2.csv"]"#);
+    }
+
+    /// A server that gives each of these answers to one connection, and then what was asked.
+    async fn server(answers: Vec<String>) -> (u16, tokio::task::JoinHandle<Vec<String>>) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("it is bound").port();
+        let serve = async move {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.expect("a client");
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.expect("a head"));
+                }
+                stream.write_all(answer.as_bytes()).await.expect("the client reads");
+                asked.push(String::from_utf8(head).expect("ASCII").to_ascii_lowercase());
+            }
+            asked
+        };
+        (port, tokio::spawn(serve))
+    }
+
+    fn redirect(to: &str) -> String {
+        format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        )
+    }
+
+    const FILE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\n1,a";
+
+    async fn read(port: u16, header: &[(&str, &str)]) -> Result<String, String> {
+        let files = files(&format!("http://127.0.0.1:{port}/a.csv"), header)?;
+        let file = files.find().remove(0);
+        let chunks: Result<Vec<_>, _> = files.open(&file).try_collect().await;
+        chunks
+            .map(|chunks| String::from_utf8_lossy(&chunks.concat()).into_owned())
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn headers_do_not_follow_a_redirect_to_another_server() {
+        let key = [("http.header.x-api-key", "hush")];
+        let (other, asked_other) = server(vec![FILE.to_owned()]).await;
+        let away = redirect(&format!("http://127.0.0.1:{other}/b.csv"));
+        let (port, asked) = server(vec![away.clone(), away, redirect("/c.csv"), FILE.to_owned()]).await;
+        let refused = read(port, &key).await.unwrap_err();
+        assert!(
+            refused.contains("answers 307") && refused.contains("not sent to another server"),
+            "{refused}"
+        );
+        assert_eq!(read(port, &[]).await, Ok("1,a".to_owned()), "without headers there is nothing to keep");
+        assert!(!asked_other.await.expect("it ended")[0].contains("x-api-key"));
+        assert_eq!(read(port, &key).await, Ok("1,a".to_owned()), "the same server");
+        let asked = asked.await.expect("it ended");
+        assert!(asked[0].contains("x-api-key: hush") && asked[3].contains("x-api-key: hush"), "{asked:?}");
     }
 
     #[test]

@@ -82,10 +82,11 @@ pub fn open_below(directory: &Path, name: &str) -> Result<(File, PathBuf), FileE
     if !path.starts_with(&directory) {
         return Err(outside(name, &directory));
     }
-    let file = File::open(&path).map_err(failed(&path))?;
-    if !file.metadata().map_err(failed(&path))?.is_file() {
+    // Asked before it is opened: to open a pipe is to wait for whoever writes to it.
+    if !std::fs::metadata(&path).map_err(failed(&path))?.is_file() {
         return Err(FileError::NotSupported(format!("'{name}' is no file")));
     }
+    let file = File::open(&path).map_err(failed(&path))?;
     Ok((file, path))
 }
 
@@ -302,6 +303,22 @@ mod tests {
         assert!(refused.contains("mysql_load_server_secure_path"), "{refused}");
         assert!(open_below(&root.join("in"), "deep").unwrap_err().to_string().contains("is no file"));
         assert!(open_below(&root.join("in"), "link.csv").unwrap_err().to_string().contains("secure path"));
+    }
+
+    #[tokio::test]
+    async fn a_pipe_is_no_file_and_nobody_waits_for_its_writer() {
+        let root = files();
+        let pipe = root.path().join("in/pipe.csv");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+        assert!(made.success());
+        let directory = root.path().join("in");
+        let opened = spawn_blocking(move || open_below(&directory, "pipe.csv").map(|_| ()));
+        let opened = tokio::time::timeout(std::time::Duration::from_secs(20), opened).await;
+        // Whoever waits for a writer gets one, so that the test can end.
+        let late = opened.is_err().then(|| fs::OpenOptions::new().write(true).open(&pipe));
+        let refused = opened.expect("it does not wait").expect("no panic").unwrap_err().to_string();
+        drop(late);
+        assert!(refused.contains("'pipe.csv' is no file"), "{refused}");
     }
 
     #[tokio::test]

@@ -1,12 +1,16 @@
 //! JSON: in one piece against in chunks, typed columns against text columns, and against `serde_json`.
 //!
-//! With `serde_json`: a line is an object there if and only if it is a row here or rejected for its values. It is not
+//! With `serde_json`: a line is an object there if and only if it is a row here or rejected for its values, and its values are the same. It is not
 //! asked about escaped halves of characters, which its texts refuse and its scanner takes, and about levels beyond
 //! our limit.
 
 use crate::rows;
 use crate::tables;
-use serde::de::IgnoredAny;
+use arrow::array::RecordBatch;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use std::fmt;
 use std::sync::Arc;
 use tributary_decode::{
     BodyDecoder, Decoded, FieldDecoder, FieldNames, JsonDecoder, JsonFormat, JsonPath, JsonPaths,
@@ -95,23 +99,76 @@ fn compare_texts(format: &JsonFormat, body: &[u8], step: usize) {
     }
 }
 
-/// What is a row is an object for `serde_json`, and the other way round.
+/// What is a row is JSON for `serde_json`, and the other way round.
 fn compare_serde(body: &[u8]) {
     let table = tables::of_strings(1);
     for line in body.split(|&byte| byte == b'\n') {
-        let Ok(text) = std::str::from_utf8(line) else { continue };
         let load = load(&table, &JsonFormat::default(), LoadRules::default(), line, usize::MAX);
         let decoded = load.expect("a line is no error");
-        let behind_mark = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let is_json = serde_json::from_str::<IgnoredAny>(behind_mark).is_ok();
-        let reason = decoded.rejects.first().map_or("", |reject| &reject.reason);
-        if reason.contains("code: 4,") || reason.contains("other half") {
-            continue;
+        if check_legal(line, &decoded) && decoded.counts.loaded == 1 {
+            compare_value(line, &rows::check_decoded(&table, &decoded));
         }
-        assert_eq!(
-            is_json,
-            decoded.counts.total > 0 && !reason.starts_with("Parse json"),
-            "{text}: {reason}"
-        );
+    }
+}
+
+/// Checks that a line, and what it was decoded to, are legal alike for `serde_json`; whether they are, and it was asked.
+pub(crate) fn check_legal(line: &[u8], decoded: &Decoded) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    let reason = decoded.rejects.first().map_or("", |reject| &reject.reason);
+    if reason.contains("code: 4,") || reason.contains("other half") {
+        return false;
+    }
+    let is_json = serde_json::from_str::<IgnoredAny>(behind_mark(text)).is_ok();
+    assert_eq!(is_json, decoded.counts.total > 0 && !reason.starts_with("Parse json"), "{text}: {reason}");
+    is_json
+}
+
+fn behind_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The value of the key `c0` is what `serde_json` reads. Numbers are compared only where both keep all of their digits, as whole numbers.
+fn compare_value(line: &[u8], batches: &[RecordBatch]) {
+    let line = std::str::from_utf8(line).expect("serde_json has taken it");
+    let Ok(Pairs(pairs)) = serde_json::from_str(behind_mark(line)) else { return };
+    // The first of two counts.
+    let value = pairs.into_iter().find(|(key, _)| key == "c0").map_or(Value::Null, |(_, value)| value);
+    let found = batches.iter().flat_map(rows::texts).next().and_then(|mut row| row.pop()).flatten();
+    let expected = match value {
+        Value::Null => None,
+        Value::Bool(value) => Some(u8::from(value).to_string()),
+        Value::String(text) => Some(text),
+        Value::Number(number) if number.is_i64() && number.as_i64() != Some(0) => Some(number.to_string()),
+        Value::Number(_) => return,
+        nested => {
+            let found = found.expect("a nested value is its text");
+            let again: Value = serde_json::from_str(&found).expect("the text of a nested value is JSON");
+            assert_eq!(again, nested, "{line}");
+            return;
+        }
+    };
+    assert_eq!(found, expected, "{line}");
+}
+
+/// The pairs of an object in their order, keys that are there twice included.
+struct Pairs(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
     }
 }

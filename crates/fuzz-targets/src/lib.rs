@@ -14,6 +14,7 @@ mod ddl;
 mod headers;
 mod json;
 mod literals;
+mod messages;
 mod mysql;
 mod params;
 mod rows;
@@ -28,6 +29,7 @@ pub use csv::csv;
 pub use ddl::ddl;
 pub use headers::headers;
 pub use json::json;
+pub use messages::messages;
 pub use mysql::mysql;
 pub use params::params;
 pub use unpack::unpack;
@@ -43,11 +45,12 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
     Target { name: "json", run: json },
+    Target { name: "messages", run: messages },
     Target { name: "columnar", run: columnar },
     Target { name: "unpack", run: unpack },
     Target { name: "headers", run: headers },

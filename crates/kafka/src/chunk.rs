@@ -10,9 +10,13 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 pub enum Framing {
     /// A message is lines, as many as it has.
     Lines,
-    /// A message is one line: line breaks in it become blanks, as those between JSON's tokens may.
+    /// A message is one line of JSON: line breaks between its tokens become blanks, as they may. Those in its texts become
+    /// another character that JSON does not allow there either, so that the message is refused as it would have been.
     OneLine,
 }
+
+/// What no text of JSON has unescaped, and no line ends with.
+const ILLEGAL: u8 = 0x01;
 
 /// Messages, and how far they lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +34,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn push(&mut self, message: &[u8], framing: Framing) {
+    /// Appends a message.
+    pub fn push(&mut self, message: &[u8], framing: Framing) {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(message);
         match framing {
@@ -39,13 +44,7 @@ impl Chunk {
                     self.bytes.pop();
                 }
             }
-            Framing::OneLine => {
-                for byte in &mut self.bytes[from..] {
-                    if matches!(byte, b'\n' | b'\r') {
-                        *byte = b' ';
-                    }
-                }
-            }
+            Framing::OneLine => join_lines(&mut self.bytes[from..]),
         }
         self.bytes.push(b'\n');
         self.messages += 1;
@@ -53,6 +52,25 @@ impl Chunk {
 
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= CHUNK_BYTES
+    }
+}
+
+/// Makes one line of a message of JSON.
+fn join_lines(message: &mut [u8]) {
+    let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    // Most have none.
+    let Some(first) = message.iter().position(is_break) else { return };
+    let (mut is_text, mut is_escaped) = (false, false);
+    for (place, byte) in message.iter_mut().enumerate() {
+        match *byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ => {}
+        }
+        if place >= first && is_break(byte) {
+            *byte = if is_text { ILLEGAL } else { b' ' };
+        }
     }
 }
 
@@ -73,6 +91,11 @@ mod tests {
         assert_eq!(
             framed(Framing::OneLine, &["{\"a\":1}", "{\n \"a\":\r\n2\n}\n"]),
             "{\"a\":1}\n{  \"a\":  2 } \n"
+        );
+        // A break in a text is illegal before and after.
+        assert_eq!(
+            framed(Framing::OneLine, &["{\"a\\\"\n\":\n\"\\\\\"\n}", "{\"a\":\"\\\n\"}"]),
+            "{\"a\\\"\u{1}\": \"\\\\\" }\n{\"a\":\"\\\u{1}\"}\n"
         );
     }
 }

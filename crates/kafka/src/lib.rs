@@ -5,11 +5,14 @@
 //!
 //! Not its business: threads, rows, and what becomes of an offset.
 
+#[cfg(feature = "broker")]
 mod broker;
 mod chunk;
+#[cfg(feature = "broker")]
 mod log;
 mod source;
 
+#[cfg(feature = "broker")]
 pub use broker::Broker;
 pub use chunk::{CHUNK_BYTES, Chunk, Framing};
 pub use source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic};

@@ -38,7 +38,7 @@ pub use limits::STATEMENT_BYTES_MAX;
 pub use parse::{BrokerLoad, DataInfile, HiddenProperties, HiddenText, LoadsBy, Outfile};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
-pub use secrets::without_secrets;
+pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{QueryColumn, apply_alter, like, show_create_database, show_create_table};
 pub use view_text::{show_create_view, with_databases};

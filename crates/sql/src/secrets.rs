@@ -6,11 +6,23 @@ use crate::split::{Lexeme, skip_lexeme};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a property's name has in it if its text is secret.
-const SECRET: [&str; 6] = ["access_key", "secret", "token", "password", "passwd", "http.header."];
-const HIDDEN: &str = "\"***\"";
+/// What a property's name has in it if its text is secret: keys of stores, and what Kafka's client logs in with.
+const SECRET: [&str; 10] = [
+    "access_key",
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "http.header.",
+    "key.pem",
+    "jaas",
+    "oauthbearer.config",
+];
+const HIDDEN: &str = "***";
 
-/// The statement, or its beginning, without the texts of properties (`"name" = "text"`) that are secret.
+/// The statement, or its beginning, without the texts of properties (`"name" = "text"`) that are secret, and without what is
+/// secret in URLs: user and password, and the query of a property whose name says that it is one.
 #[must_use]
 pub fn without_secrets(sql: &str) -> Cow<'_, str> {
     let secrets = secrets(sql);
@@ -28,13 +40,21 @@ pub fn without_secrets(sql: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Where the texts are, quotes included.
+/// How much of a property's text is secret.
+#[derive(Clone, Copy, PartialEq)]
+enum Hides {
+    All,
+    /// The query of a URL, which may be a signature.
+    Query,
+}
+
+/// Where the secrets are, without the quotes around them.
 fn secrets(sql: &str) -> Vec<Range<usize>> {
     #[derive(PartialEq)]
     enum Before {
         Other,
-        Name,
-        Equals,
+        Name(Hides),
+        Equals(Hides),
     }
     let bytes = sql.as_bytes();
     let mut found = Vec::new();
@@ -45,12 +65,26 @@ fn secrets(sql: &str) -> Vec<Range<usize>> {
         if !matches!(kind, Lexeme::Blank) {
             let is_text = matches!(lexeme[0], b'\'' | b'"');
             before = match before {
-                Before::Name if lexeme == b"=" => Before::Equals,
-                Before::Equals if is_text => {
-                    found.push(at..next);
+                Before::Name(hides) if lexeme == b"=" => Before::Equals(hides),
+                Before::Equals(Hides::All) if is_text => {
+                    found.push(inside(lexeme, at));
                     Before::Other
                 }
-                _ if is_text && is_secret(lexeme) => Before::Name,
+                Before::Equals(Hides::Query) if is_text => {
+                    found.extend(user_of_url(lexeme, at));
+                    found.extend(query_of_url(lexeme, at));
+                    Before::Other
+                }
+                _ if is_text => {
+                    found.extend(user_of_url(lexeme, at));
+                    if is_secret(lexeme) {
+                        Before::Name(Hides::All)
+                    } else if lexeme.to_ascii_lowercase().windows(3).any(|part| part == b"uri") {
+                        Before::Name(Hides::Query)
+                    } else {
+                        Before::Other
+                    }
+                }
                 _ => Before::Other,
             };
         }
@@ -59,14 +93,41 @@ fn secrets(sql: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// A text at `at` without its quotes; the last one may be cut off.
+fn inside(lexeme: &[u8], at: usize) -> Range<usize> {
+    let is_closed = lexeme.len() > 1 && lexeme.last() == lexeme.first();
+    at + 1..at + lexeme.len() - usize::from(is_closed)
+}
+
+/// `user:password` of a URL in a text.
+fn user_of_url(lexeme: &[u8], at: usize) -> Option<Range<usize>> {
+    let start = lexeme.windows(3).position(|part| part == b"://")? + 3;
+    let authority = lexeme[start..].split(|byte| b"/?#'\" ".contains(byte)).next()?;
+    let length = authority.iter().rposition(|&byte| byte == b'@')?;
+    Some(at + start..at + start + length)
+}
+
+/// What follows the `?` of a URL in a text.
+fn query_of_url(lexeme: &[u8], at: usize) -> Option<Range<usize>> {
+    let start = lexeme.windows(3).position(|part| part == b"://")? + 3;
+    let question = lexeme[start..].iter().position(|&byte| byte == b'?')?;
+    Some(at + start + question + 1..inside(lexeme, at).end)
+}
+
 /// Whether a statement seems to have a property whose text is secret.
 pub(crate) fn names_secrets(sql: &str) -> bool {
     is_secret(sql.as_bytes())
 }
 
-fn is_secret(name: &[u8]) -> bool {
-    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+/// Whether the text of a property of this name is nobody's business.
+#[must_use]
+pub fn is_secret_property(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     SECRET.iter().any(|secret| name.contains(secret))
+}
+
+fn is_secret(name: &[u8]) -> bool {
+    is_secret_property(&String::from_utf8_lossy(name))
 }
 
 #[cfg(test)]
@@ -79,17 +140,29 @@ mod tests {
             ("SELECT 1", "SELECT 1"),
             (
                 r#"SELECT * FROM s3("uri" = "s3://b/x", "s3.access_key"="k", 'AWS_SECRET_KEY' = 's\'s', "format"="csv")"#,
-                r#"SELECT * FROM s3("uri" = "s3://b/x", "s3.access_key"="***", 'AWS_SECRET_KEY' = "***", "format"="csv")"#,
+                r#"SELECT * FROM s3("uri" = "s3://b/x", "s3.access_key"="***", 'AWS_SECRET_KEY' = '***', "format"="csv")"#,
             ),
             (
                 "SELECT \"secret\" -- don't\n /* \" */ = /* a */ 'x' = 'y'",
-                "SELECT \"secret\" -- don't\n /* \" */ = /* a */ \"***\" = 'y'",
+                "SELECT \"secret\" -- don't\n /* \" */ = /* a */ '***' = 'y'",
             ),
-            (r#"x("s3.session_token" = "cut off"#, r#"x("s3.session_token" = "***""#),
+            (r#"x("s3.session_token" = "cut off"#, r#"x("s3.session_token" = "***"#),
+            (
+                r#"FROM KAFKA ("property.ssl.key.pem" = "-----BEGIN", "property.sasl.username" = "me", "property.sasl.jaas.config" = "x")"#,
+                r#"FROM KAFKA ("property.ssl.key.pem" = "***", "property.sasl.username" = "me", "property.sasl.jaas.config" = "***")"#,
+            ),
+            (
+                r#"HTTP("uri" = "https://me:hush@host:1/a.csv?signature=hush", "format" = "csv")"#,
+                r#"HTTP("uri" = "https://***@host:1/a.csv?***", "format" = "csv")"#,
+            ),
+            (
+                "DATA INFILE('http://me:hush@host/a?b') 'https://host/?shown' 'a://b@",
+                "DATA INFILE('http://***@host/a?b') 'https://host/?shown' 'a://***@",
+            ),
             (r#"SELECT "secret", "a" = "b""#, r#"SELECT "secret", "a" = "b""#),
             (
                 "SELECT 'ü', \"http.header.Authorization\" = 'Basic ü'",
-                "SELECT 'ü', \"http.header.Authorization\" = \"***\"",
+                "SELECT 'ü', \"http.header.Authorization\" = '***'",
             ),
         ] {
             assert_eq!(without_secrets(sql), shown);

@@ -9,6 +9,7 @@ use crate::decimal_types::HoldDecimals;
 use crate::empty_branches::NameColumns;
 use crate::held_filters::HoldConditions;
 use crate::in_lists::HideLists;
+use crate::key_names::TellKeysApart;
 use crate::null_equality::HoldNullSafe;
 use crate::repeated_windows::ComputeOnce;
 use crate::self_equality::NotNull;
@@ -53,6 +54,7 @@ pub fn optimizer_rules() -> Vec<Rule> {
     rules.insert(decorrelates, Arc::new(NotNull));
     rules.push(Arc::new(OneZeroInKeys));
     rules.push(Arc::new(NoConstantKeys));
+    rules.push(Arc::new(TellKeysApart));
     rules
 }
 

@@ -25,6 +25,7 @@ mod guards;
 mod held_filters;
 mod in_lists;
 mod info_schema;
+mod key_names;
 mod labels;
 mod load_exprs;
 mod model;

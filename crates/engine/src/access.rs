@@ -111,6 +111,8 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::LoadData(load) => (Privilege::Load, table(&load.table)),
         Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
         Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
+        Statement::Export(export) => (Privilege::Select, table(&export.table)),
+        Statement::CancelExport { db, .. } => (Privilege::Select, database(db)),
         Statement::RoutineLoad(statement) => of_routine_load(statement, session_db),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
         Statement::Update(update) => (Privilege::Load, table(&update.table)),
@@ -160,6 +162,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             | Show::TableStatus { db, .. }
             | Show::Load { db, .. }
             | Show::StreamLoad { db, .. }
+            | Show::Export { db, .. }
             | Show::AlterTableColumn { db, .. }
             | Show::Triggers { db, .. }
             | Show::Events { db, .. }

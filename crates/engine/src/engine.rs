@@ -19,6 +19,7 @@ use crate::access::{Access, Object, Privilege};
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
+use crate::export::Exports;
 use crate::jobs::Jobs;
 use crate::metrics::Metrics;
 use crate::names::Names;
@@ -53,6 +54,7 @@ pub struct Engine {
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,
+    pub(crate) exports: Exports,
     /// Turns of statements that change rows which they have read.
     pub(crate) row_changes: RowChanges,
     pub(crate) options: EngineOptions,
@@ -117,11 +119,6 @@ impl Engine {
     pub(crate) fn queries(&self, principal: &Principal) -> QueryEngine {
         let viewer = Some((Arc::clone(&self.access), principal.clone()));
         self.query.with_namespace(Arc::new(EngineNamespace { facts: Arc::clone(&self.facts), viewer }))
-    }
-
-    /// This node, as the catalog knows it.
-    pub(crate) fn node_id(&self) -> &str {
-        &self.facts.node
     }
 
     /// Room for bodies that are read from their end.

@@ -8,11 +8,13 @@
 
 mod access;
 mod answer;
+mod background;
 mod broker_load;
 mod builders;
 mod clock;
 mod engine;
 mod error_log;
+mod export;
 mod files;
 mod hidden_columns;
 mod hooks;
@@ -26,6 +28,7 @@ mod names;
 mod namespace;
 mod node;
 mod options;
+mod outfile;
 mod processes;
 mod row_changes;
 mod session;

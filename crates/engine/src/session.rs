@@ -7,6 +7,7 @@ mod change;
 mod create_as;
 mod delete;
 mod explicit;
+mod export;
 mod insert;
 mod insert_parts;
 mod load_data;
@@ -27,6 +28,7 @@ use explicit::ExplicitTransaction;
 use insert::PlannedInsert;
 use load_data::PendingLoad;
 use prepared::PreparedStatement;
+pub(crate) use select::columns_of;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_decode::{InsertOptions, LoadClock};
@@ -196,6 +198,8 @@ impl EngineSession {
             Statement::LoadData(load) => self.run_load_data(*load, out).await,
             Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
             Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
+            Statement::Export(export) => self.run_export(*export, out).await,
+            Statement::CancelExport { db, by } => self.run_cancel_export(db.as_deref(), &by, out).await,
             Statement::RoutineLoad(statement) => self.run_routine_load(*statement, out).await,
             Statement::CreateTableAs(create) => self.run_create_as(&create, params, out).await,
             Statement::View(view) => self.run_view(&view, out).await,

@@ -9,6 +9,7 @@ use crate::s3;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use futures::TryStreamExt;
 use object_store::buffered::BufWriter;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -16,6 +17,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::AsyncArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use url::Url;
@@ -31,6 +34,8 @@ pub struct Output {
     prefix: String,
     /// What people call that.
     shown: String,
+    /// The directory, if it is one of this machine.
+    directory: Option<PathBuf>,
 }
 
 /// How the pages of Parquet files are packed.
@@ -56,7 +61,7 @@ impl Output {
         let Some(path) = uri.strip_prefix("file://") else {
             let (store, bucket, prefix) = s3::prefix(uri, properties)?;
             let shown = format!("s3://{bucket}/{prefix}");
-            return Ok(Self { store: Arc::new(store), prefix, shown });
+            return Ok(Self { store: Arc::new(store), prefix, shown, directory: None });
         };
         let text = Url::parse(uri).ok().and_then(|url| url.to_file_path().ok());
         let path = text.ok_or_else(|| {
@@ -71,7 +76,7 @@ impl Output {
         };
         let store = LocalFileSystem::new_with_prefix(&directory).map_err(failed)?;
         let shown = format!("file://{}/{prefix}", directory.display());
-        Ok(Self { store: Arc::new(store), prefix, shown })
+        Ok(Self { store: Arc::new(store), prefix, shown, directory: Some(directory) })
     }
 
     /// What people call the file of this name.
@@ -86,7 +91,12 @@ impl Output {
         let cut = |text: &str| {
             text.rsplit_once('/').map_or(String::new(), |(directory, _)| format!("{directory}/"))
         };
-        Self { store: Arc::clone(&self.store), prefix: cut(&self.prefix), shown: cut(&self.shown) }
+        Self {
+            store: Arc::clone(&self.store),
+            prefix: cut(&self.prefix),
+            shown: cut(&self.shown),
+            directory: self.directory.clone(),
+        }
     }
 
     fn key(&self, name: &str) -> Result<Path, FileError> {
@@ -136,6 +146,58 @@ impl Output {
             Err(error) => Err(unwritable(&self.shown(name), &error)),
         }
     }
+
+    /// Deletes all files whose names begin so, also those that a crash left half written on this machine.
+    ///
+    /// # Errors
+    /// [`FileError::Unwritable`], [`FileError::Unlistable`]; then some may be left.
+    pub async fn delete_all(&self, start: &str) -> Result<(), FileError> {
+        match self.directory.clone() {
+            Some(directory) => {
+                let (start, shown) = (format!("{}{start}", self.prefix), self.shown(start));
+                let deleted = tokio::task::spawn_blocking(move || delete_below(&directory, &start));
+                let deleted = deleted.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+                deleted.map_err(|error| unwritable(&shown, &error))
+            }
+            None => self.delete_objects(start).await,
+        }
+    }
+
+    async fn delete_objects(&self, start: &str) -> Result<(), FileError> {
+        let key = self.key(start)?;
+        let (directory, _) = key.as_ref().rsplit_once('/').unwrap_or_default();
+        let directory = Path::parse(directory)
+            .map_err(|_| FileError::Property(format!("'{directory}' is no path of a directory")))?;
+        let unlistable = |error: object_store::Error| FileError::Unlistable {
+            pattern: self.shown(&format!("{start}*")),
+            reason: cause(&error),
+        };
+        // Behind the start itself, which is no file's whole name.
+        let mut listed = self.store.list_with_offset(Some(&directory), &key);
+        while let Some(meta) = listed.try_next().await.map_err(unlistable)? {
+            if meta.location.as_ref().starts_with(key.as_ref()) {
+                match self.store.delete(&meta.location).await {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+                    Err(error) => return Err(unwritable(meta.location.as_ref(), &error)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Deletes the files of a directory whose names begin so.
+fn delete_below(directory: &std::path::Path, start: &str) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(start.as_bytes()) {
+            match std::fs::remove_file(entry.path()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A file that is being written. Finish or abort it.

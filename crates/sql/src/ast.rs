@@ -6,7 +6,7 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
-use crate::parse::{BrokerLoad, CreateTableAs, LoadsBy, Outfile, ViewStatement};
+use crate::parse::{BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, ViewStatement};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -83,9 +83,14 @@ pub enum Statement {
     BrokerLoad(Box<BrokerLoad>),
     CancelLoad {
         db: Option<String>,
-        by: LoadsBy,
+        by: JobsBy,
     },
     RoutineLoad(Box<RoutineLoad>),
+    Export(Box<Export>),
+    CancelExport {
+        db: Option<String>,
+        by: JobsBy,
+    },
     Query(SelectQuery),
     Outfile(Box<Outfile>),
     Explain(Explain),
@@ -526,6 +531,10 @@ pub enum Show {
         tail: ShowTail,
     },
     StreamLoad {
+        db: Option<String>,
+        tail: ShowTail,
+    },
+    Export {
         db: Option<String>,
         tail: ShowTail,
     },

@@ -201,6 +201,13 @@ impl<'a> Cursor<'a> {
         Ok(items)
     }
 
+    /// An expression as it is written.
+    pub(crate) fn expression_text(&mut self) -> Parsed<String> {
+        let begin = self.offset();
+        self.expr()?;
+        Ok(self.sql[begin..self.offset()].trim().to_owned())
+    }
+
     /// An expression. The place is undefined after an error.
     pub(crate) fn expr(&mut self) -> Parsed<Expr> {
         self.parser.parse_expr().map_err(|error| self.translate(error))

@@ -5,6 +5,7 @@ mod create_as;
 mod ddl;
 mod default_value;
 mod delete;
+mod export;
 mod http_stream;
 mod insert;
 mod load;
@@ -23,8 +24,9 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use broker_load::{BrokerLoad, DataInfile, HiddenText, LoadsBy};
+pub use broker_load::{BrokerLoad, DataInfile, HiddenText, JobsBy};
 pub use create_as::CreateTableAs;
+pub use export::Export;
 pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
 pub use view::{CreateView, ViewBody, ViewStatement};
@@ -109,6 +111,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "LOAD" if cursor.is_nth(1, "LABEL") => broker_load::load(cursor),
         "LOAD" => load::load(cursor),
         "CANCEL" => broker_load::cancel(cursor),
+        "EXPORT" => export::export(cursor),
         "DELETE" => delete::delete(cursor),
         "UPDATE" => update::update(cursor),
         "SET" => set::set(cursor),

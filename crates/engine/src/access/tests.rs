@@ -88,6 +88,9 @@ const STATEMENTS: &[&str] = &[
     "SHOW ROUTINE LOAD FOR d.j",
     "LOAD LABEL d.l (DATA INFILE('s3://b/f') INTO TABLE t) WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
     "CANCEL LOAD FROM d WHERE LABEL = 'l'",
+    "EXPORT TABLE d.t TO 's3://b/p_' WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
+    "CANCEL EXPORT FROM d WHERE LABEL = 'l'",
+    "SHOW EXPORT FROM d",
     "CREATE DATABASE x",
     "DROP DATABASE d",
     "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
@@ -129,7 +132,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 33] = [
+const KINDS: [&str; 35] = [
     "empty",
     "create database",
     "drop database",
@@ -151,6 +154,8 @@ const KINDS: [&str; 33] = [
     "routine load",
     "broker load",
     "cancel load",
+    "export",
+    "cancel export",
     "set",
     "show",
     "describe",
@@ -185,6 +190,8 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::RoutineLoad(_) => "routine load",
         Statement::BrokerLoad(_) => "broker load",
         Statement::CancelLoad { .. } => "cancel load",
+        Statement::Export(_) => "export",
+        Statement::CancelExport { .. } => "cancel export",
         Statement::Query(_) => "query",
         Statement::Outfile(_) => "outfile",
         Statement::Explain(_) => "explain",

@@ -1,10 +1,8 @@
 //! One job: its state, its progress, and what the catalog keeps of it.
 
-use super::Stop;
-use parking_lot::Mutex;
+use crate::background;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tokio::sync::watch;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_decode::Counts;
 use tributary_sql::BrokerLoad;
 use tributary_types::{Label, Principal, TxnId};
@@ -15,7 +13,7 @@ const KIND: &str = "broker_load";
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum State {
+pub(crate) enum State {
     /// It waits for its turn.
     #[default]
     Pending,
@@ -45,7 +43,7 @@ impl State {
 
 /// What the catalog keeps of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     kind: String,
     pub db: String,
     pub label: String,
@@ -79,6 +77,9 @@ pub(super) struct Record {
     pub filtered: u64,
     #[serde(default)]
     pub unselected: u64,
+    /// How far it came, as SHOW LOAD tells it of a job that has ended.
+    #[serde(default)]
+    pub details: Option<String>,
 }
 
 impl Record {
@@ -120,16 +121,56 @@ impl Record {
             loaded: 0,
             filtered: 0,
             unselected: 0,
+            details: None,
         }
     }
 
-    /// Reads what [`Record::text`] gave; `None` for the record of another kind of job.
-    pub fn parse(text: &str) -> Option<Self> {
+    /// Notes that the job is in a state other than the final ones.
+    pub fn begin(&mut self, state: State, now_ms: i64) {
+        self.state = state;
+        match state {
+            State::Etl => self.etl_started_ms = Some(now_ms),
+            State::Loading => self.loading_started_ms = Some(now_ms),
+            State::Pending | State::Finished | State::Cancelled => {}
+        }
+    }
+
+    pub(super) fn end(&mut self, ended: Ended) {
+        self.state = ended.state;
+        self.finished_ms = Some(ended.at_ms);
+        (self.error, self.first_error, self.url) = (ended.error, ended.first_error, ended.url);
+        self.txn = ended.txn.map(|txn| txn.0);
+        self.loaded = ended.counts.loaded;
+        self.filtered = ended.counts.filtered;
+        self.unselected = ended.counts.unselected;
+    }
+}
+
+impl background::Record for Record {
+    type Progress = Progress;
+
+    fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
     }
 
-    pub fn text(&self) -> String {
+    fn written(&self) -> String {
         serde_json::to_string(self).expect("a record has only texts and numbers")
+    }
+
+    fn db(&self) -> &str {
+        &self.db
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+
+    fn finished_ms(&self) -> Option<i64> {
+        self.finished_ms
     }
 }
 
@@ -168,7 +209,7 @@ impl Ended {
 
 /// How far a job is.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     pub files: AtomicU64,
     pub files_read: AtomicU64,
     pub file_bytes: AtomicU64,
@@ -187,88 +228,21 @@ impl Progress {
         (done * 100).checked_div(all).unwrap_or(0)
     }
 
-    /// What a job shows of which only the end is known.
-    pub fn all_read(&self) {
-        self.files.store(1, Ordering::Relaxed);
-        self.files_read.store(1, Ordering::Relaxed);
+    /// As SHOW LOAD tells it.
+    pub fn details(&self) -> String {
+        let get = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        serde_json::json!({
+            "Unfinished backends": {},
+            "ScannedRows": get(&self.rows_read),
+            "TaskNumber": get(&self.files),
+            "LoadBytes": get(&self.bytes_read),
+            "All backends": {},
+            "FileNumber": get(&self.files),
+            "FileSize": get(&self.file_bytes),
+        })
+        .to_string()
     }
 }
 
 /// A job.
-pub(crate) struct Job {
-    pub id: u64,
-    pub(super) stop: Stop,
-    /// It is stopped for the next start to take up, not cancelled.
-    paused: AtomicBool,
-    pub(super) progress: Progress,
-    record: Mutex<Record>,
-    ended: watch::Sender<bool>,
-}
-
-impl Job {
-    pub(super) fn new(id: u64, record: Record) -> Self {
-        let progress = Progress::default();
-        if record.state == State::Finished {
-            progress.all_read();
-        }
-        let ended = watch::Sender::new(record.state.is_final());
-        Self {
-            id,
-            stop: Stop::default(),
-            paused: AtomicBool::new(false),
-            progress,
-            record: Mutex::new(record),
-            ended,
-        }
-    }
-
-    pub(super) fn record(&self) -> Record {
-        self.record.lock().clone()
-    }
-
-    pub(super) fn state(&self) -> State {
-        self.record.lock().state
-    }
-
-    pub(super) fn begin(&self, state: State, now_ms: i64) {
-        let mut record = self.record.lock();
-        record.state = state;
-        match state {
-            State::Etl => record.etl_started_ms = Some(now_ms),
-            State::Loading => record.loading_started_ms = Some(now_ms),
-            State::Pending | State::Finished | State::Cancelled => {}
-        }
-    }
-
-    /// Notes how it ended. [`Job::announce`] follows when that is kept.
-    pub(super) fn end(&self, ended: Ended) {
-        let mut record = self.record.lock();
-        record.state = ended.state;
-        record.finished_ms = Some(ended.at_ms);
-        (record.error, record.first_error, record.url) = (ended.error, ended.first_error, ended.url);
-        record.txn = ended.txn.map(|txn| txn.0);
-        record.loaded = ended.counts.loaded;
-        record.filtered = ended.counts.filtered;
-        record.unselected = ended.counts.unselected;
-    }
-
-    /// Tells whoever waits that nothing of the job runs any more.
-    pub(super) fn announce(&self) {
-        self.ended.send_replace(true);
-    }
-
-    /// Waits until nothing of the job runs any more.
-    pub(super) async fn ended(&self) {
-        // The sender lives as long as the job.
-        drop(self.ended.subscribe().wait_for(|ended| *ended).await);
-    }
-
-    pub(super) fn pause(&self) {
-        self.paused.store(true, Ordering::SeqCst);
-        self.stop.set();
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::SeqCst)
-    }
-}
+pub(crate) type Job = background::Job<Record>;

@@ -1,6 +1,6 @@
 //! A job's files become the rows of its load.
 
-use super::job::{Ended, Job, Progress, State};
+use super::job::{Ended, Job, Progress, Record, State};
 use super::plan::{Part, Plan};
 use super::refused;
 use crate::engine::Engine;
@@ -36,11 +36,13 @@ impl Engine {
     pub(super) async fn run_broker_load(self: Arc<Self>, job: Arc<Job>, plan: Plan, load: Load) {
         let read = self.load_files(&job, &plan, load).await;
         if let Some(ended) = read {
-            job.end(ended);
-            // The label says what became of the job, if this can't.
-            if let Err(error) = self.keep_job(&job).await {
-                tracing::warn!(job = job.id, %error, "the end of a load could not be kept; the next start finds it again");
-            }
+            // The label says what became of the job, if its record can't.
+            let details = Some(job.progress.details());
+            let end = |record: &mut Record| {
+                record.end(ended);
+                record.details = details;
+            };
+            self.broker_loads.end(&job, end).await;
         }
         job.announce();
     }
@@ -48,7 +50,7 @@ impl Engine {
     /// Reads and commits; `None` if the server stops.
     async fn load_files(self: &Arc<Self>, job: &Arc<Job>, plan: &Plan, mut load: Load) -> Option<Ended> {
         let by_cancel = Interrupt::by_kill(&job.stop);
-        let turn = by_cancel.wait(Arc::clone(&self.broker_loads.turns).acquire_owned()).await;
+        let turn = self.broker_loads.turn(job).await;
         let read = match &turn {
             Ok(_) => self.read_files(job, plan, &mut load, by_cancel.or_after(plan.timeout)).await,
             Err(interrupted) => Err((*interrupted).into()),
@@ -101,7 +103,7 @@ impl Engine {
         load: &mut Load,
         interrupt: Interrupt<'_>,
     ) -> Result<Read, SqlError> {
-        job.begin(State::Etl, self.unix_ms());
+        job.change(|record| record.begin(State::Etl, self.unix_ms()));
         let mut files = VecDeque::new();
         for part in &plan.parts {
             for place in &part.places {
@@ -113,7 +115,7 @@ impl Engine {
         let bytes = files.iter().filter_map(|waiting| waiting.file.size_bytes).sum();
         job.progress.file_bytes.store(bytes, Ordering::Relaxed);
         job.progress.files.store(files.len() as u64, Ordering::Relaxed);
-        job.begin(State::Loading, self.unix_ms());
+        job.change(|record| record.begin(State::Loading, self.unix_ms()));
         let lanes = plan.parallel.clamp(1, files.len().max(1));
         let files = Arc::new(Mutex::new(files));
         let run = |(), lane: Lane| {

@@ -4,7 +4,6 @@ use super::job::{Job, Record, State};
 use crate::access::Privilege;
 use crate::clock::date_time;
 use crate::engine::Engine;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_query::{Cell, Grid};
 use tributary_types::{Principal, SqlError};
 
@@ -39,11 +38,8 @@ impl Engine {
     pub(crate) fn show_loads(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
         self.database(principal, Privilege::Show, db)?;
         let mut grid = Grid::new(&COLUMNS);
-        for job in self.broker_loads.all() {
-            let record = job.record();
-            if record.db == db {
-                grid.push(row(&job, record));
-            }
+        for job in self.broker_loads.of_db(db) {
+            grid.push(row(&job, job.record()));
         }
         Ok(grid)
     }
@@ -81,26 +77,11 @@ fn row(job: &Job, record: Record) -> Vec<Cell> {
         time(record.loading_started_ms),
         time(record.finished_ms),
         record.url.into(),
-        details(job).into(),
+        record.details.unwrap_or_else(|| job.progress.details()).into(),
         record.txn.unwrap_or_default().to_string().into(),
         "{}".into(),
         record.user.into(),
         record.comment.into(),
         text(record.first_error),
     ]
-}
-
-fn details(job: &Job) -> String {
-    let get = |number: &AtomicU64| number.load(Ordering::Relaxed);
-    let progress = &job.progress;
-    serde_json::json!({
-        "Unfinished backends": {},
-        "ScannedRows": get(&progress.rows_read),
-        "TaskNumber": get(&progress.files),
-        "LoadBytes": get(&progress.bytes_read),
-        "All backends": {},
-        "FileNumber": get(&progress.files),
-        "FileSize": get(&progress.file_bytes),
-    })
-    .to_string()
 }

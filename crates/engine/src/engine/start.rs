@@ -9,6 +9,7 @@ use crate::access::{Access, Everything};
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
+use crate::export::Exports;
 use crate::files::FileReading;
 use crate::jobs::Jobs;
 use crate::labels::{CatalogLabels, CatalogSchemas};
@@ -106,7 +107,7 @@ impl Engine {
         let query =
             QueryEngine::new(Arc::new(nobody), &store, options.query.clone()).map_err(StartError::Query)?;
         let engine = Arc::new(Self {
-            catalog,
+            catalog: Arc::clone(&catalog),
             store,
             ingest,
             query,
@@ -114,7 +115,8 @@ impl Engine {
             builders: Builders::default(),
             jobs: Jobs::new(node.id(), Arc::new(Broker)),
             file_loads: crate::sink::file_loads(),
-            broker_loads: BrokerLoads::default(),
+            broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
+            exports: Exports::new(Arc::clone(&catalog), node.id()),
             row_changes: RowChanges::default(),
             options,
             facts,
@@ -126,6 +128,7 @@ impl Engine {
         engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;
+        engine.resume_exports().await.map_err(StartError::Query)?;
         engine.start_background();
         engine.start_jobs().await.map_err(StartError::Query)?;
         Ok((engine, report))
@@ -138,7 +141,10 @@ impl Engine {
             while let Some(engine) = engine.upgrade() {
                 engine.purge_error_logs().await;
                 let keep_ms = engine.options.ingest.label_keep.as_millis() as i64;
-                engine.purge_jobs(unix_ms() - keep_ms).await;
+                let before_ms = unix_ms() - keep_ms;
+                engine.purge_jobs(before_ms).await;
+                engine.broker_loads.purge(before_ms).await;
+                engine.exports.purge(before_ms).await;
                 drop(engine);
                 tokio::time::sleep(PURGE_INTERVAL).await;
             }
@@ -149,7 +155,8 @@ impl Engine {
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served
     /// any more.
     pub async fn shutdown(&self) {
-        self.pause_broker_loads().await;
+        self.broker_loads.pause().await;
+        self.exports.pause().await;
         self.stop_jobs().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());

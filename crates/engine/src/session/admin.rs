@@ -131,6 +131,11 @@ impl EngineSession {
                 let grid = self.engine.show_loads(&self.principal, db)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
             }
+            Show::Export { db, tail } => {
+                let db = db.as_deref().or(self.database.as_deref());
+                let grid = self.engine.show_exports(&self.principal, db)?;
+                self.queries.tailed(&self.view(), grid, tail, 1)?
+            }
             Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
                 self.engine.show_jobs(&self.principal, self.database.as_deref(), show)?
             }

@@ -2,7 +2,7 @@
 
 use super::EngineSession;
 use tributary_mysql::{OkInfo, ResultWriter};
-use tributary_sql::{BrokerLoad, LoadsBy};
+use tributary_sql::{BrokerLoad, JobsBy};
 use tributary_types::{ErrorCode, SqlError};
 
 impl EngineSession {
@@ -25,7 +25,7 @@ impl EngineSession {
     pub(super) async fn run_cancel_load(
         &mut self,
         db: Option<&str>,
-        by: &LoadsBy,
+        by: &JobsBy,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
         let engine = &self.engine;

@@ -128,7 +128,7 @@ async fn send_some(
 }
 
 /// The columns of a result as the protocol names them.
-pub(super) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
+pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
     columns
         .iter()
         .map(|column| {

@@ -51,9 +51,9 @@ pub struct DataInfile {
     pub filter: Option<Sealed<Expr>>,
 }
 
-/// Which loads `CANCEL LOAD` means.
+/// Which jobs `CANCEL LOAD` or `CANCEL EXPORT` means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoadsBy {
+pub enum JobsBy {
     Label(String),
     LabelLike(String),
     State(String),
@@ -194,12 +194,22 @@ fn refuse(what: &str, instead: &str) -> tributary_types::SqlError {
     unsupported::refuse(&format!("LOAD LABEL … {what}"), instead)
 }
 
-/// `CANCEL LOAD [FROM db] WHERE LABEL = "l"`
+/// `CANCEL LOAD [FROM db] WHERE LABEL = "l"`, and the same of EXPORT.
 pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
-    if !cursor.eat("LOAD") {
-        return Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD")));
+    if cursor.eat("LOAD") {
+        let (db, by) = jobs_by(cursor)?;
+        return Ok(Statement::CancelLoad { db, by });
     }
+    if cursor.eat("EXPORT") {
+        let (db, by) = jobs_by(cursor)?;
+        return Ok(Statement::CancelExport { db, by });
+    }
+    Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD or EXPORT")))
+}
+
+/// `[FROM db] WHERE LABEL = "l"`
+fn jobs_by(cursor: &mut Cursor<'_>) -> Parsed<(Option<String>, JobsBy)> {
     let db = if cursor.eat_any(&["FROM", "IN"]).is_some() { Some(cursor.database()?) } else { None };
     cursor.expect("WHERE")?;
     let wrong = cursor.expected("LABEL = \"…\", LABEL LIKE \"…\" or STATE = \"…\"");
@@ -222,12 +232,12 @@ pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         _ => return Err(wrong),
     };
     let by = match (name.as_deref(), is_like, text) {
-        (Some("label"), false, Some(label)) => LoadsBy::Label(label),
-        (Some("label"), true, Some(pattern)) => LoadsBy::LabelLike(pattern),
-        (Some("state"), false, Some(state)) => LoadsBy::State(state),
+        (Some("label"), false, Some(label)) => JobsBy::Label(label),
+        (Some("label"), true, Some(pattern)) => JobsBy::LabelLike(pattern),
+        (Some("state"), false, Some(state)) => JobsBy::State(state),
         _ => return Err(wrong),
     };
-    Ok(Statement::CancelLoad { db, by })
+    Ok((db, by))
 }
 
 #[cfg(test)]
@@ -297,9 +307,9 @@ mod tests {
             Statement::CancelLoad { db, by } => (db, by),
             other => panic!("{other:?}"),
         };
-        assert_eq!(by(r#"FROM d WHERE LABEL = "l""#), (Some("d".to_owned()), LoadsBy::Label("l".to_owned())));
-        assert_eq!(by("WHERE label LIKE '%x%'"), (None, LoadsBy::LabelLike("%x%".to_owned())));
-        assert_eq!(by("WHERE STATE = 'PENDING'"), (None, LoadsBy::State("PENDING".to_owned())));
+        assert_eq!(by(r#"FROM d WHERE LABEL = "l""#), (Some("d".to_owned()), JobsBy::Label("l".to_owned())));
+        assert_eq!(by("WHERE label LIKE '%x%'"), (None, JobsBy::LabelLike("%x%".to_owned())));
+        assert_eq!(by("WHERE STATE = 'PENDING'"), (None, JobsBy::State("PENDING".to_owned())));
         for wrong in ["CANCEL LOAD", "CANCEL LOAD WHERE a = 'b'", "CANCEL LOAD WHERE LABEL > 'b'"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

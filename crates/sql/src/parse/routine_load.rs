@@ -45,9 +45,9 @@ fn clause(cursor: &mut Cursor<'_>, clauses: &mut RoutineLoadClauses) -> Parsed<b
     } else if cursor.eat("COLUMNS") {
         clauses.columns = Some(cursor.parenthesized(column)?);
     } else if cursor.eat_all("PRECEDING FILTER") {
-        clauses.preceding_filter = Some(expression(cursor)?);
+        clauses.preceding_filter = Some(cursor.expression_text()?);
     } else if cursor.eat("WHERE") {
-        clauses.filter = Some(expression(cursor)?);
+        clauses.filter = Some(cursor.expression_text()?);
     } else if let Some(word) = cursor.eat_any(&["PARTITION", "PARTITIONS"]) {
         return Err(unsupported::refuse(
             &format!("CREATE ROUTINE LOAD … {word}"),
@@ -65,16 +65,8 @@ fn clause(cursor: &mut Cursor<'_>, clauses: &mut RoutineLoadClauses) -> Parsed<b
 /// `column` or `column = expression`
 fn column(cursor: &mut Cursor<'_>) -> Parsed<(String, Option<String>)> {
     let name = cursor.identifier("a column")?;
-    let value = if cursor.eat_token(&Token::Eq) { Some(expression(cursor)?) } else { None };
+    let value = if cursor.eat_token(&Token::Eq) { Some(cursor.expression_text()?) } else { None };
     Ok((name, value))
-}
-
-/// An expression as it is written.
-fn expression(cursor: &mut Cursor<'_>) -> Parsed<String> {
-    let begin = cursor.offset();
-    cursor.expr()?;
-    let text = &cursor.sql()[begin..cursor.offset()];
-    Ok(text.trim().to_owned())
 }
 
 /// `FROM KAFKA ("key" = "value", …)`

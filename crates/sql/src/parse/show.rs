@@ -4,8 +4,10 @@ use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, Transaction
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{routine_load, set, unsupported, user};
-use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue};
+use crate::visit::walk_expr_mut;
+use sqlparser::ast::{BinaryOperator, Expr, Value as SpValue, VisitorMut};
 use sqlparser::tokenizer::Token;
+use std::ops::ControlFlow;
 use tributary_types::Sealed;
 
 pub(crate) fn show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -106,6 +108,13 @@ fn of_loads(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         cursor.advance();
         return Ok(Some(Show::Load { db: from_db(cursor)?, tail: tail(cursor)? }));
     }
+    if cursor.eat("EXPORT") {
+        let (db, mut tail) = (from_db(cursor)?, tail(cursor)?);
+        if let Some(ShowFilter::Where(condition)) = &mut tail.filter {
+            let _ = walk_expr_mut(condition, &mut IdOfJob);
+        }
+        return Ok(Some(Show::Export { db, tail }));
+    }
     if cursor.eat("TRANSACTION") {
         let db = from_db(cursor)?;
         return Ok(Some(Show::Transaction { db, by: transaction_by(cursor)? }));
@@ -114,6 +123,22 @@ fn of_loads(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         return Ok(Some(Show::Delete { db: from_db(cursor)? }));
     }
     Ok(None)
+}
+
+/// Doris's condition on a job's `ID` means the column `JobId`.
+struct IdOfJob;
+
+impl VisitorMut for IdOfJob {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && name.value.eq_ignore_ascii_case("id")
+        {
+            "JobId".clone_into(&mut name.value);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// `WHERE id = n` or `WHERE label = 'l'`

@@ -3,13 +3,12 @@
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 46] = [
+const STATEMENTS: [(&str, &str); 45] = [
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),
     ("REVOKE", "every user may do everything"),
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
-    ("EXPORT", "read the table's Delta files"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),
     ("RECOVER", "DROP deletes the data at once, nothing is kept that could be recovered"),

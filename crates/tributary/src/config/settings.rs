@@ -127,7 +127,7 @@ settings! {
     /// Largest body of a load.
     streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
 
-    /// Directory of files of this machine that LOAD DATA without LOCAL, `LOCAL()` and INTO OUTFILE may name. None: none is read or written.
+    /// Directory of files of this machine that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may name. None: none is read or written.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
     /// How long the reasons of rejected rows are kept.

@@ -22,6 +22,7 @@ mod create_as;
 mod damage;
 mod delete;
 mod delta;
+mod export;
 mod fallback;
 mod go;
 mod http_api;

@@ -1,0 +1,248 @@
+//! Jobs that a statement begins, that go on without its client and end by themselves: loads of files, exports.
+//!
+//! Invariant: the catalog has a job before its client is answered, and how it ended before anybody is shown that, so what a crash cut off
+//! is found by the next start.
+//!
+//! Not its business: what a job does, and the jobs of `ROUTINE LOAD`, which never end by themselves.
+
+use crate::interrupt::{Interrupt, Interrupted, Stop};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tributary_catalog::{Catalog, JobRecord};
+use tributary_sql::JobsBy;
+use tributary_types::pattern::like;
+use tributary_types::{SourceId, SqlError};
+
+/// Jobs of a kind that run at a time; later ones are PENDING.
+const RUNNING_MAX: usize = 2;
+/// Jobs of a kind that wait or run; more are refused.
+pub(crate) const UNFINISHED_MAX: usize = 1000;
+
+/// What the catalog keeps of a job of one kind.
+pub(crate) trait Record: Clone + Send + 'static {
+    /// How far a job is, which is not kept.
+    type Progress: Default + Send + Sync;
+
+    /// Reads what [`Record::written`] gave; `None` for the record of another kind of job.
+    fn read(text: &str) -> Option<Self>;
+    fn written(&self) -> String;
+    fn db(&self) -> &str;
+    fn label(&self) -> &str;
+    /// As SHOW has it.
+    fn state(&self) -> &'static str;
+    /// When it ended, in milliseconds since 1970; `None` if it has not.
+    fn finished_ms(&self) -> Option<i64>;
+}
+
+/// A job.
+pub(crate) struct Job<R: Record> {
+    pub id: u64,
+    pub stop: Stop,
+    pub progress: R::Progress,
+    /// It is stopped for the next start to take up, not cancelled.
+    paused: AtomicBool,
+    record: Mutex<R>,
+    ended: watch::Sender<bool>,
+}
+
+impl<R: Record> Job<R> {
+    pub fn new(id: SourceId, record: R) -> Self {
+        Self {
+            id: id.0,
+            stop: Stop::default(),
+            progress: R::Progress::default(),
+            paused: AtomicBool::new(false),
+            ended: watch::Sender::new(record.finished_ms().is_some()),
+            record: Mutex::new(record),
+        }
+    }
+
+    pub fn record(&self) -> R {
+        self.record.lock().clone()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.record.lock().finished_ms().is_some()
+    }
+
+    /// Changes what is shown; it is kept when the job ends.
+    pub fn change(&self, change: impl FnOnce(&mut R)) {
+        change(&mut self.record.lock());
+    }
+
+    /// Tells whoever waits that nothing of the job runs any more.
+    pub fn announce(&self) {
+        self.ended.send_replace(true);
+    }
+
+    /// Waits until nothing of the job runs any more.
+    pub async fn ended(&self) {
+        // The sender lives as long as the job.
+        drop(self.ended.subscribe().wait_for(|ended| *ended).await);
+    }
+
+    /// Whether the server stops, and the job goes on with the next start.
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::SeqCst)
+    }
+
+    fn pause(&self) {
+        self.paused.store(true, Ordering::SeqCst);
+        self.stop.set();
+    }
+}
+
+/// All jobs of a kind, by their ids.
+pub(crate) struct Jobs<R: Record> {
+    catalog: Arc<Catalog>,
+    node: String,
+    all: Mutex<BTreeMap<u64, Arc<Job<R>>>>,
+    turns: Arc<Semaphore>,
+}
+
+impl<R: Record> Jobs<R> {
+    pub fn new(catalog: Arc<Catalog>, node: String) -> Self {
+        Self { catalog, node, all: Mutex::default(), turns: Arc::new(Semaphore::new(RUNNING_MAX)) }
+    }
+
+    pub fn all(&self) -> Vec<Arc<Job<R>>> {
+        self.all.lock().values().cloned().collect()
+    }
+
+    /// The jobs of a database, oldest first.
+    pub fn of_db(&self, db: &str) -> Vec<Arc<Job<R>>> {
+        self.all().into_iter().filter(|job| job.record().db() == db).collect()
+    }
+
+    pub fn unfinished(&self) -> usize {
+        self.all.lock().values().filter(|job| !job.has_ended()).count()
+    }
+
+    /// An id for a new job.
+    ///
+    /// # Errors
+    /// The catalog can't be written.
+    pub async fn next_id(&self) -> Result<SourceId, SqlError> {
+        Ok(self.catalog.next_job_id().await?)
+    }
+
+    /// Adds a new job, which is kept when this returns, unless one with its label does not let it.
+    ///
+    /// # Errors
+    /// What `is_free` says of the other jobs; the catalog can't be written.
+    pub async fn add(
+        &self,
+        job: &Arc<Job<R>>,
+        is_free: impl FnOnce(&[R]) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        {
+            let mut all = self.all.lock();
+            is_free(&all.values().map(|job| job.record()).collect::<Vec<_>>())?;
+            all.insert(job.id, Arc::clone(job));
+        }
+        let kept = self.keep(job.id, &job.record()).await;
+        if kept.is_err() {
+            self.all.lock().remove(&job.id);
+        }
+        kept
+    }
+
+    /// The jobs that the catalog has kept. Those that have not ended are for the caller to take up.
+    ///
+    /// # Errors
+    /// The catalog can't be read.
+    pub async fn read_kept(&self) -> Result<Vec<Arc<Job<R>>>, SqlError> {
+        for JobRecord { id, definition } in self.catalog.jobs(&self.node).await? {
+            // Jobs of other kinds have records of their own.
+            let Some(record) = R::read(&definition) else { continue };
+            self.all.lock().insert(id.0, Arc::new(Job::new(id, record)));
+        }
+        Ok(self.all())
+    }
+
+    /// Waits until it is the job's turn to run.
+    ///
+    /// # Errors
+    /// It was stopped before.
+    pub async fn turn(&self, job: &Job<R>) -> Result<Option<OwnedSemaphorePermit>, Interrupted> {
+        let turn = Interrupt::by_kill(&job.stop).wait(Arc::clone(&self.turns).acquire_owned()).await?;
+        Ok(turn.ok())
+    }
+
+    /// Changes what is kept of a job, then what is shown.
+    ///
+    /// # Errors
+    /// The catalog can't be written; then nothing is changed.
+    pub async fn change(&self, job: &Job<R>, change: impl FnOnce(&mut R)) -> Result<(), SqlError> {
+        let mut record = job.record();
+        change(&mut record);
+        self.keep(job.id, &record).await?;
+        job.change(|shown| *shown = record);
+        Ok(())
+    }
+
+    /// Ends a job: keeps how, then shows it and tells whoever waits.
+    pub async fn end(&self, job: &Job<R>, change: impl FnOnce(&mut R)) {
+        let mut record = job.record();
+        change(&mut record);
+        if let Err(error) = self.keep(job.id, &record).await {
+            let label = record.label();
+            tracing::warn!(job = job.id, label, %error, "how a job ended could not be kept; the next start takes it up again");
+        }
+        job.change(|shown| *shown = record);
+        job.announce();
+    }
+
+    async fn keep(&self, id: u64, record: &R) -> Result<(), SqlError> {
+        let record = JobRecord { id: SourceId(id), definition: record.written() };
+        Ok(self.catalog.put_job(&self.node, &record).await?)
+    }
+
+    /// The jobs of a database that a statement means.
+    pub fn meant(&self, db: &str, by: &JobsBy) -> Vec<Arc<Job<R>>> {
+        let is_meant = |job: &Arc<Job<R>>| {
+            let record = job.record();
+            match by {
+                JobsBy::Label(label) => record.label() == *label,
+                JobsBy::LabelLike(pattern) => like(record.label(), pattern),
+                JobsBy::State(state) => record.state().eq_ignore_ascii_case(state),
+            }
+        };
+        self.of_db(db).into_iter().filter(is_meant).collect()
+    }
+
+    /// Cancels those of these jobs that have not ended and waits until they have; how many there were.
+    pub async fn cancel(meant: &[Arc<Job<R>>]) -> usize {
+        let running: Vec<_> = meant.iter().filter(|job| !job.has_ended()).collect();
+        running.iter().for_each(|job| job.stop.set());
+        for job in &running {
+            job.ended().await;
+        }
+        running.len()
+    }
+
+    /// Forgets jobs that ended before the time (ms since 1970).
+    pub async fn purge(&self, before_ms: i64) {
+        for job in self.all() {
+            if job.record().finished_ms().is_none_or(|at| at >= before_ms) {
+                continue;
+            }
+            match self.catalog.delete_job(&self.node, SourceId(job.id)).await {
+                Ok(()) => drop(self.all.lock().remove(&job.id)),
+                Err(error) => tracing::warn!(job = job.id, %error, "an ended job can't be forgotten now"),
+            }
+        }
+    }
+
+    /// Ends all jobs that run, for the next start to take up.
+    pub async fn pause(&self) {
+        let jobs = self.all();
+        jobs.iter().filter(|job| !job.has_ended()).for_each(|job| job.pause());
+        for job in &jobs {
+            job.ended().await;
+        }
+    }
+}

@@ -92,6 +92,10 @@ impl BlockBuilder {
         &mut self.columns[index]
     }
 
+    pub(crate) fn column(&self, index: usize) -> &ColumnBuffer {
+        &self.columns[index]
+    }
+
     /// Pushes NULL to column `index` of the row under construction.
     pub fn push_null(&mut self, index: usize) {
         self.columns[index].push_null();
@@ -241,6 +245,19 @@ impl ColumnBuffer {
             Kind::Text => self.ends.len(),
             fixed => self.data.len() / fixed.width(),
         }
+    }
+
+    /// The last value in stored form; `None` if it is NULL.
+    pub(crate) fn last(&self) -> Option<&[u8]> {
+        let last = self.len().checked_sub(1)?;
+        if self.nulls.last() == Some(&(last as u32)) {
+            return None;
+        }
+        let start = match self.kind {
+            Kind::Text => last.checked_sub(1).map_or(0, |before| self.ends[before] as usize),
+            fixed => last * fixed.width(),
+        };
+        Some(&self.data[start..])
     }
 
     #[inline]

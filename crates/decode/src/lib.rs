@@ -30,6 +30,7 @@ mod json;
 mod literal;
 mod loader;
 mod params;
+mod partition;
 mod reject;
 mod target;
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use crate::block::Block;
 use crate::builder::BlockBuilder;
 use crate::cell::{Cell, Fault};
+use crate::partition;
 use crate::reject::{Counts, REJECTS_KEPT_MAX, Reject};
 use crate::target::{Fill, Strictness, Target, TargetColumn, Wording};
 use tributary_types::SqlError;
@@ -193,6 +194,13 @@ impl<'a> Loader<'a> {
     }
 
     #[cold]
+    fn fail_with_row(&mut self, reason: impl FnOnce(&BlockBuilder, &Target) -> String) {
+        let is_worded = self.progress.decoded.rejects.len() < REJECTS_KEPT_MAX;
+        let reason = if is_worded { reason(self.builder, self.target) } else { String::new() };
+        self.progress.fault = Some(RowFault { reason, is_conversion: false });
+    }
+
+    #[cold]
     fn fail_with(&mut self, reason: impl FnOnce(&Target) -> String) {
         if self.progress.fault.is_some() {
             return;
@@ -232,11 +240,25 @@ impl<'a> Loader<'a> {
         for (column, fill) in self.target.filled() {
             fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
         }
+        if let Some(partitions) = self.target.partitions()
+            && !partitions.takes_row(self.builder)
+        {
+            return self.drop_homeless_row(source_line);
+        }
         self.builder.finish_row();
         self.progress.decoded.counts.loaded += 1;
         self.progress.source_bytes += source_bytes;
         if self.builder.row_count() >= BLOCK_ROWS_TARGET || self.progress.source_bytes >= BLOCK_BYTES_TARGET {
             self.end_block();
+        }
+    }
+
+    /// Drops a row that has no partition.
+    #[cold]
+    fn drop_homeless_row(&mut self, source_line: impl FnOnce() -> String) {
+        self.fail_with_row(|builder, target| partition::reason(builder, target.schema()));
+        if let Some(fault) = self.progress.fault.take() {
+            self.drop_row(fault, source_line);
         }
     }
 

@@ -11,10 +11,12 @@ use crate::cell::{self, Cell, Fault, cut, push_cell};
 use crate::convert::number::LARGEINT_LIMIT;
 use crate::convert::temporal;
 use crate::literal::stored_literal;
+use crate::partition::PartitionCheck;
 use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{
-    ColumnDef, DataType, DefaultValue, ErrorCode, HiddenColumn, SqlError, TableDef, TableSchema,
+    ColumnDef, DataType, DefaultValue, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef,
+    TableSchema,
 };
 
 /// Doris's greatest length of a STRING, shown in a reason.
@@ -52,6 +54,8 @@ pub struct Target {
     field_names: Vec<String>,
     /// The columns without a field and what fills them.
     filled: Vec<(TargetColumn, Fill)>,
+    /// Which rows have a partition, in a table that has such.
+    partitions: Option<PartitionCheck>,
     /// The load named its columns.
     pub(crate) has_column_list: bool,
 }
@@ -128,7 +132,14 @@ impl Target {
             .collect::<Result<_, SqlError>>()?;
         let column_of = |index: usize| TargetColumn::of(&columns[index], index);
         let fields = fields.into_iter().map(|field| field.map(column_of)).collect();
-        Ok(Self { table: Arc::clone(table), fields, field_names: Vec::new(), filled, has_column_list })
+        Ok(Self {
+            table: Arc::clone(table),
+            fields,
+            field_names: Vec::new(),
+            filled,
+            partitions: PartitionCheck::of(table),
+            has_column_list,
+        })
     }
 
     /// The target with rows that delete the rows of their keys, unless they say themselves whether they do.
@@ -139,6 +150,23 @@ impl Target {
             fills.for_each(|(_, fill)| *fill = Fill::Stored(Box::new([1])));
         }
         self
+    }
+
+    /// The target with no other partitions than those that the load names; rows of others are rejected.
+    ///
+    /// # Errors
+    /// [`PartitionNames::resolve`].
+    pub fn into_partitions(mut self, names: &PartitionNames) -> Result<Self, SqlError> {
+        if let (Some(allowed), Some(check)) = (names.resolve(&self.table)?, &mut self.partitions) {
+            check.only(allowed);
+        }
+        Ok(self)
+    }
+
+    /// Which rows have a partition; `None`: all, in a table without partitions.
+    #[inline]
+    pub(crate) const fn partitions(&self) -> Option<&PartitionCheck> {
+        self.partitions.as_ref()
     }
 
     /// The table.

@@ -41,6 +41,8 @@ struct LoadRequest {
     group_commit: Option<GroupCommitMode>,
     two_phase_commit: bool,
     partial_update: bool,
+    /// Partitions are named.
+    partitions: bool,
     max_filter_ratio: f64,
     timeout: Duration,
     body: Body,
@@ -66,6 +68,7 @@ impl Engine {
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
             partial_update: request.partial_columns,
+            partitions: !request.table_headers.partitions.is_any(),
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
@@ -82,6 +85,7 @@ impl Engine {
                 source_where: None,
                 deletes: request.merge.merge_type == MergeType::Delete,
                 unnamed_fields: FieldNames::Numbered,
+                partitions: &request.table_headers.partitions,
             };
             RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)
         };
@@ -160,6 +164,7 @@ impl LoadRequest {
             two_phase_commit: self.two_phase_commit,
             has_label: self.label.is_some(),
             partial_update: self.partial_update,
+            partitions: self.partitions,
             ..LoadTraits::plain(self.source, self.group_commit, self.body)
         }
     }
@@ -261,12 +266,8 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
 
 /// The refusal of a load that asks for what no table here can do: it would load other rows than it says.
 fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
-    let (header, needs) = match (headers.unique, headers.partitioned) {
-        (Some(header), _) => (header, "what tables with UNIQUE KEY cannot do yet"),
-        (None, Some(header)) => (header, "a partitioned table; tables have no partitions so far"),
-        (None, None) => return None,
-    };
-    let text = format!("header {header} needs {needs}, leave it out");
+    let header = headers.unique?;
+    let text = format!("header {header} needs what tables with UNIQUE KEY cannot do yet, leave it out");
     Some(LoadAnswer::fail(LoadCode::NotImplemented, text))
 }
 

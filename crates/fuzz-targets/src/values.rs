@@ -66,7 +66,7 @@ fn general_insert(sql: &str) -> Result<Box<Insert>, String> {
 fn check_head(head: &InsertHead<'_>, insert: &Insert) {
     assert_eq!((head.db.as_deref(), &*head.table), (insert.table.db.as_deref(), &*insert.table.table));
     assert_eq!(head.columns, insert.columns);
-    assert!(insert.label.is_none() && !insert.partitions && !insert.overwrite);
+    assert!(insert.label.is_none() && insert.partitions.is_any() && !insert.overwrite);
 }
 
 fn plainest(insert: &Insert) -> Option<String> {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression};
-use tributary_types::{GroupCommitMode, Label, TxnId};
+use tributary_types::{GroupCommitMode, Label, PartitionNames, TxnId};
 
 /// A load's timeout when the header `timeout` is absent.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -42,13 +42,13 @@ pub struct MergeHeaders {
 
 /// Headers that were given and mean something only on tables of a kind. A service that has no such tables must
 /// refuse the load and name the header, never load as if it were not there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableHeaders {
     /// The first that needs a table whose rows change: `partial_columns`, `negative`, …; with HTTP Stream also those of
     /// [`MergeHeaders`].
     pub unique: Option<&'static str>,
     /// `partitions` or `temporary_partitions`.
-    pub partitioned: Option<&'static str>,
+    pub partitions: PartitionNames,
 }
 
 /// A Stream Load: `PUT /api/{db}/{table}/_stream_load`.

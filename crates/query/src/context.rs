@@ -12,7 +12,7 @@ use crate::table_functions::TableFunctions;
 use crate::views::Within;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{Result, TableReference, plan_err};
+use datafusion::common::{DataFusionError, Result, TableReference, plan_err};
 use datafusion::datasource::{TableProvider, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
@@ -21,9 +21,10 @@ use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, Ta
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_sql::names::without_partitions;
 use tributary_table::{Snapshot, Table};
 use tributary_types::system::{is_information_schema, is_system_database};
-use tributary_types::{ErrorCode, SqlError, TableId};
+use tributary_types::{ErrorCode, PartitionNames, SqlError, TableId};
 
 /// Snapshots by their tables.
 pub type SettledSnapshots = HashMap<TableId, Arc<Snapshot>>;
@@ -65,14 +66,17 @@ impl StatementContext<'_> {
         if let Some(source) = tables.get(&key) {
             return Ok(Arc::clone(source));
         }
-        let provider = self.as_it_was(&key, self.provider(database, name)?).map_err(external)?;
+        let known = (key.0.clone(), without_partitions(name).0.to_owned());
+        let provider = self.as_it_was(&known, self.provider(database, name)?).map_err(external)?;
         let source = provider_as_source(provider);
         tables.insert(key, Arc::clone(&source));
         Ok(source)
     }
 
     fn provider(&self, database: &str, name: &str) -> Result<Arc<dyn TableProvider>> {
+        let (name, partitions) = without_partitions(name);
         if is_information_schema(database) {
+            not_partitioned(&partitions)?;
             let table = info_schema::table(name, self.namespace, self.session)?;
             return table.ok_or_else(|| external(no_table(database, name)));
         }
@@ -86,11 +90,18 @@ impl StatementContext<'_> {
                 false => self.namespace.view(database, name).map_err(external)?,
             };
             let view = view.ok_or_else(|| external(self.missing(database, name)))?;
+            not_partitioned(&partitions)?;
             return self.view(&view).map_err(external);
         };
         let snapshot = self.snapshot_of(&table);
-        let provider =
-            SnapshotProvider::new(&table, Arc::clone(&snapshot), self.with_hidden, self.store_url.clone())?;
+        let read = match partitions.resolve(&snapshot.def).map_err(external)? {
+            Some(places) => {
+                let read = snapshot.in_partitions(&places);
+                Arc::new(read.map_err(|error| DataFusionError::External(Box::new(error)))?)
+            }
+            None => Arc::clone(&snapshot),
+        };
+        let provider = SnapshotProvider::new(&table, read, self.with_hidden, self.store_url.clone())?;
         if !snapshot.is_settled() {
             self.read.lock().unsettled.push(table);
         }
@@ -121,6 +132,15 @@ impl StatementContext<'_> {
             is_system_database(database) || self.namespace.databases().iter().any(|known| known == database);
         if exists { no_table(database, name) } else { no_database(database) }
     }
+}
+
+/// The error for partitions of what has none.
+fn not_partitioned(partitions: &PartitionNames) -> Result<()> {
+    if partitions.is_any() {
+        return Ok(());
+    }
+    let text = "PARTITION () clause on non partitioned table";
+    Err(external(SqlError::new(ErrorCode::NotPartitioned, text)))
 }
 
 /// The error for a table that does not exist.

@@ -195,12 +195,16 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
         match factor {
-            TableFactor::Table { name, alias, index_hints, with_hints, args, .. } => {
+            TableFactor::Table { name, alias, index_hints, with_hints, args, partitions, .. } => {
+                partitions_in_alias(alias, partitions);
                 index_hints.clear();
                 with_hints.clear();
                 if args.is_none()
                     && let Err(error) = self.qualify(name)
                 {
+                    return ControlFlow::Break(error);
+                }
+                if let Err(error) = read_partitions(name, alias, partitions) {
                     return ControlFlow::Break(error);
                 }
                 if let Some(alias) = alias {
@@ -374,6 +378,41 @@ impl Rewriter<'_> {
         *name = ObjectName::from(parts);
         Ok(())
     }
+}
+
+/// `t PARTITIONS (p, …)`, which the parser takes for an alias with columns.
+fn partitions_in_alias(alias: &mut Option<TableAlias>, partitions: &mut Vec<Ident>) {
+    let is_word = |alias: &TableAlias| {
+        alias.name.quote_style.is_none() && alias.name.value.eq_ignore_ascii_case("PARTITIONS")
+    };
+    if let Some(taken) = alias.take_if(|alias| is_word(alias) && !alias.columns.is_empty()) {
+        partitions.extend(taken.columns.into_iter().map(|column| column.name));
+    }
+}
+
+/// Puts the partitions that are read into the name of the table, which the statement calls as before.
+fn read_partitions(
+    name: &mut ObjectName,
+    alias: &mut Option<TableAlias>,
+    partitions: &mut Vec<Ident>,
+) -> Result<(), SqlError> {
+    if partitions.is_empty() {
+        return Ok(());
+    }
+    let named = std::mem::take(partitions);
+    let Some(ObjectNamePart::Identifier(table)) = name.0.last_mut() else {
+        let text = format!("'{name}' is no table, which PARTITION could name parts of");
+        return Err(SqlError::detail(ErrorCode::Unknown, text));
+    };
+    alias.get_or_insert_with(|| TableAlias {
+        explicit: false,
+        name: table.clone(),
+        columns: Vec::new(),
+        at: None,
+    });
+    let names = named.iter().map(|ident| ident.value.as_str());
+    table.value = tributary_sql::names::with_partitions(&table.value, names);
+    Ok(())
 }
 
 const fn doubles_work(expr: &Expr) -> bool {

@@ -24,6 +24,7 @@ use sqlparser::ast::{SetExpr, Statement};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::SelectQuery;
+use tributary_sql::names::without_partitions;
 use tributary_types::system::is_information_schema;
 use tributary_types::{ErrorCode, SqlError, ViewDef, ViewSource};
 
@@ -76,10 +77,13 @@ impl QueryEngine {
                     .fields()
                     .iter()
                     .map(|field| labels::declared_name(field).unwrap_or_else(|| field.name()).to_owned());
-                ViewSource { db: db.clone(), name: name.clone(), columns: columns.collect() }
+                let (name, _) = without_partitions(name);
+                ViewSource { db: db.clone(), name: name.to_owned(), columns: columns.collect() }
             })
             .collect();
         sources.sort_by(|one, other| (&one.db, &one.name).cmp(&(&other.db, &other.name)));
+        // A table and some partitions of it.
+        sources.dedup_by(|one, other| (&one.db, &one.name) == (&other.db, &other.name));
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
         Ok(ViewShape { columns, sources })
     }

@@ -5,6 +5,7 @@ use crate::deletes::DeletionId;
 use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
+use crate::partitions::partitioned;
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
 use crate::trace::note;
@@ -547,6 +548,9 @@ async fn create_table(world: &Rc<World>) {
     } else if def.id.0 * 37 % 100 < world.plan.aggregate_tables {
         def = aggregate(&def);
         world.model.borrow_mut().make_aggregate(def.id);
+    }
+    if def.id.0 * 53 % 100 < world.plan.partitioned_tables {
+        def = partitioned(&def);
     }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };

@@ -36,6 +36,14 @@ pub struct Folded {
     counts: Vec<(LoadId, u64)>,
 }
 
+impl Folded {
+    /// The row's key.
+    #[must_use]
+    pub const fn key(&self) -> i64 {
+        self.key
+    }
+}
+
 /// The table with keys whose rows are folded.
 #[must_use]
 pub fn aggregate(def: &TableDef) -> Arc<TableDef> {

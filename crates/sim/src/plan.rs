@@ -10,6 +10,8 @@ pub struct Plan {
     pub unique_tables: u64,
     /// Of 100 tables that have none so many fold the rows of a key.
     pub aggregate_tables: u64,
+    /// Of 100 tables so many are divided into partitions.
+    pub partitioned_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -42,11 +44,14 @@ impl Plan {
     pub fn new(dice: &mut Dice) -> Self {
         let calm = dice.one_in(6);
         // Thrown beside the others, which stay what they were.
-        let aggregate_tables = dice.clone().split().pick(&[0, 0, 50, 100]);
+        let mut beside = dice.clone().split();
+        let aggregate_tables = beside.pick(&[0, 0, 50, 100]);
+        let partitioned_tables = beside.pick(&[0, 0, 50, 100]);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
             aggregate_tables,
+            partitioned_tables,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

@@ -2,6 +2,7 @@
 
 use crate::folds::{Folded, counted, folded, gives};
 use crate::model::{LoadId, ROWS_PER_LOAD, Shown};
+use crate::partitions;
 use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, RecordBatch, StringArray,
 };
@@ -128,6 +129,15 @@ enum Read {
     Folded(Folded),
 }
 
+impl Read {
+    fn id(&self, keys: KeyModel) -> i64 {
+        match self {
+            Self::Sent(row) => id_of(*row, !keys.keeps_all_rows()),
+            Self::Folded(row) => row.key(),
+        }
+    }
+}
+
 /// Data files that were read before: they never change.
 #[derive(Default)]
 pub struct FileCache {
@@ -169,12 +179,24 @@ pub async fn shown(
         if rows.len() as u64 != live.file.rows {
             return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
         }
+        let ids = rows.iter().map(|row| row.id(keys));
+        partitions::check_file(snapshot, live, ids)
+            .map_err(|error| (format!("data file {path} {error}"), true))?;
         let is_left = |position: usize| {
             live.deletes.as_ref().is_none_or(|deletes| !deletes.rows().contains(position as u64))
         };
         let left = rows.iter().enumerate().filter(|(position, _)| is_left(*position));
         left.for_each(|(_, row)| add(row.clone()));
     }
+    let in_memory = |part: &Snapshot| {
+        let mut ids = Vec::new();
+        for part in &part.memtable {
+            let batch = part.live_batch().map_err(|error| error.to_string())?;
+            ids.extend(read_back(&batch, keys)?.iter().map(|row| row.id(keys)));
+        }
+        Ok(ids)
+    };
+    partitions::check_parts(snapshot, in_memory).map_err(|error| (error, true))?;
     Ok(shown)
 }
 

@@ -6,13 +6,13 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
-use crate::parse::{BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, ViewStatement};
+use crate::parse::{BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, ViewStatement};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 use tributary_types::{
-    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, KeyModel, PasswordHash, Sealed, SqlError,
-    TableRef,
+    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, KeyModel, PartitionNames, PasswordHash,
+    Sealed, SqlError, TableRef,
 };
 
 pub use sqlparser::ast::Expr;
@@ -175,8 +175,7 @@ pub fn placeholders(query: &sp::Query) -> Vec<Location> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
     pub table: Name,
-    /// Partitions were named. `PARTITION (*)` names none: it means whichever the rows are in.
-    pub partitions: bool,
+    pub partitions: PartitionNames,
     /// The condition as a text for people, if there is one.
     pub condition: Option<String>,
     pub rows: TargetRows,
@@ -278,8 +277,7 @@ pub const ROW_COLUMN: &str = "tributary.row";
 pub struct Insert {
     pub table: Name,
     pub label: Option<String>,
-    /// Partitions were named. `PARTITION (*)` names none: it means whichever the rows are in.
-    pub partitions: bool,
+    pub partitions: PartitionNames,
     pub overwrite: bool,
     pub columns: Option<Vec<String>>,
     pub source: InsertSource,
@@ -292,8 +290,7 @@ pub struct LoadData {
     pub is_local: bool,
     pub file: String,
     pub table: Name,
-    /// Partitions were named.
-    pub partitions: bool,
+    pub partitions: PartitionNames,
     /// Rows that are there already are to stay (IGNORE).
     pub ignores_duplicates: bool,
     pub column_separator: Option<String>,
@@ -352,6 +349,7 @@ pub struct CreateTable {
     /// Which of them it is, or would be by its columns.
     pub model: KeyModel,
     pub comment: String,
+    pub partition_by: Option<PartitionBy>,
     pub distribution: Option<Distribution>,
     pub properties: Vec<(String, String)>,
 }

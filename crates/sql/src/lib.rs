@@ -38,6 +38,7 @@ pub use limits::STATEMENT_BYTES_MAX;
 pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
+pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{QueryColumn, apply_alter, like, show_create_database, show_create_table};

@@ -1,6 +1,6 @@
 //! Which names databases, tables and columns may have.
 
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ErrorCode, PartitionNames, SqlError};
 
 /// The longest name of a database or table, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -73,6 +73,29 @@ pub fn check_column(name: &str) -> Result<(), SqlError> {
 fn is_plain(name: &str, may_begin: impl Fn(u8) -> bool) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     name.len() <= NAME_BYTES_MAX && name.bytes().next().is_some_and(may_begin) && name.bytes().all(legal)
+}
+
+/// Stands between a table's name and the partitions that a query reads of it, and between these; in no name.
+const MARK: char = '\u{1}';
+
+/// The table called `table` with some of its partitions only, as the planner of queries names it.
+#[must_use]
+pub fn with_partitions<'p>(table: &str, partitions: impl IntoIterator<Item = &'p str>) -> String {
+    let mut name = table.to_owned();
+    for partition in partitions {
+        name.push(MARK);
+        name.push_str(partition);
+    }
+    name
+}
+
+/// What [`with_partitions`] put together.
+#[must_use]
+pub fn without_partitions(name: &str) -> (&str, PartitionNames) {
+    let mut parts = name.split(MARK);
+    let table = parts.next().unwrap_or_default();
+    let partitions: Vec<String> = parts.map(str::to_owned).collect();
+    (table, if partitions.is_empty() { PartitionNames::Any } else { PartitionNames::Named(partitions) })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod http_stream;
 mod insert;
 mod load;
 mod outfile;
+pub(crate) mod partition;
 mod query;
 mod routine_load;
 mod set;
@@ -29,6 +30,7 @@ pub use create_as::CreateTableAs;
 pub use export::Export;
 pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
+pub use partition::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use view::{CreateView, ViewBody, ViewStatement};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};

@@ -9,6 +9,7 @@ mod alter;
 mod create_as;
 mod default_value;
 mod keys;
+mod partitions;
 pub mod properties;
 mod sequence;
 mod show_create;
@@ -27,8 +28,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, KeyModel, Partitioning,
-    SchemaVersion, SqlError, TableDef, TableId, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, KeyModel, SchemaVersion,
+    SqlError, TableDef, TableId, TableSchema,
 };
 
 /// The first column's id; ids go on from there and are never used twice in a table.
@@ -59,6 +60,7 @@ impl CreateTable {
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
             if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
+        let partitioning = partitions::of_create(self.partition_by.as_ref(), keys, &columns)?;
         let sequence = sequence::add_hidden(keys, &mut settings.others, &mut columns)?;
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
@@ -72,7 +74,7 @@ impl CreateTable {
                 ..TableSchema::new(SchemaVersion(1), columns)
             }),
             keys,
-            partitioning: Partitioning::None,
+            partitioning,
             distribution,
             properties: settings,
             comment: self.comment.clone(),

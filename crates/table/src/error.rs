@@ -53,6 +53,11 @@ pub enum TableError {
     LostKeys { file: String, reason: String },
     #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
     VectorTooLarge { rows: u64 },
+    #[error(
+        "the data file '{file}' was written by another program and is not divided into partitions. \
+         Read the table without PARTITION, with a condition on its columns"
+    )]
+    Undivided { file: String },
     #[error("the Delta log failed while {doing}: {}", without_backtrace(source))]
     Delta {
         doing: String,

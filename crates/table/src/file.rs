@@ -3,6 +3,7 @@
 mod checksums;
 mod damage;
 mod deletes;
+mod divide;
 mod encode;
 mod encoded;
 mod format;
@@ -24,7 +25,7 @@ pub use write::FileWriter;
 pub(crate) use damage::guarded;
 pub(crate) use encode::Progress;
 pub(crate) use encoded::EncodedFile;
-pub(crate) use format::version_of_tags;
+pub(crate) use format::Tags;
 pub(crate) use read::FileReader;
 pub(crate) use vector::{VectorReader, is_vector_file};
 pub(crate) use vector::{path_of as vector_path, write as write_vectors};
@@ -34,7 +35,7 @@ use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};
 use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};
-use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
+use tributary_types::{ColumnId, PartitionId, SchemaVersion, TableSchema, Version};
 
 /// The writer that our files name in their footers.
 const CREATED_BY: &str = concat!("tributary version ", env!("CARGO_PKG_VERSION"));
@@ -65,6 +66,9 @@ pub struct DataFile {
     /// The last publication that it has rows of. 0: not published yet, or written before files had versions.
     #[serde(default)]
     pub version: Version,
+    /// The partition that all its rows are in; `None` in a table without partitions, and in files of other writers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<PartitionId>,
 }
 
 impl DataFile {

@@ -39,7 +39,7 @@ pub use memtable::MemPart;
 pub use options::StoreOptions;
 pub use pruning::{max_values, min_values, null_counts, row_counts};
 pub use schema::physical_arrow;
-pub use snapshot::Snapshot;
+pub use snapshot::{PartitionFacts, Snapshot};
 pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{

@@ -56,6 +56,14 @@ impl MemPart {
         !has(&self.superseded) || has(&self.deletions)
     }
 
+    /// The part as if it had not these rows, for a query that should not see them.
+    pub(crate) fn without(&self, rows: impl Iterator<Item = u64>) -> Self {
+        let mut superseded = self.superseded.as_deref().cloned().unwrap_or_default();
+        superseded.extend(rows);
+        let superseded = (!superseded.is_empty()).then(|| Arc::new(superseded));
+        Self { superseded, deletions: None, ..self.clone() }
+    }
+
     /// The rows that no later row supersedes.
     ///
     /// # Errors

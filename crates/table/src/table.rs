@@ -241,7 +241,7 @@ impl Table {
         if self.closed.load(Ordering::Acquire) {
             return Err(TableError::Closed { table: def.name.clone() });
         }
-        Ok(FileWriter::new(&self.root, &def.schema, side_by_side))
+        Ok(FileWriter::new(&self.root, &def, side_by_side))
     }
 
     /// Protects `files`, which a transaction prepared and a restart has yet to publish, from the

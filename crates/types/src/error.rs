@@ -71,6 +71,15 @@ pub enum ErrorCode {
     UnsupportedPrepared,
     /// The client, or the server, does not let it be done.
     NotAllowedCommand,
+    WrongPartitionName,
+    /// There is no partition of that name to drop.
+    DropPartitionMissing,
+    PartitionExists,
+    UnknownPartition,
+    /// Partitions of a table that has none.
+    NotPartitioned,
+    /// A table without partitions takes no rows.
+    NoPartitions,
     /// A view where a table has to be, or a table where a view has to be.
     WrongObject,
     /// A view's query has parameters or variables of the session.
@@ -129,6 +138,12 @@ impl ErrorCode {
             Self::PacketsOutOfOrder => (1156, "08S01"),
             Self::BadCompression => (1157, "08S01"),
             Self::WrongColumnName => (1166, "42000"),
+            Self::WrongPartitionName => (1567, "HY000"),
+            Self::DropPartitionMissing => (1507, "HY000"),
+            Self::PartitionExists => (1517, "HY000"),
+            Self::UnknownPartition => (1735, "HY000"),
+            Self::NotPartitioned => (1747, "HY000"),
+            Self::NoPartitions => (5083, "42000"),
             Self::UnknownVariable => (1193, "HY000"),
             Self::PrivilegeDenied => (1227, "42000"),
             Self::WrongArguments => (1210, "HY000"),

@@ -39,6 +39,10 @@ id! {
     ColumnId(u32)
 }
 id! {
+    /// A partition of one table, stable over renames and never reused in that table.
+    PartitionId(u64)
+}
+id! {
     /// The count of light schema changes of a table; the first schema is 1.
     SchemaVersion(u32)
 }

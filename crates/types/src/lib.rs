@@ -14,6 +14,7 @@ pub mod ids;
 pub mod label;
 pub mod lock;
 pub mod mode;
+pub mod partition;
 pub mod password;
 pub mod pattern;
 pub mod principal;
@@ -27,16 +28,17 @@ pub mod view;
 pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;
 pub use error::{ErrorCode, SqlError};
-pub use ids::{ColumnId, DbId, Lsn, SchemaVersion, SourceId, TableId, TxnId, Version};
+pub use ids::{ColumnId, DbId, Lsn, PartitionId, SchemaVersion, SourceId, TableId, TxnId, Version};
 pub use label::Label;
 pub use mode::GroupCommitMode;
+pub use partition::{Partition, PartitionMethod, PartitionNames, Partitioning, Partitions};
 pub use password::PasswordHash;
 pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
     Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
-    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, KeyModel, Partitioning, TableDef, TableProperties,
-    TableRef, TableSchema,
+    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, KeyModel, TableDef, TableProperties, TableRef,
+    TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use view::{ViewDef, ViewSource};

@@ -3,6 +3,7 @@
 use crate::data_type::DataType;
 use crate::ids::{ColumnId, DbId, SchemaVersion, TableId};
 use crate::mode::GroupCommitMode;
+use crate::partition::Partitioning;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -344,14 +345,6 @@ impl KeyModel {
     pub const fn keeps_all_rows(self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
-}
-
-/// How the rows of a table are divided into partitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Partitioning {
-    /// The table is one partition.
-    #[default]
-    None,
 }
 
 /// Properties that change what the server does, and the others, kept as they were given.

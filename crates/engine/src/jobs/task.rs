@@ -17,7 +17,7 @@ use tributary_decode::FieldNames;
 use tributary_ingest::{Body, IngestError, LoadTraits, Source};
 use tributary_kafka::{Chunk, Offsets};
 use tributary_table::Table;
-use tributary_types::{GroupCommitMode, Label, SqlError, TableDef};
+use tributary_types::{GroupCommitMode, Label, PartitionNames, SqlError, TableDef};
 
 /// A batch that has read everything there is ends at this age, at the latest.
 const CAUGHT_UP_AFTER: Duration = Duration::from_secs(1);
@@ -40,6 +40,7 @@ pub(super) fn reader(
         source_where: preceding.as_ref(),
         deletes: false,
         unnamed_fields: FieldNames::Numbered,
+        partitions: &PartitionNames::Any,
     };
     let zone = definition.properties.get("timezone").map(String::as_str);
     let time = LoadTime::of(engine, zone)?;

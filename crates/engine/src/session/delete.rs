@@ -34,12 +34,7 @@ impl EngineSession {
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
         let table = self.table(Privilege::Load, delete.table.db.as_deref(), &delete.table.table)?;
-        if delete.partitions {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
-            ));
-        }
+        let places = delete.partitions.resolve(&table.def())?;
         if table.with_def(|def| def.keys.is_unique()) {
             return self.delete_by_keys(table, delete, params, out).await;
         }
@@ -65,7 +60,12 @@ impl EngineSession {
         let interrupt = self.interrupt().or_after(self.query_timeout());
         let (queries, view, table) = (&self.queries, &view, &table);
         let find = |snapshot: Arc<Snapshot>| {
+            let places = places.clone();
             let found = async move {
+                let snapshot = match places {
+                    Some(places) => Arc::new(snapshot.in_partitions(&places).map_err(table_error)?),
+                    None => snapshot,
+                };
                 let found = queries.rows_to_delete(view, delete, params, table, &snapshot);
                 interrupt.wait(found).await?
             };

@@ -121,6 +121,16 @@ impl EngineSession {
         if self.variables.values().require_sequence_in_insert {
             hidden_columns::check_named(def, columns)?;
         }
+        if def.partitioning.partitions().is_some_and(|partitions| partitions.list.is_empty()) {
+            return Err(SqlError::new(
+                ErrorCode::NoPartitions,
+                format!(
+                    "data cannot be inserted into table with empty partition. Use `SHOW PARTITIONS FROM {}` to see the \
+                     currently partitions of this table. ",
+                    def.name
+                ),
+            ));
+        }
         Target::new(def, columns)
     }
 
@@ -158,15 +168,10 @@ impl EngineSession {
                 "INSERT OVERWRITE is not supported yet; use TRUNCATE TABLE and INSERT INTO",
             ));
         }
-        if insert.partitions {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
-            ));
-        }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let def = table.def();
         let target = self.insert_target(&def, insert.columns.as_deref())?;
+        let target = target.into_partitions(&insert.partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let (Some(label), Some(_)) = (&label, &self.transaction) {
             return Err(SqlError::detail(
@@ -177,7 +182,8 @@ impl EngineSession {
                 ),
             ));
         }
-        let traits = LoadTraits { has_label: label.is_some(), ..self.traits(0) };
+        let partitions = !insert.partitions.is_any();
+        let traits = LoadTraits { has_label: label.is_some(), partitions, ..self.traits(0) };
         match insert.source {
             InsertSource::Values(rows) => {
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));

@@ -77,11 +77,6 @@ impl EngineSession {
                 "This is in a transaction, only insert, update, delete, commit, rollback is acceptable";
             return Err(SqlError::detail(ErrorCode::Unknown, text));
         }
-        if statement.partitions {
-            return Err(refused(
-                "PARTITION needs a partitioned table; tables have no partitions so far, leave it out",
-            ));
-        }
         if statement.is_local {
             if out.multi_statements() && self.has_more_statements {
                 return Err(refused("LOAD DATA LOCAL must be the last of several statements"));
@@ -125,6 +120,7 @@ impl EngineSession {
             source_where: None,
             deletes: false,
             unnamed_fields: FieldNames::Numbered,
+            partitions: &statement.partitions,
         };
         let time = match properties.text("timezone") {
             Some(zone) => LoadTime::of(&self.engine, Some(zone))?,

@@ -81,6 +81,7 @@ impl Computed {
         let target_names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
         let target = Target::new(def, Some(&target_names))?;
         let target = if mapping.deletes { target.deleting() } else { target };
+        let target = target.into_partitions(mapping.partitions)?;
         // A key that a row leaves out is its column's default, before anything is computed with it.
         let default_of = |name: &String| {
             let column = &def.schema.columns[def.schema.index_of(name)?];

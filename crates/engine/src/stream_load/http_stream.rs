@@ -15,7 +15,7 @@ use tributary_decode::{BodyFormat, Compression, FieldNames, LoadFormat};
 use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody, LoadCode};
 use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
-use tributary_types::{ErrorCode, Label, Principal, Sealed, SqlError, TableDef};
+use tributary_types::{Label, PartitionNames, Principal, Sealed, SqlError, TableDef};
 
 impl Engine {
     pub(super) async fn load_http_stream(
@@ -31,9 +31,6 @@ impl Engine {
             Ok(statement) => statement,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
-        if statement.insert.partitions {
-            return LoadAnswer::from_sql_error(&partitions_refused());
-        }
         let name = &statement.insert.table;
         let table = match self.table(principal, Privilege::Load, None, name.db.as_deref(), &name.table) {
             Ok(table) => table,
@@ -46,7 +43,13 @@ impl Engine {
             },
             None => request.label.clone(),
         };
+        // The statement says it for the load, as a header would.
+        let partitions = match &statement.insert.partitions {
+            PartitionNames::Any => request.table_headers.partitions.clone(),
+            named => named.clone(),
+        };
         let load = LoadRequest {
+            partitions: !partitions.is_any(),
             source: Source::HttpStream,
             label,
             group_commit: request.group_commit,
@@ -77,6 +80,7 @@ impl Engine {
                 source_where: statement.where_expr.as_deref(),
                 deletes: false,
                 unnamed_fields: FieldNames::OfBody,
+                partitions: &partitions,
             };
             RowReader::new(engine, &table.def(), &mapping, &format.body, request.strict_mode, time)
         };
@@ -96,11 +100,6 @@ fn conflict(by_header: Compression, by_statement: Compression) -> Option<LoadAns
         );
         LoadAnswer::fail(LoadCode::InvalidArgument, text)
     })
-}
-
-fn partitions_refused() -> SqlError {
-    let text = "PARTITION needs a partitioned table; tables have no partitions so far, leave it out";
-    SqlError::detail(ErrorCode::NotSupported, text)
 }
 
 /// The statement's select list as the header `columns` would say it: the body's fields and one expression for

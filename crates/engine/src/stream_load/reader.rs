@@ -24,7 +24,7 @@ use tributary_decode::{
 use tributary_http::ColumnMapping;
 use tributary_ingest::memory::InFlight;
 use tributary_query::RowFilter;
-use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
+use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError, TableDef};
 
 /// A name of the header `columns` and what it stands for.
 #[derive(Clone, Debug)]
@@ -74,6 +74,8 @@ pub(crate) struct Mapping<'a> {
     pub deletes: bool,
     /// How the fields are named when no column names one.
     pub unnamed_fields: FieldNames<'static>,
+    /// The partitions that the load names.
+    pub partitions: &'a PartitionNames,
 }
 
 /// Reads the rows of one body.
@@ -135,6 +137,7 @@ impl RowReader {
         let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
         let direct = |target: Target| {
             let target = if mapping.deletes { target.deleting() } else { target };
+            let target = target.into_partitions(mapping.partitions)?;
             let builder = engine.builders.take(target.schema());
             format.decoder(target, rules, builder, &host)
         };

@@ -2,6 +2,7 @@
 
 use super::{HeaderError, Headers};
 use crate::request::{MergeHeaders, MergeType, TableHeaders};
+use tributary_types::PartitionNames;
 
 /// Which tables the load needs. The headers `refused` are among those that are not obeyed.
 ///
@@ -13,20 +14,24 @@ pub(super) fn table_headers(
     is_json: bool,
 ) -> Result<TableHeaders, HeaderError> {
     Ok(TableHeaders {
-        partitioned: partitions_header(headers)?,
+        partitions: partitions_header(headers)?,
         unique: unique_table_header(headers, refused, is_json)?,
     })
 }
 
-/// The header that names partitions.
-fn partitions_header(headers: Headers<'_>) -> Result<Option<&'static str>, HeaderError> {
+/// The partitions that a header names.
+fn partitions_header(headers: Headers<'_>) -> Result<PartitionNames, HeaderError> {
+    let names = |text: &str| {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
     match (headers.text("partitions")?, headers.text("temporary_partitions")?) {
         (Some(_), Some(_)) => {
             Err(HeaderError::invalid("Can not specify both partitions and temporary partitions"))
         }
-        (Some(_), None) => Ok(Some("partitions")),
-        (None, Some(_)) => Ok(Some("temporary_partitions")),
-        (None, None) => Ok(None),
+        (Some(text), None) => Ok(PartitionNames::Named(names(text))),
+        (None, Some(text)) => Ok(PartitionNames::Temporary(names(text))),
+        (None, None) => Ok(PartitionNames::Any),
     }
 }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::request::{ColumnMapping, MergeHeaders, MergeType, TableHeaders};
 use hyper::header::{HeaderName, HeaderValue};
 use tributary_decode::{BodyFormat, CsvFormat, CsvHeader, JsonFormat, JsonPath, JsonPaths};
+use tributary_types::PartitionNames;
 
 const MAX_BYTES: u64 = 10_240 * 1024 * 1024;
 
@@ -91,7 +92,8 @@ fn every_header_reaches_its_field() {
     assert_eq!(request.where_expr.as_deref(), Some("a > 列"));
     assert_eq!(request.max_filter_ratio, 0.2);
     assert!(request.strict_mode && request.two_phase_commit);
-    let partitioned = TableHeaders { unique: None, partitioned: Some("temporary_partitions") };
+    let names = PartitionNames::Temporary(vec!["p1".to_owned()]);
+    let partitioned = TableHeaders { unique: None, partitions: names };
     assert_eq!(request.table_headers, partitioned);
     assert_eq!(request.timeout.as_secs(), 259_200);
     assert_eq!(request.timezone.as_deref(), Some("+08:00"));
@@ -148,11 +150,10 @@ fn what_only_tables_of_a_kind_can_do_is_named() {
         let stream = parse_http_stream(&[("sql", "insert into t …"), (name, value)]).unwrap();
         assert_eq!(stream.table_headers.unique, Some(name));
     }
-    for name in ["partitions", "temporary_partitions"] {
-        assert_eq!(parse(&[(name, "p1")]).unwrap().table_headers.partitioned, Some(name));
-        let stream = parse_http_stream(&[("sql", "insert into t …"), (name, "p1")]).unwrap();
-        assert_eq!(stream.table_headers.partitioned, Some(name));
-    }
+    let named = PartitionNames::Named(vec!["p1".to_owned(), "p2".to_owned()]);
+    assert_eq!(parse(&[("partitions", "p1, p2,")]).unwrap().table_headers.partitions, named);
+    let stream = parse_http_stream(&[("sql", "insert into t …"), ("partitions", "p1,p2")]).unwrap();
+    assert_eq!(stream.table_headers.partitions, named);
     let merge =
         parse(&[("merge_type", "MERGE"), ("delete", "k = 1"), ("hidden_columns", " a ,b,")]).unwrap().merge;
     assert_eq!((merge.merge_type, merge.delete.as_deref()), (MergeType::Merge, Some("k = 1")));

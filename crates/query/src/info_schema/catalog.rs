@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::rows::{Cell, Grid};
 use crate::show::facts;
 use std::sync::Arc;
-use tributary_table::Table;
+use tributary_table::{PartitionFacts, Table};
 use tributary_types::system::{INFORMATION_SCHEMA, SYSTEM_DATABASES};
 use tributary_types::{ColumnDef, DataType, DefaultValue};
 
@@ -306,40 +306,43 @@ fn partitions(grid: &mut Grid, namespace: &dyn Namespace) {
     for table in all_tables(namespace) {
         let snapshot = table.snapshot();
         let def = &snapshot.def;
-        let (rows, bytes) = (snapshot.rows(), facts::table_bytes(&snapshot));
-        let version = snapshot.version.0 + 1;
-        let mut row: Vec<Cell> = vec![
-            def.id.0.into(),
-            CATALOG.into(),
-            def.db.as_str().into(),
-            def.name.as_str().into(),
-            def.name.as_str().into(),
-            Cell::Null,
-            Cell::Int(1),
-            Cell::Null,
-            "UNPARTITIONED".into(),
-        ];
-        row.extend(nulls(4));
-        row.extend([rows.into(), bytes.checked_div(rows).unwrap_or(0).into(), bytes.into()]);
-        row.extend(nulls(10));
-        row.extend([
-            facts::size_text(bytes).into(),
-            facts::size_text(0).into(),
-            "NORMAL".into(),
-            "tag.location.default: 1".into(),
-            Cell::Int(1),
-            "".into(),
-            "HDD".into(),
-            Cell::Null,
-            Cell::Null,
-            facts::bucket_count(def).into(),
-            version.into(),
-            version.into(),
-            "".into(),
-            "".into(),
-            facts::distribution_key(def).into(),
-        ]);
-        grid.push(row);
+        let method = def.partitioning.partitions().map(|partitions| partitions.method.name());
+        for (partition, ordinal) in facts::partitions(&snapshot).into_iter().zip(1..) {
+            let PartitionFacts { rows, bytes, version } = partition.facts;
+            let version = version.0 + 1;
+            let mut row: Vec<Cell> = vec![
+                partition.id.into(),
+                CATALOG.into(),
+                def.db.as_str().into(),
+                def.name.as_str().into(),
+                partition.name.into(),
+                Cell::Null,
+                Cell::Int(ordinal),
+                Cell::Null,
+                method.unwrap_or("UNPARTITIONED").into(),
+            ];
+            row.extend(nulls(4));
+            row.extend([rows.into(), bytes.checked_div(rows).unwrap_or(0).into(), bytes.into()]);
+            row.extend(nulls(10));
+            row.extend([
+                facts::size_text(bytes).into(),
+                facts::size_text(0).into(),
+                "NORMAL".into(),
+                "tag.location.default: 1".into(),
+                Cell::Int(1),
+                "".into(),
+                "HDD".into(),
+                Cell::Null,
+                Cell::Null,
+                facts::bucket_count(def).into(),
+                version.into(),
+                version.into(),
+                partition.key.into(),
+                partition.range.into(),
+                facts::distribution_key(def).into(),
+            ]);
+            grid.push(row);
+        }
     }
 }
 
@@ -392,7 +395,7 @@ fn options(grid: &mut Grid, namespace: &dyn Namespace) {
             facts::distribution_key(&def).into(),
             facts::distribution_kind(&def).into(),
             facts::bucket_count(&def).into(),
-            Cell::Int(1),
+            def.partitioning.partitions().map_or(1, |partitions| partitions.list.len() as u64).into(),
         ]);
     }
 }

@@ -3,14 +3,50 @@
 use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::rows::Cell;
-use tributary_table::Snapshot;
+use tributary_table::{PartitionFacts, Snapshot};
 use tributary_types::table::Buckets;
-use tributary_types::{Distribution, TableDef};
+use tributary_types::{Distribution, Partition, TableDef};
 
 /// Bytes of a table's data files and memtable.
 #[must_use]
 pub fn table_bytes(snapshot: &Snapshot) -> u64 {
     snapshot.files.iter().map(tributary_table::LiveFile::size_bytes).sum::<u64>() + snapshot.memtable_bytes()
+}
+
+/// A partition of a table as SHOW PARTITIONS has it.
+pub struct ShownPartition {
+    pub id: u64,
+    pub name: String,
+    /// The columns that decide; empty in a table without partitions.
+    pub key: String,
+    pub range: String,
+    pub facts: PartitionFacts,
+}
+
+/// The partitions of a table; one of the table's own name if it has none.
+#[must_use]
+pub fn partitions(snapshot: &Snapshot) -> Vec<ShownPartition> {
+    let def = &snapshot.def;
+    let Some(partitions) = def.partitioning.partitions() else {
+        let (rows, bytes) = (snapshot.rows(), table_bytes(snapshot));
+        return vec![ShownPartition {
+            id: def.id.0,
+            name: def.name.clone(),
+            key: String::new(),
+            range: String::new(),
+            facts: PartitionFacts { rows, bytes, version: snapshot.version },
+        }];
+    };
+    let columns = partitions.columns_of(&def.schema);
+    let key = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
+    let shown = |(partition, facts): (&Partition, PartitionFacts)| ShownPartition {
+        id: partition.id.0,
+        name: partition.name.clone(),
+        key: key.clone(),
+        range: partition.range_text(&columns),
+        facts,
+    };
+    partitions.list.iter().zip(snapshot.partition_facts()).map(shown).collect()
 }
 
 /// A size as Doris shows it: `9.690 MB`, `0.000 `.

@@ -1,6 +1,6 @@
 //! SHOW and DESC of tables and their columns.
 
-use super::facts::{bucket_count, distribution_key, size_text, table_bytes};
+use super::facts::{self, bucket_count, distribution_key, size_text, table_bytes};
 use crate::context::{no_database, no_table};
 use crate::engine::QueryEngine;
 use crate::info_schema;
@@ -236,7 +236,7 @@ impl QueryEngine {
         ]))
     }
 
-    /// A table has one partition of its own name.
+    /// A table without partitions has one of its own name.
     pub(super) fn partitions(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
         let table = self.existing(session, name)?;
         let snapshot = table.snapshot();
@@ -263,29 +263,31 @@ impl QueryEngine {
             "SyncWithBaseTables",
             "UnsyncTables",
         ]);
-        grid.push(vec![
-            def.id.0.into(),
-            def.name.as_str().into(),
-            // An empty table shows 1, as in Doris.
-            (snapshot.version.0 + 1).into(),
-            Cell::Null,
-            "NORMAL".into(),
-            "".into(),
-            "".into(),
-            distribution_key(def).into(),
-            bucket_count(def).into(),
-            Cell::Int(1),
-            "HDD".into(),
-            "9999-12-31 23:59:59".into(),
-            "".into(),
-            Cell::Null,
-            size_text(table_bytes(&snapshot)).into(),
-            "false".into(),
-            "tag.location.default: 1".into(),
-            "true".into(),
-            "true".into(),
-            Cell::Null,
-        ]);
+        for partition in facts::partitions(&snapshot) {
+            grid.push(vec![
+                partition.id.into(),
+                partition.name.into(),
+                // An empty partition shows 1, as in Doris.
+                (partition.facts.version.0 + 1).into(),
+                Cell::Null,
+                "NORMAL".into(),
+                partition.key.into(),
+                partition.range.into(),
+                distribution_key(def).into(),
+                bucket_count(def).into(),
+                Cell::Int(1),
+                "HDD".into(),
+                "9999-12-31 23:59:59".into(),
+                "".into(),
+                Cell::Null,
+                size_text(partition.facts.bytes).into(),
+                "false".into(),
+                "tag.location.default: 1".into(),
+                "true".into(),
+                "true".into(),
+                Cell::Null,
+            ]);
+        }
         Ok(grid)
     }
 

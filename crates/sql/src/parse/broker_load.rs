@@ -101,7 +101,7 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
     cursor.expect("TABLE")?;
     let table = cursor.identifier("a table of the label's database")?;
     if cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY"]) {
-        return Err(refuse("PARTITION", "tables have no partitions so far, leave it out"));
+        return Err(refuse("PARTITION", "leave it out: rows go to whichever partitions they are in"));
     }
     let mut part = DataInfile {
         files,

@@ -4,7 +4,7 @@ use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
-use crate::parse::{create_as, routine_load, types, unsupported, user, view};
+use crate::parse::{create_as, partition, routine_load, types, unsupported, user, view};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, SqlError};
@@ -72,6 +72,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         keys: None,
         model: KeyModel::Duplicate { declared: true },
         comment: String::new(),
+        partition_by: None,
         distribution: None,
         properties: Vec::new(),
     };
@@ -138,6 +139,8 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
     } else if cursor.eat("COMMENT") {
         cursor.eat_token(&Token::Eq);
         create.comment = cursor.string("a comment in quotes")?;
+    } else if partition::begins(cursor) {
+        create.partition_by = Some(partition::by(cursor)?);
     } else if cursor.eat_all("DISTRIBUTED BY") {
         create.distribution = Some(distribution(cursor)?);
     } else if cursor.eat("PROPERTIES") {
@@ -152,9 +155,6 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
 fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
     let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
         Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
-        Some("PARTITION" | "AUTO") => {
-            ("PARTITION BY", "leave it out: data files are pruned by their statistics")
-        }
         Some("ROLLUP") => ("ROLLUP", "leave it out"),
         Some("ORDER" | "CLUSTER") => {
             ("ORDER BY or CLUSTER BY in CREATE TABLE", "rows are sorted by the key columns")
@@ -245,7 +245,7 @@ pub(crate) fn truncate(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.eat("TABLE");
     let table = cursor.name()?;
     if cursor.is_any(&["PARTITION", "PARTITIONS"]) {
-        return Err(unsupported::refuse("TRUNCATE of a PARTITION", "tables have no partitions yet"));
+        return Err(unsupported::refuse("TRUNCATE of a PARTITION", "TRUNCATE TABLE empties all of them"));
     }
     Ok(Statement::TruncateTable { table, force: cursor.eat("FORCE") })
 }

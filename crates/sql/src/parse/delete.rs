@@ -5,7 +5,7 @@
 use crate::ast::{Delete, Statement, TargetRows};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{insert, parse_query, unsupported};
+use crate::parse::{parse_query, partition, unsupported};
 use sqlparser::ast::{Expr, TableWithJoins};
 
 pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -25,7 +25,7 @@ pub(crate) fn delete(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
             _ if is_named => return Err(cursor.expected("an alias")),
             _ => table.table.clone(),
         };
-    let partitions = insert::partitions(cursor)?;
+    let partitions = partition::names(cursor)?;
     let using = if cursor.eat("USING") { cursor.relations()? } else { Vec::new() };
     let condition = if cursor.eat("WHERE") { Some(cursor.expr()?) } else { None };
     if let Some(word) = cursor.eat_any(&["ORDER", "LIMIT"]) {

@@ -3,7 +3,7 @@
 use crate::ast::{Insert, InsertSource, Statement, Value};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{query, unsupported};
+use crate::parse::{partition, query, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::Sealed;
 
@@ -20,7 +20,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         cursor.eat("TABLE");
     }
     let table = cursor.name()?;
-    let partitions = partitions(cursor)?;
+    let partitions = partition::names(cursor)?;
     let mut label = label(cursor)?;
     let columns = columns(cursor)?;
     if label.is_none() {
@@ -32,25 +32,6 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         return Err(unsupported::refuse("INSERT … ON DUPLICATE KEY UPDATE", "use INSERT INTO"));
     }
     Ok(Statement::Insert(Box::new(Insert { table, label, partitions, overwrite, columns, source })))
-}
-
-/// Whether partitions are named: `[TEMPORARY] PARTITION[S] (p, …)` or `PARTITION p`, and not `PARTITION (*)`.
-pub(super) fn partitions(cursor: &mut Cursor<'_>) -> Parsed<bool> {
-    let temporary = cursor.eat("TEMPORARY");
-    if cursor.eat_any(&["PARTITION", "PARTITIONS"]).is_none() {
-        return if temporary { Err(cursor.expected("PARTITION")) } else { Ok(false) };
-    }
-    if *cursor.peek() != Token::LParen {
-        return cursor.identifier_or_string("a partition name").map(|_| true);
-    }
-    let are_named = cursor.parenthesized(|cursor| {
-        if cursor.eat_token(&Token::Mul) {
-            Ok(false)
-        } else {
-            cursor.identifier_or_string("a partition name").map(|_| true)
-        }
-    })?;
-    Ok(are_named.contains(&true))
 }
 
 /// `WITH LABEL l`, but not a CTE that is called `label`.

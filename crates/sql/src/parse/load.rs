@@ -3,7 +3,7 @@
 use crate::ast::{Expr, LoadData, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, insert, unsupported};
+use crate::parse::{ddl, partition, unsupported};
 use crate::visit::walk_expr_mut;
 use sqlparser::ast::{Ident, VisitorMut};
 use sqlparser::tokenizer::Token;
@@ -34,7 +34,7 @@ pub(crate) fn load(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         is_local,
         file,
         table: cursor.name()?,
-        partitions: insert::partitions(cursor)?,
+        partitions: partition::names(cursor)?,
         ignores_duplicates,
         column_separator: None,
         line_delimiter: None,

@@ -7,7 +7,7 @@ mod sessions;
 
 use super::*;
 use crate::ast::*;
-use tributary_types::ErrorCode;
+use tributary_types::{ErrorCode, PartitionNames};
 
 fn ok(sql: &str) -> Statement {
     parse(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
@@ -104,7 +104,7 @@ fn an_insert_of_values_takes_literals_expressions_and_defaults() {
     let insert = insert_of("INSERT INTO d.t (a, `b`) VALUES (1, DEFAULT), (1+1, now()), ()");
     assert_eq!(insert.table, name(Some("d"), "t"));
     assert_eq!(insert.columns, Some(vec!["a".to_owned(), "b".to_owned()]));
-    assert_eq!((insert.label, insert.partitions, insert.overwrite), (None, false, false));
+    assert_eq!((insert.label, insert.partitions.is_any(), insert.overwrite), (None, true, false));
     let InsertSource::Values(rows) = insert.source else { panic!() };
     assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 0]);
     assert_eq!(rows[0][1], Value::Default);
@@ -142,10 +142,13 @@ fn an_insert_of_a_query_knows_a_cte_from_a_label() {
 
 #[test]
 fn an_insert_says_whether_it_names_partitions_or_overwrites() {
-    assert!(insert_of("insert into t partition (p1, p2) values (1)").partitions);
-    assert!(insert_of("insert into t temporary partition (p1) (a) values (1)").partitions);
+    let names = |sql: &str| insert_of(sql).partitions;
+    let both = PartitionNames::Named(vec!["p1".to_owned(), "p2".to_owned()]);
+    assert_eq!(names("insert into t partition (p1, p2) values (1)"), both);
+    let temporary = PartitionNames::Temporary(vec!["p1".to_owned()]);
+    assert_eq!(names("insert into t temporary partition (p1) (a) values (1)"), temporary);
     let overwrite = insert_of("insert overwrite table internal.d.t partition(*) select 1");
-    assert!(overwrite.overwrite && !overwrite.partitions, "a star names none");
+    assert!(overwrite.overwrite && overwrite.partitions.is_any(), "a star names none");
     assert_eq!(overwrite.table, name(Some("d"), "t"));
 }
 

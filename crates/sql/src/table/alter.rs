@@ -140,6 +140,9 @@ fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> 
 fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     let index = index_of(def, name)?;
     let column = &def.schema.columns[index];
+    if is_partition_column(def, column) {
+        return Err(refused(format!("Partition column[{name}] cannot be dropped. index[{}]", def.name)));
+    }
     if column.is_key && def.keys.is_unique() {
         return Err(refused("Can not drop key column in Unique data model table"));
     }
@@ -172,6 +175,10 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
         columns.remove(index);
     });
     Ok(())
+}
+
+fn is_partition_column(def: &TableDef, column: &ColumnDef) -> bool {
+    def.partitioning.partitions().is_some_and(|partitions| partitions.columns.contains(&column.id))
 }
 
 fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
@@ -210,6 +217,9 @@ fn change_bloom_filter(def: &mut TableDef, change: impl Fn(&str) -> Option<Strin
 fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
     let index = index_of(def, &spec.name)?;
     let old = &def.schema.columns[index];
+    if is_partition_column(def, old) && spec.data_type != old.data_type {
+        return Err(refused(format!("Can not modify partition column[{}]. index[{}]", old.name, def.name)));
+    }
     check_type_change(old, spec.data_type)?;
     let name = &old.name;
     if position.is_some() {

@@ -19,6 +19,9 @@ pub fn show_create_table(def: &TableDef) -> String {
     if !def.comment.is_empty() {
         push_line(&mut text, &format!("COMMENT '{}'", escaped(&def.comment, '\'')));
     }
+    if let Some(partitions) = def.partitioning.partitions() {
+        push_line(&mut text, &partitions.clause(&def.schema));
+    }
     push_line(&mut text, &distribution(&def.distribution));
     text.push_str("PROPERTIES (\n");
     text.push_str(&property_lines(def).join(",\n"));

@@ -21,7 +21,7 @@ use parquet::schema::types::Type;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
-use tributary_types::{ColumnId, Version};
+use tributary_types::{ColumnId, PartitionId, Version};
 
 /// See the module.
 pub(crate) struct EncodedFile {
@@ -31,6 +31,7 @@ pub(crate) struct EncodedFile {
     deletes: Option<Arc<Deletes>>,
     columns_below: ColumnId,
     version: Version,
+    partition: Option<PartitionId>,
     /// Its path as an operator finds it.
     name: String,
 }
@@ -70,7 +71,20 @@ impl EncodedFile {
             blocking("opening a data file", move || guarded(&shown, || read_footer(&encoded, rows, &shown)))
                 .await?;
         let (deletes, columns_below) = (live.deletes.clone(), file.columns_below);
-        Ok(Self { bytes, footer, deletes, columns_below, version: file.version, name })
+        Ok(Self {
+            bytes,
+            footer,
+            deletes,
+            columns_below,
+            version: file.version,
+            partition: file.partition,
+            name,
+        })
+    }
+
+    /// [`super::DataFile::partition`].
+    pub(super) fn partition(&self) -> Option<PartitionId> {
+        self.partition
     }
 
     pub(super) fn bytes(&self) -> Bytes {

@@ -8,13 +8,14 @@ use super::DataFile;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
-use tributary_types::Version;
+use tributary_types::{PartitionId, Version};
 
 /// What this version writes, and the highest that it reads.
 const CURRENT: u32 = 2;
 
 const FORMAT_TAG: &str = "tributary.format";
 const VERSION_TAG: &str = "tributary.version";
+const PARTITION_TAG: &str = "tributary.partition";
 
 /// The number of the format. In memory a description always has the current one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,23 +42,36 @@ fn known(format: u32) -> Result<FileFormat, String> {
 
 /// Tags that Delta readers ignore and that we read back.
 pub(super) fn tags(file: &DataFile) -> HashMap<String, Option<String>> {
-    HashMap::from([
+    let partition = file.partition.map(|id| (PARTITION_TAG.to_owned(), Some(id.to_string())));
+    let always = [
         (FORMAT_TAG.to_owned(), Some(CURRENT.to_string())),
         (VERSION_TAG.to_owned(), Some(file.version.to_string())),
-    ])
+    ];
+    always.into_iter().chain(partition).collect()
 }
 
-/// The version in the tags of an `add` action. Files of other writers and of format 1 have none, which is 0.
-///
-/// # Errors
-/// Says which tag is not understood.
-pub(crate) fn version_of_tags(tags: Option<&HashMap<String, Option<String>>>) -> Result<Version, String> {
-    let number = |key: &str| match tags.and_then(|tags| tags.get(key)?.as_deref()) {
-        Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("the tag {key} = '{text}'")),
-        None => Ok(None),
-    };
-    if let Some(format) = number(FORMAT_TAG)? {
-        known(u32::try_from(format).unwrap_or(u32::MAX))?;
+/// What the tags of an `add` action say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tags {
+    /// 0 in files of other writers and of format 1, which have no such tag.
+    pub(crate) version: Version,
+    pub(crate) partition: Option<PartitionId>,
+}
+
+impl Tags {
+    /// # Errors
+    /// Says which tag is not understood.
+    pub(crate) fn read(tags: Option<&HashMap<String, Option<String>>>) -> Result<Self, String> {
+        let number = |key: &str| match tags.and_then(|tags| tags.get(key)?.as_deref()) {
+            Some(text) => text.parse::<u64>().map(Some).map_err(|_| format!("the tag {key} = '{text}'")),
+            None => Ok(None),
+        };
+        if let Some(format) = number(FORMAT_TAG)? {
+            known(u32::try_from(format).unwrap_or(u32::MAX))?;
+        }
+        Ok(Self {
+            version: Version(number(VERSION_TAG)?.unwrap_or(0)),
+            partition: number(PARTITION_TAG)?.map(PartitionId),
+        })
     }
-    Ok(Version(number(VERSION_TAG)?.unwrap_or(0)))
 }

@@ -20,6 +20,7 @@ fn file() -> DataFile {
         stats: FileStats { columns: columns.into() },
         modification_time_ms: 1_732_285_791_123,
         version: Version(17),
+        partition: None,
     }
 }
 
@@ -65,7 +66,8 @@ fn tags_of_a_file_are_read_back_and_others_are_none() {
         let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), Some((*value).to_owned())));
         Some(pairs.collect::<std::collections::HashMap<_, _>>())
     };
-    let version = |tags: Option<std::collections::HashMap<_, _>>| version_of_tags(tags.as_ref());
+    let version =
+        |tags: Option<std::collections::HashMap<_, _>>| Tags::read(tags.as_ref()).map(|tags| tags.version);
     assert_eq!(version(Some(format::tags(&file()))), Ok(Version(17)));
     assert_eq!(version(None), Ok(Version(0)));
     assert_eq!(version(tags(&[("INSERTION_TIME", "5")])), Ok(Version(0)));

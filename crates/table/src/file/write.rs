@@ -1,10 +1,12 @@
 //! Writing data files: rows are gathered into runs, each run is sorted by the key columns and
 //! encoded as a row group or several, and a file is closed when it reaches the target size. Large row
-//! groups of other files are taken as they are.
+//! groups of other files are taken as they are. In a table with partitions a run is divided first, and a file has rows
+//! of one partition; one file is open at a time, however many partitions there are.
 //!
 //! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
+use super::divide::divided;
 use super::encode::{Encoder, Progress, encode};
 use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
@@ -32,7 +34,7 @@ use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
-use tributary_types::{TableSchema, Version, host};
+use tributary_types::{PartitionId, Partitions, TableDef, TableSchema, Version, host};
 
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, even if it grew a little while its flush waited.
@@ -67,8 +69,8 @@ pub struct FileWriter {
 
 impl FileWriter {
     /// A writer that shares the memory of one with others: so many write files side by side.
-    pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>, side_by_side: usize) -> Self {
-        let mut writer = RunWriter::new(root, schema);
+    pub(crate) fn new(root: &Arc<TableRoot>, def: &TableDef, side_by_side: usize) -> Self {
+        let mut writer = RunWriter::new(root, def);
         writer.run_bytes_max = (RUN_BYTES / side_by_side.max(1)).max(RUN_BYTES_MIN);
         Self { writer, beside: Vec::new() }
     }
@@ -137,6 +139,9 @@ impl FileWriter {
 pub(crate) struct RunWriter {
     root: Arc<TableRoot>,
     schema: Arc<TableSchema>,
+    partitions: Option<Arc<Partitions>>,
+    /// The partition of the open file.
+    partition: Option<PartitionId>,
     arrow: SchemaRef,
     physical: SchemaRef,
     keys: Vec<usize>,
@@ -168,11 +173,14 @@ struct OpenFile {
 }
 
 impl RunWriter {
-    pub(crate) fn new(root: &Arc<TableRoot>, schema: &Arc<TableSchema>) -> Self {
+    pub(crate) fn new(root: &Arc<TableRoot>, def: &TableDef) -> Self {
+        let schema = &def.schema;
         let physical = physical_arrow(schema);
         Self {
             root: Arc::clone(root),
             schema: Arc::clone(schema),
+            partitions: def.partitioning.partitions().cloned(),
+            partition: None,
             arrow: schema.arrow(),
             keys: schema.key_indices(),
             properties: properties(root, &physical),
@@ -228,7 +236,11 @@ impl RunWriter {
     ) -> Result<(), TableError> {
         let failed = TableError::parquet("making a data file's schema");
         let schema = ArrowSchemaConverter::new().convert(&self.physical).map_err(failed)?;
-        let bytes_min = (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1);
+        let bytes_min = match (&self.partitions, file.partition()) {
+            // Whose rows are not divided yet.
+            (Some(_), None) => u64::MAX,
+            _ => (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1),
+        };
         self.at(file.version());
         for row_groups in file.split(schema.root_schema(), bytes_min) {
             match row_groups {
@@ -247,6 +259,7 @@ impl RunWriter {
     async fn copy(&mut self, file: &EncodedFile, row_groups: Vec<usize>) -> Result<(), TableError> {
         // What came before stays before.
         self.write_run().await?;
+        self.begin_partition(file.partition()).await?;
         for row_group in file.encoded(row_groups) {
             let (rows, doing) = (row_group.rows(), format!("copying a row group of '{}'", file.name()));
             let copy = move |encoder: &mut Encoder| encoder.append_encoded(&row_group);
@@ -288,9 +301,34 @@ impl RunWriter {
         if self.run.is_empty() {
             return Ok(());
         }
-        let (keys, batches) = (self.keys.clone(), std::mem::take(&mut self.run));
-        let group_rows = self.row_group_rows(batches.iter().map(RecordBatch::num_rows).sum());
-        self.run_bytes = 0;
+        let (batches, bytes) = (std::mem::take(&mut self.run), std::mem::take(&mut self.run_bytes));
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let row_bytes = (bytes / rows.max(1)).max(1);
+        let Some(partitions) = self.partitions.clone() else {
+            return self.write_rows(batches, row_bytes).await;
+        };
+        let schema = Arc::clone(&self.schema);
+        let divided =
+            blocking("dividing rows by partitions", move || divided(batches, &partitions, &schema)).await?;
+        for (partition, batches) in divided {
+            self.begin_partition(partition).await?;
+            self.write_rows(batches, row_bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Says which partition the rows that follow are in. A file has rows of one only.
+    async fn begin_partition(&mut self, partition: Option<PartitionId>) -> Result<(), TableError> {
+        if self.partition != partition {
+            self.close_file().await?;
+            self.partition = partition;
+        }
+        Ok(())
+    }
+
+    async fn write_rows(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
+        let keys = self.keys.clone();
+        let group_rows = self.row_group_rows(batches.iter().map(RecordBatch::num_rows).sum(), row_bytes);
         let mut group = Vec::new();
         let mut rows_in_group = 0;
         for batch in blocking("sorting rows", move || sorted(batches, &keys)).await? {
@@ -313,8 +351,7 @@ impl RunWriter {
     }
 
     /// Rows of a row group: a run's in equal parts, which are smaller where files should be small.
-    fn row_group_rows(&self, rows: usize) -> usize {
-        let row_bytes = (self.run_bytes / rows.max(1)).max(1);
+    fn row_group_rows(&self, rows: usize, row_bytes: usize) -> usize {
         let of_target =
             usize::try_from(self.root.options.target_file_bytes).unwrap_or(usize::MAX) / row_bytes;
         let most = of_target.clamp(ROW_GROUP_ROWS_MIN, ROW_GROUP_ROWS_MAX);
@@ -387,6 +424,7 @@ impl RunWriter {
             stats: FileStats::of_file(metadata, &self.physical, &self.schema)?,
             modification_time_ms: now_ms(),
             version: self.version,
+            partition: self.partition,
         })
     }
 }

@@ -1,9 +1,7 @@
 //! What the log says at one of its versions, in our terms.
 
 use crate::error::TableError;
-use crate::file::{
-    DataFile, FileFormat, FileStats, LiveFile, VectorReader, footer_fault, guarded, version_of_tags,
-};
+use crate::file::{DataFile, FileFormat, FileStats, LiveFile, Tags, VectorReader, footer_fault, guarded};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
@@ -207,7 +205,7 @@ impl WrittenWith {
             |what: String, remedy| TableError::UnsupportedLog { location: location.to_owned(), what, remedy };
         #[expect(deprecated, reason = "nothing else tells the tags of a file")]
         let add = view.add_action();
-        let version = version_of_tags(add.tags.as_ref()).map_err(|what| {
+        let tags = Tags::read(add.tags.as_ref()).map_err(|what| {
             unsupported(format!("{what}, for '{}'", add.path), "start a newer version of Tributary")
         })?;
         let stats = add.stats.map(|text| FileStats::from_delta_json(&text, schema));
@@ -220,7 +218,8 @@ impl WrittenWith {
             columns_below: self.columns_below,
             stats: stats.unwrap_or_default(),
             modification_time_ms: view.modification_time(),
-            version,
+            version: tags.version,
+            partition: tags.partition,
         })
     }
 }

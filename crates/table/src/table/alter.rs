@@ -164,7 +164,7 @@ impl Table {
             let stale = |live: &&LiveFile| live.file.is_stale(&def.schema);
             let logged = |live: &LiveFile| state.live.get(live.path()).cloned();
             let inputs: Vec<_> = snapshot.files.iter().filter(stale).filter_map(logged).collect();
-            let outputs = self.rewrite(&inputs, &def.schema, civil_now_micros()).await?;
+            let outputs = self.rewrite(&inputs, def, civil_now_micros()).await?;
             let replacement = Replacement { inputs, outputs, version: snapshot.version };
             if let Some(replacement) =
                 self.log_replacement(state, def, replacement, "ALTER TABLE", true).await?

@@ -7,7 +7,7 @@ use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::LiveFile;
 use crate::log::LogState;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// One compaction reads at most this many times the target size.
@@ -58,7 +58,7 @@ impl Table {
             return Ok(None);
         }
         // Flushes go on meanwhile: they only add files. A deletion of rows makes inputs stale.
-        let outputs = self.rewrite(&inputs, &snapshot.def.schema, civil_now_micros()).await?;
+        let outputs = self.rewrite(&inputs, &snapshot.def, civil_now_micros()).await?;
         let mut state = match self.lock_log().await {
             Ok(state) => state,
             Err(error) => {
@@ -96,8 +96,9 @@ impl Table {
         keys.files.iter().map(|(path, keys)| (path.clone(), keys.deletions().len())).collect()
     }
 
-    /// The files to rewrite, in the order of the snapshot: small ones, if together they fill a file
-    /// of the target size or are many; else one with many deleted rows.
+    /// The files to rewrite, in the order of the snapshot: small ones of each partition, if together they fill a file
+    /// of the target size or are many; else one with many deleted rows. Files of a partition are put together with none of
+    /// another.
     fn small_files(
         &self,
         files: &[LiveFile],
@@ -106,31 +107,52 @@ impl Table {
         kept: &KeptDeletions,
     ) -> Vec<LiveFile> {
         let target = self.root.options.target_file_bytes;
-        let mut small: Vec<_> = files
-            .iter()
-            .enumerate()
-            .filter(|(_, file)| file.live_bytes() < target / 4 * 3 && has(&state.live, file))
-            .collect();
-        small.sort_by_key(|(_, file)| file.live_bytes());
-        let (mut bytes, mut count, mut chosen) = (0, 0, (0, 0));
-        for (_, file) in &small {
-            let live_bytes = file.live_bytes();
-            if bytes + live_bytes > target.saturating_mul(READ_TARGETS_MAX) {
-                break;
-            }
-            let is_alike = live_bytes <= bytes.saturating_mul(SIZE_RATIO_MAX);
-            (bytes, count) = (bytes + live_bytes, count + 1);
-            if is_alike {
-                chosen = (bytes, count);
+        let mut by_partition: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (place, file) in files.iter().enumerate() {
+            if file.live_bytes() < target / 4 * 3 && has(&state.live, file) {
+                by_partition.entry(file.file.partition).or_default().push((place, file));
             }
         }
-        if chosen.1 < 2 || (chosen.0 < target && chosen.1 < min_files) {
+        let (mut chosen, mut bytes) = (Vec::new(), 0);
+        for small in by_partition.into_values() {
+            let room = target.saturating_mul(READ_TARGETS_MAX).saturating_sub(bytes);
+            let Some((of_partition, more)) = alike(small, target, min_files, room) else { continue };
+            chosen.extend(of_partition);
+            bytes += more;
+        }
+        if chosen.is_empty() {
             return most_deleted(files, state, kept).into_iter().collect();
         }
-        small.truncate(chosen.1);
-        small.sort_by_key(|(place, _)| *place);
-        small.into_iter().map(|(_, file)| file.clone()).collect()
+        chosen.sort_by_key(|(place, _)| *place);
+        chosen.into_iter().map(|(_, file)| file.clone()).collect()
     }
+}
+
+/// Those of the small files of a partition that are worth a rewrite, and their bytes, which are at most `room`.
+fn alike(
+    mut small: Vec<(usize, &LiveFile)>,
+    target: u64,
+    min_files: usize,
+    room: u64,
+) -> Option<(Vec<(usize, &LiveFile)>, u64)> {
+    small.sort_by_key(|(_, file)| file.live_bytes());
+    let (mut bytes, mut count, mut chosen) = (0, 0, (0, 0));
+    for (_, file) in &small {
+        let live_bytes = file.live_bytes();
+        if bytes + live_bytes > room {
+            break;
+        }
+        let is_alike = live_bytes <= bytes.saturating_mul(SIZE_RATIO_MAX);
+        (bytes, count) = (bytes + live_bytes, count + 1);
+        if is_alike {
+            chosen = (bytes, count);
+        }
+    }
+    if chosen.1 < 2 || (chosen.0 < target && chosen.1 < min_files) {
+        return None;
+    }
+    small.truncate(chosen.1);
+    Some((small, chosen.0))
 }
 
 /// How many rows a rewrite of a file may have to keep although they are deleted, by the paths of files.

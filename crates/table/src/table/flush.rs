@@ -21,7 +21,7 @@ use crate::snapshot::Snapshot;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use tributary_types::{TableSchema, Version};
+use tributary_types::{TableDef, Version};
 
 /// How often a flush of a table with unique keys begins again because of entries that others wrote.
 const RACES_MAX: u32 = 3;
@@ -204,7 +204,7 @@ impl Table {
         let replaced: Vec<_> = frozen.files.iter().filter(stale).cloned().collect();
         let written = self.write_memtable(frozen, progress).await?;
         let mut written: Vec<_> = written.into_iter().map(LiveFile::from).collect();
-        match self.rewrite(&replaced, schema, civil_now_micros()).await {
+        match self.rewrite(&replaced, &frozen.def, civil_now_micros()).await {
             Ok(files) => written.extend(files),
             Err(error) => {
                 self.discard_live(&written).await;
@@ -238,7 +238,7 @@ impl Table {
         if frozen.memtable.is_empty() {
             return Ok(Vec::new());
         }
-        let mut writer = RunWriter::new(&self.root, &frozen.def.schema).with_progress(progress);
+        let mut writer = RunWriter::new(&self.root, &frozen.def).with_progress(progress);
         let has_sequence = frozen.def.schema.sequence.is_some();
         for part in &frozen.memtable {
             writer.at(part.version);
@@ -256,31 +256,31 @@ impl Table {
         writer.finish().await
     }
 
-    /// The live rows of `inputs` in new files of `schema`, which are durable and in no log. Rows of later versions come
+    /// The live rows of `inputs` in new files under `def`, which are durable and in no log. Rows of later versions come
     /// after those of earlier ones, or after them among rows of the same key.
     pub(super) async fn rewrite(
         &self,
         inputs: &[LiveFile],
-        schema: &Arc<TableSchema>,
+        def: &TableDef,
         now_micros: i64,
     ) -> Result<Vec<LiveFile>, TableError> {
+        let schema = &def.schema;
         let mut inputs = inputs.to_vec();
-        inputs.sort_by_key(LiveFile::version);
+        inputs.sort_by_key(|live| (live.file.partition, live.version()));
         if schema.sequence.is_some() {
             inputs = self.with_deletions(inputs).await?;
         }
-        let mut writer = RunWriter::new(&self.root, schema);
-        for live in &inputs {
-            let copied = match EncodedFile::open(&self.root, live).await {
-                Ok(file) => writer.append_file(&file, now_micros).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = copied {
-                writer.abort().await;
-                return Err(error);
+        let mut outputs = Vec::new();
+        // A writer for each partition: a file is not younger than the rows that it has.
+        for of_partition in inputs.chunk_by(|left, right| left.file.partition == right.file.partition) {
+            match self.rewrite_partition(of_partition, def, now_micros).await {
+                Ok(files) => outputs.extend(files),
+                Err(error) => {
+                    self.discard(&outputs).await;
+                    return Err(error);
+                }
             }
         }
-        let outputs = writer.finish().await?;
         let read: u64 = inputs.iter().map(LiveFile::live_rows).sum();
         let written: u64 = outputs.iter().map(|file| file.rows).sum();
         assert_eq!(written, read, "a rewrite keeps every live row once");
@@ -291,6 +291,27 @@ impl Table {
             }
         }
         Ok(outputs)
+    }
+
+    /// [`Table::rewrite`] of files of one partition, in their order.
+    async fn rewrite_partition(
+        &self,
+        inputs: &[LiveFile],
+        def: &TableDef,
+        now_micros: i64,
+    ) -> Result<Vec<DataFile>, TableError> {
+        let mut writer = RunWriter::new(&self.root, def);
+        for live in inputs {
+            let copied = match EncodedFile::open(&self.root, live).await {
+                Ok(file) => writer.append_file(&file, now_micros).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = copied {
+                writer.abort().await;
+                return Err(error);
+            }
+        }
+        writer.finish().await
     }
 
     /// [`Table::swap_spilled`], with the rows deleted that later ones have superseded meanwhile. Returns the files as an entry of

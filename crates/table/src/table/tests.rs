@@ -4,6 +4,7 @@ mod failure;
 mod files;
 mod flush;
 mod order;
+mod partitions;
 mod schema_change;
 mod sequence;
 mod unique;

@@ -199,8 +199,6 @@ fn what_is_not_built_is_refused_by_name() {
         ("compress_type:lzo", "compress_type=lzo"),
         ("negative:true", "negative"),
         ("partial_columns:true", "partial_columns"),
-        ("partitions:p1", "partitions"),
-        ("temporary_partitions:p1", "temporary_partitions"),
     ] {
         let reply = csv(&server, &db).header(header).body("1,a,1\n").load();
         let message = reply.failure();

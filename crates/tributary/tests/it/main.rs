@@ -41,6 +41,7 @@ mod node_file;
 mod old_data;
 mod outfile;
 mod packed_bodies;
+mod partitions;
 mod python;
 mod routine_load;
 mod stream_load;

@@ -20,7 +20,7 @@ fn every_clause_of_load_data_is_read() {
            LINES STARTING BY '' TERMINATED BY '\r\n' IGNORE 2 LINES (a, `b c`, @x, @Y)
            SET c = @x + 1, d = concat(@y, @other, a) PROPERTIES ("strict_mode" = "true", "timeout" = 30);"#,
     );
-    assert!(all.is_local && all.partitions && all.ignores_duplicates && !plain.ignores_duplicates);
+    assert!(all.is_local && !all.partitions.is_any() && all.ignores_duplicates && !plain.ignores_duplicates);
     assert_eq!(all.table, Name { db: Some("d".into()), table: "t".into() });
     let texts = [&all.column_separator, &all.enclose, &all.escape, &all.line_delimiter];
     assert_eq!(texts.map(|text| text.as_deref()), [Some(","), Some("\""), Some("\\"), Some("\r\n")]);

@@ -1,0 +1,110 @@
+//! Tables in partitions: each data file says which one its rows are in, and has rows of no other; the partitions together have all
+//! rows, each once, wherever they are.
+//!
+//! Which partition a row is in is worked out here again, from the bounds alone and not as the tables do.
+
+use crate::model::ROWS_PER_LOAD;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tributary_table::{LiveFile, Snapshot};
+use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
+use tributary_types::{ColumnId, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef};
+
+/// The table with partitions by ranges of its ids, which cut loads in two.
+#[must_use]
+pub fn partitioned(def: &TableDef) -> Arc<TableDef> {
+    let cuts: Vec<i64> = match def.keys.keeps_all_rows() {
+        true => (1..12).chain([16, 24, 40]).map(|load| load * ROWS_PER_LOAD + load % 4).collect(),
+        false => vec![5, 6, 14, 20],
+    };
+    let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
+    let mut lower = Bound::Min;
+    for (number, cut) in cuts.into_iter().enumerate() {
+        let upper = Bound::Value(PartitionValue::Int(cut.into()));
+        let rows = PartitionRows::Range {
+            lower: vec![std::mem::replace(&mut lower, upper.clone())],
+            upper: vec![upper],
+        };
+        partitions.add(&format!("p{number}"), rows, BTreeMap::new());
+    }
+    let rest = PartitionRows::Range { lower: vec![lower], upper: vec![Bound::Max] };
+    partitions.add("rest", rest, BTreeMap::new());
+    Arc::new(TableDef { partitioning: Partitioning::By(partitions.into()), ..def.clone() })
+}
+
+/// Checks that a data file has rows of the partition only that it says.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn check_file(
+    snapshot: &Snapshot,
+    live: &LiveFile,
+    ids: impl Iterator<Item = i64>,
+) -> Result<(), String> {
+    let Some(partitions) = snapshot.def.partitioning.partitions() else { return Ok(()) };
+    let Some(own) = live.file.partition else { return Err("says no partition".to_owned()) };
+    for id in ids {
+        let should = partition_of(partitions, id);
+        if should != Some(own) {
+            return Err(format!("is of partition {own} and has id {id}, which is in {should:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the partitions together have the snapshot's rows, and those in memory are in theirs.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn check_parts(
+    snapshot: &Snapshot,
+    ids_in_memory: impl Fn(&Snapshot) -> Result<Vec<i64>, String>,
+) -> Result<(), String> {
+    let Some(partitions) = snapshot.def.partitioning.partitions() else { return Ok(()) };
+    let mut rows = 0;
+    for (place, partition) in partitions.list.iter().enumerate() {
+        let only: Vec<bool> = (0..partitions.list.len()).map(|other| other == place).collect();
+        let part = snapshot.in_partitions(&only).map_err(|error| error.to_string())?;
+        rows += part.rows();
+        for id in ids_in_memory(&part)? {
+            if partition_of(partitions, id) != Some(partition.id) {
+                return Err(format!("partition {} shows id {id} of the memtable", partition.id));
+            }
+        }
+    }
+    if rows == snapshot.rows() {
+        return Ok(());
+    }
+    Err(format!("the partitions have {rows} rows together, the table has {}", snapshot.rows()))
+}
+
+fn partition_of(partitions: &Partitions, id: i64) -> Option<PartitionId> {
+    let is_in = |rows: &PartitionRows| match rows {
+        PartitionRows::Range { lower, upper } => {
+            let below = |bound: &Bound| match bound {
+                Bound::Min => false,
+                Bound::Value(PartitionValue::Int(value)) => i128::from(id) < *value,
+                Bound::Value(_) | Bound::Max => true,
+            };
+            below(&upper[0]) && !below(&lower[0])
+        }
+        _ => false,
+    };
+    partitions.list.iter().find(|partition| is_in(&partition.rows)).map(|partition| partition.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tributary_types::{SchemaVersion, TableId, TableSchema};
+
+    #[test]
+    fn every_row_has_a_partition_and_loads_are_cut_in_two() {
+        let schema = TableSchema::new(SchemaVersion(1), Vec::new());
+        let def = partitioned(&TableDef::new(TableId(1), "db", "t", schema));
+        let partitions = def.partitioning.partitions().unwrap();
+        let of = |id| partition_of(partitions, id).unwrap();
+        assert!((0..60 * ROWS_PER_LOAD).all(|id| of(id).0 >= 1));
+        assert_ne!(of(3 * ROWS_PER_LOAD), of(3 * ROWS_PER_LOAD + 3));
+    }
+}

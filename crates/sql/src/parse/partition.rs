@@ -1,0 +1,197 @@
+//! `PARTITION BY` of CREATE TABLE, the partitions that ALTER TABLE names, and `PARTITION (p, …)` behind a table's name.
+
+use crate::cursor::Cursor;
+use crate::errors::Parsed;
+use crate::parse::{ddl, unsupported};
+use sqlparser::tokenizer::Token;
+use tributary_types::{PartitionMethod, PartitionNames};
+
+/// `PARTITION BY …`, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionBy {
+    pub method: PartitionMethod,
+    pub columns: Vec<String>,
+    pub items: Vec<PartitionItem>,
+}
+
+/// What makes one partition or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartitionItem {
+    One {
+        name: String,
+        rows: RowsSpec,
+        properties: Vec<(String, String)>,
+    },
+    /// `FROM (…) TO (…) INTERVAL n [unit]`
+    Steps {
+        from: Vec<ValueSpec>,
+        to: Vec<ValueSpec>,
+        interval: i64,
+        /// In upper case.
+        unit: Option<String>,
+    },
+}
+
+/// The rows of a partition, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowsSpec {
+    /// `VALUES LESS THAN (…)`
+    LessThan(Vec<ValueSpec>),
+    /// `VALUES [(…), (…))`
+    Fixed { lower: Vec<ValueSpec>, upper: Vec<ValueSpec> },
+    /// `VALUES IN (…)`
+    In(Vec<Vec<ValueSpec>>),
+    /// No VALUES: all others.
+    Others,
+}
+
+/// A value in the bounds of a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueSpec {
+    Null,
+    Max,
+    Text(String),
+}
+
+/// `[TEMPORARY] PARTITION[S] (p, …)` or `PARTITION p`.
+pub(crate) fn names(cursor: &mut Cursor<'_>) -> Parsed<PartitionNames> {
+    let is_temporary = cursor.eat("TEMPORARY");
+    if cursor.eat_any(&["PARTITION", "PARTITIONS"]).is_none() {
+        return if is_temporary { Err(cursor.expected("PARTITION")) } else { Ok(PartitionNames::Any) };
+    }
+    let one = |cursor: &mut Cursor<'_>| {
+        if cursor.eat_token(&Token::Mul) {
+            return Ok(None);
+        }
+        cursor.identifier_or_string("a partition name").map(Some)
+    };
+    let names = match cursor.peek() {
+        Token::LParen => cursor.parenthesized(one)?,
+        _ => vec![cursor.identifier_or_string("a partition name").map(Some)?],
+    };
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    Ok(match (names.is_empty(), is_temporary) {
+        (true, _) => PartitionNames::Any,
+        (false, false) => PartitionNames::Named(names),
+        (false, true) => PartitionNames::Temporary(names),
+    })
+}
+
+/// Whether the clause is next.
+pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
+    cursor.is("PARTITION") || (cursor.is("AUTO") && cursor.is_nth(1, "PARTITION"))
+}
+
+/// `[AUTO] PARTITION BY RANGE|LIST (…) (…)`
+pub(crate) fn by(cursor: &mut Cursor<'_>) -> Parsed<PartitionBy> {
+    let is_auto = cursor.eat("AUTO");
+    cursor.expect("PARTITION")?;
+    cursor.expect("BY")?;
+    let has_function = *cursor.peek_nth(1) == Token::LParen && *cursor.peek_nth(3) == Token::LParen;
+    if is_auto || has_function {
+        let remedy = "name the partitions: PARTITION BY RANGE(c) (FROM (…) TO (…) INTERVAL 1 DAY)";
+        return Err(unsupported::refuse("AUTO PARTITION", remedy));
+    }
+    let method = match cursor.eat_any(&["RANGE", "LIST"]) {
+        Some("RANGE") => PartitionMethod::Range,
+        Some(_) => PartitionMethod::List,
+        None => return Err(cursor.expected("RANGE or LIST")),
+    };
+    let columns = cursor.parenthesized(|cursor| cursor.identifier("a column name"))?;
+    cursor.expect_token(&Token::LParen)?;
+    let mut items = Vec::new();
+    while !cursor.eat_token(&Token::RParen) {
+        items.push(item(cursor)?);
+        if !cursor.eat_token(&Token::Comma) && *cursor.peek() != Token::RParen {
+            return Err(cursor.expected("',' or ')'"));
+        }
+    }
+    Ok(PartitionBy { method, columns, items })
+}
+
+fn item(cursor: &mut Cursor<'_>) -> Parsed<PartitionItem> {
+    if cursor.is("FROM") {
+        return steps(cursor);
+    }
+    cursor.expect("PARTITION").map_err(|_| cursor.expected("PARTITION or FROM"))?;
+    cursor.eat_all("IF NOT EXISTS");
+    let name = cursor.identifier_or_string("a partition name")?;
+    one(cursor, name)
+}
+
+/// What follows the name of a partition.
+pub(crate) fn one(cursor: &mut Cursor<'_>, name: String) -> Parsed<PartitionItem> {
+    let rows = if cursor.eat("VALUES") { rows(cursor)? } else { RowsSpec::Others };
+    let properties = if *cursor.peek() == Token::LParen { ddl::properties(cursor)? } else { Vec::new() };
+    Ok(PartitionItem::One { name, rows, properties })
+}
+
+/// `FROM (…) TO (…) INTERVAL n [unit]`
+pub(crate) fn steps(cursor: &mut Cursor<'_>) -> Parsed<PartitionItem> {
+    cursor.expect("FROM")?;
+    let from = cursor.parenthesized(value)?;
+    cursor.expect("TO")?;
+    let to = cursor.parenthesized(value)?;
+    cursor.expect("INTERVAL")?;
+    let is_negative = cursor.eat_token(&Token::Minus);
+    let interval: i64 = cursor.number("a whole number")?;
+    let unit = cursor.word().map(str::to_ascii_uppercase);
+    let unit = unit.filter(|unit| {
+        ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"].contains(&unit.as_str())
+    });
+    if unit.is_some() {
+        cursor.advance();
+    }
+    let interval = if is_negative { -interval } else { interval };
+    Ok(PartitionItem::Steps { from, to, interval, unit })
+}
+
+fn rows(cursor: &mut Cursor<'_>) -> Parsed<RowsSpec> {
+    if cursor.eat_all("LESS THAN") {
+        if cursor.eat("MAXVALUE") {
+            return Ok(RowsSpec::LessThan(vec![ValueSpec::Max]));
+        }
+        return cursor.parenthesized(value).map(RowsSpec::LessThan);
+    }
+    if cursor.eat("IN") {
+        return cursor.parenthesized(tuple).map(RowsSpec::In);
+    }
+    if !cursor.eat_token(&Token::LBracket) {
+        return Err(cursor.expected("LESS THAN, IN or '['"));
+    }
+    let lower = cursor.parenthesized(value)?;
+    cursor.expect_token(&Token::Comma)?;
+    let upper = cursor.parenthesized(value)?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(RowsSpec::Fixed { lower, upper })
+}
+
+/// The values of a row in a list: `(v, …)`, or `v` where one column decides.
+fn tuple(cursor: &mut Cursor<'_>) -> Parsed<Vec<ValueSpec>> {
+    if *cursor.peek() == Token::LParen {
+        return cursor.parenthesized(value);
+    }
+    value(cursor).map(|value| vec![value])
+}
+
+fn value(cursor: &mut Cursor<'_>) -> Parsed<ValueSpec> {
+    if cursor.eat("MAXVALUE") {
+        return Ok(ValueSpec::Max);
+    }
+    if cursor.eat("NULL") {
+        return Ok(ValueSpec::Null);
+    }
+    if let Some(word) = cursor.eat_any(&["TRUE", "FALSE"]) {
+        return Ok(ValueSpec::Text(word.to_owned()));
+    }
+    let is_negative = cursor.eat_token(&Token::Minus);
+    if let Token::Number(digits, _) = cursor.peek() {
+        let digits = digits.clone();
+        cursor.advance();
+        return Ok(ValueSpec::Text(if is_negative { format!("-{digits}") } else { digits }));
+    }
+    if is_negative {
+        return Err(cursor.expected("a number"));
+    }
+    cursor.string("a value in quotes, a number, NULL or MAXVALUE").map(ValueSpec::Text)
+}

@@ -1,0 +1,154 @@
+use crate::options::StoreOptions;
+use crate::testing::{Bench, column, expected, publish, read_files, rows, rows_of, two_columns, visible};
+use crate::{Publication, Table};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
+use tributary_types::{
+    ColumnId, DataType, KeyModel, Lsn, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef,
+};
+
+/// [`two_columns`] in partitions of `width` ids each, from 0 on.
+fn by_ids(width: i128, count: i128) -> Arc<TableDef> {
+    let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
+    let bound = |value| vec![Bound::Value(PartitionValue::Int(value))];
+    for number in 0..count {
+        let rows = PartitionRows::Range { lower: bound(number * width), upper: bound((number + 1) * width) };
+        partitions.add(&format!("p{number}"), rows, BTreeMap::new());
+    }
+    let partitioning = Partitioning::By(partitions.into());
+    Arc::new(TableDef { partitioning, ..TableDef::clone(&two_columns()) })
+}
+
+/// The ids that the stored bounds say, and the partitions, of all files.
+fn ranges(table: &Table) -> Vec<(u64, String, String)> {
+    let mut ranges: Vec<_> = table
+        .snapshot()
+        .files
+        .iter()
+        .map(|live| {
+            let stats = &live.file.stats.columns["id"];
+            let partition = live.file.partition.expect("all files have a partition");
+            (partition.0, stats.min.clone().unwrap(), stats.max.clone().unwrap())
+        })
+        .collect();
+    ranges.sort();
+    ranges
+}
+
+fn range(partition: u64, min: &str, max: &str) -> (u64, String, String) {
+    (partition, min.to_owned(), max.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_writes_a_file_for_each_partition_which_a_restart_knows_again() {
+    let bench = Bench::new();
+    let def = by_ids(10, 5);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [25, 3, 11]);
+    publish(&table, [4, 29, 40]);
+    let all = visible(&table).await;
+    let report = table.flush().await.unwrap().unwrap();
+    assert_eq!((report.rows, report.files), (6, 4));
+    let files = vec![range(1, "3", "4"), range(2, "11", "11"), range(3, "25", "29"), range(5, "40", "40")];
+    assert_eq!(ranges(&table), files);
+    assert_eq!(visible(&table).await, all);
+    let again = bench.store.open(&def).await.unwrap();
+    assert_eq!(ranges(&again), files);
+    assert_eq!(again.snapshot().files, table.snapshot().files);
+    assert_eq!(visible(&again).await, all);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_puts_files_of_one_partition_together_and_of_no_two() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 3, ..StoreOptions::default() });
+    let table = bench.store.create(&by_ids(100, 3)).await.unwrap();
+    for round in 0..4 {
+        // The third partition has rows in two of the rounds only.
+        let third = (round < 2).then_some(200 + round);
+        publish(&table, [round, 100 + round].into_iter().chain(third));
+        table.flush().await.unwrap();
+    }
+    assert_eq!(table.snapshot().files.len(), 10);
+    let before = visible(&table).await;
+    let report = table.compact().await.unwrap().unwrap();
+    assert_eq!((report.files_before, report.files_after), (8, 2));
+    assert_eq!(
+        ranges(&table),
+        [range(1, "0", "3"), range(2, "100", "103"), range(3, "200", "200"), range(3, "201", "201")]
+    );
+    assert_eq!(visible(&table).await, before);
+    assert_eq!(table.compact().await.unwrap(), None);
+    assert_eq!(table.compact_from(2).await.unwrap().unwrap().files_after, 1);
+    assert_eq!(visible(&table).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_of_some_partitions_sees_their_rows_wherever_they_are() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    publish(&table, [2, 12, 22]);
+    let snapshot = table.snapshot();
+    let second = snapshot.in_partitions(&[false, true, false]).unwrap();
+    assert_eq!(rows_of(&table, &second).await, expected([11, 12]));
+    assert_eq!(second.rows(), 2);
+    let others = snapshot.in_partitions(&[true, false, true]).unwrap();
+    assert_eq!(rows_of(&table, &others).await, expected([1, 2, 21, 22]));
+    let facts = snapshot.partition_facts();
+    assert_eq!(facts.iter().map(|it| (it.rows, it.version.0)).collect::<Vec<_>>(), [(2, 2); 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_load_over_many_partitions_has_a_file_for_each_run_of_each_and_one_writer() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(1, 1000)).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows((0..1000).rev())).await.unwrap();
+    writer.append(rows(0..1000)).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    assert_eq!(files.len(), 1000);
+    assert!(files.iter().all(|file| file.rows == 2), "both batches are one run");
+    let partitions: BTreeSet<_> = files.iter().map(|file| file.partition).collect();
+    assert_eq!(partitions.len(), 1000);
+    let schema = Arc::clone(&table.def().schema);
+    let version = table.snapshot().version.next();
+    table.publish(Publication { version, schema, batches: Vec::new(), files, lsn: Lsn(1) }).unwrap();
+    assert_eq!(read_files(&table).await.unwrap(), expected((0..1000).chain(0..1000)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_with_unique_keys_supersede_each_other_within_their_partitions() {
+    let bench = Bench::new();
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&by_ids(10, 2)) });
+    let table = bench.store.create(&def).await.unwrap();
+    for _ in 0..3 {
+        publish(&table, [1, 2, 11]);
+        publish(&table, [2, 12]);
+        table.flush().await.unwrap();
+    }
+    assert_eq!(visible(&table).await, expected([1, 2, 11, 12]));
+    assert!(ranges(&table).iter().all(|(partition, ..)| *partition <= 2));
+    table.compact_from(2).await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 2, 11, 12]));
+    publish(&table, [1]);
+    let first = table.settled().await.unwrap().in_partitions(&[true, false]).unwrap();
+    assert_eq!(rows_of(&table, &first).await, expected([1, 2]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_outlive_an_added_column_that_rewrites_all_files() {
+    let bench = Bench::new();
+    let def = by_ids(10, 2);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    let mut columns = def.schema.columns.clone();
+    columns.push(crate::testing::with_default(column(3, "n", DataType::Int, false), "5"));
+    let schema = crate::testing::def_of(2, columns).schema.clone();
+    table.alter(Arc::new(TableDef { schema, ..TableDef::clone(&def) })).await.unwrap();
+    assert_eq!(ranges(&table), [range(1, "1", "1"), range(2, "11", "11")]);
+    assert_eq!(visible(&table).await, ["11|n11|5", "1|n1|5"]);
+    assert_eq!(table.snapshot().files[0].file.partition, Some(PartitionId(1)));
+}

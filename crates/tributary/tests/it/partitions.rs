@@ -1,0 +1,96 @@
+//! Tables in partitions, as clients make, fill and read them.
+
+use crate::support::{Curl, Server};
+
+const ORDERS: &str = "CREATE TABLE orders (id INT, day DATE, v VARCHAR(20)) DUPLICATE KEY(id) \
+                      PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) \
+                      DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"100\")";
+
+#[test]
+fn rows_go_to_their_partitions_and_stay_there_after_a_kill() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok(ORDERS);
+    db.client.ok("INSERT INTO orders VALUES (1, '2024-01-31', 'a'), (2, '2024-02-01', 'b')");
+    db.client.ok("SET group_commit = async_mode");
+    db.client.ok("INSERT INTO orders VALUES (3, '2024-03-31', 'c'), (4, '2024-02-29', 'd')");
+    let error = db.client.error("INSERT INTO orders VALUES (5, '2024-02-02', 'e'), (6, '2024-04-01', 'f')");
+    assert!(
+        error.message.contains(r#"no partition for this tuple. tuple={"id":6,"day":"2024-04-01","v":"f"}"#),
+        "{error}"
+    );
+    db.client.ok("SYNC");
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(client.rows("SELECT id FROM orders PARTITION (p_202402) ORDER BY id"), ["2", "4"]);
+    assert_eq!(client.rows("SELECT id FROM orders ORDER BY id"), ["1", "2", "3", "4"]);
+    let shown = client.table("SHOW PARTITIONS FROM orders");
+    assert_eq!(shown.rows.len(), 3);
+    let ranges = client.rows("SELECT PARTITION_NAME, `RANGE` FROM information_schema.partitions WHERE TABLE_NAME = 'orders' ORDER BY 1 LIMIT 1");
+    assert_eq!(
+        ranges,
+        ["p_202401|[types: [DATEV2]; keys: [2024-01-01]; ..types: [DATEV2]; keys: [2024-02-01]; )"]
+    );
+}
+
+#[test]
+fn a_table_is_shown_as_it_can_be_made_again() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(ORDERS);
+    let made = db.client.table("SHOW CREATE TABLE orders").rows[0][1].clone().unwrap();
+    assert!(
+        made.contains(
+            "PARTITION BY RANGE(`day`)\n(PARTITION p_202401 VALUES [('2024-01-01'), ('2024-02-01')),\n"
+        ),
+        "{made}"
+    );
+    db.client.ok("DROP TABLE orders");
+    db.client.ok(&made);
+    assert_eq!(db.client.table("SHOW CREATE TABLE orders").rows[0][1].as_ref(), Some(&made));
+    db.client.ok("CREATE TABLE copy LIKE orders");
+    let copied = db.client.table("SHOW CREATE TABLE copy").rows[0][1].clone().unwrap();
+    assert_eq!(copied.replace("copy", "orders"), made);
+}
+
+#[test]
+fn a_load_may_name_the_partitions_that_it_fills() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(ORDERS);
+    let load = |headers: &[&str]| {
+        let load = Curl::stream_load(&server, &db.name, "orders").header("column_separator:,");
+        let load = headers.iter().fold(load, |load, header| load.header(header));
+        load.body("1,2024-01-05,a\n2,2024-02-05,b\n3,2025-01-01,c\n").load()
+    };
+    let reply =
+        load(&["partitions: p_202401", "max_filter_ratio: 0.7", "group_commit: async_mode"]).success();
+    assert_eq!((reply.get("NumberLoadedRows"), reply.get("NumberFilteredRows")), ("1".into(), "2".into()));
+    assert!(!reply.has("GroupCommit"), "a load that names partitions shares no group: {}", reply.text);
+    let refused = load(&[]);
+    assert!(refused.failure().contains("too many filtered rows"), "{}", refused.text);
+    let unknown = load(&["partitions: p9"]);
+    assert!(unknown.failure().contains("partition p9 is not found in table orders"), "{}", unknown.text);
+    let temporary = load(&["temporary_partitions: p9"]);
+    assert!(temporary.failure().contains("temporary partitions are not supported yet"), "{}", temporary.text);
+    db.client.ok("INSERT INTO orders PARTITION (p_202402, p_202403) VALUES (4, '2024-03-05', 'd')");
+    let error = db.client.error("INSERT INTO orders PARTITION (p_202402) VALUES (5, '2024-03-05', 'e')");
+    assert!(error.message.contains("no partition for this tuple"), "{error}");
+    let error = db.client.error("INSERT INTO orders PARTITION (p9) VALUES (5, '2024-03-05', 'e')");
+    assert!(error.message.contains("partition p9 is not found"), "{error}");
+    db.client.ok("INSERT INTO orders SELECT id + 10, day, v FROM orders PARTITION (p_202403)");
+    assert_eq!(db.client.rows("SELECT id FROM orders ORDER BY id"), ["1", "4", "14"]);
+    assert_eq!(db.client.ok("DELETE FROM orders PARTITION (p_202403) WHERE v = 'd'").affected_rows, 2);
+    assert_eq!(db.client.rows("SELECT id FROM orders"), ["1"]);
+}
+
+#[test]
+fn a_table_without_partitions_takes_no_rows() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE empty (id INT) DUPLICATE KEY(id) PARTITION BY RANGE(id) () DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let error = db.client.error("INSERT INTO empty VALUES (1)");
+    assert_eq!(error.number, 5083, "{error}");
+    assert!(error.message.contains("data cannot be inserted into table with empty partition."), "{error}");
+}

@@ -1,0 +1,105 @@
+use super::*;
+use crate::data_type::DataType;
+use crate::table::{ColumnDef, TableSchema};
+use crate::{SchemaVersion, calendar};
+
+fn int(value: i128) -> Bound {
+    Bound::Value(PartitionValue::Int(value))
+}
+
+fn range(lower: Bound, upper: Bound) -> PartitionRows {
+    PartitionRows::Range { lower: vec![lower], upper: vec![upper] }
+}
+
+fn partitions(method: PartitionMethod, columns: u32, rows: Vec<PartitionRows>) -> Partitions {
+    let mut partitions = Partitions::new(method, (1..=columns).map(ColumnId).collect());
+    for (number, rows) in rows.into_iter().enumerate() {
+        partitions.add(&format!("p{number}"), rows, BTreeMap::new());
+    }
+    partitions
+}
+
+#[test]
+fn a_row_is_in_the_range_that_its_value_is_in_and_null_only_below_all() {
+    let with_min = partitions(
+        PartitionMethod::Range,
+        1,
+        vec![range(int(20), int(30)), range(Bound::Min, int(10)), range(int(40), Bound::Max)],
+    );
+    let find = |value: i128| with_min.find(&[ValueRef::Int(value)]);
+    assert_eq!(with_min.find(&[ValueRef::Null]), Some(1));
+    assert_eq!([-5, 9, 10, 19, 20, 29, 30, 40, 1 << 100].map(find), {
+        [Some(1), Some(1), None, None, Some(0), Some(0), None, Some(2), Some(2)]
+    });
+    let without = partitions(PartitionMethod::Range, 1, vec![range(int(-5), int(10))]);
+    assert_eq!(without.find(&[ValueRef::Null]), None);
+    assert_eq!(without.find(&[ValueRef::Int(-6)]), None);
+}
+
+#[test]
+fn ranges_of_several_columns_compare_from_left_to_right() {
+    let bounds = |left: i128, right: Bound| vec![int(left), right];
+    let two = partitions(
+        PartitionMethod::Range,
+        2,
+        vec![
+            PartitionRows::Range { lower: bounds(1, Bound::Min), upper: bounds(2, int(5)) },
+            PartitionRows::Range { lower: bounds(2, int(5)), upper: bounds(3, Bound::Max) },
+        ],
+    );
+    let find = |left, right| two.find(&[ValueRef::Int(left), right]);
+    assert_eq!(find(1, ValueRef::Null), Some(0));
+    assert_eq!(find(2, ValueRef::Int(4)), Some(0));
+    assert_eq!(find(2, ValueRef::Int(5)), Some(1));
+    assert_eq!(find(3, ValueRef::Int(1_000)), Some(1));
+    assert_eq!(find(4, ValueRef::Null), None);
+    assert_eq!(find(0, ValueRef::Int(9)), None);
+}
+
+#[test]
+fn a_row_is_in_the_list_that_has_its_values_or_in_that_of_all_others() {
+    let text = |text: &str| PartitionValue::Text(text.to_owned());
+    let mut lists = partitions(
+        PartitionMethod::List,
+        1,
+        vec![
+            PartitionRows::Values(vec![vec![text("b")], vec![text("a")]]),
+            PartitionRows::Values(vec![vec![PartitionValue::Null]]),
+        ],
+    );
+    assert_eq!(lists.find(&[ValueRef::Text("a")]), Some(0));
+    assert_eq!(lists.find(&[ValueRef::Text("c")]), None);
+    assert_eq!(lists.find(&[ValueRef::Null]), Some(1));
+    lists.add("rest", PartitionRows::Others, BTreeMap::new());
+    assert_eq!(lists.find(&[ValueRef::Text("c")]), Some(2));
+    lists.remove(&[PartitionId(2)]);
+    assert_eq!(lists.find(&[ValueRef::Null]), Some(1), "the partition of all others is the second now");
+}
+
+#[test]
+fn partitions_are_printed_as_doris_prints_them() {
+    let schema = TableSchema::new(SchemaVersion(1), vec![ColumnDef::new(1, "d", DataType::Date)]);
+    let day = |year| int(calendar::days_of(year, 1, 1).into());
+    let years = partitions(
+        PartitionMethod::Range,
+        1,
+        vec![range(Bound::Min, day(2008)), range(day(2008), day(2009))],
+    );
+    assert_eq!(
+        years.clause(&schema),
+        "PARTITION BY RANGE(`d`)\n(PARTITION p0 VALUES [('0000-01-01'), ('2008-01-01')),\n\
+         PARTITION p1 VALUES [('2008-01-01'), ('2009-01-01')))"
+    );
+    assert_eq!(
+        years.list[1].range_text(&years.columns_of(&schema)),
+        "[types: [DATEV2]; keys: [2008-01-01]; ..types: [DATEV2]; keys: [2009-01-01]; )"
+    );
+}
+
+#[test]
+fn the_least_value_of_a_type_is_the_bound_below_all() {
+    let zero = PartitionValue::Int(calendar::days_of(0, 1, 1).into());
+    assert_eq!(Bound::of(zero, DataType::Date), Bound::Min);
+    assert_eq!(Bound::of(PartitionValue::Int(-128), DataType::TinyInt), Bound::Min);
+    assert_eq!(Bound::of(PartitionValue::Int(-128), DataType::Int), int(-128));
+}

@@ -15,8 +15,8 @@ use crate::partition::PartitionCheck;
 use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{
-    ColumnDef, DataType, DefaultValue, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef,
-    TableSchema,
+    ColumnDef, DataType, DefaultValue, ErrorCode, GivenColumns, HiddenColumn, PartitionNames, SqlError,
+    TableDef, TableSchema,
 };
 
 /// Doris's greatest length of a STRING, shown in a reason.
@@ -58,6 +58,17 @@ pub struct Target {
     partitions: Option<PartitionCheck>,
     /// The load named its columns.
     pub(crate) has_column_list: bool,
+    /// The load updates some columns, and this is one of the others, for which a row with a new key has no value.
+    unfilled: Option<String>,
+}
+
+/// What a load says of columns that it does not name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// They have their defaults.
+    Filled,
+    /// They stay as they are in rows whose keys are there.
+    Kept,
 }
 
 /// What the hot loops need to know of a column.
@@ -98,7 +109,7 @@ impl Target {
                 .map(|name| schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
                 .collect::<Result<Vec<_>, _>>()?,
         };
-        Self::of_fields(table, fields, columns.is_some())
+        Self::of_fields(table, fields, columns.is_some(), Others::Filled)
     }
 
     /// A target for a file whose fields have these names; a field whose name the table does not
@@ -108,17 +119,46 @@ impl Target {
     /// See [`Target::new`], except for unknown columns.
     pub fn with_ignored_fields(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
         let fields = names.iter().map(|name| table.schema.index_of(name)).collect();
-        Ok(Self { field_names: names.to_vec(), ..Self::of_fields(table, fields, true)? })
+        let target = Self::of_fields(table, fields, true, Others::Filled)?;
+        Ok(Self { field_names: names.to_vec(), ..target })
+    }
+
+    /// A target of a partial update: its fields are the named columns in that order, and rows whose keys are there keep the values of
+    /// all other columns. With all columns of the table's definition among them it is that of a load of whole rows.
+    ///
+    /// # Errors
+    /// See [`Target::new`]; a key column that is not named (1105, in Doris's words), or a table that is not ready for partial
+    /// updates.
+    pub fn partial(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
+        let fields = names
+            .iter()
+            .map(|name| table.schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
+            .collect::<Result<_, _>>()?;
+        Self::of_fields(table, fields, true, Others::Kept)
+    }
+
+    /// [`Target::partial`] for a file whose fields have these names; a field whose name the table does not know is dropped.
+    ///
+    /// # Errors
+    /// See [`Target::partial`], except for unknown columns.
+    pub fn partial_with_ignored_fields(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
+        let fields = names.iter().map(|name| table.schema.index_of(name)).collect();
+        let target = Self::of_fields(table, fields, true, Others::Kept)?;
+        Ok(Self { field_names: names.to_vec(), ..target })
     }
 
     fn of_fields(
         table: &Arc<TableDef>,
         fields: Vec<Option<usize>>,
         has_column_list: bool,
+        others: Others,
     ) -> Result<Self, SqlError> {
         let columns = &table.schema.columns;
         let mut is_mapped = vec![false; columns.len()];
         for &index in fields.iter().flatten() {
+            if columns[index].hidden == Some(HiddenColumn::Given) {
+                return Err(unknown_column(&columns[index].name));
+            }
             if std::mem::replace(&mut is_mapped[index], true) {
                 return Err(SqlError::detail(
                     ErrorCode::DuplicateColumn,
@@ -126,9 +166,29 @@ impl Target {
                 ));
             }
         }
+        let given = match others {
+            Others::Filled => None,
+            Others::Kept => given(table, &is_mapped)?,
+        };
+        let mut unfilled = None;
+        let mut fill = |column: &ColumnDef| match &given {
+            None => fill_of(column),
+            Some(given) if column.hidden == Some(HiddenColumn::Given) => {
+                Ok(Fill::Stored(given.text().into_bytes().into()))
+            }
+            // A row that gives no sequence has that of the row before it.
+            Some(_) if table.schema.sequence == Some(column.id) && column.nullable => Ok(Fill::Null),
+            Some(_) => match Fill::of(column).map_err(|reason| bad_default(column, &reason))? {
+                Fill::Missing => {
+                    unfilled.get_or_insert_with(|| column.name.clone());
+                    placeholder(column)
+                }
+                fill => Ok(fill),
+            },
+        };
         let filled = (0..columns.len())
             .filter(|&index| !is_mapped[index])
-            .map(|index| Ok((TargetColumn::of(&columns[index], index), fill_of(&columns[index])?)))
+            .map(|index| Ok((TargetColumn::of(&columns[index], index), fill(&columns[index])?)))
             .collect::<Result<_, SqlError>>()?;
         let column_of = |index: usize| TargetColumn::of(&columns[index], index);
         let fields = fields.into_iter().map(|field| field.map(column_of)).collect();
@@ -139,7 +199,23 @@ impl Target {
             filled,
             partitions: PartitionCheck::of(table),
             has_column_list,
+            unfilled,
         })
+    }
+
+    /// Whether rows keep values of the rows that have their keys.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        let given = self.table.schema.index_of_hidden(HiddenColumn::Given);
+        let is_filled =
+            |(column, fill): &(TargetColumn, Fill)| Some(column.index) == given && *fill != Fill::Null;
+        self.filled.iter().any(is_filled)
+    }
+
+    /// A column for which a row with a new key has no value: such rows must not come.
+    #[must_use]
+    pub fn unfilled(&self) -> Option<&str> {
+        self.unfilled.as_deref()
     }
 
     /// The target with rows that delete the rows of their keys, unless they say themselves whether they do.
@@ -230,6 +306,35 @@ impl Target {
     pub(crate) fn filled(&self) -> &[(TargetColumn, Fill)] {
         &self.filled
     }
+}
+
+/// The columns that a partial update gives. `None`: it gives whole rows.
+fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, SqlError> {
+    let refused = |text: String| Err(SqlError::detail(ErrorCode::Unknown, text));
+    let columns = || table.schema.columns.iter().zip(is_mapped);
+    if let Some((key, _)) = columns().find(|(column, is_mapped)| column.is_key && !**is_mapped) {
+        return refused(format!("Partial update should include all key columns, missing: {}", key.name));
+    }
+    if columns().all(|(column, is_mapped)| column.hidden.is_some() || *is_mapped) {
+        return Ok(None);
+    }
+    if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
+        return refused(format!("table {} has just been changed, run the partial update again", table.name));
+    }
+    let named = columns().filter(|(_, is_mapped)| **is_mapped);
+    Ok(Some(GivenColumns::new(named.map(|(column, _)| column.id))))
+}
+
+/// Any value of the column, for rows that keep the one that is there.
+fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
+    let text = match column.data_type {
+        DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "",
+        DataType::Date | DataType::DateTime { .. } => "1970-01-01",
+        DataType::Json => "null",
+        _ => "0",
+    };
+    let stored = stored_literal(text, column.data_type);
+    stored.map(Fill::Stored).map_err(|reason| bad_default(column, &reason))
 }
 
 /// What fills a column that the load leaves out.

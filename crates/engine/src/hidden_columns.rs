@@ -24,6 +24,22 @@ pub(crate) fn check_named(def: &TableDef, columns: Option<&[String]>) -> Result<
     Err(refused(format!("Table {} has sequence column, need to specify the sequence column", def.name)))
 }
 
+/// Checks that a load that names these columns gives the sequence of its rows; in a partial update a row may have that of the row with its key.
+///
+/// # Errors
+/// As [`check_named`].
+pub(crate) fn check_given(
+    def: &TableDef,
+    columns: Option<&[String]>,
+    is_partial: bool,
+) -> Result<(), SqlError> {
+    let is_hidden = || {
+        let sequence = def.schema.sequence_index().map(|index| &def.schema.columns[index]);
+        sequence.is_some_and(|column| column.hidden.is_some())
+    };
+    if is_partial && !is_hidden() { Ok(()) } else { check_named(def, columns) }
+}
+
 /// The columns of a Stream Load with what its headers say of hidden ones.
 ///
 /// # Errors

@@ -29,6 +29,7 @@ mod namespace;
 mod node;
 mod options;
 mod outfile;
+mod partial_update;
 mod processes;
 mod row_changes;
 mod session;

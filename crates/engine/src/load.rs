@@ -11,6 +11,7 @@
 
 use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::partial_update::KnownKeys;
 use crate::sink::{LoadSink, SinkError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub(crate) struct Load {
     /// Whether a load without rows is committed, too: then its label is used.
     is_kept_empty: bool,
     two_phase_commit: bool,
+    /// What keys its rows must find.
+    known_keys: Option<Box<KnownKeys>>,
 }
 
 /// How a load ended.
@@ -104,6 +107,9 @@ pub(crate) enum LoadError {
     Ingest(#[from] IngestError),
     #[error("the load was interrupted")]
     Interrupted(Interrupted),
+    /// A partial update brings a key that must be there, and is not.
+    #[error("{}", .0.detail_text())]
+    NewKey(SqlError),
 }
 
 impl From<LoadError> for SqlError {
@@ -112,6 +118,7 @@ impl From<LoadError> for SqlError {
             LoadError::Sink(error) => error.into(),
             LoadError::Ingest(error) => error.into(),
             LoadError::Interrupted(interrupted) => interrupted.into(),
+            LoadError::NewKey(error) => error,
             LoadError::Filtered => Self::detail(tributary_types::ErrorCode::Unknown, error.to_string()),
         }
     }
@@ -122,7 +129,7 @@ impl Load {
     /// its label.
     ///
     /// # Errors
-    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`], [`IngestError::Table`] for a partial update.
+    /// [`IngestError::LabelUsed`], [`IngestError::ShuttingDown`].
     pub fn begin(
         engine: &Engine,
         table: Arc<Table>,
@@ -130,11 +137,6 @@ impl Load {
         traits: &LoadTraits,
         label: LoadLabel,
     ) -> Result<Self, IngestError> {
-        if traits.partial_update && table.with_def(|def| def.keys.is_unique()) {
-            let reason = "a partial update of a table with UNIQUE KEY is not supported yet; load whole rows"
-                .to_owned();
-            return Err(IngestError::Table { table: table.def().table_ref(), reason });
-        }
         let route = engine.route(&table, traits);
         let reservation = match route {
             Route::GroupAsync | Route::GroupSync(_) => None,
@@ -162,7 +164,16 @@ impl Load {
             sink: LoadSink::new(table, schema, engine.options.large_load_bytes),
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
+            known_keys: None,
         })
+    }
+
+    /// Rows of the load must find such keys, or it fails before its commit.
+    pub fn must_find(&mut self, keys: Option<Box<KnownKeys>>) {
+        self.known_keys = match (self.known_keys.take(), keys) {
+            (Some(known), Some(more)) => Some(Box::new(known.and(*more))),
+            (one, other) => one.or(other),
+        };
     }
 
     pub const fn route(&self) -> Route {
@@ -246,6 +257,14 @@ impl Load {
                 reservation.abort("the load has no rows");
             }
             return Finished { error_url, outcome: Ok(Outcome { committed: None, route: self.route }) };
+        }
+        if let Some(keys) = self.known_keys.take()
+            && let Err(error) = Box::pin(keys.check(self.sink.table(), &rows)).await
+        {
+            engine.ingest.metrics().load_failed(mode(self.route));
+            Box::pin(self.sink.table().discard(&rows.files)).await;
+            Box::pin(self.abort(error.detail_text())).await;
+            return Finished { error_url, outcome: Err(LoadError::NewKey(error)) };
         }
         let routed = self.route.with_data_files(!rows.files.is_empty());
         if let Route::GroupSync(Some(switch)) = routed

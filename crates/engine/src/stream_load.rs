@@ -15,6 +15,7 @@ use crate::engine::ddl::table_error;
 use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
+use crate::partial_update::{self, KnownKeys};
 use async_trait::async_trait;
 use reader::{Mapping, ReadError, RowReader};
 use std::net::IpAddr;
@@ -25,7 +26,7 @@ use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
     Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
     LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget,
-    WalCount,
+    UpdateMode, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
@@ -43,6 +44,8 @@ struct LoadRequest {
     partial_update: bool,
     /// Partitions are named.
     partitions: bool,
+    /// A row whose key is not there fails a partial update.
+    rejects_new_keys: bool,
     max_filter_ratio: f64,
     timeout: Duration,
     body: Body,
@@ -62,13 +65,18 @@ impl Engine {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
+        let is_partial = match self.partial_columns(&table, &request).await {
+            Ok(is_partial) => is_partial,
+            Err(refusal) => return *refusal,
+        };
         let load = LoadRequest {
             source: Source::StreamLoad,
             label: request.label.clone(),
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
-            partial_update: request.partial_columns,
             partitions: !request.table_headers.partitions.is_any(),
+            partial_update: request.update.mode != UpdateMode::Upsert,
+            rejects_new_keys: request.update.rejects_new_keys,
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
@@ -84,12 +92,41 @@ impl Engine {
                 where_expr: where_expr.as_ref(),
                 source_where: None,
                 deletes: request.merge.merge_type == MergeType::Delete,
+                is_partial,
                 unnamed_fields: FieldNames::Numbered,
                 partitions: &request.table_headers.partitions,
             };
             RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
+    }
+
+    /// Whether the load updates some columns. The table is ready for it then.
+    ///
+    /// # Errors
+    /// It can't; the answer says why.
+    async fn partial_columns(
+        &self,
+        table: &Arc<Table>,
+        request: &StreamLoadRequest,
+    ) -> Result<bool, Box<LoadAnswer>> {
+        match request.update.mode {
+            UpdateMode::Upsert => return Ok(false),
+            UpdateMode::Fixed => {}
+            UpdateMode::Flexible => {
+                let text = "header unique_key_update_mode: UPDATE_FLEXIBLE_COLUMNS is not supported yet; load rows that give \
+                            the same columns with UPDATE_FIXED_COLUMNS";
+                return Err(Box::new(LoadAnswer::fail(LoadCode::NotImplemented, text)));
+            }
+        }
+        let def = table.def();
+        let refused = |error: SqlError| Box::new(LoadAnswer::from_sql_error(&error));
+        partial_update::check_possible(&def).map_err(refused)?;
+        let Some(columns) = &request.columns else { return Ok(false) };
+        partial_update::check_named(&def, columns.iter().map(|column| column.name.as_str()))
+            .map_err(refused)?;
+        self.ready_for_partial(table).await.map_err(refused)?;
+        Ok(true)
     }
 
     /// Runs a load: label, plan, body, judgement, commit.
@@ -125,6 +162,7 @@ impl Engine {
                 return heading.above(LoadAnswer::from_sql_error(&error));
             }
         };
+        load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
         let planned = started.elapsed();
         if let Err(failed) = read_body(self, &mut load, &mut reader, &mut body, deadline).await {
             load.abort(&failed.message).await;

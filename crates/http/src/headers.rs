@@ -13,6 +13,7 @@ mod tables;
 use crate::code::LoadCode;
 use crate::request::{
     HttpStreamRequest, StreamLoadRequest, TIMEOUT_DEFAULT, TIMEOUT_SECONDS_MAX, TwoPhaseOp, TwoPhaseTarget,
+    UpdateMode,
 };
 pub(crate) use error::HeaderError;
 use hyper::HeaderMap;
@@ -129,7 +130,8 @@ pub(crate) fn stream_load(
     foreign::check(headers)?;
     foreign::check_no_statement(headers)?;
     let merge = tables::merge_headers(headers)?;
-    let table_headers = tables::table_headers(headers, None, matches!(format, BodyFormat::Json(_)))?;
+    let update = tables::update_headers(headers, matches!(format, BodyFormat::Json(_)))?;
+    let table_headers = tables::table_headers(headers, None)?;
     Ok(StreamLoadRequest {
         db,
         table,
@@ -145,7 +147,7 @@ pub(crate) fn stream_load(
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
-        partial_columns: headers.flag("partial_columns")?,
+        update,
         merge,
         table_headers,
         comment: early.comment,
@@ -171,20 +173,20 @@ pub(crate) fn http_stream(
     })?;
     check_left_to_statement(headers, &sql)?;
     foreign::check(headers)?;
-    let merge = tables::merge_headers(headers)?;
+    let (merge, update) = (tables::merge_headers(headers)?, tables::update_headers(headers, true)?);
     Ok(HttpStreamRequest {
         sql,
         user,
         label: early.label,
         // Which format the body has is the statement's to say.
-        table_headers: tables::table_headers(headers, Some(&merge), true)?,
+        table_headers: tables::table_headers(headers, Some((&merge, update)))?,
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
         timeout: early.timeout.unwrap_or(TIMEOUT_DEFAULT),
         timezone: timezone(headers)?,
         two_phase_commit: headers.two_phase_commit(),
         group_commit: early.group_commit,
-        partial_columns: headers.flag("partial_columns")?,
+        partial_columns: update.mode != UpdateMode::Upsert,
         compression: early.compression,
         comment: early.comment,
         content_length: early.content_length,

@@ -39,7 +39,7 @@ pub use code::LoadCode;
 pub use options::HttpOptions;
 pub use request::{
     ColumnMapping, HttpStreamRequest, MergeHeaders, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
-    TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget,
+    TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateHeaders, UpdateMode,
 };
 pub use route::error_url;
 pub use server::serve;

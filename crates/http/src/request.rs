@@ -40,11 +40,32 @@ pub struct MergeHeaders {
     pub sequence_col: Option<String>,
 }
 
+/// What the rows of a load do with columns that they do not give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpdateMode {
+    /// They have their defaults.
+    #[default]
+    Upsert,
+    /// They stay as they are; all rows give the same columns.
+    Fixed,
+    /// They stay as they are; each row gives the columns that its object has.
+    Flexible,
+}
+
+/// Which columns a load updates, and of which rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpdateHeaders {
+    /// `unique_key_update_mode`, or `partial_columns`.
+    pub mode: UpdateMode,
+    /// `partial_update_new_key_behavior: ERROR`: a row whose key is not there fails a partial update.
+    pub rejects_new_keys: bool,
+}
+
 /// Headers that were given and mean something only on tables of a kind. A service that has no such tables must
 /// refuse the load and name the header, never load as if it were not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableHeaders {
-    /// The first that needs a table whose rows change: `partial_columns`, `negative`, …; with HTTP Stream also those of
+    /// The first that needs a table whose rows change: `negative`, …; with HTTP Stream also those of [`UpdateHeaders`] and
     /// [`MergeHeaders`].
     pub unique: Option<&'static str>,
     /// `partitions` or `temporary_partitions`.
@@ -76,7 +97,7 @@ pub struct StreamLoadRequest {
     pub two_phase_commit: bool,
     /// `None`: no header, the table's property decides.
     pub group_commit: Option<GroupCommitMode>,
-    pub partial_columns: bool,
+    pub update: UpdateHeaders,
     pub merge: MergeHeaders,
     pub table_headers: TableHeaders,
     /// Echoed in the answer.

@@ -5,6 +5,7 @@ use crate::deletes::DeletionId;
 use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
+use crate::partial::{is_partial, partial};
 use crate::partitions::partitioned;
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
@@ -481,7 +482,14 @@ async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
     let Ok(_changing) = changing.try_lock() else { return };
     let old = table.def();
     let folds = old.keys.is_aggregate();
-    if old.schema.columns.len() > if folds { 17 } else { 4 } {
+    let most = if folds {
+        17
+    } else if is_partial(&old.schema) {
+        7
+    } else {
+        4
+    };
+    if old.schema.columns.len() > most {
         return;
     }
     let mut new = (*old).clone();
@@ -543,8 +551,13 @@ async fn create_table(world: &Rc<World>) {
     let mut def = table_def(world.hardware.catalog.next_table_id(), interval_ms, bytes);
     if world.throw(|dice| dice.percent(world.plan.unique_tables)) {
         let has_sequence = world.throw(|dice| dice.one_in(2));
-        def = unique(&def, has_sequence);
-        world.model.borrow_mut().make_unique(def.id, has_sequence);
+        if !has_sequence && def.id.0 * 53 % 100 < world.plan.partial_tables {
+            def = partial(&def);
+            world.model.borrow_mut().make_partial(def.id);
+        } else {
+            def = unique(&def, has_sequence);
+            world.model.borrow_mut().make_unique(def.id, has_sequence);
+        }
     } else if def.id.0 * 37 % 100 < world.plan.aggregate_tables {
         def = aggregate(&def);
         world.model.borrow_mut().make_aggregate(def.id);

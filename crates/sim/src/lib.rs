@@ -20,6 +20,7 @@ mod lying;
 mod machine;
 pub mod model;
 pub mod order;
+pub mod partial;
 pub mod partitions;
 mod plan;
 pub mod planted;

@@ -6,6 +6,7 @@
 use crate::deletes::{DeletionId, Deletions};
 use crate::folds::{self, Folded};
 use crate::order::{Order, Place};
+use crate::partial::{Column, Completed, load_of};
 use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -125,6 +126,8 @@ pub struct Shown {
     pub rows: BTreeMap<LoadId, BTreeMap<i64, u32>>,
     /// Rows of a table that folds; `rows` is empty then.
     pub folded: Vec<Folded>,
+    /// Rows of a table some of whose rows update some columns; `rows` has those whose values they have.
+    pub completed: Vec<Completed>,
     /// The row whose values replaced those of the others, by keys.
     pub last_of_key: BTreeMap<i64, i64>,
 }
@@ -133,6 +136,14 @@ impl Shown {
     pub fn add(&mut self, row: i64) {
         let load = (row / ROWS_PER_LOAD) as LoadId;
         *self.rows.entry(load).or_default().entry(row).or_default() += 1;
+    }
+
+    /// A row of a table some of whose rows update some columns.
+    pub fn add_completed(&mut self, completed: Completed) {
+        for row in completed.sources.into_iter().flatten() {
+            self.rows.entry(load_of(row)).or_default().insert(row, 1);
+        }
+        self.completed.push(completed);
     }
 
     fn has_row(&self, row: i64) -> bool {
@@ -444,6 +455,11 @@ impl Model {
         self.winners.make_unique(table, has_sequence);
     }
 
+    /// The table has unique keys, and rows that update some columns.
+    pub fn make_partial(&mut self, table: TableId) {
+        self.winners.make_partial(table);
+    }
+
     /// The table folds rows of equal keys.
     pub fn make_aggregate(&mut self, table: TableId) {
         self.winners.make_aggregate(table);
@@ -496,7 +512,7 @@ impl Model {
     fn check_last(&mut self, table: TableId, lost: &Lost, rows: &Shown, where_: &str) -> Checked {
         let visible: BTreeSet<LoadId> = rows.rows.keys().copied().collect();
         let last = rows.last_of_key.values().map(|row| (*row, 1));
-        self.winners.check(&self.loads, table, &visible, lost, last, where_)
+        self.winners.check(&self.loads, (table, Column::Text), &visible, lost, last, where_)
     }
 
     /// Checks a table that folds after a recovery, and settles what was not known.
@@ -541,8 +557,19 @@ impl Model {
                 return violation(format!("{where_} shows load {id}: {load:?}"));
             }
         }
-        let rows = shown.rows.values().flatten().map(|(row, times)| (*row, *times));
-        self.winners.check(&self.loads, table, visible, lost, rows, where_)?;
+        if self.winners.is_partial(table) {
+            let mut keys = BTreeSet::new();
+            if let Some(twice) = shown.completed.iter().find(|row| !keys.insert(row.key)) {
+                return violation(format!("{where_} shows key {} twice: {twice:?}", twice.key));
+            }
+            for column in Column::ALL {
+                let rows = shown.completed.iter().filter_map(|row| row.source(column)).map(|row| (row, 1));
+                self.winners.check(&self.loads, (table, column), visible, lost, rows, where_)?;
+            }
+        } else {
+            let rows = shown.rows.values().flatten().map(|(row, times)| (*row, *times));
+            self.winners.check(&self.loads, (table, Column::Text), visible, lost, rows, where_)?;
+        }
         shown.rows.keys().try_for_each(|id| self.seen(*id))
     }
 

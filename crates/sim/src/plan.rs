@@ -12,6 +12,8 @@ pub struct Plan {
     pub aggregate_tables: u64,
     /// Of 100 tables so many are divided into partitions.
     pub partitioned_tables: u64,
+    /// Of 100 tables of unique keys without a sequence so many have rows that update some columns.
+    pub partial_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -47,11 +49,13 @@ impl Plan {
         let mut beside = dice.clone().split();
         let aggregate_tables = beside.pick(&[0, 0, 50, 100]);
         let partitioned_tables = beside.pick(&[0, 0, 50, 100]);
+        let partial_tables = beside.pick(&[0, 50, 100]);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
             aggregate_tables,
             partitioned_tables,
+            partial_tables,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

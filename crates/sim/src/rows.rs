@@ -2,6 +2,7 @@
 
 use crate::folds::{Folded, counted, folded, gives};
 use crate::model::{LoadId, ROWS_PER_LOAD, Shown};
+use crate::partial::{self, Column, Completed, completed, given_text, is_partial};
 use crate::partitions;
 use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, RecordBatch, StringArray,
@@ -15,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_decode::{Block, BlockBuilder};
 use tributary_table::{FoundRows, Snapshot, Table};
-use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableSchema};
+use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableDef, TableSchema};
 
 /// The text of a row, which tells whether it was read back as it was sent.
 #[must_use]
@@ -47,6 +48,7 @@ pub fn deletes(row: i64) -> bool {
 #[must_use]
 pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: u64) -> Block {
     let mut builder = BlockBuilder::new(schema);
+    let is_partial = is_partial(schema);
     for row in row_numbers(load, rows) {
         for (index, column) in schema.columns.iter().enumerate() {
             match (column.name.as_str(), column.data_type, column.hidden) {
@@ -55,7 +57,15 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
                     Some(sequence) => builder.push_i64(index, sequence),
                     None => builder.push_null(index),
                 },
+                (_, _, Some(HiddenColumn::Given)) => push(&mut builder, index, given_text(schema, row)),
                 ("id", ..) => builder.push_i64(index, id_of(row, is_unique)),
+                (name, ..) if is_partial && Column::named(name).is_some() => {
+                    push(
+                        &mut builder,
+                        index,
+                        Column::named(name).and_then(|column| partial::value(row, column)),
+                    );
+                }
                 ("text", ..) => builder.push_text(index, &text_of(row)),
                 ("least" | "most", ..) => builder.push_i64(index, row),
                 ("given", ..) if gives(row) => builder.push_text(index, &text_of(row)),
@@ -69,6 +79,13 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
         builder.finish_row();
     }
     builder.finish()
+}
+
+fn push(builder: &mut BlockBuilder, index: usize, text: Option<String>) {
+    match text {
+        Some(text) => builder.push_text(index, &text),
+        None => builder.push_null(index),
+    }
 }
 
 /// The rows of a load as a batch of the schema, for data files written ahead.
@@ -85,6 +102,13 @@ pub fn batch_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
             }
             (Some(HiddenColumn::Sequence), _) => {
                 Arc::new(numbers.iter().map(|row| sequence_of(*row)).collect::<Int64Array>())
+            }
+            (Some(HiddenColumn::Given), _) => {
+                Arc::new(numbers.iter().map(|row| given_text(schema, *row)).collect::<StringArray>())
+            }
+            (None, name) if is_partial(schema) && Column::named(name).is_some() => {
+                let value = |row: &i64| Column::named(name).and_then(|column| partial::value(*row, column));
+                Arc::new(numbers.iter().map(value).collect::<StringArray>())
             }
             (None, "id") => {
                 Arc::new(numbers.iter().map(|row| id_of(*row, is_unique)).collect::<Int64Array>())
@@ -127,6 +151,7 @@ enum Read {
     /// Its number.
     Sent(i64),
     Folded(Folded),
+    Completed(Completed),
 }
 
 impl Read {
@@ -134,6 +159,7 @@ impl Read {
         match self {
             Self::Sent(row) => id_of(*row, !keys.keeps_all_rows()),
             Self::Folded(row) => row.key(),
+            Self::Completed(row) => row.key,
         }
     }
 }
@@ -155,14 +181,15 @@ pub async fn shown(
     cache: &FileCache,
 ) -> Result<Shown, (String, bool)> {
     let mut shown = Shown::default();
-    let keys = snapshot.def.keys;
+    let rules = Rules::of(&snapshot.def);
     let mut add = |row: Read| match row {
         Read::Sent(row) => shown.add(row),
         Read::Folded(row) => shown.folded.push(row),
+        Read::Completed(row) => shown.add_completed(row),
     };
     for part in &snapshot.memtable {
         let rows = part.live_batch().map_err(|error| error.to_string());
-        let rows = rows.and_then(|batch| read_back(&batch, keys));
+        let rows = rows.and_then(|batch| read_back(&batch, rules));
         rows.map_err(|error| (format!("the memtable: {error}"), true))?.into_iter().for_each(&mut add);
     }
     for live in snapshot.files.iter() {
@@ -174,12 +201,12 @@ pub async fn shown(
         })?;
         let bytes = got.bytes().await.map_err(|error| (error.to_string(), false))?;
         let rows = cache
-            .rows(path.as_ref(), &bytes, keys)
+            .rows(path.as_ref(), &bytes, rules)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
         if rows.len() as u64 != live.file.rows {
             return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
         }
-        let ids = rows.iter().map(|row| row.id(keys));
+        let ids = rows.iter().map(|row| row.id(rules.keys));
         partitions::check_file(snapshot, live, ids)
             .map_err(|error| (format!("data file {path} {error}"), true))?;
         let is_left = |position: usize| {
@@ -192,7 +219,7 @@ pub async fn shown(
         let mut ids = Vec::new();
         for part in &part.memtable {
             let batch = part.live_batch().map_err(|error| error.to_string())?;
-            ids.extend(read_back(&batch, keys)?.iter().map(|row| row.id(keys)));
+            ids.extend(read_back(&batch, rules)?.iter().map(|row| row.id(rules.keys)));
         }
         Ok(ids)
     };
@@ -216,7 +243,7 @@ pub async fn find(
         let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
-        let rows = cache.rows(path.as_ref(), &bytes, snapshot.def.keys)?;
+        let rows = cache.rows(path.as_ref(), &bytes, Rules::of(&snapshot.def))?;
         let is_wanted = |row: &Read| matches!(row, Read::Sent(row) if wanted.contains(row));
         let hit = rows.iter().zip(0_u64..).filter(|(row, _)| is_wanted(row));
         found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
@@ -235,7 +262,7 @@ pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
 }
 
 impl FileCache {
-    fn rows(&self, path: &str, bytes: &Bytes, keys: KeyModel) -> Result<Arc<Vec<Read>>, String> {
+    fn rows(&self, path: &str, bytes: &Bytes, rules: Rules) -> Result<Arc<Vec<Read>>, String> {
         let key = (path.to_owned(), crc32c::crc32c(bytes));
         if let Some(rows) = self.files.borrow().get(&key) {
             return Ok(Arc::clone(rows));
@@ -247,7 +274,7 @@ impl FileCache {
             .map_err(failed)?;
         let mut rows = Vec::new();
         for batch in reader {
-            rows.extend(read_back(&batch.map_err(|error| error.to_string())?, keys)?);
+            rows.extend(read_back(&batch.map_err(|error| error.to_string())?, rules)?);
         }
         let rows = Arc::new(rows);
         self.files.borrow_mut().insert(key, Arc::clone(&rows));
@@ -261,9 +288,24 @@ pub fn number_in(text: &str) -> Option<i64> {
     text.strip_prefix('r')?.trim_end_matches('x').parse().ok()
 }
 
-fn read_back(batch: &RecordBatch, keys: KeyModel) -> Result<Vec<Read>, String> {
+/// How rows of a table are read back.
+#[derive(Clone, Copy)]
+struct Rules {
+    keys: KeyModel,
+    is_partial: bool,
+}
+
+impl Rules {
+    fn of(def: &TableDef) -> Self {
+        Self { keys: def.keys, is_partial: is_partial(&def.schema) }
+    }
+}
+
+fn read_back(batch: &RecordBatch, Rules { keys, is_partial }: Rules) -> Result<Vec<Read>, String> {
     Ok(if keys.is_aggregate() {
         folded(batch)?.into_iter().map(Read::Folded).collect()
+    } else if is_partial {
+        completed(batch)?.into_iter().map(Read::Completed).collect()
     } else {
         checked(batch, keys.is_unique())?.into_iter().map(Read::Sent).collect()
     })

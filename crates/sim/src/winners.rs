@@ -7,12 +7,13 @@
 //! key has lost that key for ever, in every later query and after every recovery.
 
 use crate::model::{Fate, Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
+use crate::partial::{Column, gives};
 use crate::rows::{deletes, id_of, sequence_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
 
-/// Loads that have lost a key of a table.
-pub type Lost = BTreeMap<(TableId, i64), BTreeSet<LoadId>>;
+/// Loads that have lost a key of a table, as far as a column goes. In a table whose rows give all columns that is [`Column::Text`].
+pub type Lost = BTreeMap<(TableId, i64, Column), BTreeSet<LoadId>>;
 
 /// What is known of winners and losers.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ struct Rules {
     has_sequence: bool,
     /// Rows may delete, and others are superseded as a whole.
     supersedes: bool,
+    /// Rows may update some columns.
+    is_partial: bool,
 }
 
 /// The row by which a load contends for a key.
@@ -41,7 +44,18 @@ struct Contender {
 impl Winners {
     /// The table has unique keys.
     pub fn make_unique(&mut self, table: TableId, has_sequence: bool) {
-        self.tables.insert(table, Rules { has_sequence, supersedes: true });
+        self.tables.insert(table, Rules { has_sequence, supersedes: true, is_partial: false });
+    }
+
+    /// The table has unique keys, and rows that update some columns.
+    pub fn make_partial(&mut self, table: TableId) {
+        self.tables.insert(table, Rules { has_sequence: false, supersedes: true, is_partial: true });
+    }
+
+    /// Whether rows of the table may update some columns.
+    #[must_use]
+    pub fn is_partial(&self, table: TableId) -> bool {
+        self.tables.get(&table).is_some_and(|rules| rules.is_partial)
     }
 
     /// The table folds rows of equal keys, whose last value stays of some columns.
@@ -61,7 +75,7 @@ impl Winners {
         self.lost.clone()
     }
 
-    /// Checks the rows that a snapshot of a table shows, each with how often it came, where the loads `visible` are there
+    /// Checks the rows whose values a snapshot of a table shows in a column, each with how often it came, where the loads `visible` are there
     /// and those of `lost` had lost before it was taken.
     ///
     /// # Errors
@@ -69,7 +83,7 @@ impl Winners {
     pub fn check(
         &mut self,
         loads: &BTreeMap<LoadId, Load>,
-        table: TableId,
+        (table, column): (TableId, Column),
         visible: &BTreeSet<LoadId>,
         lost: &Lost,
         rows: impl Iterator<Item = (i64, u32)>,
@@ -77,7 +91,7 @@ impl Winners {
     ) -> Result<(), Violation> {
         let violation = |text: String| Err(Violation(format!("{where_} {text}")));
         let rules = self.tables.get(&table).copied().unwrap_or_default();
-        let contenders = |id: LoadId| contenders(id, loads[&id].rows, rules);
+        let contenders = |id: LoadId| contenders(id, loads[&id].rows, rules, column);
         let mut shown: BTreeMap<i64, LoadId> = BTreeMap::new();
         let mut there: BTreeMap<LoadId, BTreeMap<i64, Contender>> =
             visible.iter().map(|id| (*id, contenders(*id))).collect();
@@ -136,7 +150,7 @@ impl Winners {
         for (id, rows) in &there {
             for (key, contender) in rows {
                 let has_lost = shown.get(key).is_some_and(|winner| winner == id)
-                    && lost.get(&(table, *key)).is_some_and(|lost| lost.contains(id));
+                    && lost.get(&(table, *key, column)).is_some_and(|lost| lost.contains(id));
                 if has_lost {
                     return violation(format!(
                         "shows load {id} for key {key}, which another one had superseded"
@@ -145,7 +159,7 @@ impl Winners {
                 // A row that deletes may be what hides the key.
                 let hides = contender.deletes && !shown.contains_key(key);
                 if shown.get(key) != Some(id) && !hides {
-                    self.lost.entry((table, *key)).or_default().insert(*id);
+                    self.lost.entry((table, *key, column)).or_default().insert(*id);
                 }
             }
         }
@@ -153,13 +167,16 @@ impl Winners {
     }
 }
 
-/// The rows by which a load contends for its keys.
-fn contenders(load: LoadId, rows: u64, rules: Rules) -> BTreeMap<i64, Contender> {
+/// The rows by which a load contends for its keys in a column.
+fn contenders(load: LoadId, rows: u64, rules: Rules, column: Column) -> BTreeMap<i64, Contender> {
     let first = load as i64 * ROWS_PER_LOAD;
     let mut best: BTreeMap<i64, Contender> = BTreeMap::new();
     for row in first..first + rows as i64 {
         let sequence = sequence_of(row).filter(|_| rules.has_sequence);
         let contender = Contender { row, sequence, deletes: rules.supersedes && deletes(row) };
+        if rules.is_partial && !contender.deletes && !gives(row, column) {
+            continue;
+        }
         match best.get(&id_of(row, true)) {
             Some(known) if known.sequence > sequence => {}
             _ => drop(best.insert(id_of(row, true), contender)),

@@ -8,23 +8,28 @@
 //! the sign of a deletion is superseded itself as soon as it is settled, but where there is a sequence it stays known, in the
 //! memtable and in data files: later rows of a smaller sequence lose against it.
 //!
-//! In a table of AGGREGATE KEY the rows of a key are folded into one row instead, which supersedes them all.
+//! A row of a partial update gives only some columns; the others are those of the row that it supersedes, and the row with all of them
+//! supersedes both. In a table of AGGREGATE KEY the rows of a key are folded into one row instead, which supersedes them all.
 //!
 //! [`hash`] turns keys into numbers, [`rows`] takes out of rows what matters here, [`file`] finds the rows of a data file by
-//! them ([`build`] makes it, of [`pages`]), and [`settle`] decides what is superseded; [`plan`] decides what is folded, and
-//! [`fold`] does it. Not the business of this module: snapshots, locks, and I/O on the table's storage.
+//! them ([`build`] makes it, of [`pages`]), and [`settle`] decides what is superseded; [`complete`] decides from which rows those of partial updates,
+//! whose columns [`given`] tells, are completed, [`plan`] decides what is folded, and [`fold`] does both. Not the business of this module: snapshots, locks, and I/O on the table's storage.
 
 pub(crate) mod build;
+pub(crate) mod complete;
 pub(crate) mod file;
 pub(crate) mod fold;
+pub(crate) mod given;
 pub(crate) mod hash;
 pub(crate) mod pages;
 pub(crate) mod plan;
 pub(crate) mod rows;
 pub(crate) mod settle;
 
+pub(crate) use complete::{Completion, GivenInFiles};
 pub(crate) use file::{FileKeys, Keyed};
 pub(crate) use fold::Folder;
+pub(crate) use given::GivenSets;
 pub(crate) use hash::KeyHash;
 pub(crate) use plan::{Plan, Step};
 pub(crate) use rows::KeyReader;

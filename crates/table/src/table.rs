@@ -12,6 +12,7 @@
 mod alter;
 mod commit;
 mod compact;
+mod complete;
 mod delete;
 mod find;
 mod flush;

@@ -50,6 +50,9 @@ pub enum HiddenColumn {
     DeleteSign,
     /// What decides which row of a key stays, where no column of the table does.
     Sequence,
+    /// The columns that a row of a partial update gives, as the text of [`GivenColumns`](crate::GivenColumns). NULL in a row
+    /// that gives all. It means nothing any more once the row is settled.
+    Given,
 }
 
 impl HiddenColumn {
@@ -59,6 +62,7 @@ impl HiddenColumn {
         match self {
             Self::DeleteSign => "__DORIS_DELETE_SIGN__",
             Self::Sequence => "__DORIS_SEQUENCE_COL__",
+            Self::Given => "__DORIS_SKIP_BITMAP_COL__",
         }
     }
 }
@@ -150,6 +154,7 @@ impl ColumnDef {
                 column(DataType::TinyInt).not_null().with_default(DefaultValue::Literal("0".to_owned()))
             }
             HiddenColumn::Sequence => column(sequence_type),
+            HiddenColumn::Given => column(DataType::String),
         }
     }
 
@@ -261,6 +266,20 @@ impl TableSchema {
                 .map(|column| Field::new(&column.name, column.data_type.to_arrow(), column.nullable))
                 .collect::<Vec<_>>(),
         ))
+    }
+
+    /// The schema with the column that rows of partial updates need, as the next version; itself if it has it.
+    #[must_use]
+    pub fn with_given(&self) -> Self {
+        if self.index_of_hidden(HiddenColumn::Given).is_some() {
+            return self.clone();
+        }
+        let mut next = self.clone();
+        let id = next.next_column_id;
+        next.columns.push(ColumnDef::hidden(id.0, HiddenColumn::Given, DataType::String));
+        next.next_column_id = id.next();
+        next.version = next.version.next();
+        next
     }
 
     /// The positions of the key columns, in order.

@@ -169,7 +169,7 @@ fn columns(def: &TableDef, part: &DataInfile) -> Result<Option<Vec<MappedColumn>
     let names: Vec<String> = match &part.columns {
         Some(names) => names.clone(),
         None if part.set.is_empty() && part.preceding_filter.is_none() => return Ok(None),
-        None => def.schema.columns.iter().map(|column| column.name.clone()).collect(),
+        None => def.schema.visible().map(|column| column.name.clone()).collect(),
     };
     if let Some((name, _)) = part.set.iter().find(|(name, _)| def.schema.index_of(name).is_none()) {
         return Err(SqlError::detail(

@@ -176,6 +176,7 @@ impl Files {
             where_expr: part.filter.as_deref(),
             source_where: part.preceding_filter.as_deref(),
             deletes: false,
+            is_partial: false,
             unnamed_fields: FieldNames::Numbered,
             partitions: &PartitionNames::Any,
         };

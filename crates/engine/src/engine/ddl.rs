@@ -170,6 +170,16 @@ impl Engine {
         self.change_table(table, new).await
     }
 
+    /// Gives the table other columns.
+    pub(crate) async fn change_columns(
+        &self,
+        _turn: &Changing<'_>,
+        table: Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        self.change_table(table, new).await
+    }
+
     /// Gives the table another definition.
     pub(super) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
         let old = table.def();

@@ -39,6 +39,7 @@ pub(super) fn reader(
         where_expr: filter.as_ref(),
         source_where: preceding.as_ref(),
         deletes: false,
+        is_partial: false,
         unnamed_fields: FieldNames::Numbered,
         partitions: &PartitionNames::Any,
     };

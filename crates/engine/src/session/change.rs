@@ -55,7 +55,7 @@ impl EngineSession {
             .schema
             .columns
             .iter()
-            .filter(|column| column.hidden != Some(HiddenColumn::DeleteSign))
+            .filter(|column| !matches!(column.hidden, Some(HiddenColumn::DeleteSign | HiddenColumn::Given)))
             .map(|column| (column.name.clone(), of_row(alias, column)))
             .collect();
         let mut is_assigned = vec![false; values.len()];

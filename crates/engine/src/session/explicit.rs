@@ -6,6 +6,7 @@
 use super::{EngineSession, LastInsert};
 use crate::answer::LoadInfo;
 use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
+use crate::partial_update::KnownKeys;
 use crate::sink::SinkError;
 use std::sync::Arc;
 use tributary_decode::{Block, Counts};
@@ -53,6 +54,7 @@ impl EngineSession {
         schema: Arc<TableSchema>,
         blocks: Vec<Block>,
         counts: Counts,
+        known_keys: Option<Box<KnownKeys>>,
     ) -> Result<(Label, TxnId), SqlError> {
         let traits = self.traits(0);
         let Some(transaction) = &mut self.transaction else {
@@ -79,6 +81,7 @@ impl EngineSession {
                 empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
             }
         };
+        open.load.must_find(known_keys);
         if let Err(error) = open.load.push(&self.engine, blocks).await {
             // Some of the rows may be in data files with those of the statements before.
             self.discard_transaction("rows could not be written").await;

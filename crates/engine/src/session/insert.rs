@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::hidden_columns;
 use crate::interrupt::Interrupt;
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
+use crate::partial_update::{self, KnownKeys};
 use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
 use futures::StreamExt;
 use sqlparser::ast::Value as SqlValue;
@@ -42,6 +43,8 @@ pub(super) struct PlannedInsert {
     target: Target,
     /// The state of the names that the plan was made from.
     generation: u64,
+    /// Whether partial updates were on.
+    is_partial: bool,
 }
 
 /// A decoded INSERT on its way into a group or a transaction.
@@ -52,6 +55,8 @@ pub(super) struct InsertLoad {
     pub decoded: Decoded,
     pub traits: LoadTraits,
     pub label: Option<Label>,
+    /// What keys the rows must find.
+    pub known_keys: Option<Box<KnownKeys>>,
     pub reused_plan: bool,
 }
 
@@ -80,15 +85,19 @@ impl EngineSession {
         out: &mut ResultWriter<'_>,
     ) -> Result<bool, SqlError> {
         let generation = self.engine.generation();
-        let known = self.last_plan.as_ref().filter(|plan| plan.is_for(sql, generation));
+        let is_partial = self.variables.values().enable_unique_key_partial_update;
+        let known = self
+            .last_plan
+            .as_ref()
+            .filter(|plan| plan.is_partial == is_partial && plan.is_for(sql, generation));
         let values_offset = match known {
             Some(plan) => plan.head.len(),
             None => {
                 let Some(head) = scan_insert_head(sql) else { return Ok(false) };
                 let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
-                let target = self.insert_target(&table.def(), head.columns.as_deref())?;
+                let target = self.insert_target(&table, head.columns.as_deref()).await?;
                 let text = sql[..head.values_offset].into();
-                self.last_plan = Some(PlannedInsert { head: text, table, target, generation });
+                self.last_plan = Some(PlannedInsert { head: text, table, target, generation, is_partial });
                 head.values_offset
             }
         };
@@ -97,6 +106,7 @@ impl EngineSession {
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
+        let known_keys = self.known_keys(&plan.target);
         self.keep_builder(builder);
         let ValuesOutcome::Rows(decoded) = outcome? else { return Ok(false) };
         self.warnings.clear();
@@ -106,32 +116,36 @@ impl EngineSession {
             decoded,
             traits: self.traits(sql.len()),
             label: None,
+            known_keys,
             reused_plan: false,
         };
         self.finish_insert(load, &options, out).await?;
         Ok(true)
     }
 
-    /// The target of an INSERT that names these columns.
-    pub(super) fn insert_target(
-        &self,
-        def: &Arc<TableDef>,
+    /// The target of an INSERT that names these columns. The table is ready for it then.
+    pub(super) async fn insert_target(
+        &mut self,
+        table: &Arc<Table>,
         columns: Option<&[String]>,
     ) -> Result<Target, SqlError> {
-        if self.variables.values().require_sequence_in_insert {
-            hidden_columns::check_named(def, columns)?;
+        let variables = self.variables.values();
+        let (needs_sequence, is_partial) =
+            (variables.require_sequence_in_insert, variables.enable_unique_key_partial_update);
+        table.with_def(check_has_partitions)?;
+        if is_partial && table.with_def(partial_update::is_possible) {
+            return Box::pin(partial_target(Arc::clone(&self.engine), table, columns)).await;
         }
-        if def.partitioning.partitions().is_some_and(|partitions| partitions.list.is_empty()) {
-            return Err(SqlError::new(
-                ErrorCode::NoPartitions,
-                format!(
-                    "data cannot be inserted into table with empty partition. Use `SHOW PARTITIONS FROM {}` to see the \
-                     currently partitions of this table. ",
-                    def.name
-                ),
-            ));
+        let def = table.def();
+        if needs_sequence {
+            hidden_columns::check_named(&def, columns)?;
         }
-        Target::new(def, columns)
+        Target::new(&def, columns)
+    }
+
+    /// What keys the rows of an INSERT must find.
+    pub(super) fn known_keys(&self, target: &Target) -> Option<Box<KnownKeys>> {
+        KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
     }
 
     /// A builder for the target; [`Self::keep_builder`] takes it back.
@@ -169,8 +183,8 @@ impl EngineSession {
             ));
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
+        let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = table.def();
-        let target = self.insert_target(&def, insert.columns.as_deref())?;
         let target = target.into_partitions(&insert.partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let (Some(label), Some(_)) = (&label, &self.transaction) {
@@ -196,6 +210,7 @@ impl EngineSession {
                     decoded,
                     traits: LoadTraits { has_expression, ..traits },
                     label,
+                    known_keys: self.known_keys(&target),
                     reused_plan: false,
                 };
                 self.finish_insert(load, &options, out).await
@@ -270,6 +285,7 @@ impl EngineSession {
         let schema = Arc::clone(target.schema());
         let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
+        load.must_find(self.known_keys(&target));
         let options = self.insert_options();
         let read = self.read_parts(query, params, &target, &options, &mut load).await;
         let (counts, rejects) = match read {
@@ -300,6 +316,7 @@ impl EngineSession {
             decoded: Decoded { blocks, counts, rejects },
             traits: self.traits(0),
             label: None,
+            known_keys: self.known_keys(target),
             reused_plan: false,
         };
         self.add_statement(load, &options, out).await
@@ -377,9 +394,10 @@ impl EngineSession {
         if insert.traits.in_transaction {
             return Box::pin(self.add_statement(insert, options, out)).await;
         }
-        let InsertLoad { table, schema, decoded, traits, label, reused_plan } = insert;
+        let InsertLoad { table, schema, decoded, traits, label, known_keys, reused_plan } = insert;
         let load = Load::begin(&self.engine, table, schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
+        load.must_find(known_keys);
         load.push(&self.engine, decoded.blocks).await?;
         let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;
         self.answer_loaded(loaded, reused_plan, out).await
@@ -392,14 +410,15 @@ impl EngineSession {
         options: &InsertOptions,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let InsertLoad { table, schema, decoded: Decoded { blocks, counts, rejects }, .. } = insert;
+        let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
+        let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
         let error_url = self.engine.write_error_log(&rejects).await;
         if options.refuses(counts) {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));
         }
-        let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts).await?;
+        let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
         let answer = InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None };
         self.answer_insert(&table, counts, answer, error_url, false, out).await
     }
@@ -490,6 +509,36 @@ impl EngineSession {
                 rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
         }
     }
+}
+
+/// Refuses rows for a table that has lost all its partitions.
+fn check_has_partitions(def: &TableDef) -> Result<(), SqlError> {
+    if def.partitioning.partitions().is_none_or(|partitions| !partitions.list.is_empty()) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        ErrorCode::NoPartitions,
+        format!(
+            "data cannot be inserted into table with empty partition. Use `SHOW PARTITIONS FROM {}` to see the currently \
+             partitions of this table. ",
+            def.name
+        ),
+    ))
+}
+
+/// The target of an INSERT that updates these columns.
+async fn partial_target(
+    engine: Arc<Engine>,
+    table: &Arc<Table>,
+    columns: Option<&[String]>,
+) -> Result<Target, SqlError> {
+    let Some(names) = columns else {
+        let text = "You must explicitly specify the columns to be updated when updating partial columns using the INSERT \
+                    statement.";
+        return Err(SqlError::detail(ErrorCode::Unknown, text));
+    };
+    engine.ready_for_partial(table).await?;
+    Target::partial(&table.def(), names)
 }
 
 /// Refuses a statement within BEGIN whose rows take too much memory.

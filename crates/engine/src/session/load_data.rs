@@ -119,6 +119,7 @@ impl EngineSession {
             where_expr: None,
             source_where: None,
             deletes: false,
+            is_partial: false,
             unnamed_fields: FieldNames::Numbered,
             partitions: &statement.partitions,
         };

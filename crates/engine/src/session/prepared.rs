@@ -37,6 +37,8 @@ pub(super) struct PreparedInsert {
     values: PreparedValues,
     /// The state of the names that the plan was made from.
     generation: u64,
+    /// Whether partial updates were on.
+    is_partial: bool,
     /// How often the plan was used.
     uses: u64,
     /// The types of an execution's parameters; kept for its allocation.
@@ -52,7 +54,7 @@ impl EngineSession {
                 format!("Can't create more than max_prepared_stmt_count statements (current value: {limit})"),
             ));
         }
-        if let Some(insert) = self.plan_insert(text)? {
+        if let Some(insert) = self.plan_insert(text).await? {
             let param_count = insert.values.param_count();
             let prepared = Prepared { param_count: param_count_u16(param_count)?, ..Prepared::default() };
             self.statements.insert(id, PreparedStatement::Insert(Box::new(insert)));
@@ -72,11 +74,11 @@ impl EngineSession {
     }
 
     /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
-    fn plan_insert(&self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
+    async fn plan_insert(&mut self, text: &str) -> Result<Option<PreparedInsert>, SqlError> {
         let Some(head) = scan_insert_head(text.as_bytes()) else { return Ok(None) };
         let generation = self.engine.generation();
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
-        let target = self.insert_target(&table.def(), head.columns.as_deref())?;
+        let target = self.insert_target(&table, head.columns.as_deref()).await?;
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
         Ok(values.map(|values| PreparedInsert {
             text: text.to_owned(),
@@ -84,6 +86,7 @@ impl EngineSession {
             target,
             values,
             generation,
+            is_partial: self.variables.values().enable_unique_key_partial_update,
             uses: 0,
             types: Vec::new(),
         }))
@@ -118,8 +121,9 @@ impl EngineSession {
         params: Params<'_>,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        if insert.generation != self.engine.generation() {
-            let Some(again) = self.plan_insert(&insert.text)? else {
+        let is_partial = self.variables.values().enable_unique_key_partial_update;
+        if insert.generation != self.engine.generation() || insert.is_partial != is_partial {
+            let Some(again) = self.plan_insert(&insert.text).await? else {
                 return Err(SqlError::detail(
                     ErrorCode::Unknown,
                     "the table has changed; prepare the statement again",
@@ -153,6 +157,7 @@ impl EngineSession {
             decoded,
             traits: self.traits(bytes),
             label: None,
+            known_keys: self.known_keys(&insert.target),
             reused_plan: insert.uses > 0,
         };
         insert.uses += 1;

@@ -79,7 +79,11 @@ impl Computed {
             .map(|column| (column.name.clone(), column.value.clone()))
             .collect();
         let target_names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
-        let target = Target::new(def, Some(&target_names))?;
+        let target = if mapping.is_partial {
+            Target::partial(def, &target_names)?
+        } else {
+            Target::new(def, Some(&target_names))?
+        };
         let target = if mapping.deletes { target.deleting() } else { target };
         let target = target.into_partitions(mapping.partitions)?;
         // A key that a row leaves out is its column's default, before anything is computed with it.
@@ -110,6 +114,10 @@ impl Computed {
             computed.plan = Some(computed.make_plan()?);
         }
         Ok(computed)
+    }
+
+    pub fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Plans the expressions over the fields, which are known.

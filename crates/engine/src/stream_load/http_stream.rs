@@ -55,6 +55,7 @@ impl Engine {
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
             partial_update: request.partial_columns,
+            rejects_new_keys: false,
             max_filter_ratio: request.max_filter_ratio,
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
@@ -79,6 +80,7 @@ impl Engine {
                 where_expr: None,
                 source_where: statement.where_expr.as_deref(),
                 deletes: false,
+                is_partial: false,
                 unnamed_fields: FieldNames::OfBody,
                 partitions: &partitions,
             };

@@ -72,6 +72,8 @@ pub(crate) struct Mapping<'a> {
     pub source_where: Option<&'a Expr>,
     /// The rows delete the rows of their keys.
     pub deletes: bool,
+    /// Columns that are not among these stay as they are.
+    pub is_partial: bool,
     /// How the fields are named when no column names one.
     pub unnamed_fields: FieldNames<'static>,
     /// The partitions that the load names.
@@ -85,6 +87,7 @@ pub(crate) struct RowReader {
     filter: Option<RowFilter>,
     def: Arc<TableDef>,
     unselected: u64,
+    target: Target,
     /// What is held of the body besides its rows.
     body_memory: InFlight,
     read_time: Duration,
@@ -128,7 +131,8 @@ impl RowReader {
     ) -> Result<Self, SqlError> {
         let names: Option<Vec<String>> =
             mapping.columns.map(|columns| columns.iter().map(|column| column.name.clone()).collect());
-        hidden_columns::check_named(def, names.as_deref())?;
+        let is_partial = mapping.is_partial && mapping.columns.is_some();
+        hidden_columns::check_given(def, names.as_deref(), is_partial)?;
         let filter = mapping
             .where_expr
             .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
@@ -139,20 +143,26 @@ impl RowReader {
             let target = if mapping.deletes { target.deleting() } else { target };
             let target = target.into_partitions(mapping.partitions)?;
             let builder = engine.builders.take(target.schema());
-            format.decoder(target, rules, builder, &host)
+            Ok::<_, SqlError>((target.clone(), format.decoder(target, rules, builder, &host)?))
         };
-        let decoder = match mapping.columns {
+        let (target, decoder) = match mapping.columns {
             None => direct(Target::new(def, None)?)?,
             Some(columns) if columns.iter().all(|column| matches!(column.value, Value::Field)) => {
                 let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-                direct(Target::with_ignored_fields(def, &names)?)?
+                direct(if is_partial {
+                    Target::partial_with_ignored_fields(def, &names)?
+                } else {
+                    Target::with_ignored_fields(def, &names)?
+                })?
             }
             Some(columns) => {
                 let terms = Terms { rules, view: time.view, host };
-                Box::new(Computed::new(engine, def, columns, mapping, format, terms)?)
+                let computed = Computed::new(engine, def, columns, mapping, format, terms)?;
+                (computed.target().clone(), Box::new(computed) as Box<dyn BodyDecoder>)
             }
         };
         Ok(Self {
+            target,
             body_memory: InFlight::new(engine.ingest.memory()),
             engine: Arc::clone(engine),
             decoder,
@@ -216,6 +226,11 @@ impl RowReader {
             // A body that is decoded from its end keeps a thread busy for long.
             tokio::task::consume_budget().await;
         }
+    }
+
+    /// Where the rows' values go.
+    pub fn target(&self) -> &Target {
+        &self.target
     }
 
     /// The time that decoding took so far.

@@ -9,8 +9,8 @@
 )]
 
 use super::kind::{
-    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, ratio, row_limit, sql_mode,
-    switch, text, whole, zone,
+    Decimal, Kind, NamedZone, any_whole, charset, decimal, flag, group_commit, new_keys, ratio, row_limit,
+    sql_mode, switch, text, whole, zone,
 };
 use super::{Effect, MAX_PREPARED_STATEMENTS, QUERY_TIMEOUT_DEFAULT_SECONDS, VERSION_COMMENT, Variable};
 use tributary_types::{GROUP_CONCAT_BYTES, GroupCommitMode, SERVER_VERSION};
@@ -294,7 +294,7 @@ variables! {
     enable_two_phase_read_opt: bool = true, flag(), Kept;
     /// Names are ASCII.
     enable_unicode_name_support: bool = false, flag(), Fixed;
-    /// On: an INSERT is a partial update, which needs a UNIQUE key.
+    /// On: an INSERT into a table with UNIQUE KEY leaves columns that it does not name as they are in rows that are there.
     enable_unique_key_partial_update: bool = false, flag(), Obeyed;
     /// Doris's; answers are the same.
     enable_use_hybrid_sort: bool = false, flag(), Kept;
@@ -454,8 +454,8 @@ variables! {
     parallel_scan_min_rows_per_scanner: i64 = 2_097_152, any_whole(), Kept;
     /// Doris's; answers are the same.
     parallel_sync_analyze_task_num: i64 = 2, any_whole(), Kept;
-    /// What a partial update does with new keys.
-    partial_update_new_key_behavior: String = "APPEND".into(), text(), Fixed;
+    /// What a partial update does with a key that is not there: load its row, or fail.
+    partial_update_new_key_behavior: String = "APPEND".into(), new_keys(), Obeyed;
     /// Doris's; answers are the same.
     partition_pruning_expand_threshold: i64 = 10, any_whole(), Kept;
     /// Doris's; answers are the same.

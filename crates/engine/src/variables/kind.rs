@@ -54,6 +54,19 @@ fn truth(text: &str) -> Result<bool, Wrong> {
     }
 }
 
+/// What a partial update does with new keys.
+pub(super) const fn new_keys() -> Kind<String> {
+    Kind {
+        accepts: "APPEND, ERROR",
+        bounds: None,
+        read: |text| match text.trim().to_ascii_uppercase() {
+            known if known == "APPEND" || known == "ERROR" => Ok(known),
+            _ => Err(Wrong::Only("APPEND or ERROR".to_owned())),
+        },
+        show: String::clone,
+    }
+}
+
 /// Shown as `ON` or `OFF`, as MySQL's are.
 pub(super) const fn switch() -> Kind<bool> {
     Kind {

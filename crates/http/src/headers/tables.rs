@@ -1,7 +1,7 @@
 //! Headers that only tables of a kind can obey.
 
 use super::{HeaderError, Headers};
-use crate::request::{MergeHeaders, MergeType, TableHeaders};
+use crate::request::{MergeHeaders, MergeType, TableHeaders, UpdateHeaders, UpdateMode};
 use tributary_types::PartitionNames;
 
 /// Which tables the load needs. The headers `refused` are among those that are not obeyed.
@@ -10,12 +10,11 @@ use tributary_types::PartitionNames;
 /// A header that is illegal whatever the table.
 pub(super) fn table_headers(
     headers: Headers<'_>,
-    refused: Option<&MergeHeaders>,
-    is_json: bool,
+    refused: Option<(&MergeHeaders, UpdateHeaders)>,
 ) -> Result<TableHeaders, HeaderError> {
     Ok(TableHeaders {
         partitions: partitions_header(headers)?,
-        unique: unique_table_header(headers, refused, is_json)?,
+        unique: unique_table_header(headers, refused)?,
     })
 }
 
@@ -73,37 +72,51 @@ fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
     }
 }
 
-/// The first header that asks for what only a Unique table can do.
+/// Which columns the load updates.
+///
+/// # Errors
+/// An unknown mode, one that the body's format does not have, or an unknown behaviour.
+pub(super) fn update_headers(headers: Headers<'_>, is_json: bool) -> Result<UpdateHeaders, HeaderError> {
+    let by_flag = if headers.flag("partial_columns")? { UpdateMode::Fixed } else { UpdateMode::Upsert };
+    let mode = match headers.text("unique_key_update_mode")? {
+        None => by_flag,
+        Some(text) => match text.to_ascii_uppercase().as_str() {
+            "UPSERT" => UpdateMode::Upsert,
+            "UPDATE_FIXED_COLUMNS" => UpdateMode::Fixed,
+            "UPDATE_FLEXIBLE_COLUMNS" if is_json => UpdateMode::Flexible,
+            "UPDATE_FLEXIBLE_COLUMNS" => {
+                return Err(HeaderError::invalid(
+                    "flexible partial update only support json format as input file currently",
+                ));
+            }
+            mode => {
+                return Err(HeaderError::invalid(format!(
+                    "Invalid unique_key_partial_mode {mode}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
+                     'UPDATE_FLEXIBLE_COLUMNS'"
+                )));
+            }
+        },
+    };
+    Ok(UpdateHeaders { mode, rejects_new_keys: rejects_new_keys(headers)? })
+}
+
+/// The first header that asks for what no table can do, or not a load of this kind.
 fn unique_table_header(
     headers: Headers<'_>,
-    refused: Option<&MergeHeaders>,
-    is_json: bool,
+    refused: Option<(&MergeHeaders, UpdateHeaders)>,
 ) -> Result<Option<&'static str>, HeaderError> {
-    let mode = headers.text("unique_key_update_mode")?.unwrap_or("UPSERT").to_ascii_uppercase();
-    match mode.as_str() {
-        "UPSERT" | "UPDATE_FIXED_COLUMNS" => {}
-        "UPDATE_FLEXIBLE_COLUMNS" if is_json => {}
-        "UPDATE_FLEXIBLE_COLUMNS" => {
-            return Err(HeaderError::invalid(
-                "flexible partial update only support json format as input file currently",
-            ));
-        }
-        _ => {
-            return Err(HeaderError::invalid(format!(
-                "Invalid unique_key_partial_mode {mode}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
-                 'UPDATE_FLEXIBLE_COLUMNS'"
-            )));
-        }
-    }
-    let rejects_new_keys = rejects_new_keys(headers)?;
+    let is_refused = |asks: &dyn Fn(&MergeHeaders, UpdateHeaders) -> bool| {
+        refused.is_some_and(|(merge, update)| asks(merge, update))
+    };
+    let has_mode = headers.text("unique_key_update_mode")?.is_some();
     let asked = [
-        ("merge_type", refused.is_some_and(|it| it.merge_type != MergeType::Append)),
-        ("unique_key_update_mode", mode != "UPSERT"),
-        ("partial_columns", headers.flag("partial_columns")?),
-        ("hidden_columns", refused.is_some_and(|it| !it.hidden_columns.is_empty())),
-        ("function_column.sequence_col", refused.is_some_and(|it| it.sequence_col.is_some())),
+        ("merge_type", is_refused(&|merge, _| merge.merge_type != MergeType::Append)),
+        ("unique_key_update_mode", is_refused(&|_, update| has_mode && update.mode != UpdateMode::Upsert)),
+        ("partial_columns", is_refused(&|_, update| !has_mode && update.mode != UpdateMode::Upsert)),
+        ("hidden_columns", is_refused(&|merge, _| !merge.hidden_columns.is_empty())),
+        ("function_column.sequence_col", is_refused(&|merge, _| merge.sequence_col.is_some())),
         ("negative", headers.flag("negative")?),
-        ("partial_update_new_key_behavior", rejects_new_keys),
+        ("partial_update_new_key_behavior", is_refused(&|_, update| update.rejects_new_keys)),
     ];
     Ok(asked.into_iter().find_map(|(name, asked)| asked.then_some(name)))
 }

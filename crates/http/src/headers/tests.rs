@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::{ColumnMapping, MergeHeaders, MergeType, TableHeaders};
+use crate::request::{ColumnMapping, MergeHeaders, MergeType, TableHeaders, UpdateHeaders};
 use hyper::header::{HeaderName, HeaderValue};
 use tributary_decode::{BodyFormat, CsvFormat, CsvHeader, JsonFormat, JsonPath, JsonPaths};
 use tributary_types::PartitionNames;
@@ -37,7 +37,8 @@ fn without_headers_the_defaults_are_doris_s() {
     assert_eq!(request.group_commit, None);
     assert_eq!(request.merge, MergeHeaders::default());
     assert_eq!(request.table_headers, TableHeaders::default());
-    assert!(!request.strict_mode && !request.two_phase_commit && !request.partial_columns);
+    assert!(!request.strict_mode && !request.two_phase_commit);
+    assert_eq!(request.update, UpdateHeaders::default());
     assert_eq!((request.content_length, request.chunked), (Some(10), false));
 }
 
@@ -123,8 +124,7 @@ fn every_header_of_json_reaches_its_field() {
     };
     assert_eq!(request.format, BodyFormat::Json(json));
     let flexible = [("format", "json"), ("unique_key_update_mode", "UPDATE_FLEXIBLE_COLUMNS")];
-    let asked = parse(&flexible).unwrap().table_headers.unique;
-    assert_eq!(asked, Some("unique_key_update_mode"), "it can be read, and the table can't do it");
+    assert_eq!(parse(&flexible).unwrap().update.mode, UpdateMode::Flexible);
 }
 
 #[test]
@@ -138,12 +138,12 @@ fn two_phase_commit_is_exactly_true() {
 fn what_only_tables_of_a_kind_can_do_is_named() {
     for (name, value, is_obeyed) in [
         ("merge_type", "delete", true),
-        ("partial_columns", "true", false),
-        ("unique_key_update_mode", "update_fixed_columns", false),
+        ("partial_columns", "true", true),
+        ("unique_key_update_mode", "update_fixed_columns", true),
         ("hidden_columns", "__DORIS_DELETE_SIGN__", true),
         ("function_column.sequence_col", "k", true),
         ("negative", "true", false),
-        ("partial_update_new_key_behavior", "error", false),
+        ("partial_update_new_key_behavior", "error", true),
     ] {
         let refused = Some(name).filter(|_| !is_obeyed);
         assert_eq!(parse(&[(name, value)]).unwrap().table_headers.unique, refused);
@@ -154,6 +154,11 @@ fn what_only_tables_of_a_kind_can_do_is_named() {
     assert_eq!(parse(&[("partitions", "p1, p2,")]).unwrap().table_headers.partitions, named);
     let stream = parse_http_stream(&[("sql", "insert into t …"), ("partitions", "p1,p2")]).unwrap();
     assert_eq!(stream.table_headers.partitions, named);
+    let update =
+        parse(&[("partial_columns", "true"), ("partial_update_new_key_behavior", "error")]).unwrap().update;
+    assert_eq!(update, UpdateHeaders { mode: UpdateMode::Fixed, rejects_new_keys: true });
+    let both = [("partial_columns", "true"), ("unique_key_update_mode", "upsert")];
+    assert_eq!(parse(&both).unwrap().update.mode, UpdateMode::Upsert, "the mode counts");
     let merge =
         parse(&[("merge_type", "MERGE"), ("delete", "k = 1"), ("hidden_columns", " a ,b,")]).unwrap().merge;
     assert_eq!((merge.merge_type, merge.delete.as_deref()), (MergeType::Merge, Some("k = 1")));

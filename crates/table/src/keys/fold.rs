@@ -36,6 +36,8 @@ pub(crate) struct Folder {
     last: Vec<Place>,
     /// The columns of batches that places are in. The first of them is one row of NULLs.
     batches: Vec<Vec<ArrayRef>>,
+    /// For each set of columns that rows give, whether it has the column. None where all rows are folded.
+    given: Vec<Vec<bool>>,
     held_bytes: usize,
     held_bytes_max: usize,
 }
@@ -60,6 +62,8 @@ enum Column {
     Last,
     /// The last one that is not NULL.
     LastGiven(Vec<Place>),
+    /// The last one of a row that gives the column.
+    LastNamed(Vec<Place>),
     /// The smallest or greatest text.
     Text {
         is_max: bool,
@@ -100,16 +104,30 @@ impl Folder {
             first: vec![Place::NOWHERE; slots],
             last: vec![Place::NOWHERE; slots],
             batches: vec![schema.columns.iter().map(nulls).collect()],
+            given: Vec::new(),
             held_bytes: 0,
             held_bytes_max: HELD_BYTES_MAX,
         }
     }
 
-    /// Takes rows of a batch of the schema, each for the slot beside it, after those that were taken before.
+    /// Makes so many rows, each of layers of which each gives some columns; `given` has the sets of such columns.
+    pub(crate) fn of_layers(schema: &Arc<TableSchema>, slots: usize, given: Vec<Vec<bool>>) -> Self {
+        let columns = schema.columns.iter().map(|_| Column::LastNamed(vec![Place::NOWHERE; slots])).collect();
+        Self { columns, given, ..Self::new(schema, slots) }
+    }
+
+    /// Takes rows of a batch of the schema, each for the slot beside it, after those that were taken before. Where they are
+    /// layers, `sets` has the set of columns of each.
     ///
     /// # Errors
     /// [`TableError::Arrow`].
-    pub(crate) fn add(&mut self, batch: &RecordBatch, rows: &[u32], slots: &[u32]) -> Result<(), TableError> {
+    pub(crate) fn add(
+        &mut self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        slots: &[u32],
+        sets: &[u32],
+    ) -> Result<(), TableError> {
         let number = u32::try_from(self.batches.len()).expect("memory would not hold so many batches");
         self.batches.push(batch.columns().to_vec());
         self.held_bytes += batch_bytes(batch);
@@ -122,7 +140,16 @@ impl Folder {
             }
         }
         for (index, column) in self.columns.iter_mut().enumerate() {
-            column.add(&self.batches, index, number, rows, slots);
+            match column {
+                Column::LastNamed(places) => {
+                    for ((&row, &slot), &set) in rows.iter().zip(slots).zip(sets) {
+                        if self.given[set as usize][index] {
+                            places[slot as usize] = Place { batch: number, row };
+                        }
+                    }
+                }
+                column => column.add(&self.batches, index, number, rows, slots),
+            }
         }
         if self.held_bytes > self.held_bytes_max {
             self.let_go()?;
@@ -203,14 +230,18 @@ impl Column {
         match self {
             Self::First => Some(first),
             Self::Last => Some(last),
-            Self::LastGiven(places) | Self::Text { best: places, .. } => Some(places),
+            Self::LastGiven(places) | Self::LastNamed(places) | Self::Text { best: places, .. } => {
+                Some(places)
+            }
             Self::Numbers(_) => None,
         }
     }
 
     fn own_places(&mut self) -> Option<&mut Vec<Place>> {
         match self {
-            Self::LastGiven(places) | Self::Text { best: places, .. } => Some(places),
+            Self::LastGiven(places) | Self::LastNamed(places) | Self::Text { best: places, .. } => {
+                Some(places)
+            }
             Self::First | Self::Last | Self::Numbers(_) => None,
         }
     }
@@ -219,7 +250,7 @@ impl Column {
     fn add(&mut self, batches: &[Vec<ArrayRef>], index: usize, number: u32, rows: &[u32], slots: &[u32]) {
         let array = &batches[number as usize][index];
         match self {
-            Self::First | Self::Last => {}
+            Self::First | Self::Last | Self::LastNamed(_) => {}
             Self::LastGiven(places) => {
                 for (&row, &slot) in rows.iter().zip(slots).filter(|(row, _)| array.is_valid(**row as usize))
                 {

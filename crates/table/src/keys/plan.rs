@@ -228,6 +228,6 @@ impl<'a> Planner<'a> {
 }
 
 /// Tells of rows of a settled file whether they have their keys.
-fn live_in<'a>(live: &'a LiveFile, marked: Option<&'a RowSet>) -> impl Fn(u32) -> bool + use<'a> {
+pub(super) fn live_in<'a>(live: &'a LiveFile, marked: Option<&'a RowSet>) -> impl Fn(u32) -> bool + use<'a> {
     move |row| live.is_live(row) && marked.is_none_or(|marked| !marked.contains(row.into()))
 }

@@ -4,6 +4,7 @@
 //! memory come before those in files. Within an item rows come in their order. A row contends for its key with the row that has
 //! it: the later one supersedes the other, unless its sequence is less.
 
+use super::complete::PartialKeys;
 use super::file::{FileKeys, Keyed};
 use super::hash::{BuildIdentity, KeyHash};
 use super::rows::{KeyReader, Sequence, sequence_at};
@@ -50,7 +51,7 @@ impl Marks {
         }
     }
 
-    fn mark_file(&mut self, path: &str, row: u32) {
+    pub(super) fn mark_file(&mut self, path: &str, row: u32) {
         match self.files.get_mut(path) {
             Some(rows) => drop(rows.insert(row.into())),
             None => drop(self.files.insert(path.to_owned(), RowSet::from_iter([u64::from(row)]))),
@@ -131,8 +132,18 @@ impl Keys {
         Ok(())
     }
 
-    /// Settles all rows of the snapshot, whose files' keys are all known.
+    /// Settles all rows of the snapshot, whose files' keys are all known. None of them is of a partial update.
     pub(crate) fn settle(&mut self, snapshot: &Snapshot, reader: &KeyReader) -> Result<Marks, TableError> {
+        self.settle_others(snapshot, reader, &PartialKeys::default())
+    }
+
+    /// Settles all rows of the snapshot but the new ones of those keys.
+    pub(super) fn settle_others(
+        &mut self,
+        snapshot: &Snapshot,
+        reader: &KeyReader,
+        partial: &PartialKeys,
+    ) -> Result<Marks, TableError> {
         let mut marks = Marks::default();
         let mut settled: Vec<KnownFile<'_>> = Vec::new();
         let mut older = Vec::new();
@@ -153,9 +164,9 @@ impl Keys {
         let sequences = MemSequences { parts: &snapshot.memtable, reader };
         for item in items {
             match item {
-                Item::Part(part) => self.settle_part(part, &sequences, &settled, &mut marks)?,
+                Item::Part(part) => self.settle_part(part, &sequences, &settled, partial, &mut marks)?,
                 Item::File(file) => {
-                    self.settle_file(file, &sequences, &settled, &mut marks)?;
+                    self.settle_file(file, &sequences, &settled, partial, &mut marks)?;
                     settled.push((file, self.keys_of(file)));
                 }
             }
@@ -181,12 +192,16 @@ impl Keys {
         part: &MemPart,
         sequences: &MemSequences<'_>,
         files: &[KnownFile<'_>],
+        partial: &PartialKeys,
         marks: &mut Marks,
     ) -> Result<(), TableError> {
         let rows = sequences.reader.read(&part.batch)?;
         let has_sequence = sequences.reader.has_sequence();
         let mut fresh = Vec::new();
         for (index, (&hash, row)) in rows.hashes.iter().zip(part.first_row..).enumerate() {
+            if !partial.is_empty() && partial.contains(&hash) {
+                continue;
+            }
             match self.memtable.entry(hash) {
                 Entry::Occupied(known)
                     if has_sequence && rows.sequence(index) < sequences.of(*known.get()) =>
@@ -222,6 +237,7 @@ impl Keys {
         file: &LiveFile,
         sequences: &MemSequences<'_>,
         files: &[KnownFile<'_>],
+        partial: &PartialKeys,
         marks: &mut Marks,
     ) -> Result<(), TableError> {
         let has_sequence = sequences.reader.has_sequence();
@@ -230,6 +246,9 @@ impl Keys {
         let mut rows_of_fresh: Vec<u32> = Vec::new();
         keys.for_each_key(|of_key| {
             let mut best = of_key[0];
+            if !partial.is_empty() && partial.contains(&best.hash) {
+                return;
+            }
             for &next in &of_key[1..] {
                 let is_better = next.sequence >= best.sequence;
                 let loser = if is_better { std::mem::replace(&mut best, next) } else { next };

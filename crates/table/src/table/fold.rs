@@ -28,6 +28,15 @@ pub(super) struct Folded {
 }
 
 impl Folded {
+    pub(super) const fn new(schema: Arc<TableSchema>, batch: RecordBatch, first_row: u64) -> Self {
+        Self { schema, batch, first_row }
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> u64 {
+        self.batch.num_rows() as u64
+    }
+
     /// The rows as a part of the snapshot that is shown now, which may have another schema than the one that they were
     /// `settled` in.
     pub(super) fn into_part(self, current: &Snapshot, settled: &Snapshot) -> Result<MemPart, TableError> {
@@ -71,55 +80,63 @@ impl Table {
             folder = match step {
                 Step::Part { part, rows, slots } => {
                     let part = Arc::clone(&snapshot.memtable[part]);
-                    add(folder, part.batch.clone(), rows, slots).await?
+                    Self::add_rows(folder, part.batch.clone(), rows, slots, Vec::new(), DOING).await?
                 }
-                Step::File { live, rows, slots } => self.add_file(folder, schema, &live, rows, slots).await?,
+                Step::File { live, rows, slots } => {
+                    self.add_file(folder, schema, &live, rows, slots, Vec::new()).await?
+                }
             };
         }
         let folded = if slots == 0 {
             None
         } else {
             let batch = blocking(DOING, move || folder.finish()).await?;
-            Some(Folded { schema: Arc::clone(schema), batch, first_row })
+            Some(Folded::new(Arc::clone(schema), batch, first_row))
         };
         keys.truncated_at = known_at;
         Ok(Found { marks, folded })
     }
 
     /// Adds rows of a data file, by their positions.
-    async fn add_file(
+    pub(super) async fn add_file(
         &self,
         mut folder: Folder,
         schema: &Arc<TableSchema>,
         live: &LiveFile,
         rows: Vec<u32>,
         slots: Vec<u32>,
+        sets: Vec<u32>,
     ) -> Result<Folder, TableError> {
         let file = EncodedFile::open(&self.root, live).await?;
         let mut reader = FileReader::of_rows(&file, &rows, schema, civil_now_micros())?;
-        let mut slots = slots.as_slice();
+        let (mut slots, mut sets) = (slots.as_slice(), sets.as_slice());
         while let Some(batch) = reader.next().await? {
             let (of_batch, later) = slots.split_at_checked(batch.num_rows()).ok_or_else(|| {
                 TableError::damaged_file(live.path())("it has more rows than were asked for")
             })?;
             let rows = (0..batch.num_rows() as u32).collect();
-            folder = add(folder, batch, rows, of_batch.to_vec()).await?;
+            let sets_of_batch = sets.split_off(..sets.len().min(batch.num_rows())).unwrap_or_default();
+            folder =
+                Self::add_rows(folder, batch, rows, of_batch.to_vec(), sets_of_batch.to_vec(), DOING).await?;
             slots = later;
         }
         assert!(slots.is_empty(), "'{}' has the rows that its keys tell of", live.path());
         Ok(folder)
     }
-}
 
-async fn add(
-    mut folder: Folder,
-    batch: RecordBatch,
-    rows: Vec<u32>,
-    slots: Vec<u32>,
-) -> Result<Folder, TableError> {
-    blocking(DOING, move || {
-        folder.add(&batch, &rows, &slots)?;
-        Ok(folder)
-    })
-    .await
+    /// Adds rows of a batch, on a thread of its own.
+    pub(super) async fn add_rows(
+        mut folder: Folder,
+        batch: RecordBatch,
+        rows: Vec<u32>,
+        slots: Vec<u32>,
+        sets: Vec<u32>,
+        doing: &'static str,
+    ) -> Result<Folder, TableError> {
+        blocking(doing, move || {
+            folder.add(&batch, &rows, &slots, &sets)?;
+            Ok(folder)
+        })
+        .await
+    }
 }

@@ -17,6 +17,7 @@ use arrow::array::UInt64Array;
 use arrow::compute::take_record_batch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tributary_types::{TableSchema, Version};
 
 /// What settling found.
@@ -49,20 +50,21 @@ impl Table {
     pub(super) async fn settle(&self, keys: &mut Keys) -> Result<Arc<Snapshot>, TableError> {
         let mut losses = 0;
         loop {
-            let (current, truncated_at) = {
+            let (current, truncated_at, next_row) = {
                 let mut unflushed = self.unflushed.lock();
                 let current = self.snapshot.load_full();
                 if current.is_settled() {
                     return Ok(current);
                 }
                 unflushed.settled_parts = current.memtable.len();
-                (current, unflushed.truncated_at)
+                let next_row = self.unique.as_ref().map(|unique| unique.next_row.load(Ordering::Relaxed));
+                (current, unflushed.truncated_at, next_row.unwrap_or_default())
             };
             self.read_keys(keys, &current.files).await?;
             let found = if current.def.keys.is_aggregate() {
                 self.fold(keys, &current, truncated_at).await
             } else {
-                compute(keys, &current, truncated_at).await
+                self.supersede(keys, &current, truncated_at, next_row).await
             };
             let found = match found {
                 // Each is made again once.
@@ -80,6 +82,20 @@ impl Table {
             }
             // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
             // an error: they have rows that no snapshot shows as settled.
+        }
+    }
+
+    /// Settles all rows of the snapshot of a table of unique keys.
+    async fn supersede(
+        &self,
+        keys: &mut Keys,
+        snapshot: &Arc<Snapshot>,
+        truncated_at: Version,
+        next_row: u64,
+    ) -> Result<Found, TableError> {
+        match self.complete(keys, snapshot, truncated_at, next_row).await? {
+            Some(found) => Ok(found),
+            None => compute(keys, snapshot, truncated_at).await,
         }
     }
 
@@ -128,8 +144,12 @@ impl Table {
                 append(&mut memtable, unflushed.frozen_parts, part)?;
             }
         }
+        let mut derived_rows = 0;
         if let Some(folded) = folded {
-            append(&mut memtable, unflushed.frozen_parts, folded.into_part(&current, settled)?)?;
+            derived_rows = folded.rows();
+            let part = folded.into_part(&current, settled)?;
+            let part = if is_aggregate { part } else { with_marks(&part, &marks) };
+            append(&mut memtable, unflushed.frozen_parts, part)?;
         }
         let paths: HashSet<&str> = settled.files.iter().map(LiveFile::path).collect();
         let nothing = RowSet::new();
@@ -151,7 +171,17 @@ impl Table {
             ..current.as_ref().clone()
         };
         unflushed.settled_parts = memtable.len();
-        memtable.extend(later.iter().cloned());
+        if is_aggregate || derived_rows == 0 {
+            memtable.extend(later.iter().cloned());
+        } else {
+            // Nobody knows the numbers of later rows yet, and those of derived ones come before them.
+            let renumbered = |part: &Arc<MemPart>| {
+                Arc::new(MemPart { first_row: part.first_row + derived_rows, ..MemPart::clone(part) })
+            };
+            memtable.extend(later.iter().map(renumbered));
+            let next_row = self.unique.as_ref().map(|unique| &unique.next_row);
+            next_row.map(|next_row| next_row.fetch_add(derived_rows, Ordering::Relaxed));
+        }
         self.swap(&current, |next| {
             next.memtable = memtable;
             next.files = files;
@@ -232,7 +262,7 @@ impl Table {
     }
 
     /// [`Table::keys_of`] of a file that is likely to be known.
-    async fn known_keys_of(&self, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
+    pub(super) async fn known_keys_of(&self, live: &LiveFile) -> Result<Arc<FileKeys>, TableError> {
         let unique = self.unique.as_ref().expect("only a table of unique keys asks for them");
         let known = unique.keys.lock().await.files.get(live.path()).cloned();
         match known.filter(|known| !known.is_lost()) {

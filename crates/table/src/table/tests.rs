@@ -4,6 +4,7 @@ mod failure;
 mod files;
 mod flush;
 mod order;
+mod partial;
 mod partitions;
 mod schema_change;
 mod sequence;

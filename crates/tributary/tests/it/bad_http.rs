@@ -198,7 +198,6 @@ fn what_is_not_built_is_refused_by_name() {
         ("format:orc", "format=orc"),
         ("compress_type:lzo", "compress_type=lzo"),
         ("negative:true", "negative"),
-        ("partial_columns:true", "partial_columns"),
     ] {
         let reply = csv(&server, &db).header(header).body("1,a,1\n").load();
         let message = reply.failure();

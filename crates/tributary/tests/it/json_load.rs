@@ -231,12 +231,8 @@ fn what_json_can_not_obey_is_refused_by_name() {
         ("json_root: a.b", "[INVALID_ARGUMENT]It's invalid jsonpaths. `a.b`: "),
         ("compress_type: lzo", "[NOT_IMPLEMENTED_ERROR]compress_type=lzo is not supported, "),
         (
-            "partial_columns: true",
-            "[NOT_IMPLEMENTED_ERROR]header partial_columns needs what tables with UNIQUE KEY cannot do yet",
-        ),
-        (
             "unique_key_update_mode: UPDATE_FLEXIBLE_COLUMNS",
-            "[NOT_IMPLEMENTED_ERROR]header unique_key_update_mode needs what tables with UNIQUE KEY cannot do yet",
+            "[NOT_IMPLEMENTED_ERROR]header unique_key_update_mode: UPDATE_FLEXIBLE_COLUMNS is not supported yet",
         ),
     ] {
         let reply = json(&server, &db).header(header).body("{\"id\":1}").load();

@@ -41,6 +41,7 @@ mod node_file;
 mod old_data;
 mod outfile;
 mod packed_bodies;
+mod partial_update;
 mod partitions;
 mod python;
 mod routine_load;

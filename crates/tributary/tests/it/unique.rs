@@ -123,14 +123,7 @@ fn what_such_a_table_cannot_do_yet_is_refused_by_name() {
     let mut db = server.database();
     db.client.ok(TABLE);
     db.client.ok("INSERT INTO u VALUES (1, 'a', 1)");
-    db.client.ok("SET enable_unique_key_partial_update = true");
-    let error = db.client.error("INSERT INTO u (id, score) VALUES (1, 2)");
-    assert!(
-        error.message.contains("partial update of a table with UNIQUE KEY is not supported yet"),
-        "{error}"
-    );
-    db.client.ok("SET enable_unique_key_partial_update = false");
-    for header in ["partial_columns:true", "negative:true", "unique_key_update_mode:UPDATE_FIXED_COLUMNS"] {
+    for header in ["negative:true"] {
         let reply = Curl::stream_load(&server, &db.name, "u")
             .header("column_separator:,")
             .header("columns:id,score")

@@ -10,7 +10,7 @@ fn folded(column: ColumnDef, batches: &[(ArrayRef, &[u32])], let_go: bool) -> Ar
         let keys: ArrayRef = Arc::new(slots.iter().map(|slot| Some(*slot as i8)).collect::<Int8Array>());
         let batch = RecordBatch::try_new(schema.arrow(), vec![keys, Arc::clone(array)]).unwrap();
         let rows: Vec<u32> = (0..slots.len() as u32).collect();
-        folder.add(&batch, &rows, slots).unwrap();
+        folder.add(&batch, &rows, slots, &[]).unwrap();
         if let_go {
             folder.let_go().unwrap();
         }

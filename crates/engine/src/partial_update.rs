@@ -1,0 +1,134 @@
+//! Loads that update some columns of tables with UNIQUE KEY: which loads do, and which rows they may bring.
+//!
+//! A row says in a hidden column which columns it gives, and the table completes it when it settles its rows. A table gets that
+//! column with its first partial update. The rules and texts are Doris's. Not the business of this module: decoding
+//! ([`Target::partial`]), and completing rows.
+
+use crate::engine::Engine;
+use arrow::array::ArrayRef;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use std::sync::Arc;
+use tributary_decode::{Target, blocks_to_batches};
+use tributary_ingest::LoadRows;
+use tributary_table::Table;
+use tributary_types::{ErrorCode, HiddenColumn, SqlError, TableDef};
+
+/// What keys a partial update must find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KnownKeys {
+    /// All keys must be there.
+    rejects_new: bool,
+    /// A column for which rows with new keys have no value, so all keys must be there.
+    unfilled: Option<String>,
+}
+
+impl KnownKeys {
+    /// What the rows of a target must find. `None`: any keys will do.
+    pub fn of(target: &Target, rejects_new: bool) -> Option<Box<Self>> {
+        let unfilled = target.unfilled().map(str::to_owned);
+        let is_needed = target.is_partial() && (rejects_new || unfilled.is_some());
+        is_needed.then(|| Box::new(Self { rejects_new, unfilled }))
+    }
+
+    /// What the rows of both must find.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            rejects_new: self.rejects_new || other.rejects_new,
+            unfilled: self.unfilled.or(other.unfilled),
+        }
+    }
+
+    /// Checks rows that are about to be committed.
+    ///
+    /// # Errors
+    /// A key that no row of the table has.
+    pub async fn check(&self, table: &Table, rows: &LoadRows) -> Result<(), SqlError> {
+        let batches = blocks_to_batches(&rows.schema, &rows.blocks)
+            .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
+        let new = table
+            .first_new_key(&rows.schema, &batches, &rows.files)
+            .await
+            .map_err(crate::engine::ddl::table_error)?;
+        let Some(key) = new else { return Ok(()) };
+        Err(SqlError::detail(ErrorCode::Unknown, self.refusal(&key)))
+    }
+
+    fn refusal(&self, key: &[ArrayRef]) -> String {
+        match &self.unfilled {
+            Some(column) if !self.rejects_new => format!(
+                "the unmentioned column `{column}` should have default value or be nullable for newly inserted rows in \
+                 non-strict mode partial update"
+            ),
+            _ => format!(
+                "tablet error: [E-7003]Can't append new rows in partial update when partial_update_new_key_behavior is ERROR. \
+                 Row with key=[{}] is not in table.",
+                key.iter().map(shown).collect::<Vec<_>>().join(", ")
+            ),
+        }
+    }
+}
+
+fn shown(value: &ArrayRef) -> String {
+    let options = FormatOptions::new().with_null("NULL");
+    let text = ArrayFormatter::try_new(value.as_ref(), &options).map(|format| format.value(0).to_string());
+    text.unwrap_or_default()
+}
+
+/// Whether rows of the table can be updated in part: in one of UNIQUE KEY whose rows are merged when they are written.
+pub(crate) fn is_possible(def: &TableDef) -> bool {
+    let is_read = def.properties.others.get("enable_unique_key_merge_on_write");
+    def.keys.is_unique() && is_read.is_none_or(|value| !value.eq_ignore_ascii_case("false"))
+}
+
+/// Checks that the table can be updated in part.
+///
+/// # Errors
+/// It can't.
+pub(crate) fn check_possible(def: &TableDef) -> Result<(), SqlError> {
+    if is_possible(def) {
+        return Ok(());
+    }
+    let text = "Only unique key merge on write support partial update";
+    Err(SqlError::detail(ErrorCode::Unknown, text))
+}
+
+/// Checks the columns that a load names itself.
+///
+/// # Errors
+/// A hidden one that it must not give.
+pub(crate) fn check_named<'a>(
+    def: &TableDef,
+    mut names: impl Iterator<Item = &'a str>,
+) -> Result<(), SqlError> {
+    let is_refused = |name: &&str| {
+        let index = def.schema.index_of(name);
+        let hidden = index.and_then(|index| def.schema.columns[index].hidden);
+        hidden.is_some_and(|hidden| hidden != HiddenColumn::DeleteSign)
+    };
+    let Some(name) = names.find(is_refused) else { return Ok(()) };
+    Err(SqlError::detail(
+        ErrorCode::Unknown,
+        format!("Partial update should not include invisible column except delete sign column: {name}"),
+    ))
+}
+
+impl Engine {
+    /// Gives the table the column that partial updates need, if it does not have it.
+    ///
+    /// # Errors
+    /// The table can't be updated in part, or the catalog can't be written.
+    pub(crate) async fn ready_for_partial(&self, table: &Arc<Table>) -> Result<(), SqlError> {
+        check_possible(&table.def())?;
+        let is_ready = |def: &TableDef| def.schema.index_of_hidden(HiddenColumn::Given).is_some();
+        if table.with_def(is_ready) {
+            return Ok(());
+        }
+        let turn = self.changing().await;
+        if table.with_def(is_ready) {
+            return Ok(());
+        }
+        let def = table.def();
+        let schema = Arc::new(def.schema.with_given());
+        self.change_columns(&turn, Arc::clone(table), TableDef { schema, ..(*def).clone() }).await
+    }
+}

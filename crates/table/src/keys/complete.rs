@@ -1,0 +1,419 @@
+//! Which rows of partial updates are completed from which others.
+//!
+//! Only keys for which a row of a partial update has come are looked at here; all others are settled by [`super::settle`]. The new rows of such a
+//! key are taken in the order of the log, on top of the row that has the key. A row that gives all columns takes its place; any other one
+//! takes the values that it does not give from the row before it, unless there is none or that one deletes: then it stays as it came, with
+//! defaults. With a sequence, a row that gives none has that of the row before it, and one that gives a smaller one is not there.
+//!
+//! What comes of a key is either one of its rows as it is, or a *derived* row of several layers, each with the columns that it
+//! gives. Invariant: what is decided depends on keys, sequences and signs of rows in the order of the log, so a replay decides the same.
+
+use super::given::GivenSets;
+use super::hash::{BuildIdentity, KeyHash};
+use super::plan::{Step, live_in};
+use super::rows::{KeyReader, Sequence, sequence_at};
+use super::settle::{Item, Keys, KnownFile, Marks};
+use crate::error::TableError;
+use crate::file::{LiveFile, Settled};
+use crate::snapshot::Snapshot;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Keys for which rows of partial updates have come.
+pub(crate) type PartialKeys = HashSet<KeyHash, BuildIdentity>;
+
+/// For each row of a file, in the order of the file, the number of the set of columns that it gives; by paths.
+pub(crate) type GivenInFiles = HashMap<String, Vec<u32>>;
+
+/// What is to be derived, and what is superseded.
+#[derive(Default)]
+pub(crate) struct Completion {
+    /// Rows with their slots, later layers after earlier ones, and the set of columns that each row gives.
+    pub(crate) layers: Vec<(Step, Vec<u32>)>,
+    /// How many rows are derived.
+    pub(crate) slots: usize,
+    pub(crate) marks: Marks,
+}
+
+/// Where a row is: in a part of the memtable, or in a file, each by its place in the snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Part(usize),
+    File(usize),
+}
+
+/// A new row of a key.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    hash: KeyHash,
+    /// The number of the item that has it, in the order of the log.
+    item: usize,
+    row: u32,
+    set: u32,
+    sequence: Sequence,
+    deletes: bool,
+}
+
+/// A row and the columns that it gives.
+#[derive(Clone, Copy, Debug)]
+struct Layer {
+    /// The number of the item, or `None` for the row that had the key.
+    item: Option<usize>,
+    row: u32,
+    set: u32,
+}
+
+/// The row that has a key, as far as new rows were taken.
+struct Holder {
+    layers: Vec<Layer>,
+    sequence: Sequence,
+    deletes: bool,
+}
+
+/// The row that had a key before new rows came.
+struct Base {
+    place: Place,
+    row: u32,
+    sequence: Sequence,
+    deletes: bool,
+}
+
+struct Completer<'a> {
+    snapshot: &'a Snapshot,
+    reader: &'a KeyReader,
+    sets: &'a mut GivenSets,
+    /// The position of the sequence's column.
+    sequence: Option<usize>,
+    /// The set of all columns but the sequence, once it is needed.
+    all_but_sequence: Option<u32>,
+    items: Vec<Place>,
+    /// The arrival number of the first derived row.
+    first_row: u64,
+    slots: u32,
+    marks: Marks,
+    bases: BTreeMap<Place, Slotted>,
+    by_item: Vec<Slotted>,
+}
+
+/// Rows of one part or file, each with its slot and its set.
+type Slotted = Vec<(u32, u32, u32)>;
+
+impl Keys {
+    /// Settles all rows of the snapshot, whose files' keys are all known. Derived rows have the arrival numbers from `first_row`
+    /// on, which no row has yet; from now on they have their keys.
+    pub(crate) fn complete(
+        &mut self,
+        snapshot: &Snapshot,
+        reader: &KeyReader,
+        sets: &mut GivenSets,
+        in_files: &GivenInFiles,
+        first_row: u64,
+    ) -> Result<Completion, TableError> {
+        let items = unsettled(snapshot);
+        let of_parts = |place: &Place, sets: &mut GivenSets| match place {
+            Place::Part(part) => sets.of_batch(&snapshot.memtable[*part].batch),
+            Place::File(_) => Ok(None),
+        };
+        let in_parts: Vec<Option<Vec<u32>>> =
+            items.iter().map(|place| of_parts(place, sets)).collect::<Result<_, _>>()?;
+        let given: Vec<Option<&[u32]>> = items
+            .iter()
+            .zip(&in_parts)
+            .map(|(place, in_part)| match place {
+                Place::Part(_) => in_part.as_deref(),
+                Place::File(file) => in_files.get(snapshot.files[*file].path()).map(Vec::as_slice),
+            })
+            .collect();
+        let partial = self.partial_keys(snapshot, reader, &items, &given)?;
+        let marks = self.settle_others(snapshot, reader, &partial)?;
+        let mut arrivals = self.arrivals(snapshot, reader, &items, &given, &partial)?;
+        // Those of a key stay in their order.
+        arrivals.sort_by_key(|arrival| arrival.hash);
+        let mut completer = Completer {
+            snapshot,
+            reader,
+            sequence: snapshot.def.schema.sequence_index(),
+            all_but_sequence: None,
+            sets,
+            by_item: items.iter().map(|_| Vec::new()).collect(),
+            items,
+            first_row,
+            slots: 0,
+            marks,
+            bases: BTreeMap::new(),
+        };
+        let bases = completer.bases_of(self, &partial)?;
+        for of_key in arrivals.chunk_by(|one, other| one.hash == other.hash) {
+            completer.key(self, of_key, bases.get(&of_key[0].hash));
+        }
+        Ok(completer.finish())
+    }
+
+    fn partial_keys(
+        &self,
+        snapshot: &Snapshot,
+        reader: &KeyReader,
+        items: &[Place],
+        given: &[Option<&[u32]>],
+    ) -> Result<PartialKeys, TableError> {
+        let mut partial = PartialKeys::default();
+        for (place, sets) in items.iter().zip(given) {
+            let Some(sets) = sets else { continue };
+            match *place {
+                Place::Part(part) => {
+                    let hashes = reader.read(&snapshot.memtable[part].batch)?.hashes;
+                    let of_partial = hashes.into_iter().zip(*sets).filter(|(_, set)| **set != GivenSets::ALL);
+                    partial.extend(of_partial.map(|(hash, _)| hash));
+                }
+                Place::File(file) => self.keys_of(&snapshot.files[file]).for_each_key(|of_key| {
+                    if of_key.iter().any(|keyed| sets[keyed.row as usize] != GivenSets::ALL) {
+                        partial.insert(of_key[0].hash);
+                    }
+                })?,
+            }
+        }
+        Ok(partial)
+    }
+
+    /// The new rows of those keys, in the order of the log.
+    fn arrivals(
+        &self,
+        snapshot: &Snapshot,
+        reader: &KeyReader,
+        items: &[Place],
+        given: &[Option<&[u32]>],
+        partial: &PartialKeys,
+    ) -> Result<Vec<Arrival>, TableError> {
+        let mut arrivals = Vec::new();
+        for (item, (place, sets)) in items.iter().zip(given).enumerate() {
+            let set_of = |row: u32| sets.map_or(GivenSets::ALL, |sets| sets[row as usize]);
+            match *place {
+                Place::Part(part) => {
+                    let rows = reader.read(&snapshot.memtable[part].batch)?;
+                    for (&hash, row) in rows.hashes.iter().zip(0_u32..) {
+                        if partial.contains(&hash) {
+                            let (sequence, deletes) =
+                                (rows.sequence(row as usize), rows.deletes(row as usize));
+                            arrivals.push(Arrival { hash, item, row, set: set_of(row), sequence, deletes });
+                        }
+                    }
+                }
+                Place::File(file) => {
+                    let keys = self.keys_of(&snapshot.files[file]);
+                    keys.for_each_key(|of_key| {
+                        let hash = of_key[0].hash;
+                        if partial.contains(&hash) {
+                            arrivals.extend(of_key.iter().map(|keyed| Arrival {
+                                hash,
+                                item,
+                                row: keyed.row,
+                                set: set_of(keyed.row),
+                                sequence: keyed.sequence,
+                                deletes: keys.deletes(keyed.row),
+                            }));
+                        }
+                    })?;
+                }
+            }
+        }
+        Ok(arrivals)
+    }
+}
+
+/// The parts and files that are to be settled, in the order of the log.
+fn unsettled(snapshot: &Snapshot) -> Vec<Place> {
+    let parts = snapshot.memtable.iter().enumerate().filter(|(_, part)| !part.is_settled);
+    let files = snapshot.files.iter().enumerate().filter(|(_, file)| file.settled == Settled::No);
+    let parts = parts.map(|(place, part)| (Item::Part(part).order(), Place::Part(place)));
+    let files = files.map(|(place, file)| (Item::File(file).order(), Place::File(place)));
+    let mut items: Vec<_> = parts.chain(files).collect();
+    // Files of one version are in their order, as parts are.
+    items.sort_by_key(|(order, _)| *order);
+    items.into_iter().map(|(_, place)| place).collect()
+}
+
+impl Completer<'_> {
+    /// The rows that had these keys before new rows came.
+    fn bases_of(
+        &self,
+        keys: &Keys,
+        partial: &PartialKeys,
+    ) -> Result<HashMap<KeyHash, Base, BuildIdentity>, TableError> {
+        let mut bases: HashMap<KeyHash, Base, BuildIdentity> = HashMap::default();
+        let mut in_files = Vec::new();
+        for &hash in partial {
+            match keys.memtable.get(&hash) {
+                Some(&number) => drop(bases.insert(hash, self.base_in_memtable(number))),
+                None => in_files.push(hash),
+            }
+        }
+        in_files.sort_unstable();
+        let settled = self.snapshot.files.iter().enumerate().filter(|(_, live)| live.settled != Settled::No);
+        for (place, live) in settled {
+            let (live, of_file): KnownFile<'_> = (live, keys.keys_of(live));
+            let is_live = live_in(live, self.marks.files.get(live.path()));
+            of_file.find(in_files.iter().copied(), |found, keyed| {
+                let base = Base {
+                    place: Place::File(place),
+                    row: keyed.row,
+                    sequence: keyed.sequence,
+                    deletes: !is_live(keyed.row),
+                };
+                // Without a sequence, nothing is left of a row that deletes.
+                if base.deletes && self.sequence.is_none() {
+                    return;
+                }
+                let known = bases.get(&in_files[found]);
+                // The greatest sequence is that of the row that has the key, deleted or not.
+                let is_better = known
+                    .is_none_or(|known| (base.sequence, !base.deletes) >= (known.sequence, !known.deletes));
+                if is_better {
+                    bases.insert(in_files[found], base);
+                }
+            })?;
+        }
+        Ok(bases)
+    }
+
+    fn base_in_memtable(&self, number: u64) -> Base {
+        let parts = &self.snapshot.memtable;
+        let place = parts.partition_point(|part| part.first_row <= number) - 1;
+        let part = &parts[place];
+        let row = (number - part.first_row) as u32;
+        let deletes = part.deletions.as_ref().is_some_and(|rows| rows.contains(row.into()));
+        let sequence =
+            self.reader.sequences(&part.batch).and_then(|sequences| sequence_at(sequences, row as usize));
+        Base { place: Place::Part(place), row, sequence, deletes }
+    }
+
+    /// Takes the new rows of a key, and decides what comes of them.
+    fn key(&mut self, keys: &mut Keys, arrivals: &[Arrival], base: Option<&Base>) {
+        let hash = arrivals[0].hash;
+        let mut holder = base.map(|base| Holder {
+            layers: vec![Layer { item: None, row: base.row, set: GivenSets::ALL }],
+            sequence: base.sequence,
+            deletes: base.deletes,
+        });
+        for arrival in arrivals {
+            holder = Some(self.taken(holder, arrival));
+        }
+        let holder = holder.expect("a key is here because rows have come for it");
+        let kept = match holder.layers[..] {
+            // All new rows have lost.
+            [Layer { item: None, .. }] => return self.supersede(arrivals, None),
+            [Layer { item: Some(item), row, .. }] => Some((item, row)),
+            _ => None,
+        };
+        self.supersede(arrivals, kept);
+        if let Some(base) = base {
+            match base.place {
+                Place::Part(part) => self.marks.mark(self.number(part, base.row)),
+                Place::File(file) => {
+                    self.marks.mark_file(self.snapshot.files[file].path(), base.row);
+                }
+            }
+        }
+        let Some((item, row)) = kept else { return self.derive(keys, hash, &holder, base) };
+        match self.items[item] {
+            Place::Part(part) => {
+                let number = self.number(part, row);
+                keys.memtable.insert(hash, number);
+                if holder.deletes {
+                    self.marks.deletions.insert(number);
+                }
+            }
+            Place::File(file) => {
+                keys.memtable.remove(&hash);
+                if holder.deletes {
+                    self.marks.mark_file(self.snapshot.files[file].path(), row);
+                }
+            }
+        }
+    }
+
+    /// The row that has the key after `arrival` has come.
+    fn taken(&mut self, holder: Option<Holder>, arrival: &Arrival) -> Holder {
+        let layer = |set| Layer { item: Some(arrival.item), row: arrival.row, set };
+        let alone = || Holder {
+            layers: vec![layer(GivenSets::ALL)],
+            sequence: arrival.sequence,
+            deletes: arrival.deletes,
+        };
+        let Some(mut holder) = holder else { return alone() };
+        let gives_sequence = self.sequence.is_none_or(|column| self.sets.has(arrival.set, column));
+        let has_sequence = self.sequence.is_some();
+        if has_sequence && gives_sequence && arrival.sequence < holder.sequence {
+            return holder;
+        }
+        let is_whole = arrival.set == GivenSets::ALL;
+        if is_whole || (gives_sequence && (arrival.deletes || holder.deletes)) {
+            return alone();
+        }
+        let set = if holder.deletes { self.all_but_sequence() } else { arrival.set };
+        holder.layers.push(layer(set));
+        holder.deletes = arrival.deletes;
+        if gives_sequence {
+            holder.sequence = arrival.sequence;
+        }
+        holder
+    }
+
+    fn all_but_sequence(&mut self) -> u32 {
+        let column = self.sequence.expect("only a table with a sequence keeps it");
+        *self.all_but_sequence.get_or_insert_with(|| self.sets.all_but(column))
+    }
+
+    /// Marks new rows of a key, except for one.
+    fn supersede(&mut self, arrivals: &[Arrival], kept: Option<(usize, u32)>) {
+        for arrival in arrivals.iter().filter(|it| kept != Some((it.item, it.row))) {
+            match self.items[arrival.item] {
+                Place::Part(part) => self.marks.mark(self.number(part, arrival.row)),
+                Place::File(file) => {
+                    self.marks.mark_file(self.snapshot.files[file].path(), arrival.row);
+                }
+            }
+        }
+    }
+
+    /// Makes a row of several the one that has the key.
+    fn derive(&mut self, keys: &mut Keys, hash: KeyHash, holder: &Holder, base: Option<&Base>) {
+        let slot = self.slots;
+        self.slots += 1;
+        for layer in &holder.layers {
+            let rows = match layer.item {
+                Some(item) => &mut self.by_item[item],
+                None => self.bases.entry(base.expect("its layer is there").place).or_default(),
+            };
+            rows.push((layer.row, slot, layer.set));
+        }
+        let number = self.first_row + u64::from(slot);
+        keys.memtable.insert(hash, number);
+        if holder.deletes {
+            self.marks.deletions.insert(number);
+        }
+    }
+
+    fn number(&self, part: usize, row: u32) -> u64 {
+        self.snapshot.memtable[part].first_row + u64::from(row)
+    }
+
+    fn finish(self) -> Completion {
+        let files: &[LiveFile] = &self.snapshot.files;
+        let step = |place: Place, mut rows: Slotted| {
+            rows.sort_unstable();
+            let sets = rows.iter().map(|(_, _, set)| *set).collect();
+            let (rows, slots) = rows.into_iter().map(|(row, slot, _)| (row, slot)).unzip();
+            let step = match place {
+                Place::Part(part) => Step::Part { part, rows, slots },
+                Place::File(file) => Step::File { live: files[file].clone(), rows, slots },
+            };
+            (step, sets)
+        };
+        let items = self.items.into_iter().zip(self.by_item);
+        let layers = self.bases.into_iter().chain(items).filter(|(_, rows)| !rows.is_empty());
+        Completion {
+            layers: layers.map(|(place, rows)| step(place, rows)).collect(),
+            slots: self.slots as usize,
+            marks: self.marks,
+        }
+    }
+}

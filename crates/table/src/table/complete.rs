@@ -1,0 +1,179 @@
+//! Settling rows of partial updates: reading the values that they do not give from the rows that they supersede.
+//!
+//! Invariant: a derived row takes the place of all rows that it was made of in one swap of the snapshot. Nothing of it is in the
+//! write-ahead log, which has the rows as they came: after a replay they are completed again, in the same order.
+
+use super::Table;
+use super::fold::Folded;
+use super::settle::{Found, on_a_thread};
+use crate::error::{TableError, blocking};
+use crate::evolve::civil_now_micros;
+use crate::file::{DataFile, EncodedFile, FileReader, LiveFile, Settled};
+use crate::keys::hash::KeyHasher;
+use crate::keys::{Completion, Folder, GivenInFiles, GivenSets, KeyHash, KeyReader, Keys, Step};
+use crate::snapshot::Snapshot;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::sync::Arc;
+use tributary_types::{ColumnDef, HiddenColumn, TableSchema, Version};
+
+const DOING: &str = "completing rows of partial updates";
+
+impl Table {
+    /// Settles all rows of the snapshot if rows of partial updates are among those that are not settled. `next_row` is the arrival
+    /// number of the next row, at the moment of the snapshot.
+    pub(super) async fn complete(
+        &self,
+        keys: &mut Keys,
+        snapshot: &Arc<Snapshot>,
+        truncated_at: Version,
+        next_row: u64,
+    ) -> Result<Option<Found>, TableError> {
+        let schema = &snapshot.def.schema;
+        let Some(given) = schema.index_of_hidden(HiddenColumn::Given) else { return Ok(None) };
+        let mut sets = GivenSets::new(schema);
+        let mut in_files = GivenInFiles::new();
+        let is_partial = |live: &&LiveFile| gives_some(&live.file, &schema.columns[given]);
+        for live in snapshot.files.iter().filter(|live| live.settled == Settled::No).filter(is_partial) {
+            let of_rows = self.given_of(live, &schema.columns[given], &mut sets).await?;
+            in_files.insert(live.path().to_owned(), of_rows);
+        }
+        let in_parts = snapshot.memtable.iter().filter(|part| !part.is_settled).any(|part| {
+            let column = part.batch.column(given);
+            column.null_count() < column.len()
+        });
+        if in_files.is_empty() && !in_parts {
+            return Ok(None);
+        }
+        let last = snapshot.memtable.last();
+        let first_row = last.map_or(next_row, |part| part.first_row + part.batch.num_rows() as u64);
+        let work = move |keys: &mut Keys, snapshot: &Snapshot, reader: &KeyReader| {
+            let completion = keys.complete(snapshot, reader, &mut sets, &in_files, first_row)?;
+            Ok((completion, sets))
+        };
+        let (completion, sets) = on_a_thread(keys, Arc::clone(snapshot), truncated_at, work).await?;
+        let known_at = keys.truncated_at.take();
+        let Completion { layers, slots, marks } = completion;
+        let mut folder = Folder::of_layers(schema, slots, sets.into_masks());
+        for (step, sets) in layers {
+            folder = match step {
+                Step::Part { part, rows, slots } => {
+                    let batch = snapshot.memtable[part].batch.clone();
+                    Self::add_rows(folder, batch, rows, slots, sets, DOING).await?
+                }
+                Step::File { live, rows, slots } => {
+                    self.add_file(folder, schema, &live, rows, slots, sets).await?
+                }
+            };
+        }
+        let folded = if slots == 0 {
+            None
+        } else {
+            let batch = blocking(DOING, move || folder.finish()).await?;
+            Some(Folded::new(Arc::clone(schema), batch, first_row))
+        };
+        keys.truncated_at = known_at;
+        Ok(Some(Found { marks, folded }))
+    }
+
+    /// For each row of a file the number of the set of columns that it gives.
+    async fn given_of(
+        &self,
+        live: &LiveFile,
+        given: &ColumnDef,
+        sets: &mut GivenSets,
+    ) -> Result<Vec<u32>, TableError> {
+        let schema = Arc::new(TableSchema::new(self.def().schema.version, vec![given.clone()]));
+        let file = EncodedFile::open(&self.root, &live.with_deletes(None)).await?;
+        let mut reader = FileReader::new(&file, file.row_groups(), &schema, 0)?;
+        let mut of_rows = Vec::new();
+        while let Some(batch) = reader.next().await? {
+            of_rows.extend(sets.of_texts(batch.column(0).as_string::<i32>())?);
+        }
+        Ok(of_rows)
+    }
+
+    /// The key columns of the first of these rows that is of a partial update and whose key no row of the table has; rows that were
+    /// published before the call count. `files` are not published yet.
+    ///
+    /// # Errors
+    /// Those of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
+    pub async fn first_new_key(
+        &self,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+    ) -> Result<Option<Vec<ArrayRef>>, TableError> {
+        let given = schema.index_of_hidden(HiddenColumn::Given);
+        let (Some(given), Some(_)) = (given, &self.unique) else { return Ok(None) };
+        let keys_of = |batch: &RecordBatch| -> Vec<ArrayRef> {
+            schema.key_indices().into_iter().map(|key| Arc::clone(batch.column(key))).collect()
+        };
+        let mut sets = GivenSets::new(schema);
+        let hasher = KeyHasher::new(schema)?;
+        for batch in batches {
+            let Some(of_rows) = sets.of_batch(batch)? else { continue };
+            let columns = keys_of(batch);
+            let hashes = hasher.of_columns(&columns)?.into_iter().zip(0..);
+            if let Some(row) = self.first_unknown(of_partial(hashes, &of_rows)).await? {
+                return Ok(Some(columns.iter().map(|column| column.slice(row as usize, 1)).collect()));
+            }
+        }
+        for file in files {
+            let live = LiveFile::from(file.clone());
+            let of_rows = self.given_of(&live, &schema.columns[given], &mut sets).await?;
+            let of_file = self.keys_of(&live).await?;
+            let keyed = blocking(DOING, move || {
+                let mut keyed: Vec<(KeyHash, u32)> = Vec::new();
+                of_file.for_each_key(|of_key| keyed.extend(of_key.iter().map(|it| (it.hash, it.row))))?;
+                Ok(keyed)
+            });
+            let keyed = of_partial(keyed.await?.into_iter(), &of_rows);
+            let Some(row) = self.first_unknown(keyed).await? else { continue };
+            let encoded = EncodedFile::open(&self.root, &live).await?;
+            let mut reader = FileReader::of_rows(&encoded, &[row], schema, civil_now_micros())?;
+            let batch = reader.next().await?;
+            return Ok(batch.map(|batch| keys_of(&batch)));
+        }
+        Ok(None)
+    }
+
+    /// The first row whose key no live row of the table has.
+    async fn first_unknown(&self, mut sorted: Vec<(KeyHash, u32)>) -> Result<Option<u32>, TableError> {
+        let snapshot = self.settled().await?;
+        let mut files = Vec::with_capacity(snapshot.files.len());
+        for live in snapshot.files.iter() {
+            files.push((live.clone(), self.known_keys_of(live).await?));
+        }
+        blocking("looking for keys", move || {
+            sorted.sort_unstable();
+            let mut is_known = vec![false; sorted.len()];
+            for (live, of_file) in &files {
+                of_file.find(sorted.iter().map(|(hash, _)| *hash), |place, keyed| {
+                    is_known[place] |= live.is_live(keyed.row);
+                })?;
+            }
+            let reader = KeyReader::new(&snapshot.def.schema)?;
+            for part in &snapshot.memtable {
+                for hash in reader.read(&part.live_batch()?)?.hashes {
+                    let first = sorted.partition_point(|(known, _)| *known < hash);
+                    let same = sorted[first..].iter().take_while(|(known, _)| *known == hash).count();
+                    is_known[first..first + same].fill(true);
+                }
+            }
+            let unknown = sorted.iter().zip(is_known).filter(|(_, is_known)| !is_known);
+            Ok(unknown.map(|((_, row), _)| *row).min())
+        })
+        .await
+    }
+}
+
+/// Those of the rows that are of partial updates.
+fn of_partial(rows: impl Iterator<Item = (KeyHash, u32)>, sets: &[u32]) -> Vec<(KeyHash, u32)> {
+    rows.filter(|(_, row)| sets[*row as usize] != GivenSets::ALL).collect()
+}
+
+/// Whether some rows of a file may be of partial updates.
+fn gives_some(file: &DataFile, given: &ColumnDef) -> bool {
+    let nulls = file.stats.columns.get(&given.physical_name).and_then(|stats| stats.null_count);
+    given.id < file.columns_below && nulls != Some(file.rows)
+}

@@ -93,6 +93,16 @@ fn comparable(def: &TableDef) -> TableDef {
         column.id = tributary_types::ColumnId(id);
         column.physical_name.clone_from(&column.name);
     }
+    let mut indexes = def.indexes.clone();
+    for id in indexes.iter_mut().flat_map(|index| &mut index.columns) {
+        let place = def
+            .schema
+            .columns
+            .iter()
+            .position(|column| column.id == *id)
+            .expect("an index is of columns that are there");
+        *id = columns[place].id;
+    }
     let schema = TableSchema {
         next_column_id: tributary_types::ColumnId(columns.len() as u32 + 1),
         ..TableSchema::new(tributary_types::SchemaVersion(1), columns)
@@ -103,5 +113,5 @@ fn comparable(def: &TableDef) -> TableDef {
         KeyModel::Duplicate { .. } => KeyModel::Duplicate { declared: true },
         others => others,
     };
-    TableDef { schema: schema.into(), location, keys, ..def.clone() }
+    TableDef { schema: schema.into(), location, keys, indexes, ..def.clone() }
 }

@@ -11,8 +11,8 @@ use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
 use tributary_types::{
-    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, KeyModel, PartitionNames, PasswordHash,
-    Sealed, SqlError, TableRef,
+    Aggregation, DataType, DefaultValue, Distribution, ErrorCode, IndexKind, KeyModel, PartitionNames,
+    PasswordHash, Sealed, SqlError, TableRef,
 };
 
 pub use sqlparser::ast::Expr;
@@ -344,6 +344,7 @@ pub struct CreateTable {
     pub table: Name,
     pub if_not_exists: bool,
     pub columns: Vec<ColumnSpec>,
+    pub indexes: Vec<IndexSpec>,
     /// The columns of `DUPLICATE KEY(…)`, `UNIQUE KEY(…)` or `AGGREGATE KEY(…)`.
     pub keys: Option<Vec<String>>,
     /// Which of them it is, or would be by its columns.
@@ -352,6 +353,17 @@ pub struct CreateTable {
     pub partition_by: Option<PartitionBy>,
     pub distribution: Option<Distribution>,
     pub properties: Vec<(String, String)>,
+}
+
+/// An index of `CREATE TABLE`, `ADD INDEX` or `CREATE INDEX`, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSpec {
+    pub name: String,
+    pub if_not_exists: bool,
+    pub columns: Vec<String>,
+    pub kind: IndexKind,
+    pub properties: Vec<(String, String)>,
+    pub comment: String,
 }
 
 /// A column of `CREATE TABLE`, `ADD COLUMN` or `MODIFY COLUMN`, as written.
@@ -386,6 +398,8 @@ pub enum AlterOp {
     ModifyColumnComment { name: String, comment: String },
     RenameTable { to: String },
     ModifyComment { comment: String },
+    AddIndex(IndexSpec),
+    DropIndex { name: String, if_exists: bool },
 }
 
 /// Which variables a statement means. Without a word it is the session's.

@@ -7,6 +7,7 @@ mod default_value;
 mod delete;
 mod export;
 mod http_stream;
+mod index;
 mod insert;
 mod load;
 mod outfile;

@@ -8,6 +8,7 @@ mod aggregate;
 mod alter;
 mod create_as;
 mod default_value;
+mod index;
 mod keys;
 mod partitions;
 pub mod properties;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use alter::apply_alter;
 pub use create_as::{QueryColumn, like};
+pub use index::properties as index_properties;
 pub(crate) use show_create::{escaped, quoted};
 pub use show_create::{show_create_database, show_create_table};
 
@@ -61,6 +63,7 @@ impl CreateTable {
         let distribution =
             if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
         let partitioning = partitions::of_create(self.partition_by.as_ref(), keys, &columns)?;
+        let indexes = index::of_create(&self.indexes, keys, &columns)?;
         let sequence = sequence::add_hidden(keys, &mut settings.others, &mut columns)?;
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
@@ -78,6 +81,7 @@ impl CreateTable {
             distribution,
             properties: settings,
             comment: self.comment.clone(),
+            indexes,
             location: location(db, &name, id),
             name,
         })

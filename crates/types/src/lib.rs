@@ -39,8 +39,8 @@ pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
     Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
-    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, KeyModel, TableDef, TableProperties, TableRef,
-    TableSchema,
+    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, IndexDef, IndexKind, KeyModel, TableDef, TableProperties,
+    TableRef, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use view::{ViewDef, ViewSource};

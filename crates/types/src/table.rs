@@ -200,6 +200,42 @@ impl ColumnDef {
     }
 }
 
+/// What an index of Doris's is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IndexKind {
+    Inverted,
+    Bitmap,
+    NgramBf,
+}
+
+impl IndexKind {
+    pub const ALL: [Self; 3] = [Self::Inverted, Self::Bitmap, Self::NgramBf];
+
+    /// Doris's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inverted => "INVERTED",
+            Self::Bitmap => "BITMAP",
+            Self::NgramBf => "NGRAM_BF",
+        }
+    }
+}
+
+/// An index as it was declared. It is part of the definition and of nothing else: no answer depends on it, and none is
+/// faster by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexDef {
+    /// The name as declared; names are compared without regard to case.
+    pub name: String,
+    pub columns: Vec<ColumnId>,
+    pub kind: IndexKind,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<(String, String)>,
+    #[serde(default)]
+    pub comment: String,
+}
+
 /// The columns of a table at one schema version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
@@ -410,6 +446,8 @@ pub struct TableDef {
     pub properties: TableProperties,
     #[serde(default)]
     pub comment: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<IndexDef>,
     /// Where the Delta table is, relative to the storage root, with `/` between parts.
     pub location: String,
 }
@@ -429,6 +467,7 @@ impl TableDef {
             distribution: Distribution::Random { buckets: Buckets::Auto },
             properties: TableProperties::default(),
             comment: String::new(),
+            indexes: Vec::new(),
             location: format!("{db}/{name}-{id}"),
         }
     }

@@ -50,6 +50,7 @@ fn orders() -> TableDef {
             others: [("replication_allocation".to_owned(), "tag.location.default: 1".to_owned())].into(),
         },
         comment: String::new(),
+        indexes: Vec::new(),
         location: "tables/shop/orders-2".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use crate::info_schema;
 use crate::model::SessionView;
 use crate::rows::{Cell, Grid};
 use std::sync::Arc;
-use tributary_sql::Name;
+use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
 use tributary_types::system::{INFORMATION_SCHEMA, is_information_schema, is_system_database};
 use tributary_types::{ColumnDef, SqlError, TableRef};
@@ -217,13 +217,15 @@ impl QueryEngine {
     }
 
     /// There are no indexes; the table must exist.
+    /// A row for each column of each index, with the numbers that MySQL has there and Doris leaves empty: drivers read them.
     pub(super) fn index(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
-        self.existing(session, name)?;
-        Ok(Grid::new(&[
+        let table = self.existing(session, name)?;
+        let def = table.def();
+        let mut grid = Grid::new(&[
             "Table",
-            "Non_unique",
+            "Non_unique#",
             "Key_name",
-            "Seq_in_index",
+            "Seq_in_index#",
             "Column_name",
             "Collation",
             "Cardinality",
@@ -233,7 +235,28 @@ impl QueryEngine {
             "Index_type",
             "Comment",
             "Properties",
-        ]))
+        ]);
+        for index in &def.indexes {
+            for (place, id) in (1..).zip(&index.columns) {
+                let column = def.schema.columns.iter().find(|column| column.id == *id);
+                grid.push(vec![
+                    def.name.as_str().into(),
+                    Cell::Int(1),
+                    index.name.as_str().into(),
+                    Cell::Int(place),
+                    column.map(|column| column.name.as_str()).into(),
+                    "".into(),
+                    "".into(),
+                    "".into(),
+                    "".into(),
+                    column.map(|column| if column.nullable { "YES" } else { "" }).into(),
+                    index.kind.name().into(),
+                    index.comment.as_str().into(),
+                    index_properties(&index.properties).into(),
+                ]);
+            }
+        }
+        Ok(grid)
     }
 
     /// A table without partitions has one of its own name.

@@ -1,10 +1,10 @@
 //! CREATE, DROP, ALTER and TRUNCATE: databases and tables; views and users have modules of their own.
 
-use crate::ast::{AlterOp, ColumnSpec, CreateTable, Position, Statement};
+use crate::ast::{AlterOp, ColumnSpec, CreateTable, IndexSpec, Position, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
-use crate::parse::{create_as, partition, routine_load, types, unsupported, user, view};
+use crate::parse::{create_as, index, partition, routine_load, types, unsupported, user, view};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, SqlError};
@@ -25,6 +25,9 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     if cursor.eat("USER") {
         return user::create(cursor);
+    }
+    if cursor.eat("INDEX") {
+        return index::create(cursor);
     }
     if cursor.eat_all("ROUTINE LOAD") {
         return routine_load::create(cursor);
@@ -65,10 +68,12 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     let names = create_as::names(cursor)?;
     let has_columns = names.is_none() && *cursor.peek() == Token::LParen && !create_as::begins(cursor);
+    let (columns, indexes) = if has_columns { table_items(cursor)? } else { (Vec::new(), Vec::new()) };
     let mut create = CreateTable {
         table,
         if_not_exists,
-        columns: if has_columns { column_list(cursor)? } else { Vec::new() },
+        columns,
+        indexes,
         keys: None,
         model: KeyModel::Duplicate { declared: true },
         comment: String::new(),
@@ -94,16 +99,21 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Ok(Statement::CreateTable(Box::new(create)))
 }
 
-/// `(column, …)`; a comma before the `)` is fine, as in many of Doris's examples.
-fn column_list(cursor: &mut Cursor<'_>) -> Parsed<Vec<ColumnSpec>> {
+/// `(column, …, INDEX …)`; a comma before the `)` is fine, as in many of Doris's examples.
+fn table_items(cursor: &mut Cursor<'_>) -> Parsed<(Vec<ColumnSpec>, Vec<IndexSpec>)> {
     cursor.expect_token(&Token::LParen)?;
-    let mut columns = Vec::new();
+    let (mut columns, mut indexes) = (Vec::new(), Vec::new());
     loop {
-        refuse_table_item(cursor)?;
-        columns.push(types::column(cursor)?);
+        if index::begins(cursor) {
+            cursor.advance();
+            indexes.push(index::definition(cursor)?);
+        } else {
+            refuse_table_item(cursor)?;
+            columns.push(types::column(cursor)?);
+        }
         let more = cursor.eat_token(&Token::Comma);
         if cursor.eat_token(&Token::RParen) {
-            return Ok(columns);
+            return Ok((columns, indexes));
         }
         if !more {
             return Err(cursor.expected("',' or ')'"));
@@ -114,13 +124,13 @@ fn column_list(cursor: &mut Cursor<'_>) -> Parsed<Vec<ColumnSpec>> {
 /// Items of the column list that are not columns.
 fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
     let what = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
-        Some("INDEX" | "KEY") => "an INDEX",
+        Some("KEY") => "a KEY",
         Some("PRIMARY") => "PRIMARY KEY",
         Some("UNIQUE") => "UNIQUE KEY",
         Some("CONSTRAINT" | "FOREIGN" | "CHECK") => "a constraint",
         _ => return Ok(()),
     };
-    let remedy = "leave it out: the table's key is written after the columns, and there are no indexes";
+    let remedy = "leave it out: the table's key is written after the columns";
     Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
 }
 
@@ -225,6 +235,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("VIEW") {
         return view::drop(cursor);
     }
+    if cursor.eat("INDEX") {
+        return index::drop(cursor);
+    }
     let is_table = cursor.eat("TABLE");
     if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
         return Err(unsupported_object(cursor, "DROP"));
@@ -283,9 +296,15 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
 }
 
 fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.eat("INDEX") {
+        return index::definition(cursor).map(AlterOp::AddIndex);
+    }
     expect_column(cursor, "ADD")?;
     if *cursor.peek() == Token::LParen {
-        return column_list(cursor).map(AlterOp::AddColumns);
+        return match table_items(cursor)? {
+            (columns, indexes) if indexes.is_empty() => Ok(AlterOp::AddColumns(columns)),
+            _ => Err(unsupported::refuse("an INDEX among the columns of ADD COLUMN", "use ADD INDEX")),
+        };
     }
     let column = types::column(cursor)?;
     let position = position(cursor)?;
@@ -295,8 +314,7 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
 
 /// Takes COLUMN. It may be left out before a name, but not before what else can be altered.
 fn expect_column(cursor: &mut Cursor<'_>, verb: &str) -> Parsed<()> {
-    const OTHERS: [&str; 12] = [
-        "INDEX",
+    const OTHERS: [&str; 11] = [
         "KEY",
         "PARTITION",
         "PARTITIONS",
@@ -337,6 +355,10 @@ fn refuse_rollup(cursor: &Cursor<'_>) -> Parsed<()> {
 }
 
 fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.eat("INDEX") {
+        let if_exists = cursor.eat_all("IF EXISTS");
+        return Ok(AlterOp::DropIndex { name: cursor.identifier("an index name")?, if_exists });
+    }
     expect_column(cursor, "DROP")?;
     let name = cursor.identifier("a column name")?;
     refuse_rollup(cursor)?;

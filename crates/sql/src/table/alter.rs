@@ -2,7 +2,7 @@
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
-use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, refused};
+use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, index, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         AlterOp::DropColumn { name } => drop(&mut new, name)?,
         AlterOp::RenameColumn { from, to } => rename(&mut new, from, to)?,
         AlterOp::ModifyColumn { column, position } => modify(&mut new, column, position.as_ref())?,
+        AlterOp::AddIndex(spec) => index::add(&mut new, spec)?,
+        AlterOp::DropIndex { name, if_exists } => index::drop(&mut new, name, *if_exists)?,
     }
     if new.schema != def.schema {
         check_light(def)?;
@@ -169,7 +171,8 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     if def.schema.visible_count() == 1 {
         return Err(refused(format!("column '{name}' is the table's only column: use DROP TABLE")));
     }
-    let name = column.name.clone();
+    let (name, id) = (column.name.clone(), column.id);
+    def.indexes.retain(|index| !index.columns.contains(&id));
     change_bloom_filter(def, |column| (!column.eq_ignore_ascii_case(&name)).then(|| column.to_owned()));
     change_columns(def, |columns| {
         columns.remove(index);

@@ -9,8 +9,9 @@ use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, TableDef};
 /// their two blanks).
 #[must_use]
 pub fn show_create_table(def: &TableDef) -> String {
-    let columns: Vec<String> = def.schema.visible().map(column).collect();
-    let mut text = format!("CREATE TABLE {} (\n{}\n) ENGINE=OLAP\n", quoted(&def.name), columns.join(",\n"));
+    let mut items: Vec<String> = def.schema.visible().map(column).collect();
+    items.extend(def.indexes.iter().map(|index| super::index::line(index, &def.schema)));
+    let mut text = format!("CREATE TABLE {} (\n{}\n) ENGINE=OLAP\n", quoted(&def.name), items.join(",\n"));
     let keys: Vec<&str> =
         def.schema.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str()).collect();
     if !keys.is_empty() {

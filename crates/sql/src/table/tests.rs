@@ -536,3 +536,25 @@ fn a_table_without_light_schema_change_keeps_its_columns() {
     assert!(error.message.contains("light_schema_change is false"), "{error}");
     altered(&old, r#"set ("group_commit_interval_ms" = "1")"#);
 }
+
+#[test]
+fn indexes_are_printed_as_they_were_declared_and_follow_their_columns() {
+    let old = def(
+        "create table t (k int, `a-b` string, index `i-1` (`a-b`) using inverted properties('parser' = 'unicode') \
+         comment 'it''s', index k_idx (K) using bitmap) duplicate key(k)",
+    );
+    let shown = show_create_table(&old);
+    assert!(
+        shown.contains(
+            "  INDEX `i-1` (`a-b`) USING INVERTED PROPERTIES(\"parser\" = \"unicode\") COMMENT 'it\\'s',\n  \
+             INDEX `k_idx` (`k`) USING BITMAP\n) ENGINE=OLAP"
+        ),
+        "{shown}"
+    );
+    assert_eq!(def(&shown).indexes, old.indexes);
+    let renamed = altered(&old, "rename column `a-b` c");
+    assert!(show_create_table(&renamed).contains("INDEX `i-1` (`c`)"));
+    assert_eq!(altered(&renamed, "drop column c").indexes, old.indexes[1..]);
+    assert_eq!(altered(&old, "drop index K_IDX").indexes, old.indexes[..1]);
+    assert_eq!(altered(&old, "add index if not exists K_IDX (`a-b`)").schema, old.schema);
+}

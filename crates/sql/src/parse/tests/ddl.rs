@@ -160,7 +160,8 @@ fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
     for (sql, what) in [
         ("create table t (a int) auto partition by list(a) ()", "AUTO PARTITION"),
         ("create table t (a int) rollup (r (a))", "ROLLUP"),
-        ("create table t (a int, index i (a) using inverted)", "an INDEX among the columns"),
+        ("create table t (a int, index i (a) using ann)", "an index USING ANN"),
+        ("create table t (a int, key (a))", "a KEY among the columns"),
         ("create table t (a int, primary key (a))", "PRIMARY KEY among the columns"),
         ("create table t (a int primary key)", "column 'a': PRIMARY KEY or UNIQUE on a column"),
         ("create table t (a int) engine=mysql", "ENGINE=mysql"),
@@ -246,7 +247,6 @@ fn alter_table_takes_several_clauses() {
     ));
     for refused in [
         "add partition p values less than (1)",
-        "add index i (a)",
         "add rollup r (a)",
         "order by (a)",
         "replace with table u",

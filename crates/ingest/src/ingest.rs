@@ -23,7 +23,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tributary_table::{DataFile, Table};
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{GroupCommitMode, Label, TableDef, TableId, TransactionKind, Version, host};
+use tributary_types::{
+    GroupCommitMode, Label, Partitions, TableDef, TableId, TransactionKind, Version, host,
+};
 use tributary_wal::Disk;
 
 /// How often a shutdown flushes, a second apart, to make room for groups that wait for space.
@@ -308,6 +310,19 @@ impl Ingest {
     /// # Errors
     /// The table is unchanged.
     pub async fn truncate(&self, table: &Table) -> Result<Version, IngestError> {
+        self.truncate_or_cut(table, None).await
+    }
+
+    /// Empties partitions of a table: rows of them that were acknowledged before this call are gone, durably, on return, also if
+    /// a partition of the same rows is made later.
+    ///
+    /// # Errors
+    /// The table is unchanged.
+    pub async fn cut(&self, table: &Table, partitions: Partitions) -> Result<Version, IngestError> {
+        self.truncate_or_cut(table, Some(partitions)).await
+    }
+
+    async fn truncate_or_cut(&self, table: &Table, cut: Option<Partitions>) -> Result<Version, IngestError> {
         let queue = self.live_queue(table)?;
         queue.settle(CloseReason::SchemaChange).await;
         let reservation = self.begin(
@@ -319,7 +334,7 @@ impl Ingest {
         let (txn, _) = reservation.hand_over();
         let core = Arc::clone(&self.core);
         let truncate = self.core.tasks.run(async move {
-            let outcome = queue.truncate(txn).await;
+            let outcome = queue.truncate(txn, cut).await;
             match &outcome {
                 Ok(_) => core.transactions.visible(txn, host::unix_ms(), 0, 0, 0),
                 Err(error) => core.transactions.aborted(txn, host::unix_ms(), error.to_string()),

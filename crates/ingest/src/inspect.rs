@@ -2,7 +2,7 @@
 //!
 //! Nothing here changes anything.
 
-use crate::record::{AbortBody, CommitBody, PrepareBody, TruncateBody, kind, read};
+use crate::record::{AbortBody, CommitBody, CutBody, PrepareBody, TruncateBody, kind, read};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_decode::Block;
@@ -12,7 +12,7 @@ use tributary_wal::Entry;
 /// An entry of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EntryFacts {
-    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `skipped` or `unknown`.
+    /// `data_async`, `data_held`, `commit`, `prepare`, `abort`, `truncate`, `cut`, `skipped` or `unknown`.
     pub kind: &'static str,
     pub table: u64,
     pub txn: u64,
@@ -62,6 +62,7 @@ fn kind_name(number: u8) -> &'static str {
         kind::PREPARE => "prepare",
         kind::ABORT => "abort",
         kind::TRUNCATE => "truncate",
+        kind::CUT => "cut",
         _ => "unknown",
     }
 }
@@ -89,6 +90,7 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
         }
         kind::ABORT => facts.label = Some(read::<AbortBody>(entry)?.label.to_string()),
         kind::TRUNCATE => facts.version = Some(read::<TruncateBody>(entry)?.version.0),
+        kind::CUT => facts.version = Some(read::<CutBody>(entry)?.version.0),
         _ => {}
     }
     Ok(())
@@ -111,7 +113,7 @@ pub struct TableLoss {
     pub prepared: u64,
     /// Aborts: what they aborted waits again.
     pub aborts: u64,
-    /// Truncations: the rows that they removed come back.
+    /// Truncations, of partitions too: the rows that they removed come back.
     pub truncations: u64,
     /// Entries that can't be read.
     pub unreadable: u64,
@@ -134,7 +136,7 @@ impl Losses {
             kind::COMMIT => loss.commits += 1,
             kind::PREPARE => loss.prepared += 1,
             kind::ABORT => loss.aborts += 1,
-            kind::TRUNCATE => loss.truncations += 1,
+            kind::TRUNCATE | kind::CUT => loss.truncations += 1,
             _ => {}
         }
     }

@@ -9,6 +9,7 @@
 //! | 4 `Prepare` | JSON [`PrepareBody`] | a two-phase load waits for its commit or abort |
 //! | 5 `Abort` | JSON [`AbortBody`] | the transaction's rows count for nothing |
 //! | 6 `Truncate` | JSON [`TruncateBody`] | all rows of lower versions are gone |
+//! | 7 `Cut` | JSON [`CutBody`] | all rows of lower versions in some partitions are gone |
 //!
 //! The tag of a data entry is the load's number in its transaction.
 //!
@@ -21,7 +22,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tributary_decode::Block;
 use tributary_table::DataFile;
-use tributary_types::{Attachment, DbId, Label, SourceId, TableId, TransactionKind, TxnId, Version};
+use tributary_types::{
+    Attachment, DbId, Label, Partitions, SourceId, TableId, TransactionKind, TxnId, Version,
+};
 use tributary_wal::Entry;
 
 /// The kinds of entries.
@@ -33,6 +36,7 @@ pub mod kind {
     pub const PREPARE: u8 = 4;
     pub const ABORT: u8 = 5;
     pub const TRUNCATE: u8 = 6;
+    pub const CUT: u8 = 7;
 }
 
 /// The format of a body. Bodies from before it was written are of format 1.
@@ -71,7 +75,7 @@ macro_rules! bodies {
     };
 }
 
-bodies!(CommitBody, PrepareBody, AbortBody, TruncateBody);
+bodies!(CommitBody, PrepareBody, AbortBody, TruncateBody, CutBody);
 
 /// A committed transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -153,6 +157,16 @@ pub struct TruncateBody {
     #[serde(default = "format_1")]
     pub format: Format,
     pub version: Version,
+}
+
+/// Partitions of a table that were emptied, or are new and empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CutBody {
+    #[serde(default = "format_1")]
+    pub format: Format,
+    pub version: Version,
+    /// These only, as they were.
+    pub partitions: Partitions,
 }
 
 /// The entry of one block of rows. The block's bytes are shared, not copied.

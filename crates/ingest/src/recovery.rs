@@ -13,14 +13,16 @@ use crate::load::LoadRows;
 use crate::options::{IngestOptions, SchemaHistory};
 use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovered_member};
-use crate::record::{self, AbortBody, Body, CommitBody, PrepareBody, TruncateBody, kind};
+use crate::record::{self, AbortBody, Body, CommitBody, CutBody, PrepareBody, TruncateBody, kind};
 use crate::transactions::{NewTransaction, TransactionInfo};
 use crate::wal_space::WalSpace;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
-use tributary_types::{Label, Lsn, TableId, TableRef, TableSchema, TransactionKind, TxnId, Version, host};
+use tributary_types::{
+    Label, Lsn, Partitions, TableId, TableRef, TableSchema, TransactionKind, TxnId, Version, host,
+};
 use tributary_wal::{Disk, Entry, Wal};
 
 /// What recovery found and did.
@@ -111,6 +113,7 @@ impl GivenUp {
 enum Change {
     Commit { txn: TxnId, low: Lsn, body: CommitBody, loads: Vec<LoadData> },
     Truncate { low: Lsn },
+    Cut { low: Lsn, partitions: Partitions },
 }
 
 struct LoadData {
@@ -177,7 +180,16 @@ impl Reader<'_> {
             kind::COMMIT => self.commit(log, lsn, &entry),
             kind::PREPARE => self.prepare(log, lsn, &entry),
             kind::ABORT => self.abort(&entry),
-            kind::TRUNCATE => self.truncate(log, lsn, &entry),
+            kind::TRUNCATE => {
+                let body: TruncateBody = parse(lsn, &entry)?;
+                self.change(log, &entry, body.version, Change::Truncate { low: lsn });
+                Ok(())
+            }
+            kind::CUT => {
+                let CutBody { version, partitions, .. } = parse(lsn, &entry)?;
+                self.change(log, &entry, version, Change::Cut { low: lsn, partitions });
+                Ok(())
+            }
             other => Err(IngestError::Recovery(format!(
                 "the write-ahead log has an entry of unknown kind {other} at LSN {lsn}; \
                  it was written by a newer server: start that one"
@@ -277,16 +289,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn truncate(&mut self, log: usize, lsn: Lsn, entry: &Entry) -> Result<(), IngestError> {
-        let body: TruncateBody = parse(lsn, entry)?;
-        if let Some(table) = self.tables.get(&entry.table)
-            && body.version > table.persisted_version()
-        {
-            let changes = self.contents.changes.entry(entry.table).or_default();
-            changes.insert(body.version, Change::Truncate { low: lsn });
+    /// Notes what makes a version that is not in data files.
+    fn change(&mut self, log: usize, entry: &Entry, version: Version, change: Change) {
+        let Some(table) = self.tables.get(&entry.table) else { return };
+        if version > table.persisted_version() {
+            self.contents.changes.entry(entry.table).or_default().insert(version, change);
             self.contents.homes.insert(entry.table, log);
         }
-        Ok(())
     }
 }
 
@@ -347,6 +356,10 @@ fn apply(
         match change {
             Change::Truncate { low } => {
                 queue.table.publish_truncate(version, low).map_err(|error| unpublished(queue, &error))?;
+            }
+            Change::Cut { low, partitions } => {
+                let cut = queue.table.publish_cut(version, low, &partitions);
+                cut.map_err(|error| unpublished(queue, &error))?;
             }
             Change::Commit { txn, low, body, loads } => {
                 let parts: Vec<_> = loads.into_iter().map(|data| (data.schema, vec![data.block])).collect();

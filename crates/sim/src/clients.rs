@@ -6,7 +6,7 @@ use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::partial::{is_partial, partial};
-use crate::partitions::partitioned;
+use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
 use crate::trace::note;
@@ -397,10 +397,20 @@ async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
     if world.model.borrow().is_wiping(table.id()) || is_unique(table) {
         return;
     }
-    note!(world.trace, "truncate", table.id().0, 0, "table {}", table.id());
-    world.model.borrow_mut().wipe_begins(table.id());
     let ingest = Arc::clone(&world.process().ingest);
-    let answer = ingest.truncate(table).await;
+    let answer = match partitions::any_whole(world, table) {
+        Some(cut) => {
+            note!(world.trace, "cut", table.id().0, cut.list[0].id.0, "table {}: {cut:?}", table.id());
+            let is_met = |load| partitions::has_load(&cut, load);
+            world.model.borrow_mut().wipe_of_loads_begins(table.id(), is_met);
+            ingest.cut(table, cut).await
+        }
+        None => {
+            note!(world.trace, "truncate", table.id().0, 0, "table {}", table.id());
+            world.model.borrow_mut().wipe_begins(table.id());
+            ingest.truncate(table).await
+        }
+    };
     if !world.is_alive() {
         return;
     }

@@ -283,8 +283,13 @@ impl Model {
 
     /// A truncation is about to be sent. One at a time per table.
     pub fn wipe_begins(&mut self, table: TableId) {
+        self.wipe_of_loads_begins(table, |_| true);
+    }
+
+    /// A truncation that meets some of the loads, by their numbers, is about to be sent. One at a time per table.
+    pub fn wipe_of_loads_begins(&mut self, table: TableId, is_met: impl Fn(LoadId) -> bool) {
         let mut wipe = Wipe::default();
-        for (id, load) in self.loads.iter_mut().filter(|(_, load)| load.table == table) {
+        for (id, load) in self.loads.iter_mut().filter(|(id, load)| load.table == table && is_met(**id)) {
             match load.fate {
                 Fate::Visible | Fate::Promised => drop(wipe.settled.insert(*id)),
                 Fate::Running | Fate::Unknown | Fate::Committing => load.overlapped = true,

@@ -3,10 +3,11 @@
 //!
 //! Which partition a row is in is worked out here again, from the bounds alone and not as the tables do.
 
-use crate::model::ROWS_PER_LOAD;
+use crate::model::{LoadId, ROWS_PER_LOAD};
+use crate::world::World;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_table::{LiveFile, Snapshot};
+use tributary_table::{LiveFile, Snapshot, Table};
 use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
 use tributary_types::{ColumnId, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef};
 
@@ -14,7 +15,11 @@ use tributary_types::{ColumnId, PartitionId, PartitionMethod, Partitioning, Part
 #[must_use]
 pub fn partitioned(def: &TableDef) -> Arc<TableDef> {
     let cuts: Vec<i64> = match def.keys.keeps_all_rows() {
-        true => (1..12).chain([16, 24, 40]).map(|load| load * ROWS_PER_LOAD + load % 4).collect(),
+        // In most tables whole loads are in a partition.
+        true => (1..12)
+            .chain([16, 24, 40])
+            .map(|load| load * ROWS_PER_LOAD + if cuts_loads(def) { load % 4 } else { 0 })
+            .collect(),
         false => vec![5, 6, 14, 20],
     };
     let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
@@ -30,6 +35,30 @@ pub fn partitioned(def: &TableDef) -> Arc<TableDef> {
     let rest = PartitionRows::Range { lower: vec![lower], upper: vec![Bound::Max] };
     partitions.add("rest", rest, BTreeMap::new());
     Arc::new(TableDef { partitioning: Partitioning::By(partitions.into()), ..def.clone() })
+}
+
+const fn cuts_loads(def: &TableDef) -> bool {
+    def.properties.group_commit_data_bytes == 2_000
+}
+
+/// Any partition that has whole loads, often.
+#[must_use]
+pub fn any_whole(world: &World, table: &Table) -> Option<Partitions> {
+    let def = table.def();
+    let partitions = def.partitioning.partitions()?;
+    let is_whole = def.keys.keeps_all_rows() && !cuts_loads(&def);
+    if !is_whole || world.throw(|dice| dice.one_in(4)) {
+        return None;
+    }
+    // Most loads have low numbers.
+    let place = world.throw(|dice| dice.below(partitions.list.len() as u64)) as usize;
+    Some(partitions.only(&[partitions.list[place].id]))
+}
+
+/// Whether the rows of a load are in one of the partitions.
+#[must_use]
+pub fn has_load(partitions: &Partitions, load: LoadId) -> bool {
+    partition_of(partitions, load as i64 * ROWS_PER_LOAD).is_some()
 }
 
 /// Checks that a data file has rows of the partition only that it says.
@@ -101,7 +130,9 @@ mod tests {
     #[test]
     fn every_row_has_a_partition_and_loads_are_cut_in_two() {
         let schema = TableSchema::new(SchemaVersion(1), Vec::new());
-        let def = partitioned(&TableDef::new(TableId(1), "db", "t", schema));
+        let mut def = TableDef::new(TableId(1), "db", "t", schema);
+        def.properties.group_commit_data_bytes = 2_000;
+        let def = partitioned(&def);
         let partitions = def.partitioning.partitions().unwrap();
         let of = |id| partition_of(partitions, id).unwrap();
         assert!((0..60 * ROWS_PER_LOAD).all(|id| of(id).0 >= 1));

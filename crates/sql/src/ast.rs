@@ -6,7 +6,9 @@
 //! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
-use crate::parse::{BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, ViewStatement};
+use crate::parse::{
+    BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, ViewStatement,
+};
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
 use std::ops::ControlFlow;
@@ -70,6 +72,8 @@ pub enum Statement {
     },
     TruncateTable {
         table: Name,
+        /// `Any`: all rows.
+        partitions: PartitionNames,
         force: bool,
     },
     AlterTable {
@@ -390,16 +394,55 @@ pub enum Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlterOp {
     SetProperties(Vec<(String, String)>),
-    AddColumn { column: ColumnSpec, position: Option<Position> },
+    AddColumn {
+        column: ColumnSpec,
+        position: Option<Position>,
+    },
     AddColumns(Vec<ColumnSpec>),
-    DropColumn { name: String },
-    RenameColumn { from: String, to: String },
-    ModifyColumn { column: ColumnSpec, position: Option<Position> },
-    ModifyColumnComment { name: String, comment: String },
-    RenameTable { to: String },
-    ModifyComment { comment: String },
+    DropColumn {
+        name: String,
+    },
+    RenameColumn {
+        from: String,
+        to: String,
+    },
+    ModifyColumn {
+        column: ColumnSpec,
+        position: Option<Position>,
+    },
+    ModifyColumnComment {
+        name: String,
+        comment: String,
+    },
+    RenameTable {
+        to: String,
+    },
+    ModifyComment {
+        comment: String,
+    },
+    /// `ADD PARTITION p …`, and `ADD PARTITIONS FROM … TO … INTERVAL …`.
+    AddPartitions {
+        item: PartitionItem,
+        if_not_exists: bool,
+    },
+    DropPartition {
+        name: String,
+        if_exists: bool,
+    },
+    RenamePartition {
+        from: String,
+        to: String,
+    },
+    /// No names: all partitions.
+    ModifyPartitions {
+        names: Vec<String>,
+        properties: Vec<(String, String)>,
+    },
     AddIndex(IndexSpec),
-    DropIndex { name: String, if_exists: bool },
+    DropIndex {
+        name: String,
+        if_exists: bool,
+    },
 }
 
 /// Which variables a statement means. Without a word it is the session's.

@@ -41,5 +41,8 @@ pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_htt
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
-pub use table::{QueryColumn, apply_alter, index_properties, like, show_create_database, show_create_table};
+pub use table::{
+    QueryColumn, apply_alter, index_properties, like, named_partitions, show_create_database,
+    show_create_table,
+};
 pub use view_text::{show_create_view, with_databases};

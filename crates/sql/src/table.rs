@@ -21,6 +21,7 @@ mod tests;
 pub use alter::apply_alter;
 pub use create_as::{QueryColumn, like};
 pub use index::properties as index_properties;
+pub use partitions::named_partitions;
 pub(crate) use show_create::{escaped, quoted};
 pub use show_create::{show_create_database, show_create_table};
 

@@ -64,6 +64,14 @@ impl MemPart {
         Self { superseded, deletions: None, ..self.clone() }
     }
 
+    /// The part without these rows, which are gone for good.
+    pub(crate) fn cut(&self, rows: &RowSet) -> Self {
+        let some = |rows: RowSet| (!rows.is_empty()).then(|| Arc::new(rows));
+        let superseded = self.superseded.as_deref().cloned().unwrap_or_default() | rows;
+        let deletions = self.deletions.as_deref().and_then(|deletions| some(deletions - rows));
+        Self { superseded: some(superseded), deletions, ..self.clone() }
+    }
+
     /// The rows that no later row supersedes.
     ///
     /// # Errors

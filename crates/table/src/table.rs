@@ -13,6 +13,7 @@ mod alter;
 mod commit;
 mod compact;
 mod complete;
+mod cut;
 mod delete;
 mod find;
 mod flush;
@@ -29,18 +30,19 @@ pub use publish::Publication;
 pub use sweep::SweepReport;
 
 use crate::error::TableError;
-use crate::file::{DataFile, FileWriter, delete_files};
+use crate::file::{DataFile, FileWriter, LiveFile, delete_files};
 use crate::keys::Keys;
 use crate::log::LogState;
 use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use object_store::path::Path;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tributary_types::lock::{Rank, Ranked};
-use tributary_types::{Lsn, TableDef, TableId, Version};
+use tributary_types::{Lsn, PartitionId, TableDef, TableId, Version};
 
 /// One table, open. All methods may be called from many tasks at once.
 pub struct Table {
@@ -81,6 +83,10 @@ struct Unflushed {
     active: Option<Pending>,
     /// The last truncation; 0 for none.
     truncated_at: Version,
+    /// When partitions were emptied last.
+    cut_at: HashMap<PartitionId, Version>,
+    /// Grows when rows of the memtable are gone without a later row of their key.
+    epoch: u64,
     /// The log's metadata or files lag behind the snapshot without a publication.
     log_behind: bool,
 }
@@ -123,11 +129,15 @@ impl Table {
                 found: state.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
+        let has_partition = |live: &&LiveFile| cut::has_partition(def, &live.file);
+        let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
+        // A crash came before the files of a dropped partition were removed.
+        let log_behind = files.len() < state.live.len();
         let snapshot = Snapshot {
             def: Arc::clone(def),
             schema: def.schema.arrow(),
             version: state.app_version,
-            files: Arc::new(state.live.values().cloned().collect()),
+            files: Arc::new(files),
             memtable: Vec::new(),
             delta_version: delta_version(&state),
         };
@@ -135,7 +145,7 @@ impl Table {
             root,
             id: def.id,
             snapshot: ArcSwap::from_pointee(snapshot),
-            unflushed: Ranked::new(Rank::Unflushed, Unflushed::default()),
+            unflushed: Ranked::new(Rank::Unflushed, Unflushed { log_behind, ..Unflushed::default() }),
             persisted: AtomicU64::new(state.app_version.0),
             rewriter: tokio::sync::Mutex::new(state),
             unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),

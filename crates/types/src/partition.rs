@@ -171,6 +171,22 @@ impl Partitions {
         self.finder = Found::default();
     }
 
+    /// Some of the partitions alone, with their ids.
+    #[must_use]
+    pub fn only(&self, ids: &[PartitionId]) -> Self {
+        let mut some = self.clone();
+        some.list.retain(|partition| ids.contains(&partition.id));
+        some
+    }
+
+    /// The partitions whose ids `other` does not have.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut some = self.clone();
+        some.list.retain(|partition| other.by_id(partition.id).is_none());
+        some
+    }
+
     /// The place in the list of the partition of a row with these values of the columns. `None`: it is in none.
     #[must_use]
     pub fn find(&self, values: &[ValueRef<'_>]) -> Option<usize> {

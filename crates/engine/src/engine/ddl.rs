@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, PasswordHash, SqlError, TableDef, TableRef};
+use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableRef};
 
 /// The right to change databases and tables, which one statement at a time has, from its check to its
 /// end. Waiting for it may be interrupted; the change itself may not.
@@ -189,11 +189,19 @@ impl Engine {
         if new.name != old.name {
             self.is_free(&new.table_ref(), false)?;
         }
+        let (added, dropped) = changed_partitions(&old, &new);
+        if let Some(added) = added {
+            // Rows in the log that were in a partition of the same values before are none of the new one's.
+            self.ingest.cut(&table, added).await?;
+        }
         let new = self.catalog.replace_table_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {
             // Rows can't follow the change: the catalog goes back to what the table is.
             self.catalog.replace_table_def(&new, (*old).clone()).await?;
             return Err(table_error(error));
+        }
+        if let Some(dropped) = dropped {
+            self.ingest.cut(&table, dropped).await?;
         }
         if new.name != old.name {
             self.names().remove_table(&old.db, &old.name);
@@ -245,6 +253,15 @@ impl Engine {
             outcome => Ok(outcome?),
         }
     }
+}
+
+/// The partitions that a change adds, and those that it drops.
+fn changed_partitions(old: &TableDef, new: &TableDef) -> (Option<Partitions>, Option<Partitions>) {
+    let (Some(old), Some(new)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
+        return (None, None);
+    };
+    let some = |partitions: Partitions| (!partitions.list.is_empty()).then_some(partitions);
+    (some(new.without(old)), some(old.without(new)))
 }
 
 pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {

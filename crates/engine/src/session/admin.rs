@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tributary_ingest::TransactionInfo;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::{Cell, Grid};
-use tributary_sql::{Kill, Name, Show, Statement, TransactionBy};
+use tributary_sql::{Kill, Name, Show, Statement, TransactionBy, named_partitions};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, PasswordHash, SqlError, TxnId};
+use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TxnId};
 
 impl EngineSession {
     pub(super) async fn run_admin(
@@ -43,9 +43,16 @@ impl EngineSession {
                 let name = table.resolve(self.database.as_deref())?;
                 engine.drop_table(&turn().await?, &name, if_exists).await?;
             }
-            Statement::TruncateTable { table, .. } => {
+            Statement::TruncateTable { table, partitions, .. } => {
                 let table = self.named(Privilege::Load, &table)?;
-                self.interrupt().wait(engine.ingest.truncate(&table)).await??;
+                let cut = match &partitions {
+                    PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
+                    names => names.resolve(&table.def()).map(|_| None)?,
+                };
+                match cut {
+                    Some(cut) => self.interrupt().wait(engine.ingest.cut(&table, cut)).await??,
+                    None => self.interrupt().wait(engine.ingest.truncate(&table)).await??,
+                };
             }
             Statement::AlterTable { table, ops } => {
                 let name = table.resolve(self.database.as_deref())?;

@@ -12,12 +12,12 @@ use crate::build::Parts;
 use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
 use crate::load::LoadRows;
-use crate::record::{self, CommitBody, Format, PrepareBody, TruncateBody, kind};
+use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tributary_decode::Block;
 use tributary_table::Publication;
-use tributary_types::{Attachment, Label, SourceId, TransactionKind, TxnId, Version, host};
+use tributary_types::{Attachment, Label, Partitions, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
 /// What a transaction of its own is called.
@@ -146,8 +146,12 @@ impl TableQueue {
         result.map(|_| ()).map_err(wal_error)
     }
 
-    /// Empties the table. Durable and visible on return.
-    pub async fn truncate(self: &Arc<Self>, txn: TxnId) -> Result<Version, IngestError> {
+    /// Empties the table, or some of its partitions. Durable and visible on return.
+    pub async fn truncate(
+        self: &Arc<Self>,
+        txn: TxnId,
+        cut: Option<Partitions>,
+    ) -> Result<Version, IngestError> {
         let (sender, answer) = oneshot::channel();
         {
             let mut state = self.state.lock();
@@ -156,16 +160,22 @@ impl TableQueue {
             state.holds.hold(txn, low, Why::Running);
             let flight = InFlight::begin(self, &mut state, txn);
             let version = flight.version();
-            let entry = record::json(
-                kind::TRUNCATE,
-                self.table.id(),
-                txn,
-                &TruncateBody { format: Format::default(), version },
-            );
+            let (id, format) = (self.table.id(), Format::default());
+            let entry = match cut.clone() {
+                None => record::json(kind::TRUNCATE, id, txn, &TruncateBody { format, version }),
+                Some(partitions) => {
+                    record::json(kind::CUT, id, txn, &CutBody { format, version, partitions })
+                }
+            };
             let done = move |result: Result<Appended, WalError>| {
                 let outcome = match result {
                     Ok(place) => {
-                        if let Err(error) = flight.queue().table.publish_truncate(version, low) {
+                        let table = &flight.queue().table;
+                        let published = match &cut {
+                            None => table.publish_truncate(version, low),
+                            Some(partitions) => table.publish_cut(version, low, partitions),
+                        };
+                        if let Err(error) = published {
                             die(&error);
                         }
                         flight.published(Some(place.first));

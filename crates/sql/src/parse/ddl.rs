@@ -257,10 +257,8 @@ pub(crate) fn truncate(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
     cursor.eat("TABLE");
     let table = cursor.name()?;
-    if cursor.is_any(&["PARTITION", "PARTITIONS"]) {
-        return Err(unsupported::refuse("TRUNCATE of a PARTITION", "TRUNCATE TABLE empties all of them"));
-    }
-    Ok(Statement::TruncateTable { table, force: cursor.eat("FORCE") })
+    let partitions = partition::names(cursor)?;
+    Ok(Statement::TruncateTable { table, partitions, force: cursor.eat("FORCE") })
 }
 
 pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -299,6 +297,12 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("INDEX") {
         return index::definition(cursor).map(AlterOp::AddIndex);
     }
+    if cursor.eat("PARTITIONS") {
+        return Ok(AlterOp::AddPartitions { item: partition::steps(cursor)?, if_not_exists: false });
+    }
+    if cursor.eat("PARTITION") {
+        return add_partition(cursor);
+    }
     expect_column(cursor, "ADD")?;
     if *cursor.peek() == Token::LParen {
         return match table_items(cursor)? {
@@ -310,6 +314,17 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let position = position(cursor)?;
     refuse_rollup(cursor)?;
     Ok(AlterOp::AddColumn { column, position })
+}
+
+/// After `ADD PARTITION`. Buckets of a partition are its own in Doris and nothing here.
+fn add_partition(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    let if_not_exists = cursor.eat_all("IF NOT EXISTS");
+    let name = cursor.identifier_or_string("a partition name")?;
+    let item = partition::one(cursor, name)?;
+    if cursor.eat_all("DISTRIBUTED BY") {
+        distribution(cursor)?;
+    }
+    Ok(AlterOp::AddPartitions { item, if_not_exists })
 }
 
 /// Takes COLUMN. It may be left out before a name, but not before what else can be altered.
@@ -359,6 +374,13 @@ fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         let if_exists = cursor.eat_all("IF EXISTS");
         return Ok(AlterOp::DropIndex { name: cursor.identifier("an index name")?, if_exists });
     }
+    if cursor.eat("PARTITION") {
+        let if_exists = cursor.eat_all("IF EXISTS");
+        let name = cursor.identifier_or_string("a partition name")?;
+        // What is dropped is gone either way.
+        cursor.eat("FORCE");
+        return Ok(AlterOp::DropPartition { name, if_exists });
+    }
     expect_column(cursor, "DROP")?;
     let name = cursor.identifier("a column name")?;
     refuse_rollup(cursor)?;
@@ -371,16 +393,43 @@ fn rename(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         cursor.eat("TO");
         return Ok(AlterOp::RenameColumn { from, to: cursor.identifier("the column's new name")? });
     }
-    if cursor.is_any(&["ROLLUP", "PARTITION"]) && matches!(cursor.peek_nth(1), Token::Word(_)) {
-        return Err(unsupported::refuse("RENAME of a ROLLUP or PARTITION", ""));
+    if cursor.is("PARTITION") && matches!(cursor.peek_nth(1), Token::Word(_)) {
+        cursor.advance();
+        let from = cursor.identifier_or_string("a partition name")?;
+        cursor.eat("TO");
+        return Ok(AlterOp::RenamePartition {
+            from,
+            to: cursor.identifier_or_string("the partition's new name")?,
+        });
+    }
+    if cursor.is("ROLLUP") && matches!(cursor.peek_nth(1), Token::Word(_)) {
+        return Err(unsupported::refuse("RENAME of a ROLLUP", ""));
     }
     cursor.eat_any(&["TO", "AS"]);
     Ok(AlterOp::RenameTable { to: cursor.identifier("the table's new name")? })
 }
 
+/// After `MODIFY PARTITION`.
+fn modify_partitions(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    let one = |cursor: &mut Cursor<'_>| match cursor.eat_token(&Token::Mul) {
+        true => Ok(None),
+        false => cursor.identifier_or_string("a partition name").map(Some),
+    };
+    let names = match cursor.peek() {
+        Token::LParen => cursor.parenthesized(one)?,
+        _ => vec![one(cursor)?],
+    };
+    cursor.expect("SET")?;
+    let names = names.into_iter().flatten().collect();
+    Ok(AlterOp::ModifyPartitions { names, properties: properties(cursor)? })
+}
+
 fn modify(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("COMMENT") {
         return cursor.string("a comment in quotes").map(|comment| AlterOp::ModifyComment { comment });
+    }
+    if cursor.eat("PARTITION") {
+        return modify_partitions(cursor);
     }
     expect_column(cursor, "MODIFY")?;
     if cursor.is_nth(1, "COMMENT") {

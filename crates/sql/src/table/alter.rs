@@ -2,7 +2,7 @@
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
-use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, index, refused};
+use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, index, partitions, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
 use std::sync::Arc;
@@ -30,6 +30,12 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
                 return Err(refused(format!("Same table name: {to}")));
             }
             new.name.clone_from(to);
+        }
+        AlterOp::AddPartitions { item, if_not_exists } => partitions::added(&mut new, item, *if_not_exists)?,
+        AlterOp::DropPartition { name, if_exists } => partitions::dropped(&mut new, name, *if_exists)?,
+        AlterOp::RenamePartition { from, to } => partitions::renamed(&mut new, from, to)?,
+        AlterOp::ModifyPartitions { names, properties } => {
+            partitions::modified(&mut new, names, properties)?;
         }
         AlterOp::ModifyComment { comment } => new.comment.clone_from(comment),
         AlterOp::ModifyColumnComment { name, comment } => {

@@ -1,7 +1,11 @@
 //! What `PARTITION BY` means: partitions with bounds of the columns' types.
 
+mod alter;
 mod steps;
 mod value;
+
+pub use alter::named_partitions;
+pub(super) use alter::{added, dropped, modified, renamed};
 
 use super::{find, refused};
 use crate::parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};

@@ -7,7 +7,7 @@
 
 use super::commit::{Committed, FileSet, Goal};
 use super::settle::{Stored, find_rows};
-use super::{Table, delta_version};
+use super::{Table, Unflushed, cut, delta_version};
 use crate::error::TableError;
 use crate::evolve::{adapt, check_change, civil_now_micros, fills_old_rows};
 use crate::file::{LiveFile, publish_names};
@@ -78,7 +78,13 @@ impl Table {
             operation: "ALTER TABLE",
             parameters: Vec::new(),
             def: Arc::clone(def),
-            files: state.live.clone(),
+            // Those of dropped partitions go in the same entry.
+            files: state
+                .live
+                .iter()
+                .filter(|(_, live)| cut::has_partition(def, &live.file))
+                .map(|(path, live)| (path.clone(), live.clone()))
+                .collect(),
             version: state.app_version,
             data_change: true,
             inputs: Vec::new(),
@@ -247,10 +253,17 @@ impl Table {
             let batch = adapt(&part.batch, &current.def.schema, &def.schema, &arrow, now)?;
             Ok(Arc::new(MemPart { bytes: batch_bytes(&batch), batch, ..part.as_ref().clone() }))
         };
-        let memtable = current.memtable.iter().map(adapted).collect::<Result<Vec<_>, _>>()?;
+        let mut memtable = current.memtable.iter().map(adapted).collect::<Result<Vec<_>, _>>()?;
         let mut files = Arc::clone(&current.files);
         for replacement in replacements {
-            files = replacement.apply(&current, &files, unflushed.truncated_at);
+            files = replacement.apply(&current, &files, &unflushed);
+        }
+        if def.partitioning != current.def.partitioning {
+            let adapted = Snapshot { memtable, ..current.as_ref().clone() };
+            memtable = cut::without_dropped(&adapted, def)?;
+            let stays = |live: &&LiveFile| cut::has_partition(def, &live.file);
+            files = Arc::new(files.iter().filter(stays).cloned().collect());
+            unflushed.epoch += 1;
         }
         if replacements.is_empty() {
             unflushed.log_behind = true;
@@ -284,7 +297,7 @@ impl Table {
     fn swap_replaced(&self, replacement: &Replacement, state: &LogState) {
         let unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
-        let files = replacement.apply(&current, &current.files, unflushed.truncated_at);
+        let files = replacement.apply(&current, &current.files, &unflushed);
         self.swap(&current, |next| {
             next.files = files;
             next.delta_version = delta_version(state);
@@ -299,7 +312,7 @@ impl Replacement {
         &self,
         current: &Snapshot,
         files: &Arc<Vec<LiveFile>>,
-        truncated_at: Version,
+        unflushed: &Unflushed,
     ) -> Arc<Vec<LiveFile>> {
         assert!(current.version >= self.version, "snapshots go forward only");
         if self.inputs.is_empty() && self.outputs.is_empty() {
@@ -307,8 +320,9 @@ impl Replacement {
         }
         let mine: HashSet<&str> = self.inputs.iter().chain(&self.outputs).map(LiveFile::path).collect();
         let mut kept: Vec<_> = files.iter().filter(|file| !mine.contains(file.path())).cloned().collect();
-        if truncated_at <= self.version {
-            kept.extend(self.outputs.iter().cloned());
+        if unflushed.truncated_at <= self.version {
+            let is_cut = |live: &&LiveFile| unflushed.is_cut(&current.def, live, self.version);
+            kept.extend(self.outputs.iter().filter(|live| !is_cut(live)).cloned());
         }
         Arc::new(kept)
     }

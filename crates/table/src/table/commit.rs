@@ -99,6 +99,11 @@ impl Table {
         }
         let superseded = self.superseded_since_logged(state);
         let mut change = state.advance(fresh);
+        {
+            // Of an entry whose answer was lost, from before its partition was emptied.
+            let unflushed = self.unflushed.lock();
+            change.added.retain(|file| !unflushed.is_cut(&goal.def, file, file.version()));
+        }
         let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
         if self.unique.is_some() {
             change.added.iter_mut().for_each(|file| file.settled = Settled::Older);

@@ -363,7 +363,8 @@ impl Table {
         );
         let mut files: Vec<_> =
             current.files.iter().filter(|file| !gone.contains(file.path())).cloned().collect();
-        files.extend(written);
+        let is_cut = |live: &LiveFile| unflushed.is_cut(&current.def, live, frozen.version);
+        files.extend(written.into_iter().filter(|live| !is_cut(live)));
         self.swap(&current, |next| {
             next.memtable.drain(..frozen_parts);
             next.files = Arc::new(files);

@@ -1,6 +1,6 @@
 //! Making committed rows visible: a swap of the snapshot, no I/O.
 
-use super::{Pending, Table, Unflushed};
+use super::{Pending, Table, Unflushed, cut};
 use crate::error::TableError;
 use crate::evolve::{adapt, assemble, civil_now_micros};
 use crate::file::{DataFile, LiveFile, Settled, publish_names};
@@ -50,7 +50,10 @@ impl Table {
             if batch.num_rows() == 0 {
                 continue;
             }
-            let batch = fit(&current, &schema, &batch)?;
+            let batch = cut::with_partition(&current.def, fit(&current, &schema, &batch)?)?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
             let first_row = self
                 .unique
                 .as_ref()
@@ -73,8 +76,11 @@ impl Table {
             unflushed.last_files = version;
         }
         let settled = if self.unique.is_some() { Settled::No } else { Settled::Yes };
+        // Those that are left out are swept.
+        publish_names(&self.root, files.iter().map(|file| file.path.as_str()));
+        let has_partition = |file: &DataFile| cut::has_partition(&current.def, file);
+        let files = files.into_iter().filter(has_partition).collect();
         let all_files = with_files(&current, files, version, settled);
-        publish_names(&self.root, all_files[current.files.len()..].iter().map(LiveFile::path));
         unflushed.active = Pending::join(unflushed.active, Some(Pending { lsn, since }));
         self.swap(&current, |next| {
             next.version = version;
@@ -98,6 +104,7 @@ impl Table {
         unflushed.frozen_parts = 0;
         unflushed.settled_parts = 0;
         unflushed.truncated_at = version;
+        unflushed.epoch += 1;
         self.swap(&current, |next| {
             next.version = version;
             next.memtable = Vec::new();
@@ -124,7 +131,7 @@ impl Table {
     }
 }
 
-fn check_order(current: &Snapshot, version: Version) -> Result<(), TableError> {
+pub(super) fn check_order(current: &Snapshot, version: Version) -> Result<(), TableError> {
     let expected = current.version.next();
     if version >= expected {
         return Ok(());

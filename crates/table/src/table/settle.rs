@@ -58,7 +58,7 @@ impl Table {
                 }
                 unflushed.settled_parts = current.memtable.len();
                 let next_row = self.unique.as_ref().map(|unique| unique.next_row.load(Ordering::Relaxed));
-                (current, unflushed.truncated_at, next_row.unwrap_or_default())
+                (current, Version(unflushed.epoch), next_row.unwrap_or_default())
             };
             self.read_keys(keys, &current.files).await?;
             let found = if current.def.keys.is_aggregate() {
@@ -125,7 +125,7 @@ impl Table {
         Found { marks, folded }: Found,
     ) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut unflushed = self.unflushed.lock();
-        if unflushed.truncated_at != truncated_at {
+        if Version(unflushed.epoch) != truncated_at {
             return Ok(None);
         }
         let current = self.snapshot.load_full();

@@ -94,3 +94,87 @@ fn a_table_without_partitions_takes_no_rows() {
     assert_eq!(error.number, 5083, "{error}");
     assert!(error.message.contains("data cannot be inserted into table with empty partition."), "{error}");
 }
+
+#[test]
+fn partitions_are_added_dropped_renamed_and_emptied_and_a_kill_changes_nothing() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok(ORDERS);
+    db.client.ok(
+        "INSERT INTO orders VALUES (1, '2024-01-31', 'a'), (2, '2024-02-01', 'b'), (3, '2024-03-01', 'c')",
+    );
+    db.client.ok("ALTER TABLE orders ADD PARTITION IF NOT EXISTS p_202401 VALUES LESS THAN ('2000-01-01')");
+    db.client.ok("ALTER TABLE orders ADD PARTITION april VALUES LESS THAN ('2024-05-01') ('replication_num' = '1') DISTRIBUTED BY HASH(id) BUCKETS 3");
+    db.client.ok("ALTER TABLE orders ADD PARTITIONS FROM ('2024-05-01') TO ('2024-07-01') INTERVAL 1 MONTH");
+    db.client.ok("ALTER TABLE orders RENAME PARTITION april p4");
+    db.client.ok("ALTER TABLE orders MODIFY PARTITION (*) SET ('in_memory' = 'false')");
+    db.client.ok("INSERT INTO orders VALUES (4, '2024-04-30', 'd'), (6, '2024-06-30', 'f')");
+    db.client.ok("ALTER TABLE orders DROP PARTITION p_202402, DROP PARTITION IF EXISTS p9");
+    db.client.ok("TRUNCATE TABLE orders PARTITION (p_202403, p_202405)");
+    let late = db.client.error("INSERT INTO orders VALUES (7, '2024-02-07', 'g')");
+    assert!(late.message.contains("no partition for this tuple"), "{late}");
+    db.client.ok("INSERT INTO orders VALUES (8, '2024-03-08', 'h')");
+    // The same range again begins empty, also after a restart that reads the rows of the old one in the log.
+    db.client.ok("ALTER TABLE orders ADD PARTITION again VALUES [('2024-02-01'), ('2024-03-01'))");
+    db.client.ok("INSERT INTO orders VALUES (9, '2024-02-09', 'i')");
+    let all = ["1", "4", "6", "8", "9"];
+    assert_eq!(db.client.rows("SELECT id FROM orders ORDER BY id"), all);
+    for _ in 0..2 {
+        server.kill();
+        server.start_again();
+        let mut client = server.connect_to(&db.name);
+        assert_eq!(client.rows("SELECT id FROM orders ORDER BY id"), all);
+        assert_eq!(client.rows("SELECT id FROM orders PARTITION (p4, again) ORDER BY id"), ["4", "9"]);
+        assert_eq!(client.table("SHOW PARTITIONS FROM orders").rows.len(), 6);
+    }
+}
+
+#[test]
+fn a_change_of_partitions_that_cannot_be_is_refused_in_the_words_of_doris() {
+    let server = Server::shared();
+    let mut db = server.database().with_dt("");
+    db.client.ok(ORDERS);
+    for (statement, number, text) in [
+        (
+            "ALTER TABLE orders ADD PARTITION P_202401 VALUES LESS THAN ('2025-01-01')",
+            1517,
+            "Duplicate partition name P_202401",
+        ),
+        (
+            "ALTER TABLE orders ADD PARTITION x VALUES [('2024-03-05'), ('2024-06-01'))",
+            1105,
+            "is intersected with range",
+        ),
+        ("ALTER TABLE orders ADD PARTITION x VALUES IN ('2024-03-05')", 1105, "partitions types is invalid"),
+        ("ALTER TABLE orders DROP PARTITION x", 1507, "Error in list of partitions to x"),
+        ("ALTER TABLE orders RENAME PARTITION x y", 1735, "Unknown partition 'x' in table 'orders'"),
+        ("ALTER TABLE orders RENAME PARTITION p_202401 p_202402", 1517, "Duplicate partition name p_202402"),
+        ("ALTER TABLE orders MODIFY PARTITION x SET ('in_memory' = 'true')", 1735, "Unknown partition 'x'"),
+        (
+            "ALTER TABLE orders MODIFY PARTITION p_202401 SET ('nothing' = 'true')",
+            1105,
+            "nothing is no property of a partition",
+        ),
+        ("TRUNCATE TABLE orders PARTITION (x)", 1735, "Unknown partition 'x'"),
+        (
+            "ALTER TABLE orders DROP COLUMN day",
+            1105,
+            "Partition column[day] cannot be dropped. index[orders]",
+        ),
+        ("ALTER TABLE orders ADD TEMPORARY PARTITION x VALUES LESS THAN ('2025-01-01')", 1235, "TEMPORARY"),
+        (
+            "ALTER TABLE dt ADD PARTITION x VALUES LESS THAN ('2025-01-01')",
+            1105,
+            "Only support adding partition to range and list partitioned table",
+        ),
+        ("ALTER TABLE dt DROP PARTITION x", 1105, "table [dt] is not a partitioned table"),
+    ] {
+        let error = db.client.error(statement);
+        assert_eq!(error.number, number, "{statement}: {error}");
+        assert!(error.message.contains(text), "{statement}: {error}");
+    }
+    db.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
+    db.client.ok("ALTER TABLE dt MODIFY PARTITION dt SET ('in_memory' = 'false')");
+    db.client.ok("TRUNCATE TABLE dt PARTITION (dt)");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "0");
+}

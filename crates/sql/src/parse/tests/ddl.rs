@@ -204,9 +204,13 @@ fn tables_are_dropped_and_truncated() {
     assert_eq!(ok("drop table if exists d.t"), dropped);
     assert_eq!(
         ok("truncate table t force"),
-        Statement::TruncateTable { table: name(None, "t"), force: true }
+        Statement::TruncateTable { table: name(None, "t"), partitions: PartitionNames::Any, force: true }
     );
-    assert_eq!(error("truncate table t partition (p)").code, ErrorCode::NotSupported);
+    let partitions = PartitionNames::Named(vec!["p".to_owned(), "q".to_owned()]);
+    assert_eq!(
+        ok("truncate table t partition (p, q)"),
+        Statement::TruncateTable { table: name(None, "t"), partitions, force: false }
+    );
 }
 
 #[test]
@@ -246,7 +250,7 @@ fn alter_table_takes_several_clauses() {
         AlterOp::ModifyColumn { position: None, .. }
     ));
     for refused in [
-        "add partition p values less than (1)",
+        "add temporary partition p values less than (1)",
         "add rollup r (a)",
         "order by (a)",
         "replace with table u",

@@ -1,5 +1,7 @@
 use crate::options::StoreOptions;
-use crate::testing::{Bench, column, expected, publish, read_files, rows, rows_of, two_columns, visible};
+use crate::testing::{
+    Bench, column, expected, logged, publish, read_files, rows, rows_of, two_columns, visible,
+};
 use crate::{Publication, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -151,4 +153,122 @@ async fn partitions_outlive_an_added_column_that_rewrites_all_files() {
     assert_eq!(ranges(&table), [range(1, "1", "1"), range(2, "11", "11")]);
     assert_eq!(visible(&table).await, ["11|n11|5", "1|n1|5"]);
     assert_eq!(table.snapshot().files[0].file.partition, Some(PartitionId(1)));
+}
+
+fn cut_of(table: &Table, id: u64) -> Partitions {
+    table.def().partitioning.partitions().unwrap().only(&[PartitionId(id)])
+}
+
+fn cut(table: &Table, id: u64) {
+    let version = table.snapshot().version.next();
+    table.publish_cut(version, Lsn(version.0 * 100), &cut_of(table, id)).unwrap();
+}
+
+fn without(def: &TableDef, id: u64) -> Arc<TableDef> {
+    let mut partitions = Partitions::clone(def.partitioning.partitions().unwrap());
+    partitions.remove(&[PartitionId(id)]);
+    Arc::new(TableDef { partitioning: Partitioning::By(partitions.into()), ..def.clone() })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_emptied_partition_loses_what_came_before_and_keeps_what_comes_after() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    publish(&table, [2, 12, 22]);
+    cut(&table, 2);
+    assert_eq!(visible(&table).await, expected([1, 2, 21, 22]));
+    assert_eq!(logged(&table).await, expected([1, 11, 21]), "until the next flush");
+    publish(&table, [13]);
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 2, 13, 21, 22]));
+    assert_eq!(logged(&table).await, expected([1, 2, 13, 21, 22]));
+    let again = bench.store.open(&def).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1, 2, 13, 21, 22]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_that_is_under_way_shows_nothing_of_a_partition_that_was_emptied() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    let held = bench.faults.hold_next(".parquet");
+    let flush = tokio::spawn({
+        let table = Arc::clone(&table);
+        async move { table.flush().await }
+    });
+    held.arrived().await;
+    cut(&table, 2);
+    publish(&table, [12]);
+    held.open();
+    flush.await.unwrap().unwrap();
+    assert_eq!(visible(&table).await, expected([1, 12, 21]));
+    table.flush().await.unwrap();
+    assert_eq!(visible(&table).await, expected([1, 12, 21]));
+    assert_eq!(logged(&table).await, expected([1, 12, 21]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_partition_takes_its_rows_with_it_in_one_entry_and_late_ones_too() {
+    let bench = Bench::new();
+    let def = by_ids(10, 3);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap();
+    publish(&table, [2, 12]);
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows([14, 24])).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    let before = table.snapshot().delta_version;
+    let dropped = without(&def, 2);
+    table.alter(Arc::clone(&dropped)).await.unwrap();
+    assert_eq!(table.snapshot().delta_version, before + 1);
+    assert_eq!(logged(&table).await, expected([1, 21]));
+    assert_eq!(visible(&table).await, expected([1, 2, 21]));
+    // Loads that were decoded before.
+    publish(&table, [3, 13]);
+    let schema = Arc::clone(&def.schema);
+    let version = table.snapshot().version.next();
+    table.publish(Publication { version, schema, batches: Vec::new(), files, lsn: Lsn(900) }).unwrap();
+    assert_eq!(visible(&table).await, expected([1, 2, 3, 21, 24]));
+    table.flush().await.unwrap();
+    assert_eq!(logged(&table).await, expected([1, 2, 3, 21, 24]));
+    let again = bench.store.open(&dropped).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1, 2, 3, 21, 24]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_completes_a_drop_that_only_the_catalog_knows() {
+    let bench = Bench::new();
+    let def = by_ids(10, 2);
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    let again = bench.store.open(&without(&def, 2)).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1]));
+    assert!(again.flush_due(std::time::Instant::now()));
+    again.flush().await.unwrap();
+    assert_eq!(logged(&again).await, expected([1]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_an_emptied_partition_begins_anew() {
+    let bench = Bench::new();
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..TableDef::clone(&by_ids(10, 2)) });
+    let table = bench.store.create(&def).await.unwrap();
+    publish(&table, [1, 11]);
+    assert_eq!(visible(&table).await, expected([1, 11]), "settled");
+    publish(&table, [12, 2]);
+    cut(&table, 2);
+    assert_eq!(visible(&table).await, expected([1, 2]));
+    publish(&table, [11]);
+    assert_eq!(visible(&table).await, expected([1, 2, 11]));
+    table.flush().await.unwrap();
+    cut(&table, 2);
+    publish(&table, [11, 1]);
+    assert_eq!(visible(&table).await, expected([1, 2, 11]));
+    table.flush().await.unwrap();
+    assert_eq!(logged(&table).await, expected([1, 2, 11]));
 }

@@ -265,6 +265,14 @@ impl Catalog {
         self.shared.store.kept_transactions(node).await
     }
 
+    /// The transactions of a node that had labels which are not kept any more.
+    ///
+    /// # Errors
+    /// [`CatalogError::Store`].
+    pub async fn freed_transactions(&self, node: &str) -> Result<Vec<TxnId>> {
+        self.shared.store.freed_transactions(node).await
+    }
+
     /// A transaction of a node.
     ///
     /// # Errors

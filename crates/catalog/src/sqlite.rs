@@ -178,6 +178,10 @@ impl Store for SqliteStore {
         transactions::kept(&self.pool, node).await.map_err(failed_to("read transactions"))
     }
 
+    async fn freed_transactions(&self, node: &str) -> Stored<Vec<TxnId>> {
+        transactions::freed(&self.pool, node).await.map_err(failed_to("read transactions"))
+    }
+
     async fn transaction_by_id(&self, node: &str, txn: TxnId) -> Stored<Option<TxnRecord>> {
         transactions::by_id(&self.pool, node, txn).await.map_err(failed_to("read a transaction"))
     }

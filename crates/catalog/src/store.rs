@@ -153,6 +153,8 @@ pub(crate) trait Store: Send + Sync + Debug {
     async fn put_transactions(&self, node: &str, records: &[TxnRecord]) -> Stored<()>;
     /// The transactions of a node that keep their labels used.
     async fn kept_transactions(&self, node: &str) -> Stored<Vec<TxnRecord>>;
+    /// The transactions of a node that do not.
+    async fn freed_transactions(&self, node: &str) -> Stored<Vec<TxnId>>;
     async fn transaction_by_id(&self, node: &str, txn: TxnId) -> Stored<Option<TxnRecord>>;
     /// The transaction, of any node, that has the label: one that is not aborted if there is, else the last.
     async fn transaction_by_label(&self, db: DbId, label: &Label) -> Stored<Option<TxnRecord>>;

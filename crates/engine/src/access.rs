@@ -9,7 +9,7 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
-use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement, ViewStatement};
+use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::{Principal, SqlError};
 
 /// What somebody wants to do.
@@ -83,6 +83,72 @@ fn of_routine_load<'a>(statement: &'a RoutineLoad, session_db: Option<&'a str>) 
     }
 }
 
+fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
+    let database = |db: &'a Option<String>| match db.as_deref().or(session_db) {
+        Some(db) => Object::Database(db),
+        None => Object::Server,
+    };
+    let table = |name: &'a Name| match name.db.as_deref().or(session_db) {
+        Some(db) => Object::Table { db, table: &name.table },
+        None => Object::Server,
+    };
+    match show {
+            Show::Databases { .. }
+            | Show::Variables { .. }
+            | Show::Status { .. }
+            | Show::Warnings { .. }
+            | Show::Errors { .. }
+            | Show::Engines
+            | Show::Charset { .. }
+            | Show::Collation { .. }
+            | Show::ProcessList { .. }
+            | Show::LastInsert
+            | Show::ProcedureStatus { .. }
+            | Show::FunctionStatus { .. }
+            | Show::Plugins
+            | Show::Privileges
+            | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
+            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } => {
+                (Privilege::Show, Object::Server)
+            }
+            Show::Grants { user, .. } => match user {
+                Some(user) => (Privilege::Show, Object::User(&user.name)),
+                None => (Privilege::Connect, Object::Server),
+            },
+            Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
+            Show::Tables { db, .. }
+            | Show::TableStatus { db, .. }
+            | Show::Load { db, .. }
+            | Show::StreamLoad { db, .. }
+            | Show::Export { db, .. }
+            | Show::LoadWarnings { of: WarningsOf::Label { db, .. }, .. }
+            | Show::AlterTableColumn { db, .. }
+            | Show::Triggers { db, .. }
+            | Show::Events { db, .. }
+            | Show::Transaction { db, .. }
+            | Show::Delete { db } => (Privilege::Show, database(db)),
+            // As above.
+            Show::RoutineLoad { .. }
+            | Show::RoutineLoadTask { .. }
+            | Show::CreateRoutineLoad { .. }
+            // Nobody can guess the address.
+            | Show::LoadWarnings { of: WarningsOf::Url(_), .. } => (Privilege::Connect, Object::Server),
+            Show::CreateLoad { label } => (
+                Privilege::Show,
+                label.db.as_deref().or(session_db).map_or(Object::Server, Object::Database),
+            ),
+            Show::Columns { table: name, .. }
+            | Show::CreateTable { table: name }
+            | Show::CreateView { view: name }
+            | Show::Index { table: name }
+            | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
+            Show::Data { table: name, .. } => match name {
+                Some(name) => (Privilege::Show, table(name)),
+                None => (Privilege::Show, session_db.map_or(Object::Server, Object::Database)),
+            },
+    }
+}
+
 /// What a statement needs before it runs. Tables that it reads or loads into are checked where their names are looked
 /// up. A new kind of statement does not compile without a line here.
 pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
@@ -112,6 +178,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::BrokerLoad(load) => (Privilege::Load, database(&load.db)),
         Statement::CancelLoad { db, .. } => (Privilege::Load, database(db)),
         Statement::Export(export) => (Privilege::Select, table(&export.table)),
+        Statement::CleanLabel { db, .. } => (Privilege::Load, database(db)),
         Statement::CancelExport { db, .. } => (Privilege::Select, database(db)),
         Statement::RoutineLoad(statement) => of_routine_load(statement, session_db),
         Statement::Delete(delete) => (Privilege::Load, table(&delete.table)),
@@ -134,54 +201,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
             Kill::Connection(id) | Kill::Query(id) => (Privilege::Admin, Object::Connection(*id)),
             Kill::QueryId(_) => (Privilege::Admin, Object::Server),
         },
-        Statement::Show(show) => match &**show {
-            Show::Databases { .. }
-            | Show::Variables { .. }
-            | Show::Status { .. }
-            | Show::Warnings { .. }
-            | Show::Errors { .. }
-            | Show::Engines
-            | Show::Charset { .. }
-            | Show::Collation { .. }
-            | Show::ProcessList { .. }
-            | Show::LastInsert
-            | Show::ProcedureStatus { .. }
-            | Show::FunctionStatus { .. }
-            | Show::Plugins
-            | Show::Privileges
-            | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
-            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } => {
-                (Privilege::Show, Object::Server)
-            }
-            Show::Grants { user, .. } => match user {
-                Some(user) => (Privilege::Show, Object::User(&user.name)),
-                None => (Privilege::Connect, Object::Server),
-            },
-            Show::CreateDatabase { db } => (Privilege::Show, Object::Database(db)),
-            Show::Tables { db, .. }
-            | Show::TableStatus { db, .. }
-            | Show::Load { db, .. }
-            | Show::StreamLoad { db, .. }
-            | Show::Export { db, .. }
-            | Show::AlterTableColumn { db, .. }
-            | Show::Triggers { db, .. }
-            | Show::Events { db, .. }
-            | Show::Transaction { db, .. }
-            | Show::Delete { db } => (Privilege::Show, database(db)),
-            // As above.
-            Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
-                (Privilege::Connect, Object::Server)
-            }
-            Show::Columns { table: name, .. }
-            | Show::CreateTable { table: name }
-            | Show::CreateView { view: name }
-            | Show::Index { table: name }
-            | Show::Partitions { table: name, .. } => (Privilege::Show, table(name)),
-            Show::Data { table: name, .. } => match name {
-                Some(name) => (Privilege::Show, table(name)),
-                None => (Privilege::Show, session_db.map_or(Object::Server, Object::Database)),
-            },
-        },
+        Statement::Show(show) => of_show(show, session_db),
     }
 }
 

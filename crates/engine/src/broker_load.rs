@@ -127,6 +127,11 @@ impl Engine {
         Ok(Again::Begun(Box::new(plan), load))
     }
 
+    /// The newest job with that label.
+    pub(crate) fn broker_load_of(&self, db: &str, label: &str) -> Option<Arc<Job>> {
+        self.broker_loads.of_db(db).into_iter().rev().find(|job| job.record().label == label)
+    }
+
     /// Cancels jobs; those that have ended stay as they are.
     ///
     /// # Errors

@@ -6,3 +6,10 @@ pub(crate) fn date_time(unix_ms: i64) -> String {
         .map(|time| time.format("%Y-%m-%d %H:%M:%S").to_string())
         .unwrap_or_default()
 }
+
+/// `yyyy-MM-dd HH:mm:ss.SSS` in UTC.
+pub(crate) fn date_time_ms(unix_ms: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(unix_ms)
+        .map(|time| time.format("%Y-%m-%d %H:%M:%S%.3f").to_string())
+        .unwrap_or_default()
+}

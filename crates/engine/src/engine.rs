@@ -21,6 +21,7 @@ use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::export::Exports;
 use crate::jobs::Jobs;
+use crate::load_records::LoadRecords;
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
@@ -55,6 +56,7 @@ pub struct Engine {
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,
     pub(crate) exports: Exports,
+    pub(crate) load_records: LoadRecords,
     /// Turns of statements that change rows which they have read.
     pub(crate) row_changes: RowChanges,
     pub(crate) options: EngineOptions,

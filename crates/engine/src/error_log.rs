@@ -6,13 +6,18 @@ use crate::engine::Engine;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tributary_decode::Reject;
+use tributary_types::{DbId, Label};
 
 pub(crate) use files::ErrorLog;
 
 impl Engine {
-    /// Writes the reasons and gives their URL; `None` without rejects or if the disk refuses, which
-    /// is logged and fails no load.
-    pub(crate) async fn write_error_log(&self, rejects: &[Reject]) -> Option<String> {
+    /// Writes the reasons and gives their URL, which is remembered for the load's label if it is `named`; `None` without rejects or
+    /// if the disk refuses, which is logged and fails no load.
+    pub(crate) async fn write_error_log(
+        &self,
+        rejects: &[Reject],
+        named: Option<(DbId, Label)>,
+    ) -> Option<String> {
         if rejects.is_empty() {
             return None;
         }
@@ -22,7 +27,11 @@ impl Engine {
         let written = tokio::task::spawn_blocking(move || log.write(rand::random(), rows)).await;
         match written {
             Ok(Ok(file)) => {
-                Some(tributary_http::error_url(&self.options.host, self.ports().webserver, &file))
+                let url = tributary_http::error_url(&self.options.host, self.ports().webserver, &file);
+                if let Some((db, label)) = named {
+                    self.load_records.rejected(db, label, url.clone());
+                }
+                Some(url)
             }
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the reasons of rejected rows can't be written");

@@ -23,6 +23,7 @@ mod jobs;
 mod labels;
 mod lanes;
 mod load;
+mod load_records;
 mod metrics;
 mod names;
 mod namespace;

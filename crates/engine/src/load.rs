@@ -20,7 +20,7 @@ use tributary_ingest::{
     Answered, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
 };
 use tributary_table::Table;
-use tributary_types::{Attachment, GroupCommitMode, Label, SourceId, SqlError, TableSchema, TxnId};
+use tributary_types::{Attachment, DbId, GroupCommitMode, Label, SourceId, SqlError, TableSchema, TxnId};
 
 /// A load's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +185,12 @@ impl Load {
         self.reservation.as_ref().map(|reservation| (reservation.txn(), reservation.label()))
     }
 
+    /// The label of a load that shares no group, and its database.
+    fn named(&self) -> Option<(DbId, Label)> {
+        let (_, label) = self.transaction()?;
+        Some((self.table().def().db_id, label.clone()))
+    }
+
     pub fn table(&self) -> &Arc<Table> {
         self.sink.table()
     }
@@ -237,7 +243,7 @@ impl Load {
         // async function in between would move the load once more.
         let error_url = match rows.rejects {
             [] => None,
-            rejects => Box::pin(engine.write_error_log(rejects)).await,
+            rejects => Box::pin(engine.write_error_log(rejects, self.named())).await,
         };
         if rows.counts.exceed(limits.max_filter_ratio) {
             engine.ingest.metrics().load_failed(mode(self.route));

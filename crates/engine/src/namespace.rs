@@ -2,6 +2,7 @@
 
 use crate::access::{Access, Object, Privilege};
 use crate::clock::date_time;
+use crate::engine::Engine;
 use crate::engine::unfinished::is_unfinished;
 use crate::files::FileReading;
 use crate::names::Names;
@@ -10,10 +11,10 @@ use crate::processes::Processes;
 use crate::variables::{VERSION_COMMENT, Variables};
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tributary_catalog::Catalog;
-use tributary_query::{FileTable, Namespace, ProcessRow, ServerFacts, SessionView};
+use tributary_query::{Cell, FileTable, JobKind, Namespace, ProcessRow, ServerFacts, SessionView};
 use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId, ViewDef};
@@ -31,6 +32,8 @@ pub(crate) struct Facts {
     pub files: FileReading,
     pub started: Instant,
     pub started_unix_ms: i64,
+    /// Who knows the jobs; set when the server has been put together.
+    pub engine: OnceLock<Weak<Engine>>,
 }
 
 /// The server as one user may see it.
@@ -107,6 +110,16 @@ impl Namespace for EngineNamespace {
             }
             self.facts.files.open(call, session).await
         })
+    }
+
+    fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
+        let engine = self.facts.engine.get().and_then(Weak::upgrade);
+        let (Some(engine), Some((_, who))) = (engine, &self.viewer) else { return Vec::new() };
+        let of_db = |db: &String| match kind {
+            JobKind::Load => engine.load_job_rows(db),
+            JobKind::Routine => engine.routine_job_rows(who, db),
+        };
+        self.databases().iter().flat_map(of_db).collect()
     }
 
     fn processes(&self) -> Vec<ProcessRow> {

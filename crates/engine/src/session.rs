@@ -11,6 +11,7 @@ mod export;
 mod insert;
 mod insert_parts;
 mod load_data;
+mod loads;
 mod outfile;
 mod prepared;
 mod routine_load;

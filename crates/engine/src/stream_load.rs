@@ -24,13 +24,13 @@ use std::time::{Duration, Instant};
 use time::LoadTime;
 use tributary_decode::{FieldNames, Reject};
 use tributary_http::{
-    Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService, LabelInfo, LoadAnswer,
-    LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders, TwoPhaseOp, TwoPhaseTarget,
-    UpdateMode, WalCount,
+    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
+    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders,
+    TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TxnId};
+use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TableRef, TxnId};
 
 /// The HTTP front end's way into the engine.
 pub struct HttpLoads(pub Arc<Engine>);
@@ -214,6 +214,7 @@ struct Heading {
     is_group: bool,
     fallback_reason: Option<&'static str>,
     transaction: Option<(TxnId, Label)>,
+    table: TableRef,
 }
 
 impl Heading {
@@ -223,6 +224,7 @@ impl Heading {
             is_group: matches!(load.route(), Route::GroupAsync | Route::GroupSync(_)),
             fallback_reason: load.route().remark(),
             transaction: load.transaction().map(|(txn, label)| (txn, label.clone())),
+            table: load.table().with_def(TableDef::table_ref),
         }
     }
 
@@ -230,6 +232,7 @@ impl Heading {
     fn above(&self, mut answer: LoadAnswer) -> LoadAnswer {
         answer.two_phase_commit = self.two_phase_commit;
         answer.group_commit = self.is_group;
+        answer.table = Some(self.table.clone());
         answer.fallback_reason = answer.fallback_reason.or_else(|| self.fallback_reason.map(str::to_owned));
         if let Some((txn, label)) = &self.transaction {
             answer.txn_id = Some(*txn);
@@ -367,6 +370,10 @@ impl LoadService for HttpLoads {
         (info.status != TransactionStatus::Aborted)
             .then(|| LoadAnswer::label_already_exists(label.as_str(), info.txn, info.status.name()))
     }
+
+    fn answered(&self, load: AnsweredLoad) {
+        self.0.load_records.answered(self.0.unix_ms(), load);
+    }
 }
 
 #[async_trait]
@@ -377,14 +384,18 @@ impl InspectService for HttpLoads {
         db: &str,
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError> {
-        let db = self.0.database(principal, Privilege::Show, db)?;
-        Ok(self.0.ingest.transactions().by_label(db, label).map(|info| LabelInfo {
+        let id = self.0.database(principal, Privilege::Show, db)?;
+        Ok(self.0.ingest.transactions().by_label(id, label).map(|info| LabelInfo {
             txn_id: info.txn,
             tables: vec![info.table_ref.table.clone()],
             status: info.status.name(),
+            error_url: self.0.reasons_url(id, db, label).unwrap_or_default(),
             reason: info.reason,
-            error_url: String::new(),
         }))
+    }
+
+    async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
+        self.0.cancel_label(principal, db, label).await
     }
 
     async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {

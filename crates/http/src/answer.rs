@@ -10,7 +10,7 @@ use crate::code::LoadCode;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
-use tributary_types::{GroupCommitMode, SqlError, TxnId};
+use tributary_types::{GroupCommitMode, SqlError, TableRef, TxnId};
 
 /// The state of the load that already has the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,9 @@ pub enum LoadStatus {
 }
 
 impl LoadStatus {
-    const fn as_str(self) -> &'static str {
+    /// As answers and SHOW STREAM LOAD have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "Success",
             Self::Fail => "Fail",
@@ -102,6 +104,8 @@ pub struct LoadAnswer {
     pub first_error_msg: Option<String>,
     /// Why group commit, or its asynchronous mode, was asked for and not used.
     pub fallback_reason: Option<String>,
+    /// The table, as far as it is known; not shown.
+    pub table: Option<TableRef>,
 }
 
 impl LoadAnswer {
@@ -126,6 +130,7 @@ impl LoadAnswer {
             error_url: None,
             first_error_msg: None,
             fallback_reason: None,
+            table: None,
         }
     }
 

@@ -41,10 +41,10 @@ pub use request::{
     ColumnMapping, HttpStreamRequest, MergeHeaders, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
     TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateHeaders, UpdateMode,
 };
-pub use route::error_url;
+pub use route::{error_url, file_of_error_url};
 pub use server::serve;
 pub use service::{
-    Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService, Services,
-    WalCount,
+    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, InspectService, LabelInfo, LoadService,
+    Services, WalCount,
 };
 pub use tributary_decode::Compression;

@@ -19,6 +19,7 @@ pub(crate) enum Route {
     Count { db: String, table: String },
     LoadState { db: String },
     LoadInfo { db: String },
+    Cancel { db: String },
     Metrics,
     Root,
 }
@@ -61,6 +62,7 @@ impl Route {
             }
             ["api", db, "get_load_state"] => Self::LoadState { db: database(db)? },
             ["api", db, "_load_info"] => Self::LoadInfo { db: database(db)? },
+            ["api", db, "_cancel"] => Self::Cancel { db: database(db)? },
             ["api", db, table, "_stream_load"] => {
                 Self::StreamLoad { db: database(db)?, table: decoded(table)? }
             }
@@ -73,6 +75,7 @@ impl Route {
     const fn method(&self) -> &'static str {
         match self {
             Self::StreamLoad { .. } | Self::TwoPhase { .. } | Self::HttpStream => "PUT",
+            Self::Cancel { .. } => "POST",
             _ => "GET",
         }
     }
@@ -107,6 +110,13 @@ pub(crate) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 #[must_use]
 pub fn error_url(host: &str, http_port: u16, file: &str) -> String {
     format!("http://{host}:{http_port}/api/_load_error_log?file={file}")
+}
+
+/// The `file` of such an address.
+#[must_use]
+pub fn file_of_error_url(url: &str) -> Option<String> {
+    let (_, query) = url.split_once("/api/_load_error_log?")?;
+    parameter(Some(query), "file")
 }
 
 /// Undoes `%xx`. `None` if that is not UTF-8. A `%` without two hex digits stands for itself.

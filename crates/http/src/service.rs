@@ -43,6 +43,14 @@ pub struct LabelInfo {
     pub error_url: String,
 }
 
+/// A load and how it was answered.
+#[derive(Clone, Debug)]
+pub struct AnsweredLoad {
+    pub principal: Principal,
+    pub peer: IpAddr,
+    pub answer: LoadAnswer,
+}
+
 /// How many nodes there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -124,9 +132,14 @@ pub trait LoadService: Send + Sync + 'static {
         let _ = (principal, db, label);
         None
     }
+
+    /// Takes note of a load by a known user that was answered, also of one that was refused for its head. The default forgets it.
+    fn answered(&self, load: AnsweredLoad) {
+        drop(load);
+    }
 }
 
-/// The endpoints that look and change nothing.
+/// The endpoints that look, and the one that cancels.
 #[async_trait]
 pub trait InspectService: Send + Sync + 'static {
     /// What is known of a label; `None` if nothing is.
@@ -139,6 +152,12 @@ pub trait InspectService: Send + Sync + 'static {
         db: &str,
         label: &str,
     ) -> Result<Option<LabelInfo>, SqlError>;
+
+    /// Cancels the load of a label that has not ended.
+    ///
+    /// # Errors
+    /// Unknown database or label, no privilege, and loads that have ended or can't be cancelled.
+    async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError>;
 
     /// A table's definition.
     ///

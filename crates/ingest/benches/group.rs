@@ -19,7 +19,7 @@ use tributary_ingest::{
     TransactionInfo,
 };
 use tributary_table::{StoreOptions, Table, TableStore};
-use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema};
+use tributary_types::{SchemaVersion, TableDef, TableId, TableProperties, TableSchema, TxnId};
 use tributary_wal::{MemDisk, WalOptions};
 
 const LOADS: u64 = 500;
@@ -44,6 +44,10 @@ impl LabelStore for NoLabels {
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn freed(&self) -> Result<Vec<TxnId>, String> {
         Ok(Vec::new())
     }
 

@@ -46,6 +46,8 @@ pub enum IngestError {
     Bug(String),
     #[error("table {table}: {reason}")]
     Table { table: TableRef, reason: String },
+    #[error("labels can't be stored: {0}; they are used as before")]
+    Labels(String),
     #[error("the server is shutting down; nothing of the load was kept")]
     ShuttingDown,
     #[error("{0}")]

@@ -43,6 +43,8 @@ pub struct Ingest {
     pub(crate) to_compact: Mutex<BTreeSet<TableId>>,
     pub(crate) flushed: Notify,
     pub(crate) labels: Arc<dyn LabelStore>,
+    /// Held by whoever tells the store of labels.
+    pub(crate) storing_labels: tokio::sync::Mutex<()>,
     pub(crate) options: IngestOptions,
     /// The logs, by their place in `spaces`, of tables that have rows there and nowhere else yet: all of
     /// such a table's rows go to one log, or that log would be released without regard to it.
@@ -68,7 +70,7 @@ impl Ingest {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         // Threads that wait for their logs' disks must leave one for the clients.
         options.wal.may_write_here.get_or_insert(processors > options.wal_dirs.len());
-        let logs = recovery::read_logs(&options, &disk, &tables, history)?;
+        let mut logs = recovery::read_logs(&options, &disk, &tables, history)?;
         let core = Arc::new(Core {
             transactions: Arc::new(Transactions::new(logs.next_txn)),
             metrics,
@@ -82,6 +84,7 @@ impl Ingest {
         for position in labels.positions().await.map_err(IngestError::Recovery)? {
             core.transactions.restore_position(position);
         }
+        logs.contents.free_labels(&labels.freed().await.map_err(IngestError::Recovery)?);
         let spaces = logs.spaces(&options, &disk);
         let homes = logs.contents.homes();
         let queue = |table| new_queue(&core, &spaces, &homes, options.wal_dirs.len(), table);
@@ -95,6 +98,7 @@ impl Ingest {
             to_compact: Mutex::default(),
             flushed: Notify::new(),
             labels,
+            storing_labels: tokio::sync::Mutex::default(),
             options,
             homes,
             is_stopping: AtomicBool::new(false),

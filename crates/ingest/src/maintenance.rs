@@ -184,27 +184,6 @@ impl Ingest {
         }
     }
 
-    /// Gives finished transactions with kept labels, and positions, to the label store. False if it failed. They stay on the
-    /// list until the store has them, because this may be cut off, and another task may release the log meanwhile.
-    async fn record_labels(&self) -> bool {
-        let transactions = &self.core.transactions;
-        let (finished, positions) = (transactions.unrecorded(), transactions.unrecorded_positions());
-        if finished.is_empty() && positions.is_empty() {
-            return true;
-        }
-        match self.labels.record(&finished, &positions).await {
-            Ok(()) => {
-                transactions.recorded(&finished);
-                transactions.recorded_positions(&positions);
-                true
-            }
-            Err(error) => {
-                tracing::error!(%error, labels = finished.len(), positions = positions.len(), "labels and positions can't be stored; the log keeps them");
-                false
-            }
-        }
-    }
-
     async fn purge(&self) {
         let now_ms = host::unix_ms();
         let before_ms = now_ms - self.options.label_keep.as_millis() as i64;

@@ -7,16 +7,18 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::{SchemaVersion, TableId, TableSchema};
+use tributary_types::{SchemaVersion, TableId, TableSchema, TxnId};
 use tributary_wal::WalOptions;
 
 /// Where kept labels, and how far sources were read, survive the log. Implemented by the catalog.
 #[async_trait]
 pub trait LabelStore: Send + Sync + Debug + 'static {
-    /// Stores finished transactions, and positions in place of earlier ones of their sources. Durable on return.
+    /// Stores finished transactions in place of what it has of them, and positions in place of earlier ones of their sources. Durable on return.
     async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String>;
     /// All stored transactions whose labels are still kept.
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
+    /// Stored transactions that had labels which are not kept any more: they were freed.
+    async fn freed(&self) -> Result<Vec<TxnId>, String>;
     /// The last stored position of each source.
     async fn positions(&self) -> Result<Vec<SourcePosition>, String>;
     /// Forgets those that finished before `before_ms`.

@@ -16,7 +16,7 @@ use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovere
 use crate::record::{self, AbortBody, Body, CommitBody, CutBody, PrepareBody, TruncateBody, kind};
 use crate::transactions::{NewTransaction, TransactionInfo};
 use crate::wal_space::WalSpace;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tributary_decode::Block;
 use tributary_table::{Publication, Table, TableError};
@@ -78,6 +78,14 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// The log says of these transactions that their labels are used, and the label store that they were freed since.
+    pub fn free_labels(&mut self, freed: &[TxnId]) {
+        let freed: HashSet<TxnId> = freed.iter().copied().collect();
+        for info in self.finished.iter_mut().filter(|info| freed.contains(&info.txn)) {
+            info.label_is_kept = false;
+        }
+    }
+
     /// The log of each table that has rows in one and not in data files.
     pub fn homes(&self) -> HashMap<TableId, usize> {
         let unfinished = self.unfinished.values().map(|pending| (pending.table, pending.log));

@@ -258,6 +258,31 @@ impl Transactions {
         all
     }
 
+    /// The finished transactions of a database that keep labels used: that of one label, or all.
+    pub(crate) fn keeping_labels(&self, db: DbId, label: Option<&str>) -> Vec<TransactionInfo> {
+        let book = self.book.lock();
+        let is_meant = |info: &&TransactionInfo| {
+            info.db == db
+                && info.label_is_kept
+                && info.status == TransactionStatus::Visible
+                && label.is_none_or(|label| info.label.as_str() == label)
+        };
+        book.by_id.values().filter(is_meant).cloned().collect()
+    }
+
+    /// The labels of these finished transactions may be used again.
+    pub(crate) fn free_labels(&self, freed: &[TransactionInfo]) {
+        let mut book = self.book.lock();
+        for info in freed {
+            let Some(known) = book.by_id.get_mut(&info.txn) else { continue };
+            known.label_is_kept = false;
+            book.unrecorded.retain(|waiting| waiting.txn != info.txn);
+            book.forget_label(info);
+            book.remember_label((info.db, info.label.clone()), info.txn);
+            book.remember_some(info.txn);
+        }
+    }
+
     /// How far the loads of a source have come: what the newest visible one has attached.
     #[must_use]
     pub fn position(&self, source: SourceId) -> Option<Attachment> {
@@ -352,7 +377,12 @@ impl Book {
             self.unrecorded.push(info);
             return;
         }
-        self.finished.push_back(info.txn);
+        self.remember_some(info.txn);
+    }
+
+    /// Remembers a finished transaction without a kept label, and forgets the oldest.
+    fn remember_some(&mut self, txn: TxnId) {
+        self.finished.push_back(txn);
         while self.finished.len() > FINISHED_REMEMBERED_MAX {
             let oldest = self.finished.pop_front();
             if let Some(info) = oldest.and_then(|oldest| self.by_id.remove(&oldest)) {

@@ -2,6 +2,7 @@
 
 use crate::files::FileTable;
 use crate::model::SessionView;
+use crate::rows::Cell;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tributary_sql::FileCall;
@@ -43,9 +44,20 @@ pub trait Namespace: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>>;
     /// The connections of now.
     fn processes(&self) -> Vec<ProcessRow>;
+    /// The jobs of all databases that load, as the table of `information_schema` for jobs of this kind has them.
+    fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>>;
     fn server_facts(&self) -> ServerFacts;
     /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
     fn global_variables(&self) -> Vec<(String, String)>;
+}
+
+/// Kinds of jobs that load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobKind {
+    /// Loads of files: `load_jobs`.
+    Load,
+    /// Loads of topics: `routine_load_jobs`.
+    Routine,
 }
 
 /// A connection, as `SHOW PROCESSLIST` shows it.

@@ -106,7 +106,12 @@ impl LabelStore for SimCatalog {
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
-        Ok(self.rows.lock().labels.values().cloned().collect())
+        Ok(self.rows.lock().labels.values().filter(|info| info.label_is_kept).cloned().collect())
+    }
+
+    async fn freed(&self) -> Result<Vec<TxnId>, String> {
+        let rows = self.rows.lock();
+        Ok(rows.labels.values().filter(|info| !info.label_is_kept).map(|info| info.txn).collect())
     }
 
     async fn purge(&self, before_ms: i64) -> Result<(), String> {

@@ -95,6 +95,11 @@ pub enum Statement {
         db: Option<String>,
         by: JobsBy,
     },
+    /// Makes labels of finished loads free: one or all.
+    CleanLabel {
+        db: Option<String>,
+        label: Option<String>,
+    },
     Query(SelectQuery),
     Outfile(Box<Outfile>),
     Explain(Explain),
@@ -512,6 +517,20 @@ pub struct ShowTail {
 pub enum TransactionBy {
     Id(u64),
     Label(String),
+    LabelLike(String),
+    /// In upper case.
+    Status(String),
+}
+
+/// Whose rejected rows `SHOW LOAD WARNINGS` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WarningsOf {
+    Label {
+        db: Option<String>,
+        label: String,
+    },
+    /// The `ErrorURL` of a load.
+    Url(String),
 }
 
 /// The SHOW statements. `db: None` is the session's database.
@@ -592,6 +611,14 @@ pub enum Show {
     Export {
         db: Option<String>,
         tail: ShowTail,
+    },
+    LoadWarnings {
+        of: WarningsOf,
+        limit: ShowTail,
+    },
+    CreateLoad {
+        /// A label in the place of a table.
+        label: Name,
     },
     Partitions {
         table: Name,

@@ -113,6 +113,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "INSERT" => insert::insert(cursor),
         "LOAD" if cursor.is_nth(1, "LABEL") => broker_load::load(cursor),
         "LOAD" => load::load(cursor),
+        "CLEAN" => broker_load::clean_label(cursor),
         "CANCEL" => broker_load::cancel(cursor),
         "EXPORT" => export::export(cursor),
         "DELETE" => delete::delete(cursor),

@@ -58,6 +58,17 @@ pub(super) async fn kept(pool: &SqlitePool, node: &str) -> Sql<Vec<TxnRecord>> {
     .await
 }
 
+pub(super) async fn freed(pool: &SqlitePool, node: &str) -> Sql<Vec<TxnId>> {
+    query(
+        "SELECT txn_id FROM transactions WHERE node = (SELECT number FROM nodes WHERE id = ?) AND NOT label_is_kept \
+         ORDER BY txn_id",
+    )
+    .bind(node)
+    .try_map(|row: SqliteRow| unsigned(&row, "txn_id").map(TxnId))
+    .fetch_all(pool)
+    .await
+}
+
 pub(super) async fn by_id(pool: &SqlitePool, node: &str, txn: TxnId) -> Sql<Option<TxnRecord>> {
     query("SELECT * FROM transactions WHERE node = (SELECT number FROM nodes WHERE id = ?) AND txn_id = ?")
         .bind(node)

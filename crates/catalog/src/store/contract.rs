@@ -287,7 +287,13 @@ pub(crate) async fn transactions_of_several_nodes_share_numbers_and_not_records(
     let attachment = Some(Attachment::new(b"0:17,1:23\0").unwrap());
     let replaced = TxnRecord { rows: 11, attachment, ..here };
     store.put_transactions("a", std::slice::from_ref(&replaced)).await.unwrap();
-    assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap(), Some(replaced));
+    assert_eq!(store.transaction_by_id("a", TxnId(1)).await.unwrap().as_ref(), Some(&replaced));
+    assert_eq!(store.freed_transactions("a").await.unwrap(), []);
+    let freed = TxnRecord { label_is_kept: false, ..replaced };
+    store.put_transactions("a", &[freed]).await.unwrap();
+    assert_eq!(store.kept_transactions("a").await.unwrap(), []);
+    assert_eq!(store.freed_transactions("a").await.unwrap(), [TxnId(1)]);
+    assert_eq!(store.freed_transactions("b").await.unwrap(), []);
 }
 
 pub(crate) async fn a_purge_is_one_nodes(place: impl Place) {

@@ -91,6 +91,11 @@ const STATEMENTS: &[&str] = &[
     "EXPORT TABLE d.t TO 's3://b/p_' WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
     "CANCEL EXPORT FROM d WHERE LABEL = 'l'",
     "SHOW EXPORT FROM d",
+    "CLEAN LABEL l FROM d",
+    "SHOW LOAD WARNINGS FROM d WHERE LABEL = 'l'",
+    "SHOW LOAD WARNINGS ON 'http://127.0.0.1:1/api/_load_error_log?file=x'",
+    "SHOW CREATE LOAD FOR d.l",
+    "SHOW STREAM LOAD FROM d",
     "CREATE DATABASE x",
     "DROP DATABASE d",
     "CREATE TABLE d.x (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
@@ -132,7 +137,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 35] = [
+const KINDS: [&str; 36] = [
     "empty",
     "create database",
     "drop database",
@@ -156,6 +161,7 @@ const KINDS: [&str; 35] = [
     "cancel load",
     "export",
     "cancel export",
+    "clean label",
     "set",
     "show",
     "describe",
@@ -192,6 +198,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CancelLoad { .. } => "cancel load",
         Statement::Export(_) => "export",
         Statement::CancelExport { .. } => "cancel export",
+        Statement::CleanLabel { .. } => "clean label",
         Statement::Query(_) => "query",
         Statement::Outfile(_) => "outfile",
         Statement::Explain(_) => "explain",
@@ -303,6 +310,7 @@ async fn every_endpoint_that_is_not_public_asks_whether_it_may() {
             "GET /api/d/t/_count",
             "GET /api/d/get_load_state?label=a",
             "GET /api/d/_load_info?label=a",
+            "POST /api/d/_cancel?label=a",
             "GET /api/backends",
             "GET /api/get_wal_size",
         ];

@@ -43,6 +43,15 @@ impl Engine {
         }
         Ok(grid)
     }
+
+    /// The same for `information_schema`, each with the database.
+    pub(crate) fn load_job_rows(&self, db: &str) -> Vec<Vec<Cell>> {
+        let with_db = |mut row: Vec<Cell>| {
+            row.push(db.into());
+            row
+        };
+        self.broker_loads.of_db(db).iter().map(|job| with_db(row(job, job.record()))).collect()
+    }
 }
 
 fn row(job: &Job, record: Record) -> Vec<Cell> {

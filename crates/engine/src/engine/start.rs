@@ -13,6 +13,7 @@ use crate::export::Exports;
 use crate::files::FileReading;
 use crate::jobs::Jobs;
 use crate::labels::{CatalogLabels, CatalogSchemas};
+use crate::load_records::LoadRecords;
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
@@ -102,6 +103,7 @@ impl Engine {
             },
             started,
             started_unix_ms: unix_ms(),
+            engine: OnceLock::new(),
         });
         let nobody = EngineNamespace { facts: Arc::clone(&facts), viewer: None };
         let query =
@@ -117,6 +119,7 @@ impl Engine {
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
             exports: Exports::new(Arc::clone(&catalog), node.id()),
+            load_records: LoadRecords::default(),
             row_changes: RowChanges::default(),
             options,
             facts,
@@ -125,6 +128,7 @@ impl Engine {
             changing: tokio::sync::Mutex::new(()),
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
+        drop(engine.facts.engine.set(Arc::downgrade(&engine)));
         engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;

@@ -71,6 +71,11 @@ impl Reason {
         Self { code: 102, text: text.to_owned() }
     }
 
+    /// Whether somebody wanted it.
+    pub const fn is_by_user(&self) -> bool {
+        matches!(self.code, 100 | 101)
+    }
+
     /// As SHOW ROUTINE LOAD has it.
     pub fn shown(&self) -> String {
         format!("ErrorReason{{code=errCode = {}, msg='{}'}}", self.code, self.text)

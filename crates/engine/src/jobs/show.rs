@@ -99,6 +99,44 @@ impl Engine {
             .collect()
     }
 
+    /// The jobs of a database that the principal may see, for `information_schema`.
+    pub(crate) fn routine_job_rows(&self, principal: &Principal, db: &str) -> Vec<Vec<Cell>> {
+        let row = |job: &Arc<Job>| {
+            let (shown, kept) = (self.job_row(job), job.kept());
+            let by_itself = kept.reason.as_ref().is_some_and(|reason| !reason.is_by_user());
+            let column = |name: &str| {
+                let at = JOB_COLUMNS.iter().position(|known| *known == name);
+                at.map_or(Cell::Null, |at| shown[at].clone())
+            };
+            let mut row: Vec<Cell> = [
+                "Id",
+                "Name",
+                "CreateTime",
+                "PauseTime",
+                "EndTime",
+                "DbName",
+                "TableName",
+                "State",
+                "CurrentTaskNum",
+                "JobProperties",
+                "DataSourceProperties",
+                "CustomProperties",
+                "Statistic",
+                "Progress",
+                "Lag",
+                "ReasonOfStateChanged",
+                "ErrorLogUrls",
+                "User",
+            ]
+            .map(column)
+            .into();
+            row.push(job.now().aborted_tasks.into());
+            row.push((kept.state == JobState::Paused && by_itself).to_string().into());
+            row
+        };
+        self.shown(principal, db, true).iter().map(row).collect()
+    }
+
     fn job_rows(&self, jobs: &[Arc<Job>]) -> Grid {
         let mut grid = Grid::new(&JOB_COLUMNS);
         jobs.iter().for_each(|job| grid.push(self.job_row(job)));

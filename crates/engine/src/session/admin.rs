@@ -5,12 +5,11 @@ use super::EngineSession;
 use crate::access::Privilege;
 use crate::interrupt::Interrupt;
 use std::sync::Arc;
-use tributary_ingest::TransactionInfo;
 use tributary_mysql::{OkInfo, ResultWriter};
-use tributary_query::{Cell, Grid};
-use tributary_sql::{Kill, Name, Show, Statement, TransactionBy, named_partitions};
+use tributary_query::Grid;
+use tributary_sql::{Kill, Name, Show, Statement, named_partitions};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TxnId};
+use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError};
 
 impl EngineSession {
     pub(super) async fn run_admin(
@@ -70,6 +69,10 @@ impl EngineSession {
                 engine.drop_user(&user.name, &user.host, if_exists).await?;
             }
             Statement::Kill(kill) => self.kill_other(&kill)?,
+            Statement::CleanLabel { db, label } => {
+                let db = self.database_or(db.as_deref())?;
+                engine.clean_labels(&self.principal, db, label.as_deref()).await?;
+            }
             other => {
                 return Err(SqlError::detail(
                     ErrorCode::NotSupported,
@@ -133,11 +136,19 @@ impl EngineSession {
             Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
             Show::Grants { .. } => self.show_grants(),
             Show::Load { db, tail } => {
-                let db = db.as_deref().or(self.database.as_deref());
-                let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-                let grid = self.engine.show_loads(&self.principal, db)?;
+                let grid = self.engine.show_loads(&self.principal, self.database_or(db.as_deref())?)?;
                 self.queries.tailed(&self.view(), grid, tail, 1)?
             }
+            Show::StreamLoad { db, tail } => {
+                let grid =
+                    self.engine.show_stream_loads(&self.principal, self.database_or(db.as_deref())?)?;
+                self.queries.tailed(&self.view(), grid, tail, 0)?
+            }
+            Show::LoadWarnings { of, limit } => {
+                let grid = self.show_load_warnings(of).await?;
+                self.queries.tailed(&self.view(), grid, limit, 1)?
+            }
+            Show::CreateLoad { label } => self.show_create_load(label)?,
             Show::Export { db, tail } => {
                 let db = db.as_deref().or(self.database.as_deref());
                 let grid = self.engine.show_exports(&self.principal, db)?;
@@ -179,63 +190,6 @@ impl EngineSession {
             status.name().into(),
             last.loaded.to_string().into(),
             last.filtered.to_string().into(),
-        ])
-    }
-
-    fn show_transaction(&self, db: Option<&str>, by: &TransactionBy) -> Result<Grid, SqlError> {
-        let db = db.or(self.database.as_deref());
-        let db = db.ok_or_else(|| SqlError::new(ErrorCode::NoDbSelected, "No database selected"))?;
-        let db_id = self.engine.database(&self.principal, Privilege::Show, db)?;
-        let transactions = self.engine.ingest.transactions();
-        let found = match by {
-            TransactionBy::Id(id) => transactions.by_id(TxnId(*id)).filter(|info| info.db == db_id),
-            TransactionBy::Label(label) => transactions.by_label(db_id, label),
-        };
-        let Some(info) = found else {
-            let what = match by {
-                TransactionBy::Id(id) => format!("transaction with id {id} does not exist"),
-                TransactionBy::Label(label) => format!("transaction with label {label} does not exist"),
-            };
-            return Err(SqlError::detail(ErrorCode::Unknown, what));
-        };
-        Ok(self.transaction_row(&info))
-    }
-
-    fn transaction_row(&self, info: &TransactionInfo) -> Grid {
-        let time = |at: Option<i64>| Cell::from(at.map(crate::clock::date_time));
-        Grid::new(&[
-            "TransactionId",
-            "Label",
-            "Coordinator",
-            "TransactionStatus",
-            "LoadJobSourceType",
-            "PrepareTime",
-            "PreCommitTime",
-            "CommitTime",
-            "PublishTime",
-            "FinishTime",
-            "Reason",
-            "ErrorReplicasCount",
-            "ListenerId",
-            "TimeoutMs",
-            "ErrMsg",
-        ])
-        .with_row(vec![
-            info.txn.to_string().into(),
-            info.label.to_string().into(),
-            format!("FE: {}", self.engine.options.host).into(),
-            info.status.name().into(),
-            info.kind.source_type().into(),
-            time(Some(info.prepared_at_ms)),
-            time(info.precommitted_at_ms),
-            time(info.finished_at_ms),
-            time(info.finished_at_ms),
-            time(info.finished_at_ms),
-            info.reason.clone().into(),
-            "0".into(),
-            "-1".into(),
-            (self.variables.values().insert_timeout * 1000).to_string().into(),
-            "".into(),
         ])
     }
 

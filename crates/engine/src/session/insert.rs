@@ -413,7 +413,7 @@ impl EngineSession {
         let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
-        let error_url = self.engine.write_error_log(&rejects).await;
+        let error_url = self.engine.write_error_log(&rejects, None).await;
         if options.refuses(counts) {
             self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
             return Err(refusal(options, counts, &rejects, error_url.as_deref()));

@@ -1,4 +1,4 @@
-//! The small endpoints that look and change nothing.
+//! The small endpoints: those that look and change nothing, and the one that cancels.
 
 use super::Handler;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
@@ -34,6 +34,7 @@ impl Handler {
             Route::Count { db, table } => self.count(&user, &db, &table).await,
             Route::LoadState { db } => self.load_state(&user, &db, query).await,
             Route::LoadInfo { db } => self.load_info(&user, &db, query).await,
+            Route::Cancel { db } => self.cancel(&user, &db, query).await,
             other => {
                 tracing::error!(?other, "a route without handler");
                 reply::envelope(EnvelopeCode::Internal, "this path has no handler")
@@ -147,6 +148,16 @@ impl Handler {
         }
     }
 
+    async fn cancel(&self, user: &Principal, db: &str, query: Option<&str>) -> Reply {
+        let Some(label) = parameter(query, "label") else {
+            return reply::envelope(EnvelopeCode::BadRequest, "No label specified");
+        };
+        match self.services.inspect.cancel(user, db, &label).await {
+            Ok(()) => reply::envelope(EnvelopeCode::Success, Value::Null),
+            Err(error) => reply::envelope(EnvelopeCode::Error, error.detail_text()),
+        }
+    }
+
     async fn load_info(&self, user: &Principal, db: &str, query: Option<&str>) -> Reply {
         let Some(label) = parameter(query, "label") else {
             return reply::status_and_message("FAILED", "No label selected");
@@ -212,7 +223,7 @@ fn exception(error: &SqlError) -> Value {
 
 fn schema_document(table: &TableDef) -> Value {
     let columns: Vec<Value> = table.schema.visible().map(column_document).collect();
-    json!({ "status": 200, "tableType": "OLAP", "keysType": "DUP_KEYS", "properties": columns })
+    json!({ "status": 200, "tableType": "OLAP", "keysType": table.keys.name(), "properties": columns })
 }
 
 fn column_document(column: &ColumnDef) -> Value {

@@ -10,12 +10,13 @@ use crate::code::LoadCode;
 use crate::headers::{self, Early, HeaderError, Headers};
 use crate::reply;
 use crate::request::{HttpStreamRequest, StreamLoadRequest};
+use crate::service::AnsweredLoad;
 use hyper::http::request::Parts;
 use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tributary_decode::Compression;
-use tributary_types::{Label, Principal};
+use tributary_types::{Label, Principal, TableRef};
 
 /// How long the server waits for a body that a service still holds after its answer.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,14 +66,19 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
         };
-        match self.stream_load_request(Headers(&head.headers), &user, target).await {
-            Err(answer) => refused(echo, answer, wire),
-            Ok(request) => {
-                let compression = request.compression;
-                let loads = &self.services.loads;
-                run(echo, wire, compression, |body| loads.stream_load(&user, request, body)).await
-            }
-        }
+        let (db, table) = target.clone();
+        let (handled, mut answer) =
+            match self.stream_load_request(Headers(&head.headers), &user, target).await {
+                Err(answer) => refused(echo, answer, wire),
+                Ok(request) => {
+                    let compression = request.compression;
+                    let loads = &self.services.loads;
+                    run(echo, wire, compression, |body| loads.stream_load(&user, request, body)).await
+                }
+            };
+        answer.table.get_or_insert(TableRef { db, table });
+        self.services.loads.answered(AnsweredLoad { principal: user, peer, answer });
+        handled
     }
 
     pub(super) async fn http_stream(&self, head: &Parts, wire: Wire, peer: IpAddr) -> Handled {
@@ -81,14 +87,16 @@ impl Handler {
             Ok(user) => user,
             Err(text) => return unauthorized(echo, &text, wire),
         };
-        match self.http_stream_request(Headers(&head.headers), &user) {
+        let (handled, answer) = match self.http_stream_request(Headers(&head.headers), &user) {
             Err(error) => refused(echo, LoadAnswer::fail(error.code, error.text), wire),
             Ok(request) => {
                 let compression = request.compression;
                 let loads = &self.services.loads;
                 run(echo, wire, compression, |body| loads.http_stream(&user, request, body)).await
             }
-        }
+        };
+        self.services.loads.answered(AnsweredLoad { principal: user, peer, answer });
+        handled
     }
 
     /// The request, or the answer that refuses it: a used label before any header that Doris
@@ -138,9 +146,10 @@ fn missing_name((db, table): &(String, String)) -> Option<&'static str> {
     }
 }
 
-fn refused(echo: Echo, answer: LoadAnswer, wire: Wire) -> Handled {
+fn refused(echo: Echo, answer: LoadAnswer, wire: Wire) -> (Handled, LoadAnswer) {
     tracing::debug!(message = answer.message, "load refused");
-    Handled::new(reply::load(&echo.complete(answer)), wire)
+    let answer = echo.complete(answer);
+    (Handled::new(reply::load(&answer), wire), answer)
 }
 
 fn unauthorized(echo: Echo, text: &str, wire: Wire) -> Handled {
@@ -154,7 +163,7 @@ async fn run<F: Future<Output = LoadAnswer>>(
     wire: Wire,
     compression: Compression,
     load: impl FnOnce(LoadBody) -> F,
-) -> Handled {
+) -> (Handled, LoadAnswer) {
     let (body, back) = LoadBody::new(wire);
     let body = body.decompress(compression);
     let meter = body.meter();
@@ -164,7 +173,7 @@ async fn run<F: Future<Output = LoadAnswer>>(
     answer.times.receive_data = meter.waited();
     log(&answer);
     let rest = timeout(GIVE_BACK_TIMEOUT, back).await.ok().and_then(Result::ok);
-    Handled { response: reply::load(&answer), rest }
+    (Handled { response: reply::load(&answer), rest }, answer)
 }
 
 fn log(answer: &LoadAnswer) {

@@ -73,6 +73,24 @@ async fn load_info_names_the_job_of_a_label() {
 }
 
 #[tokio::test]
+async fn a_load_is_cancelled_by_its_label() {
+    let running = start().await;
+    let mut client = Client::connect(running.address).await;
+    for (path, body) in [
+        ("/api/db/_cancel?label=running", r#"{"msg":"success","code":0,"data":null,"count":0}"#),
+        (
+            "/api/db/_cancel?label=other",
+            r#"{"msg":"Error","code":1,"data":"label other of db can't be cancelled","count":0}"#,
+        ),
+        ("/api/db/_cancel", r#"{"msg":"Bad Request","code":403,"data":"No label specified","count":0}"#),
+    ] {
+        let answer = client.ask(&format!("POST {path}")).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, body), "{path}");
+    }
+    assert_eq!(client.ask("GET /api/db/_cancel?label=running").await.status, 405);
+}
+
+#[tokio::test]
 async fn an_unknown_path_is_404_and_a_wrong_method_405_with_what_to_use() {
     let running = start().await;
     let mut client = Client::connect(running.address).await;

@@ -132,6 +132,15 @@ impl LoadService for Fake {
 
 #[async_trait]
 impl InspectService for Fake {
+    async fn cancel(&self, _: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
+        match (db, label) {
+            ("db", "running") => Ok(()),
+            _ => {
+                Err(SqlError::detail(ErrorCode::Unknown, format!("label {label} of {db} can't be cancelled")))
+            }
+        }
+    }
+
     async fn label_info(&self, _: &Principal, db: &str, label: &str) -> Result<Option<LabelInfo>, SqlError> {
         if db != "db" {
             return Err(SqlError::detail(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'")));

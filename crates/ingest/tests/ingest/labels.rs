@@ -67,3 +67,62 @@ async fn labels_are_stored_although_their_storing_was_cut_off_once() {
     running.ingest.flush_all().await;
     assert_eq!(machine.labels.asked.load(Ordering::SeqCst), asked, "each is stored once");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freed_label_stays_free_over_a_crash_whether_the_log_has_its_commit_or_not() {
+    for is_released in [false, true] {
+        let machine = Machine::new(properties(0));
+        let running = machine.start().await;
+        for (label, rows) in [("mine", "VALUES (1, 'a')"), ("other", "VALUES (2, 'b')")] {
+            let reservation = running.begin(label).unwrap();
+            running.ingest.commit(&running.table, reservation, running.rows(rows)).await.unwrap();
+        }
+        if is_released {
+            running.ingest.flush_all().await;
+        }
+        let running_load = running.begin("running").unwrap();
+        assert_eq!(running.ingest.clean_labels(DbId(1), Some("running")).await.unwrap(), 0, "it runs");
+        drop(running_load);
+        assert_eq!(
+            running.ingest.clean_labels(DbId(2), Some("mine")).await.unwrap(),
+            0,
+            "of another database"
+        );
+        assert_eq!(running.ingest.clean_labels(DbId(1), Some("mine")).await.unwrap(), 1);
+        assert_eq!(running.ingest.clean_labels(DbId(1), Some("mine")).await.unwrap(), 0, "it is free");
+        drop(running.begin("mine").expect("free"));
+        machine.power_off(running, 1);
+        let again = machine.start().await;
+        assert!(again.begin("other").is_err());
+        let reservation = again.begin("mine").expect("free after the crash, too");
+        again.ingest.commit(&again.table, reservation, again.rows("VALUES (3, 'c')")).await.unwrap();
+        again.ingest.flush_all().await;
+        machine.power_off(again, 2);
+        let third = machine.start().await;
+        assert!(third.begin("mine").is_err(), "it was used again");
+        assert_eq!(third.ingest.clean_labels(DbId(1), None).await.unwrap(), 2, "all of the database");
+        drop(third.begin("other").expect("free"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_is_not_freed_while_it_is_being_stored_as_used() {
+    let machine = Machine::new(properties(0));
+    let running = machine.start().await;
+    let reservation = running.begin("mine").unwrap();
+    running.ingest.commit(&running.table, reservation, running.rows("VALUES (1, 'a')")).await.unwrap();
+    machine.labels.stalls.store(true, Ordering::SeqCst);
+    let ingest = Arc::clone(&running.ingest);
+    let flush = tokio::spawn(async move { ingest.flush_all().await });
+    until("labels are being stored", || machine.labels.asked.load(Ordering::SeqCst) > 0).await;
+    let ingest = Arc::clone(&running.ingest);
+    let clean = tokio::spawn(async move { ingest.clean_labels(DbId(1), Some("mine")).await });
+    tokio::task::yield_now().await;
+    assert!(running.begin("mine").is_err(), "it waits");
+    machine.labels.stalls.store(false, Ordering::SeqCst);
+    leave(flush).await;
+    assert_eq!(clean.await.expect("no panic").unwrap(), 1);
+    running.ingest.flush_all().await;
+    machine.power_off(running, 1);
+    drop(machine.start().await.begin("mine").expect("free"));
+}

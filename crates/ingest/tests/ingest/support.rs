@@ -50,7 +50,18 @@ impl LabelStore for Labels {
     }
 
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String> {
-        Ok(self.kept.lock().unwrap().values().cloned().collect())
+        Ok(self.kept.lock().unwrap().values().filter(|info| info.label_is_kept).cloned().collect())
+    }
+
+    async fn freed(&self) -> Result<Vec<TxnId>, String> {
+        Ok(self
+            .kept
+            .lock()
+            .unwrap()
+            .values()
+            .filter(|info| !info.label_is_kept)
+            .map(|info| info.txn)
+            .collect())
     }
 
     async fn positions(&self) -> Result<Vec<SourcePosition>, String> {

@@ -5,7 +5,7 @@
 use super::columns::{character_length, numeric_precision, numeric_scale, type_name};
 use super::views;
 use crate::model::SessionView;
-use crate::namespace::Namespace;
+use crate::namespace::{JobKind, Namespace};
 use crate::rows::{Cell, Grid};
 use crate::show::facts;
 use std::sync::Arc;
@@ -17,8 +17,11 @@ use tributary_types::{ColumnDef, DataType, DefaultValue};
 pub(super) const CATALOG: &str = "internal";
 pub(super) const COLLATION: &str = "utf8mb4_0900_bin";
 
+/// The columns of SHOW LOAD, and the database.
+const LOAD_JOBS: &str = "JOB_ID LABEL STATE PROGRESS TYPE ETL_INFO TASK_INFO ERROR_MSG CREATE_TIME ETL_START_TIME ETL_FINISH_TIME LOAD_START_TIME LOAD_FINISH_TIME URL JOB_DETAILS TRANSACTION_ID ERROR_TABLETS USER COMMENT FIRST_ERROR_MSG DB_NAME";
+
 /// Tables and their columns; `#` marks whole numbers.
-pub(super) const TABLES: [(&str, &str); 34] = [
+pub(super) const TABLES: [(&str, &str); 37] = [
     (
         "tables",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_TYPE ENGINE VERSION# ROW_FORMAT TABLE_ROWS# AVG_ROW_LENGTH# DATA_LENGTH# MAX_DATA_LENGTH# INDEX_LENGTH# DATA_FREE# AUTO_INCREMENT# CREATE_TIME UPDATE_TIME CHECK_TIME TABLE_COLLATION CHECKSUM# CREATE_OPTIONS TABLE_COMMENT",
@@ -112,6 +115,12 @@ pub(super) const TABLES: [(&str, &str); 34] = [
         "table_options",
         "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME TABLE_MODEL TABLE_MODEL_KEY DISTRIBUTE_KEY DISTRIBUTE_TYPE BUCKETS_NUM# PARTITION_NUM#",
     ),
+    ("loads", LOAD_JOBS),
+    ("load_jobs", LOAD_JOBS),
+    (
+        "routine_load_jobs",
+        "JOB_ID JOB_NAME CREATE_TIME PAUSE_TIME END_TIME DB_NAME TABLE_NAME STATE CURRENT_TASK_NUM JOB_PROPERTIES DATA_SOURCE_PROPERTIES CUSTOM_PROPERTIES STATISTIC PROGRESS LAG REASON_OF_STATE_CHANGED ERROR_LOG_URLS USER_NAME CURRENT_ABORT_TASK_NUM# IS_ABNORMAL_PAUSE",
+    ),
     ("table_properties", "TABLE_CATALOG TABLE_SCHEMA TABLE_NAME PROPERTY_NAME PROPERTY_VALUE"),
 ];
 
@@ -130,6 +139,8 @@ pub(super) fn fill(name: &str, grid: &mut Grid, namespace: &dyn Namespace, sessi
         "character_sets" => facts::character_sets().into_iter().for_each(|row| grid.push(row)),
         "collations" => facts::collations().into_iter().for_each(|row| grid.push(row)),
         "processlist" => facts::processes(namespace, session).into_iter().for_each(|row| grid.push(row)),
+        "loads" | "load_jobs" => namespace.jobs(JobKind::Load).into_iter().for_each(|row| grid.push(row)),
+        "routine_load_jobs" => namespace.jobs(JobKind::Routine).into_iter().for_each(|row| grid.push(row)),
         "user_privileges" => grid.push(vec![
             format!("'{}'", session.user.replace('@', "'@'")).into(),
             CATALOG.into(),

@@ -91,6 +91,10 @@ impl Namespace for Names {
         Box::pin(async move { Ok(Arc::new(table) as Arc<dyn FileTable>) })
     }
 
+    fn jobs(&self, _: tributary_query::JobKind) -> Vec<Vec<tributary_query::Cell>> {
+        Vec::new()
+    }
+
     fn processes(&self) -> Vec<ProcessRow> {
         vec![ProcessRow {
             id: 7,

@@ -208,6 +208,21 @@ pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD or EXPORT")))
 }
 
+/// `CLEAN LABEL [l] FROM db`
+pub(crate) fn clean_label(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    cursor.advance();
+    if !cursor.eat("LABEL") {
+        return Err(unsupported::statement("CLEAN").unwrap_or_else(|| cursor.expected("LABEL")));
+    }
+    let is_all = cursor.at_end() || *cursor.peek() == Token::SemiColon || cursor.is_any(&["FROM", "IN"]);
+    let label = match is_all {
+        true => None,
+        false => Some(cursor.identifier_or_string("a label")?),
+    };
+    let db = if cursor.eat_any(&["FROM", "IN"]).is_some() { Some(cursor.database()?) } else { None };
+    Ok(Statement::CleanLabel { db, label })
+}
+
 /// `[FROM db] WHERE LABEL = "l"`
 fn jobs_by(cursor: &mut Cursor<'_>) -> Parsed<(Option<String>, JobsBy)> {
     let db = if cursor.eat_any(&["FROM", "IN"]).is_some() { Some(cursor.database()?) } else { None };
@@ -310,7 +325,21 @@ mod tests {
         assert_eq!(by(r#"FROM d WHERE LABEL = "l""#), (Some("d".to_owned()), JobsBy::Label("l".to_owned())));
         assert_eq!(by("WHERE label LIKE '%x%'"), (None, JobsBy::LabelLike("%x%".to_owned())));
         assert_eq!(by("WHERE STATE = 'PENDING'"), (None, JobsBy::State("PENDING".to_owned())));
-        for wrong in ["CANCEL LOAD", "CANCEL LOAD WHERE a = 'b'", "CANCEL LOAD WHERE LABEL > 'b'"] {
+        let clean = |db: Option<&str>, label: Option<&str>| Statement::CleanLabel {
+            db: db.map(str::to_owned),
+            label: label.map(str::to_owned),
+        };
+        assert_eq!(parse("CLEAN LABEL l FROM d").unwrap(), clean(Some("d"), Some("l")));
+        assert_eq!(parse("CLEAN LABEL 'a-b' FROM d;").unwrap(), clean(Some("d"), Some("a-b")));
+        assert_eq!(parse("CLEAN LABEL FROM d").unwrap(), clean(Some("d"), None));
+        assert_eq!(parse("CLEAN LABEL").unwrap(), clean(None, None));
+        for wrong in [
+            "CANCEL LOAD",
+            "CLEAN",
+            "CLEAN LABEL l x",
+            "CANCEL LOAD WHERE a = 'b'",
+            "CANCEL LOAD WHERE LABEL > 'b'",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

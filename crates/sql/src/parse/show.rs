@@ -1,6 +1,6 @@
 //! `SHOW`.
 
-use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy};
+use crate::ast::{Name, Scope, Show, ShowFilter, ShowTail, Statement, TransactionBy, WarningsOf};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::parse::{routine_load, set, unsupported, user};
@@ -102,9 +102,20 @@ fn of_loads(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         return Ok(Some(Show::LastInsert));
     }
     if cursor.eat_all("STREAM LOAD") {
-        return Ok(Some(Show::StreamLoad { db: from_db(cursor)?, tail: tail(cursor)? }));
+        let (db, mut tail) = (from_db(cursor)?, tail(cursor)?);
+        if let Some(ShowFilter::Where(condition)) = &mut tail.filter {
+            let _ = walk_expr_mut(condition, &mut StatusOfLoad);
+        }
+        return Ok(Some(Show::StreamLoad { db, tail }));
     }
-    if cursor.is("LOAD") && !cursor.is_nth(1, "WARNINGS") && !cursor.is_nth(1, "PROFILE") {
+    if cursor.eat_all("LOAD WARNINGS") {
+        return load_warnings(cursor).map(Some);
+    }
+    if cursor.eat_all("CREATE LOAD") {
+        cursor.expect("FOR")?;
+        return Ok(Some(Show::CreateLoad { label: cursor.name()? }));
+    }
+    if cursor.is("LOAD") && !cursor.is_nth(1, "PROFILE") {
         cursor.advance();
         return Ok(Some(Show::Load { db: from_db(cursor)?, tail: tail(cursor)? }));
     }
@@ -141,20 +152,94 @@ impl VisitorMut for IdOfJob {
     }
 }
 
-/// `WHERE id = n` or `WHERE label = 'l'`
+/// Doris takes the status of a load in any case, and `Success` and `Fail` are what the column has.
+struct StatusOfLoad;
+
+impl VisitorMut for StatusOfLoad {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = expr
+            && matches!(&**left, Expr::Identifier(name) if name.value.eq_ignore_ascii_case("status"))
+            && let Expr::Value(value) = &mut **right
+            && let SpValue::SingleQuotedString(text) | SpValue::DoubleQuotedString(text) = &mut value.value
+        {
+            for known in ["Success", "Fail", "Publish Timeout", "Label Already Exists"] {
+                if text.eq_ignore_ascii_case(known) {
+                    known.clone_into(text);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `[FROM db] WHERE LABEL = 'l' [LIMIT n]` or `ON 'url' [LIMIT n]`
+fn load_warnings(cursor: &mut Cursor<'_>) -> Parsed<Show> {
+    let of = if cursor.eat("ON") {
+        WarningsOf::Url(cursor.string("the ErrorURL of a load in quotes")?)
+    } else {
+        let db = from_db(cursor)?;
+        match compared(cursor, "LABEL = '<label>', or ON '<ErrorURL of a load>'")? {
+            (
+                column,
+                Comparison::Eq,
+                SpValue::SingleQuotedString(label) | SpValue::DoubleQuotedString(label),
+            ) if column == "label" => WarningsOf::Label { db, label },
+            _ => return Err(cursor.expected("LABEL = '<label>'")),
+        }
+    };
+    Ok(Show::LoadWarnings { of, limit: ShowTail { filter: None, ..tail(cursor)? } })
+}
+
+enum Comparison {
+    Eq,
+    Like,
+}
+
+/// `WHERE column = value` or `WHERE column LIKE value`; the column in lower case.
+fn compared(cursor: &mut Cursor<'_>, what: &str) -> Parsed<(String, Comparison, SpValue)> {
+    let wrong = cursor.expected(&format!("WHERE {what}"));
+    if !cursor.eat("WHERE") {
+        return Err(wrong);
+    }
+    let (column, comparison, value) = match cursor.expr()? {
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => (left, Comparison::Eq, right),
+        Expr::Like { negated: false, any: false, expr, pattern, escape_char: None } => {
+            (expr, Comparison::Like, pattern)
+        }
+        _ => return Err(wrong),
+    };
+    match (*column, *value) {
+        (Expr::Identifier(column), Expr::Value(value)) => {
+            Ok((column.value.to_ascii_lowercase(), comparison, value.value))
+        }
+        _ => Err(wrong),
+    }
+}
+
+/// `WHERE id = n`, `WHERE label = 'l'`, `WHERE label LIKE 'l%'` or `WHERE status = 's'`
 fn transaction_by(cursor: &mut Cursor<'_>) -> Parsed<TransactionBy> {
-    cursor.expect("WHERE")?;
-    let wrong = cursor.expected("id = <number> or label = '<label>'");
-    let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = cursor.expr()? else {
-        return Err(wrong);
+    let what = "id = <number>, label = '<label>', label LIKE '<pattern>' or \
+                status = 'prepare|precommitted|committed|visible|aborted'";
+    let wrong = cursor.expected(what);
+    let (column, comparison, value) = compared(cursor, what)?;
+    let text = match value {
+        SpValue::Number(digits, _) if column == "id" => {
+            return digits.parse().map(TransactionBy::Id).map_err(|_| wrong);
+        }
+        SpValue::SingleQuotedString(text) | SpValue::DoubleQuotedString(text) => text,
+        _ => return Err(wrong),
     };
-    let (Expr::Identifier(column), Expr::Value(value)) = (*left, *right) else {
-        return Err(wrong);
-    };
-    match (column.value.to_ascii_lowercase().as_str(), value.value) {
-        ("id", SpValue::Number(digits, _)) => digits.parse().map(TransactionBy::Id).map_err(|_| wrong),
-        ("label", SpValue::SingleQuotedString(label) | SpValue::DoubleQuotedString(label)) => {
-            Ok(TransactionBy::Label(label))
+    match (column.as_str(), comparison) {
+        ("label", Comparison::Eq) => Ok(TransactionBy::Label(text)),
+        ("label", Comparison::Like) => Ok(TransactionBy::LabelLike(text)),
+        ("status", Comparison::Eq) => {
+            let status = text.to_ascii_uppercase();
+            match ["PREPARE", "PRECOMMITTED", "COMMITTED", "VISIBLE", "ABORTED"].contains(&status.as_str()) {
+                true => Ok(TransactionBy::Status(status)),
+                false => Err(wrong),
+            }
         }
         _ => Err(wrong),
     }

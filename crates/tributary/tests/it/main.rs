@@ -28,6 +28,7 @@ mod go;
 mod http_api;
 mod http_stream;
 mod insert_select;
+mod inspection;
 mod interrupt;
 mod java;
 mod json_load;

@@ -1,0 +1,55 @@
+//! Labels and the store that keeps them longer than the log does.
+//!
+//! Invariant: what the store is told of a transaction's label is told by one task at a time, so a label that was freed is not stored as used
+//! by one that has looked before.
+
+use crate::error::IngestError;
+use crate::ingest::Ingest;
+use crate::transactions::TransactionInfo;
+use tributary_types::DbId;
+
+impl Ingest {
+    /// Gives finished transactions with kept labels, and positions, to the label store. False if it failed. They stay on the
+    /// list until the store has them, because this may be cut off, and another task may release the log meanwhile.
+    pub(crate) async fn record_labels(&self) -> bool {
+        let _storing = self.storing_labels.lock().await;
+        let transactions = &self.core.transactions;
+        let (finished, positions) = (transactions.unrecorded(), transactions.unrecorded_positions());
+        if finished.is_empty() && positions.is_empty() {
+            return true;
+        }
+        match self.labels.record(&finished, &positions).await {
+            Ok(()) => {
+                transactions.recorded(&finished);
+                transactions.recorded_positions(&positions);
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, labels = finished.len(), positions = positions.len(), "labels and positions can't be stored; the log keeps them");
+                false
+            }
+        }
+    }
+
+    /// Frees the labels of finished transactions of a database, that of one label or all: they may be used again, also after a restart.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// [`IngestError::Labels`]: they can't be stored, and are used still.
+    pub async fn clean_labels(&self, db: DbId, label: Option<&str>) -> Result<usize, IngestError> {
+        let _storing = self.storing_labels.lock().await;
+        let transactions = &self.core.transactions;
+        // The log may have their commits for a while; what the store says of a label is newer than what the log says.
+        let freed: Vec<_> = transactions
+            .keeping_labels(db, label)
+            .into_iter()
+            .map(|info| TransactionInfo { label_is_kept: false, ..info })
+            .collect();
+        if freed.is_empty() {
+            return Ok(0);
+        }
+        self.labels.record(&freed, &[]).await.map_err(IngestError::Labels)?;
+        transactions.free_labels(&freed);
+        Ok(freed.len())
+    }
+}

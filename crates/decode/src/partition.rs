@@ -55,7 +55,11 @@ impl PartitionCheck {
     }
 
     fn allows(&self, found: Option<usize>) -> bool {
-        found.is_some_and(|place| self.allowed.as_ref().is_none_or(|allowed| allowed[place]))
+        match &self.allowed {
+            Some(allowed) => found.is_some_and(|place| allowed[place]),
+            // The load makes those that there are not yet.
+            None => found.is_some() || self.partitions.auto.is_some(),
+        }
     }
 }
 

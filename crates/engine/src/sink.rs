@@ -49,6 +49,8 @@ pub(crate) struct LoadSink {
     lanes: usize,
     /// Rows are missing: writing them failed.
     is_broken: bool,
+    /// Partitions are made for rows that have none.
+    makes_partitions: bool,
 }
 
 /// The right of one load to write data files, which its lanes share.
@@ -72,6 +74,9 @@ pub(crate) enum SinkError {
         FILES_WAIT_MAX.as_secs()
     )]
     Busy,
+    /// The partitions that rows need can't be made.
+    #[error("{0}")]
+    Partitions(String),
     #[error("rows of this load could not be written before; nothing of it was kept, run it again")]
     Broken,
 }
@@ -85,6 +90,9 @@ impl From<SinkError> for SqlError {
 impl LoadSink {
     /// A sink for blocks of `schema`, which was the table's when the load began.
     pub fn new(table: Arc<Table>, schema: Arc<TableSchema>, limit_bytes: u64) -> Self {
+        let makes_partitions = table.with_def(|def| {
+            def.partitioning.partitions().is_some_and(|partitions| partitions.auto.is_some())
+        });
         Self {
             table,
             schema,
@@ -96,6 +104,7 @@ impl LoadSink {
             turn: None,
             lanes: 1,
             is_broken: false,
+            makes_partitions,
         }
     }
 
@@ -145,17 +154,31 @@ impl LoadSink {
     /// # Errors
     /// The rows can't be written. Then [`LoadSink::take_files`] fails, too: no load is committed in part.
     pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        if self.makes_partitions {
+            return Box::pin(self.push_divided(engine, blocks)).await;
+        }
+        if self.take(blocks) {
+            return Ok(());
+        }
+        // Boxed: a small load, which never gets here, should not carry space for its states.
+        Box::pin(self.counted(engine)).await
+    }
+
+    /// [`LoadSink::push`], after the partitions that the rows need are there.
+    async fn push_divided(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        engine.make_partitions(&self.table, &self.schema, &blocks).await?;
+        if self.take(blocks) { Ok(()) } else { self.counted(engine).await }
+    }
+
+    /// Takes rows into memory. Whether they are too few to be counted.
+    fn take(&mut self, blocks: Vec<Block>) -> bool {
         self.bytes += blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>();
         if self.blocks.is_empty() {
             self.blocks = blocks;
         } else {
             self.blocks.extend(blocks);
         }
-        if self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN) {
-            return Ok(());
-        }
-        // Boxed: a small load, which never gets here, should not carry space for its states.
-        Box::pin(self.counted(engine)).await
+        self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN)
     }
 
     /// Counts what is held, and writes it to data files if it is too much.
@@ -186,7 +209,8 @@ impl LoadSink {
         if std::mem::replace(&mut self.is_broken, true) {
             return Err(SinkError::Broken);
         }
-        if self.table.def().schema.version != self.schema.version {
+        let def = self.table.def();
+        if def.schema.version != self.schema.version {
             return Err(SinkError::SchemaChanged);
         }
         let blocks = std::mem::take(&mut self.blocks);
@@ -194,6 +218,8 @@ impl LoadSink {
             Some(writer) => writer,
             None => self.writer.insert(Box::new(self.table.new_file_writer_of(self.lanes)?)),
         };
+        // Partitions may be new since it was made.
+        writer.divide_by(&def);
         for batch in blocks_to_batches(&self.schema, &blocks)? {
             writer.append(batch).await?;
         }

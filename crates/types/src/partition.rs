@@ -6,11 +6,13 @@
 //! Invariant: no two partitions of a table have a row in common. Not this module's business: how partitions are written in
 //! statements, and where files keep theirs.
 
+mod auto;
 mod find;
 mod names;
 mod rows;
 mod show;
 
+pub use auto::{AutoPartition, TimeUnit};
 pub use find::ValueRef;
 pub use names::PartitionNames;
 
@@ -66,6 +68,9 @@ pub struct Partitions {
     pub method: PartitionMethod,
     /// The columns that decide, in order.
     pub columns: Vec<ColumnId>,
+    /// Which partitions loads make for their rows; `None`: they make none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoPartition>,
     /// In the order of their making.
     pub list: Vec<Partition>,
     /// The id that the next partition gets.
@@ -155,7 +160,20 @@ impl Partitions {
     /// A table's partitioning before it has partitions.
     #[must_use]
     pub fn new(method: PartitionMethod, columns: Vec<ColumnId>) -> Self {
-        Self { method, columns, list: Vec::new(), next_id: PartitionId(1), finder: Found::default() }
+        Self {
+            method,
+            columns,
+            auto: None,
+            list: Vec::new(),
+            next_id: PartitionId(1),
+            finder: Found::default(),
+        }
+    }
+
+    /// Whether no partition was ever removed.
+    #[must_use]
+    pub fn has_all_that_were(&self) -> bool {
+        self.next_id.0 == self.list.len() as u64 + 1
     }
 
     /// Adds a partition, which has no row in common with the others.

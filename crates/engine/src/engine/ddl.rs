@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Gives the table another definition.
-    pub(super) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+    pub(crate) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
         let old = table.def();
         if new == *old {
             return Ok(());
@@ -190,7 +190,8 @@ impl Engine {
             self.is_free(&new.table_ref(), false)?;
         }
         let (added, dropped) = changed_partitions(&old, &new);
-        if let Some(added) = added {
+        let was_removed = old.partitioning.partitions().is_some_and(|it| !it.has_all_that_were());
+        if let Some(added) = added.filter(|_| was_removed) {
             // Rows in the log that were in a partition of the same values before are none of the new one's.
             self.ingest.cut(&table, added).await?;
         }

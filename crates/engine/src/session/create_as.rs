@@ -30,6 +30,12 @@ impl EngineSession {
         let columns: Vec<QueryColumn> =
             self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
         let with_columns = create.with_columns(&columns)?;
+        if with_columns.partition_by.as_ref().is_some_and(|by| by.auto.is_some()) {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "CREATE TABLE … AS SELECT with AUTO PARTITION is not supported yet: create the table, then INSERT … SELECT",
+            ));
+        }
         let process = Arc::clone(&self.process);
         let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
         let unfinished = engine.create_unfinished(&turn().await?, &with_columns, name).await?;

@@ -513,7 +513,7 @@ impl EngineSession {
 
 /// Refuses rows for a table that has lost all its partitions.
 fn check_has_partitions(def: &TableDef) -> Result<(), SqlError> {
-    if def.partitioning.partitions().is_none_or(|partitions| !partitions.list.is_empty()) {
+    if def.partitioning.partitions().is_none_or(|it| !it.list.is_empty() || it.auto.is_some()) {
         return Ok(());
     }
     Err(SqlError::new(

@@ -2,14 +2,17 @@
 
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, unsupported};
+use crate::parse::ddl;
 use sqlparser::tokenizer::Token;
-use tributary_types::{PartitionMethod, PartitionNames};
+use tributary_types::partition::{AutoPartition, TimeUnit};
+use tributary_types::{ErrorCode, PartitionMethod, PartitionNames, SqlError};
 
 /// `PARTITION BY …`, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionBy {
     pub method: PartitionMethod,
+    /// Loads make partitions.
+    pub auto: Option<AutoPartition>,
     pub columns: Vec<String>,
     pub items: Vec<PartitionItem>,
 }
@@ -87,26 +90,69 @@ pub(crate) fn by(cursor: &mut Cursor<'_>) -> Parsed<PartitionBy> {
     let is_auto = cursor.eat("AUTO");
     cursor.expect("PARTITION")?;
     cursor.expect("BY")?;
-    let has_function = *cursor.peek_nth(1) == Token::LParen && *cursor.peek_nth(3) == Token::LParen;
-    if is_auto || has_function {
-        let remedy = "name the partitions: PARTITION BY RANGE(c) (FROM (…) TO (…) INTERVAL 1 DAY)";
-        return Err(unsupported::refuse("AUTO PARTITION", remedy));
-    }
     let method = match cursor.eat_any(&["RANGE", "LIST"]) {
         Some("RANGE") => PartitionMethod::Range,
         Some(_) => PartitionMethod::List,
         None => return Err(cursor.expected("RANGE or LIST")),
     };
-    let columns = cursor.parenthesized(|cursor| cursor.identifier("a column name"))?;
-    cursor.expect_token(&Token::LParen)?;
+    let has_function = *cursor.peek() == Token::LParen && *cursor.peek_nth(2) == Token::LParen;
+    let (auto, columns) = match (method, has_function) {
+        (PartitionMethod::Range, true) => {
+            let (unit, column) = date_trunc(cursor)?;
+            (Some(AutoPartition::Range(unit)), vec![column])
+        }
+        (PartitionMethod::List, true) => {
+            return Err(refused("internal catalog does not support functions in 'LIST' partition"));
+        }
+        (PartitionMethod::Range, false) if is_auto => {
+            return Err(refused("Auto Range Partition need function expression"));
+        }
+        (_, false) => {
+            let columns = cursor.parenthesized(|cursor| cursor.identifier("a column name"))?;
+            (is_auto.then_some(AutoPartition::List), columns)
+        }
+    };
     let mut items = Vec::new();
+    if auto.is_some() && *cursor.peek() != Token::LParen {
+        return Ok(PartitionBy { method, auto, columns, items });
+    }
+    cursor.expect_token(&Token::LParen)?;
     while !cursor.eat_token(&Token::RParen) {
         items.push(item(cursor)?);
         if !cursor.eat_token(&Token::Comma) && *cursor.peek() != Token::RParen {
             return Err(cursor.expected("',' or ')'"));
         }
     }
-    Ok(PartitionBy { method, columns, items })
+    Ok(PartitionBy { method, auto, columns, items })
+}
+
+/// `(date_trunc(column, 'unit'))`
+fn date_trunc(cursor: &mut Cursor<'_>) -> Parsed<(TimeUnit, String)> {
+    let start = cursor.offset();
+    cursor.expect_token(&Token::LParen)?;
+    let function = cursor.identifier("date_trunc")?;
+    cursor.expect_token(&Token::LParen)?;
+    let argument = |cursor: &mut Cursor<'_>| match cursor.peek() {
+        Token::Word(_) => cursor.identifier("a column name").map(|name| (Some(name), None)),
+        _ => cursor.string("a column and a unit in quotes").map(|unit| (None, Some(unit))),
+    };
+    let first = argument(cursor)?;
+    cursor.expect_token(&Token::Comma)?;
+    let second = argument(cursor)?;
+    cursor.expect_token(&Token::RParen)?;
+    let text = cursor.sql().get(start + 1..cursor.offset()).unwrap_or_default().trim().to_owned();
+    cursor.expect_token(&Token::RParen)?;
+    let illegal = || refused(format!("partition expr {text} is illegal!"));
+    let (column, unit) = match (first, second) {
+        ((Some(column), _), (_, Some(unit))) | ((_, Some(unit)), (Some(column), _)) => (column, unit),
+        _ => return Err(illegal()),
+    };
+    let unit = TimeUnit::named(&unit).filter(|_| function.eq_ignore_ascii_case("date_trunc"));
+    Ok((unit.ok_or_else(illegal)?, column))
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
 }
 
 fn item(cursor: &mut Cursor<'_>) -> Parsed<PartitionItem> {

@@ -10,7 +10,7 @@ pub(super) use alter::{added, dropped, modified, renamed};
 use super::{find, refused};
 use crate::parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 use std::collections::BTreeMap;
-use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
+use tributary_types::partition::{AutoPartition, Bound, PartitionRows, PartitionValue, TimeUnit};
 use tributary_types::{
     ColumnDef, DataType, ErrorCode, KeyModel, PartitionMethod, Partitioning, Partitions, SqlError,
 };
@@ -38,12 +38,31 @@ pub(super) fn of_create(
         decides.push(column);
     }
     let mut partitions = Partitions::new(by.method, decides.iter().map(|column| column.id).collect());
+    partitions.auto = by.auto;
+    if let (Some(AutoPartition::Range(unit)), [column]) = (by.auto, decides.as_slice()) {
+        check_auto_range(unit, column)?;
+    }
     let mut forms = Forms::default();
     for item in &by.items {
         forms.check(item)?;
         add(&mut partitions, item, &decides)?;
     }
     Ok(Partitioning::By(partitions.into()))
+}
+
+fn check_auto_range(unit: TimeUnit, column: &ColumnDef) -> Result<(), SqlError> {
+    if column.nullable {
+        return Err(refused("AUTO RANGE PARTITION doesn't support NULL column"));
+    }
+    match column.data_type {
+        DataType::DateTime { .. } => Ok(()),
+        DataType::Date if !unit.is_below_day() => Ok(()),
+        _ => Err(refused(format!(
+            "partition expr date_trunc(`{}`, '{}') is illegal! It divides a column of DATETIME, or by days or more of DATE",
+            column.name,
+            unit.name()
+        ))),
+    }
 }
 
 /// Which forms of ranges were written: those below a bound and steps do not go together.

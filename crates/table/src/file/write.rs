@@ -82,6 +82,11 @@ impl FileWriter {
         self.beside.extend(other.beside);
     }
 
+    /// Divides the rows that follow as this definition of the table does, which has all partitions of the one before.
+    pub fn divide_by(&mut self, def: &TableDef) {
+        self.writer.partitions = def.partitioning.partitions().cloned();
+    }
+
     /// The schema that appended rows must have.
     #[must_use]
     pub fn schema(&self) -> &Arc<TableSchema> {

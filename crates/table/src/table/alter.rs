@@ -53,6 +53,10 @@ impl Table {
             return self.alter_with_rewrite(new_def).await;
         }
         self.check_names(&new_def).await?;
+        if cut::only_adds(&before.def, &new_def) {
+            // No file of the log, nor what it says of the table, is another.
+            return self.swap_schema(&new_def, &[]);
+        }
         self.swap_schema(&new_def, &[])?;
         let mut state = self.lock_log().await?;
         if let Err(error) = self.log_schema(&mut state, &new_def).await {
@@ -265,7 +269,7 @@ impl Table {
             files = Arc::new(files.iter().filter(stays).cloned().collect());
             unflushed.epoch += 1;
         }
-        if replacements.is_empty() {
+        if replacements.is_empty() && !cut::only_adds(&current.def, def) {
             unflushed.log_behind = true;
         }
         self.swap(&current, |next| {

@@ -56,6 +56,15 @@ pub(super) fn has_partition(def: &TableDef, file: &DataFile) -> bool {
     }
 }
 
+/// Whether nothing is new in a definition but partitions.
+pub(super) fn only_adds(old: &TableDef, new: &TableDef) -> bool {
+    let (Some(before), Some(after)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
+        return false;
+    };
+    let is_same = *old == TableDef { partitioning: old.partitioning.clone(), ..new.clone() };
+    is_same && before.without(after).list.is_empty()
+}
+
 /// The rows of the batch that have a partition.
 pub(super) fn with_partition(def: &TableDef, batch: RecordBatch) -> Result<RecordBatch, TableError> {
     let Some(partitions) = def.partitioning.partitions() else { return Ok(batch) };

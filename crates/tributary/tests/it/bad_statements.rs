@@ -175,10 +175,6 @@ fn what_is_not_built_is_refused_by_name() {
             "BITMAP",
         ),
         (
-            "CREATE TABLE p (d DATE) DUPLICATE KEY(d) AUTO PARTITION BY LIST(d) () DISTRIBUTED BY HASH(d) BUCKETS 1",
-            "AUTO PARTITION",
-        ),
-        (
             "CREATE TABLE v (id INT, tags ARRAY<INT>) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
             "ARRAY",
         ),

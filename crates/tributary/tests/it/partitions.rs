@@ -178,3 +178,54 @@ fn a_change_of_partitions_that_cannot_be_is_refused_in_the_words_of_doris() {
     db.client.ok("TRUNCATE TABLE dt PARTITION (dt)");
     assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "0");
 }
+
+#[test]
+fn loads_make_the_partitions_that_their_rows_need() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE days (id INT, at DATETIME NOT NULL) DUPLICATE KEY(id) AUTO PARTITION BY RANGE (date_trunc(at, 'day')) () \
+                  DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"100\")");
+    db.client.ok("CREATE TABLE cities (city VARCHAR(20), id INT) DUPLICATE KEY(city) AUTO PARTITION BY LIST (city) () DISTRIBUTED BY HASH(city) BUCKETS 1");
+    db.client.ok("INSERT INTO days VALUES (1, '2024-01-31 23:59:59'), (2, '2024-02-01 00:00:00')");
+    db.client.ok("SET group_commit = async_mode");
+    db.client.ok("INSERT INTO days VALUES (3, '2024-02-01 12:00:00'), (4, '2023-12-31 00:00:00')");
+    let reply = Curl::stream_load(&server, &db.name, "cities")
+        .header("column_separator:,")
+        .header("group_commit:sync_mode")
+        .body("Oslo,1\nRome,2\n\\N,3\nOslo,4\n")
+        .load()
+        .success();
+    assert_eq!(reply.get("NumberLoadedRows"), "4");
+    // Those that a load names are not made.
+    let named = db.client.error("INSERT INTO cities PARTITION (pOslo4) VALUES ('Bergen', 5)");
+    assert!(named.message.contains("no partition for this tuple"), "{named}");
+    // A load that fails leaves no row.
+    let failed = Curl::stream_load(&server, &db.name, "cities")
+        .header("column_separator:,")
+        .header("strict_mode:true")
+        .body("Paris,6\nParis,x\n")
+        .load();
+    assert!(failed.failure().contains("too many filtered rows"), "{}", failed.text);
+    db.client.ok("ALTER TABLE cities DROP PARTITION pRome4");
+    db.client.ok("INSERT INTO cities VALUES ('Rome', 7)");
+    let many: Vec<String> = (0..300).map(|number| format!("('c{number}', {number})")).collect();
+    db.client.ok(&format!("INSERT INTO cities VALUES {}", many.join(",")));
+    db.client.ok("SYNC");
+    for _ in 0..2 {
+        assert_eq!(db.client.rows("SELECT id FROM days PARTITION (p20240201000000) ORDER BY id"), ["2", "3"]);
+        assert_eq!(
+            db.client.rows("SELECT id FROM cities PARTITION (pOslo4, pRome4, pX) ORDER BY id"),
+            ["1", "3", "4", "7"]
+        );
+        assert_eq!(db.client.value("SELECT COUNT(*) FROM cities"), "304");
+        assert_eq!(db.client.table("SHOW PARTITIONS FROM days").rows.len(), 3);
+        server.kill();
+        server.start_again();
+        db.client = server.connect_to(&db.name);
+    }
+    let made = db.client.table("SHOW CREATE TABLE days").rows[0][1].clone().unwrap();
+    assert!(
+        made.contains("AUTO PARTITION BY RANGE (date_trunc(`at`, 'day'))\n(PARTITION p20240131000000 VALUES"),
+        "{made}"
+    );
+}

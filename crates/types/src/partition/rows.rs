@@ -9,6 +9,20 @@ use arrow::datatypes::{
 };
 
 impl Partitions {
+    /// The values of a row that decide.
+    #[must_use]
+    pub fn values_of<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        schema: &TableSchema,
+        row: usize,
+    ) -> Vec<ValueRef<'b>> {
+        let places = self.columns.iter().filter_map(|id| schema.index_of_id(*id));
+        places
+            .map(|place| value(batch.column(place).as_ref(), schema.columns[place].data_type, row))
+            .collect()
+    }
+
     /// For each row of a batch with the columns of `schema`, the place in the list of its partition.
     #[must_use]
     pub fn of_rows(&self, batch: &RecordBatch, schema: &TableSchema) -> Vec<Option<usize>> {

@@ -1,6 +1,6 @@
 //! Partitions as texts.
 
-use super::{Bound, Partition, PartitionMethod, PartitionRows, PartitionValue, Partitions};
+use super::{AutoPartition, Bound, Partition, PartitionMethod, PartitionRows, PartitionValue, Partitions};
 use crate::calendar::Date;
 use crate::data_type::DataType;
 use crate::table::{ColumnDef, TableSchema};
@@ -178,7 +178,23 @@ impl Partitions {
             PartitionMethod::Range => "RANGE",
             PartitionMethod::List => "LIST",
         };
-        format!("PARTITION BY {method}({})\n({})", names.join(", "), list.join(",\n"))
+        let (names, list) = (names.join(", "), list.join(",\n"));
+        match self.auto {
+            None => format!("PARTITION BY {method}({names})\n({list})"),
+            Some(AutoPartition::List) => format!("AUTO PARTITION BY LIST ({names})\n({list})"),
+            Some(AutoPartition::Range(unit)) => {
+                format!("AUTO PARTITION BY RANGE (date_trunc({names}, '{}'))\n({list})", unit.name())
+            }
+        }
+    }
+
+    /// Why such a partition can't be one more, made for a row that is in none: it has rows that another has.
+    #[must_use]
+    pub fn conflict(&self, rows: &PartitionRows, columns: &[&ColumnDef]) -> Option<String> {
+        match rows {
+            PartitionRows::Range { lower, upper } => self.intersection(lower, upper, columns),
+            _ => None,
+        }
     }
 
     /// Why such a range can't be one more partition: it has rows that another has.

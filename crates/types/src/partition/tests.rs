@@ -97,6 +97,43 @@ fn partitions_are_printed_as_doris_prints_them() {
 }
 
 #[test]
+fn loads_make_the_partitions_that_doris_makes() {
+    let column = |name: &str, data_type| ColumnDef::new(1, name, data_type);
+    let made = |auto, data_type, value: ValueRef<'_>| {
+        let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
+        partitions.auto = Some(auto);
+        let column = column("c", data_type);
+        let (name, rows) = partitions.made_for(&[value], &[&column]).unwrap();
+        partitions.add(&name, rows, BTreeMap::new());
+        assert_eq!(partitions.find(&[value]), Some(0), "{name}");
+        (name, partitions.list[0].clause(&[&column]))
+    };
+    let day = |year, month, day| ValueRef::Int(calendar::days_of(year, month, day).into());
+    for (unit, name, range) in [
+        (TimeUnit::Year, "p20240101000000", "[('2024-01-01'), ('2025-01-01'))"),
+        (TimeUnit::Quarter, "p20241001000000", "[('2024-10-01'), ('2025-01-01'))"),
+        (TimeUnit::Month, "p20241201000000", "[('2024-12-01'), ('2025-01-01'))"),
+        (TimeUnit::Week, "p20241230000000", "[('2024-12-30'), ('2025-01-06'))"),
+        (TimeUnit::Day, "p20241231000000", "[('2024-12-31'), ('2025-01-01'))"),
+    ] {
+        let (made, clause) = made(AutoPartition::Range(unit), DataType::Date, day(2024, 12, 31));
+        assert_eq!(made, name);
+        assert!(clause.ends_with(range), "{clause}");
+    }
+    let micros = ValueRef::Int(-1);
+    let (name, clause) = made(AutoPartition::Range(TimeUnit::Hour), DataType::DateTime { scale: 0 }, micros);
+    assert_eq!(name, "p19691231230000");
+    assert!(clause.ends_with("[('1969-12-31 23:00:00'), ('1970-01-01 00:00:00'))"), "{clause}");
+    let list = |data_type, value| made(AutoPartition::List, data_type, value).0;
+    let varchar = DataType::Varchar { bytes: 100 };
+    assert_eq!(list(varchar, ValueRef::Text("Beijing")), "pBeijing7");
+    assert_eq!(list(DataType::Int, ValueRef::Int(-5)), "p_2d52");
+    assert_eq!(list(varchar, ValueRef::Null), "pX");
+    let long = list(varchar, ValueRef::Text(&"ab".repeat(40)));
+    assert!(long.starts_with(&format!("p{}_", &"ab".repeat(40)[..49])), "{long}");
+}
+
+#[test]
 fn the_least_value_of_a_type_is_the_bound_below_all() {
     let zero = PartitionValue::Int(calendar::days_of(0, 1, 1).into());
     assert_eq!(Bound::of(zero, DataType::Date), Bound::Min);

@@ -158,7 +158,6 @@ fn the_options_of_a_column_come_in_any_order() {
 #[test]
 fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
     for (sql, what) in [
-        ("create table t (a int) auto partition by list(a) ()", "AUTO PARTITION"),
         ("create table t (a int) rollup (r (a))", "ROLLUP"),
         ("create table t (a int, index i (a) using ann)", "an index USING ANN"),
         ("create table t (a int, key (a))", "a KEY among the columns"),

@@ -125,6 +125,30 @@ fn lists_have_values_of_one_column_or_several() {
 }
 
 #[test]
+fn partitions_that_loads_make_are_declared_by_function_or_list() {
+    for (written, shown) in [
+        (
+            "PARTITION BY RANGE (DATE_TRUNC(`at`, 'Month')) ()",
+            "AUTO PARTITION BY RANGE (date_trunc(`at`, 'month'))\n()\n",
+        ),
+        (
+            "AUTO PARTITION BY RANGE (date_trunc('hour', at))",
+            "AUTO PARTITION BY RANGE (date_trunc(`at`, 'hour'))\n()\n",
+        ),
+        ("AUTO PARTITION BY LIST (v, at) ()", "AUTO PARTITION BY LIST (`v`, `at`)\n()\n"),
+        (
+            "AUTO PARTITION BY LIST (v) (PARTITION p VALUES IN ('a'))",
+            "AUTO PARTITION BY LIST (`v`)\n(PARTITION p VALUES IN (\"a\"))\n",
+        ),
+    ] {
+        let sql = format!("CREATE TABLE t (at DATETIME NOT NULL, v VARCHAR(10)) DUPLICATE KEY(at) {written}");
+        let text = show_create_table(&table(&sql).unwrap_or_else(|error| panic!("{sql}: {error}")));
+        assert!(text.contains(shown), "{text}");
+        assert_eq!(show_create_table(&table(&text).unwrap()), text);
+    }
+}
+
+#[test]
 fn what_cannot_be_a_partition_is_refused_in_the_words_of_doris() {
     let cases = [
         ("RANGE(x) ()", "partition key x is not exists"),
@@ -174,12 +198,20 @@ fn what_cannot_be_a_partition_is_refused_in_the_words_of_doris() {
             "must be one but start column size",
         ),
         ("RANGE(i) (PARTITION `1p` VALUES LESS THAN (1))", "Incorrect partition name '1p'"),
-        ("RANGE(date_trunc(d, 'day')) ()", "AUTO PARTITION is not supported"),
+        ("RANGE(date_trunc(d, 'day')) ()", "AUTO RANGE PARTITION doesn't support NULL column"),
+        ("RANGE(date_trunc(d, 'age')) ()", "partition expr date_trunc(d, 'age') is illegal!"),
+        ("RANGE(floor(d, 'day')) ()", "partition expr floor(d, 'day') is illegal!"),
+        ("LIST(date_trunc(d, 'day')) ()", "internal catalog does not support functions in 'LIST' partition"),
     ];
     for (clause, text) in cases {
         let refused = refusal(&format!("PARTITION BY {clause}"));
         assert!(refused.contains(text), "{clause}: {refused}");
     }
+    let bare = table("CREATE TABLE t (d DATE NOT NULL) AUTO PARTITION BY RANGE(d) ()").unwrap_err();
+    assert!(bare.to_string().contains("Auto Range Partition need function expression"), "{bare}");
+    let hours =
+        table("CREATE TABLE t (d DATE NOT NULL) PARTITION BY RANGE(date_trunc(d, 'hour')) ()").unwrap_err();
+    assert!(hours.to_string().contains("is illegal!"), "{hours}");
     let unique = table("CREATE TABLE t (k INT, d DATE) UNIQUE KEY(k) PARTITION BY RANGE(d) ()").unwrap_err();
     assert!(unique.to_string().contains("partition column must be KEY column: d"), "{unique}");
 }

@@ -1,0 +1,178 @@
+//! Partitions that loads make for their rows: ranges of a unit of time, or one partition for each combination of values.
+
+use super::{Bound, PartitionRows, PartitionValue, Partitions, ValueRef};
+use crate::calendar::{Date, days_of};
+use crate::data_type::DataType;
+use crate::table::ColumnDef;
+use serde::{Deserialize, Serialize};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+/// A name made of texts is cut to so many characters.
+const NAME_CHARS_MAX: usize = 50;
+
+/// Which partitions loads make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AutoPartition {
+    /// The unit of time that a value is in.
+    Range(TimeUnit),
+    /// The values themselves.
+    List,
+}
+
+/// A unit of `date_trunc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimeUnit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl TimeUnit {
+    pub const ALL: [Self; 8] = [
+        Self::Year,
+        Self::Quarter,
+        Self::Month,
+        Self::Week,
+        Self::Day,
+        Self::Hour,
+        Self::Minute,
+        Self::Second,
+    ];
+
+    /// The unit's word, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Year => "year",
+            Self::Quarter => "quarter",
+            Self::Month => "month",
+            Self::Week => "week",
+            Self::Day => "day",
+            Self::Hour => "hour",
+            Self::Minute => "minute",
+            Self::Second => "second",
+        }
+    }
+
+    /// The unit with that name in any case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it divides days.
+    #[must_use]
+    pub const fn is_below_day(self) -> bool {
+        matches!(self, Self::Hour | Self::Minute | Self::Second)
+    }
+
+    /// Where the unit that has the moment begins, and where the next one does, in µs since 1970-01-01.
+    fn around(self, micros: i64) -> (i64, i64) {
+        let step = match self {
+            Self::Hour => 3_600 * MICROS_PER_SECOND,
+            Self::Minute => 60 * MICROS_PER_SECOND,
+            Self::Second => MICROS_PER_SECOND,
+            _ => {
+                let (first, next) = self.days_around(micros.div_euclid(MICROS_PER_DAY));
+                return (first * MICROS_PER_DAY, next * MICROS_PER_DAY);
+            }
+        };
+        let first = micros.div_euclid(step) * step;
+        (first, first + step)
+    }
+
+    fn days_around(self, day: i64) -> (i64, i64) {
+        let Date { year, month, .. } = Date::from_days(day);
+        let (year, month) = (year as i32, u32::from(month));
+        let first_of = |year: i32, month: u32| match month {
+            13 => i64::from(days_of(year + 1, 1, 1)),
+            month => i64::from(days_of(year, month, 1)),
+        };
+        match self {
+            Self::Year => (first_of(year, 1), first_of(year + 1, 1)),
+            Self::Quarter => {
+                let first = (month - 1) / 3 * 3 + 1;
+                (first_of(year, first), first_of(year, first + 3))
+            }
+            Self::Month => (first_of(year, month), first_of(year, month + 1)),
+            Self::Week => {
+                // 1970-01-01 was a Thursday.
+                let monday = day - (day + 3).rem_euclid(7);
+                (monday, monday + 7)
+            }
+            _ => (day, day + 1),
+        }
+    }
+}
+
+impl Partitions {
+    /// The name and the rows of the partition that a load makes for a row with these values, which is in none. `None`: the table
+    /// takes none but those that were named.
+    #[must_use]
+    pub fn made_for(
+        &self,
+        values: &[ValueRef<'_>],
+        columns: &[&ColumnDef],
+    ) -> Option<(String, PartitionRows)> {
+        let (name, rows) = match self.auto? {
+            AutoPartition::Range(unit) => made_range(unit, *values.first()?, columns.first()?.data_type)?,
+            AutoPartition::List => {
+                let tuple: Vec<_> = values.iter().map(|value| value.to_value()).collect();
+                (name_of(&tuple, columns), PartitionRows::Values(vec![tuple]))
+            }
+        };
+        let is_taken = self.index_of(&name).is_some();
+        let name = if is_taken { format!("{name}_{}", self.next_id) } else { name };
+        Some((name, rows))
+    }
+}
+
+fn made_range(unit: TimeUnit, value: ValueRef<'_>, data_type: DataType) -> Option<(String, PartitionRows)> {
+    let ValueRef::Int(value) = value else { return None };
+    let value = i64::try_from(value).ok()?;
+    let is_date = data_type == DataType::Date;
+    let (first, next) = unit.around(if is_date { value * MICROS_PER_DAY } else { value });
+    let bound = |micros: i64| {
+        let value = if is_date { micros.div_euclid(MICROS_PER_DAY) } else { micros };
+        vec![Bound::of(PartitionValue::Int(value.into()), data_type)]
+    };
+    let Date { year, month, day } = Date::from_days(first.div_euclid(MICROS_PER_DAY));
+    let seconds = first.rem_euclid(MICROS_PER_DAY) / MICROS_PER_SECOND;
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let name = format!("p{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}");
+    Some((name, PartitionRows::Range { lower: bound(first), upper: bound(next) }))
+}
+
+/// What Doris calls the partition of these values.
+fn name_of(tuple: &[PartitionValue], columns: &[&ColumnDef]) -> String {
+    let mut name = String::from("p");
+    for (number, (value, column)) in tuple.iter().zip(columns).enumerate() {
+        if *value == PartitionValue::Null {
+            name.push('X');
+            continue;
+        }
+        let text = value.show(column.data_type);
+        if number == 0 && text.starts_with('-') {
+            name.push('_');
+        }
+        for ch in text.chars() {
+            match ch {
+                ch if ch.is_ascii_alphanumeric() => name.push(ch),
+                ch => name.push_str(&format!("{:x}", ch as u32)),
+            }
+        }
+        name.push_str(&text.chars().count().to_string());
+    }
+    if name.len() > NAME_CHARS_MAX && columns.iter().any(|column| column.data_type.is_text()) {
+        let hash =
+            name.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
+        return format!("{}_{hash:x}", &name[..NAME_CHARS_MAX]);
+    }
+    name
+}

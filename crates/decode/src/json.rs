@@ -32,6 +32,7 @@ use crate::target::{Fill, Target, Wording};
 use reader::Reader;
 use rows::{RowSink, Rows};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use tributary_types::{DataType, ErrorCode, SqlError};
 
 /// The longest row, and the longest text that is one document, in bytes.
@@ -106,6 +107,34 @@ pub struct JsonDecoder {
     reader: Reader,
     builder: BlockBuilder,
     progress: Progress,
+    /// There where each row says which columns it gives.
+    given: Option<GivenInRow>,
+}
+
+/// Which fields the row under construction does not have.
+#[derive(Debug)]
+struct GivenInRow {
+    is_absent: Vec<bool>,
+    /// What rows say that do not have such fields; few are different.
+    texts: HashMap<Vec<bool>, Option<Box<[u8]>>>,
+}
+
+impl GivenInRow {
+    fn of(target: &Target) -> Option<Self> {
+        let is_absent = vec![false; target.field_count()];
+        target.is_flexible().then(|| Self { is_absent, texts: HashMap::new() })
+    }
+
+    /// Says in the row that ends what it gives.
+    fn put(&mut self, loader: &mut Loader<'_>) {
+        if !self.texts.contains_key(&self.is_absent) {
+            let given = loader.target.given_without(&self.is_absent);
+            let text = given.map(|given| given.text().into_bytes().into_boxed_slice());
+            self.texts.insert(self.is_absent.clone(), text);
+        }
+        loader.put_given(self.texts[&self.is_absent].as_deref());
+        self.is_absent.fill(false);
+    }
 }
 
 /// What a field needs to know besides its column.
@@ -149,8 +178,9 @@ impl JsonDecoder {
         let fields = (0..target.field_count()).map(field).collect::<Result<_, _>>()?;
         let rows = Rows::new(Some(target.field_names()), format);
         let reader = Reader::new(format.clone(), rows, ROW_BYTES_MAX);
-        let num_as_string = format.num_as_string;
-        Ok(Self { target, rules, fields, num_as_string, reader, builder, progress: Progress::default() })
+        let (num_as_string, progress) = (format.num_as_string, Progress::default());
+        let given = GivenInRow::of(&target);
+        Ok(Self { target, rules, fields, num_as_string, reader, builder, progress, given })
     }
 
     /// What was decoded and not taken: call [`BodyDecoder::finish`] first.
@@ -163,7 +193,8 @@ impl JsonDecoder {
         let rules = self.rules.worded(Wording::File);
         let now_micros = self.rules.clock.now_micros;
         let loader = Loader::new(&self.target, &mut self.builder, rules, now_micros, &mut self.progress);
-        let sink = BlockSink { loader, fields: &self.fields, num_as_string: self.num_as_string };
+        let (fields, given) = (&self.fields, self.given.as_mut());
+        let sink = BlockSink { loader, fields, num_as_string: self.num_as_string, given };
         (&mut self.reader, sink)
     }
 }
@@ -203,6 +234,7 @@ struct BlockSink<'a> {
     loader: Loader<'a>,
     fields: &'a [FieldRule],
     num_as_string: bool,
+    given: Option<&'a mut GivenInRow>,
 }
 
 impl RowSink for BlockSink<'_> {
@@ -245,6 +277,9 @@ impl RowSink for BlockSink<'_> {
     }
 
     fn missing(&mut self, field: usize) {
+        if let Some(given) = &mut self.given {
+            given.is_absent[field] = true;
+        }
         self.loader.put_fill(field, &self.fields[field].fill, |column| {
             format!("The column `{column}` is not nullable, but it's not found in jsondata.")
         });
@@ -252,10 +287,16 @@ impl RowSink for BlockSink<'_> {
 
     #[inline]
     fn end_row(&mut self, source: &[u8]) {
+        if let Some(given) = &mut self.given {
+            given.put(&mut self.loader);
+        }
         self.loader.end_row(source.len(), || crate::reject::shown(source));
     }
 
     fn undo_row(&mut self) {
+        if let Some(given) = &mut self.given {
+            given.is_absent.fill(false);
+        }
         self.loader.undo_row();
     }
 

@@ -11,7 +11,7 @@ use crate::cell::{Cell, Fault};
 use crate::partition;
 use crate::reject::{Counts, REJECTS_KEPT_MAX, Reject};
 use crate::target::{Fill, Strictness, Target, TargetColumn, Wording};
-use tributary_types::SqlError;
+use tributary_types::{HiddenColumn, SqlError};
 
 /// A block is finished at this many rows …
 pub const BLOCK_ROWS_TARGET: usize = 8192;
@@ -191,6 +191,16 @@ impl<'a> Loader<'a> {
             return fill.push(self.builder.column_mut(column.index), column.data_type, self.now_micros);
         }
         self.fail_with(|target| reason(target.name_of(column)));
+    }
+
+    /// Puts what a row says of the columns that it gives, where each row says it.
+    pub(crate) fn put_given(&mut self, text: Option<&[u8]>) {
+        let Some(index) = self.target.schema().index_of_hidden(HiddenColumn::Given) else { return };
+        let column = self.builder.column_mut(index);
+        match text {
+            Some(text) => column.push_text(text),
+            None => column.push_null(),
+        }
     }
 
     #[cold]

@@ -58,8 +58,10 @@ pub struct Target {
     partitions: Option<PartitionCheck>,
     /// The load named its columns.
     pub(crate) has_column_list: bool,
-    /// The load updates some columns, and this is one of the others, for which a row with a new key has no value.
-    unfilled: Option<String>,
+    /// The load updates some columns, and these are others, for which a row with a new key has no value.
+    unfilled: Vec<usize>,
+    /// Each row says which columns it gives.
+    is_flexible: bool,
 }
 
 /// What a load says of columns that it does not name.
@@ -170,7 +172,7 @@ impl Target {
             Others::Filled => None,
             Others::Kept => given(table, &is_mapped)?,
         };
-        let mut unfilled = None;
+        let mut unfilled = Vec::new();
         let mut fill = |column: &ColumnDef| match &given {
             None => fill_of(column),
             Some(given) if column.hidden == Some(HiddenColumn::Given) => {
@@ -178,13 +180,12 @@ impl Target {
             }
             // A row that gives no sequence has that of the row before it.
             Some(_) if table.schema.sequence == Some(column.id) && column.nullable => Ok(Fill::Null),
-            Some(_) => match Fill::of(column).map_err(|reason| bad_default(column, &reason))? {
-                Fill::Missing => {
-                    unfilled.get_or_insert_with(|| column.name.clone());
-                    placeholder(column)
+            Some(_) => {
+                if is_unfilled(column) {
+                    unfilled.extend(table.schema.index_of_id(column.id));
                 }
-                fill => Ok(fill),
-            },
+                kept(column)
+            }
         };
         let filled = (0..columns.len())
             .filter(|&index| !is_mapped[index])
@@ -200,7 +201,52 @@ impl Target {
             partitions: PartitionCheck::of(table),
             has_column_list,
             unfilled,
+            is_flexible: false,
         })
+    }
+
+    /// A target of rows each of which gives some columns, all keys among them: those of the table's definition, whether it
+    /// deletes, and its sequence. [`Target::is_flexible`] loads say for each row which ones.
+    ///
+    /// # Errors
+    /// The table is not ready for partial updates.
+    pub fn flexible(table: &Arc<TableDef>) -> Result<Self, SqlError> {
+        let columns = &table.schema.columns;
+        let fields: Vec<usize> =
+            (0..columns.len()).filter(|&index| columns[index].hidden != Some(HiddenColumn::Given)).collect();
+        if fields.len() == columns.len() {
+            return Err(not_ready(table));
+        }
+        let unfilled = fields.iter().copied().filter(|&index| is_unfilled(&columns[index])).collect();
+        let field = |index: usize| Some(TargetColumn::of(&columns[index], index));
+        Ok(Self {
+            table: Arc::clone(table),
+            fields: fields.into_iter().map(field).collect(),
+            field_names: Vec::new(),
+            filled: Vec::new(),
+            partitions: PartitionCheck::of(table),
+            has_column_list: false,
+            unfilled,
+            is_flexible: true,
+        })
+    }
+
+    /// Whether each row says which columns it gives.
+    #[must_use]
+    pub const fn is_flexible(&self) -> bool {
+        self.is_flexible
+    }
+
+    /// What a row without these fields says of the columns that it gives. `None`: it gives all.
+    pub(crate) fn given_without(&self, is_absent: &[bool]) -> Option<GivenColumns> {
+        let columns = &self.table.schema.columns;
+        let is_given = |(field, is_absent): (&Option<TargetColumn>, &bool)| {
+            let column = &columns[field.as_ref()?.index];
+            // A row that says nothing of it does not delete.
+            (!is_absent || column.hidden == Some(HiddenColumn::DeleteSign)).then_some(column.id)
+        };
+        let given: Vec<_> = self.fields.iter().zip(is_absent).filter_map(is_given).collect();
+        (given.len() < self.fields.len()).then(|| GivenColumns::new(given))
     }
 
     /// Whether rows keep values of the rows that have their keys.
@@ -209,13 +255,13 @@ impl Target {
         let given = self.table.schema.index_of_hidden(HiddenColumn::Given);
         let is_filled =
             |(column, fill): &(TargetColumn, Fill)| Some(column.index) == given && *fill != Fill::Null;
-        self.filled.iter().any(is_filled)
+        self.is_flexible || self.filled.iter().any(is_filled)
     }
 
-    /// A column for which a row with a new key has no value: such rows must not come.
+    /// Columns, by their places in the schema, for which a row with a new key has no value unless it gives it.
     #[must_use]
-    pub fn unfilled(&self) -> Option<&str> {
-        self.unfilled.as_deref()
+    pub fn unfilled(&self) -> &[usize] {
+        &self.unfilled
     }
 
     /// The target with rows that delete the rows of their keys, unless they say themselves whether they do.
@@ -298,7 +344,14 @@ impl Target {
     /// # Errors
     /// If the column's default is not a value of its type.
     pub(crate) fn fill_if_absent(&self, column: &TargetColumn) -> Result<Fill, SqlError> {
-        let column = &self.table.schema.columns[column.index];
+        let (schema, column) = (&self.table.schema, &self.table.schema.columns[column.index]);
+        if self.is_flexible {
+            return match column {
+                key if key.is_key => Ok(Fill::Missing),
+                sequence if schema.sequence == Some(sequence.id) && sequence.nullable => Ok(Fill::Null),
+                column => kept(column),
+            };
+        }
         Fill::of(column).map_err(|reason| bad_default(column, &reason))
     }
 
@@ -319,10 +372,28 @@ fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, S
         return Ok(None);
     }
     if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
-        return refused(format!("table {} has just been changed, run the partial update again", table.name));
+        return Err(not_ready(table));
     }
     let named = columns().filter(|(_, is_mapped)| **is_mapped);
     Ok(Some(GivenColumns::new(named.map(|(column, _)| column.id))))
+}
+
+fn not_ready(table: &TableDef) -> SqlError {
+    let text = format!("table {} has just been changed, run the partial update again", table.name);
+    SqlError::detail(ErrorCode::Unknown, text)
+}
+
+/// Whether a row that does not give the column must find one that does.
+fn is_unfilled(column: &ColumnDef) -> bool {
+    !column.is_key && Fill::of(column) == Ok(Fill::Missing)
+}
+
+/// What the column is in a row that does not give it: what a new row has, or anything.
+fn kept(column: &ColumnDef) -> Result<Fill, SqlError> {
+    match Fill::of(column).map_err(|reason| bad_default(column, &reason))? {
+        Fill::Missing => placeholder(column),
+        fill => Ok(fill),
+    }
 }
 
 /// Any value of the column, for rows that keep the one that is there.

@@ -22,6 +22,7 @@ use crate::access::Privilege;
 use crate::background::{Jobs, UNFINISHED_MAX};
 use crate::engine::Engine;
 use crate::load::{Load, LoadLabel};
+use crate::partial_update::{KnownKeys, Updates};
 use job::{Ended, Job, Record};
 use plan::Plan;
 use std::sync::Arc;
@@ -53,7 +54,7 @@ impl Engine {
             )));
         }
         let label = Label::new(&load.label)?;
-        let plan = Plan::new(self, principal, &db, zone, &load)?;
+        let plan = Plan::new(self, principal, &db, zone, &load).await?;
         let begun = self.begin_job_load(&plan, label.clone())?;
         let record = Record::new(&db, &label, principal, zone, self.unix_ms(), &load);
         let kept = async {
@@ -80,7 +81,11 @@ impl Engine {
             ..LoadTraits::plain(Source::BrokerLoad, Some(GroupCommitMode::Off), Body::Unknown)
         };
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(&plan.def.schema));
-        Ok(Load::begin(self, table, schema, &traits, LoadLabel::Chosen(label))?)
+        let mut load = Load::begin(self, table, schema, &traits, LoadLabel::Chosen(label))?;
+        if plan.updates == Updates::Named {
+            load.must_find(KnownKeys::of_table(&plan.def));
+        }
+        Ok(load)
     }
 
     /// Takes the jobs of the last run up again: those that had not ended.
@@ -97,7 +102,7 @@ impl Engine {
     }
 
     async fn resume(self: &Arc<Self>, job: Arc<Job>) {
-        let ended = match self.begin_again(&job) {
+        let ended = match self.begin_again(&job).await {
             Ok(Again::Begun(plan, load)) => {
                 tokio::spawn(Arc::clone(self).run_broker_load(job, *plan, load));
                 return;
@@ -109,7 +114,7 @@ impl Engine {
     }
 
     /// What a job that was cut off needs to begin anew, unless it had committed.
-    fn begin_again(self: &Arc<Self>, job: &Job) -> Result<Again, SqlError> {
+    async fn begin_again(self: &Arc<Self>, job: &Job) -> Result<Again, SqlError> {
         let Record { db, label, user, host, zone, statement, .. } = job.record();
         let principal = self.principal(&user, &host);
         let db_id = self.database(&principal, Privilege::Load, &db)?;
@@ -121,7 +126,7 @@ impl Engine {
         let Statement::BrokerLoad(load) = tributary_sql::parse(&statement)? else {
             return Err(refused("its statement is no LOAD LABEL"));
         };
-        let plan = Plan::new(self, &principal, &db, &zone, &load)?;
+        let plan = Plan::new(self, &principal, &db, &zone, &load).await?;
         let label = Label::new(&label)?;
         let load = self.begin_job_load(&plan, label)?;
         Ok(Again::Begun(Box::new(plan), load))

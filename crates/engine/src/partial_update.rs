@@ -5,37 +5,54 @@
 //! ([`Target::partial`]), and completing rows.
 
 use crate::engine::Engine;
+use crate::engine::ddl::table_error;
 use arrow::array::ArrayRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::sync::Arc;
 use tributary_decode::{Target, blocks_to_batches};
 use tributary_ingest::LoadRows;
 use tributary_table::Table;
-use tributary_types::{ErrorCode, HiddenColumn, SqlError, TableDef};
+use tributary_types::{
+    ColumnDef, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, HiddenColumn, SqlError, TableDef,
+};
 
 /// What keys a partial update must find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KnownKeys {
     /// All keys must be there.
     rejects_new: bool,
-    /// A column for which rows with new keys have no value, so all keys must be there.
-    unfilled: Option<String>,
+    /// Columns, by their places in the schema, for which rows with new keys have no value. The keys of rows that do not give them must be
+    /// there.
+    unfilled: Vec<usize>,
+    is_flexible: bool,
 }
 
 impl KnownKeys {
     /// What the rows of a target must find. `None`: any keys will do.
     pub fn of(target: &Target, rejects_new: bool) -> Option<Box<Self>> {
-        let unfilled = target.unfilled().map(str::to_owned);
-        let is_needed = target.is_partial() && (rejects_new || unfilled.is_some());
-        is_needed.then(|| Box::new(Self { rejects_new, unfilled }))
+        let (unfilled, is_flexible) = (target.unfilled().to_vec(), target.is_flexible());
+        let is_needed = target.is_partial() && (rejects_new || !unfilled.is_empty());
+        is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible }))
+    }
+
+    /// What rows must find that give some columns of the table, not all the same.
+    pub fn of_table(def: &TableDef) -> Option<Box<Self>> {
+        let is_unfilled = |column: &ColumnDef| {
+            let has_default = !matches!(column.default, None | Some(DefaultValue::Null));
+            !(column.is_key || column.nullable || has_default)
+        };
+        let columns = def.schema.columns.iter().enumerate();
+        let unfilled: Vec<usize> =
+            columns.filter(|(_, column)| is_unfilled(column)).map(|(index, _)| index).collect();
+        (!unfilled.is_empty()).then(|| Box::new(Self { unfilled, ..Self::default() }))
     }
 
     /// What the rows of both must find.
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            rejects_new: self.rejects_new || other.rejects_new,
-            unfilled: self.unfilled.or(other.unfilled),
-        }
+    pub fn and(mut self, other: Self) -> Self {
+        self.unfilled.extend(other.unfilled);
+        self.unfilled.sort_unstable();
+        self.unfilled.dedup();
+        Self { rejects_new: self.rejects_new || other.rejects_new, ..self }
     }
 
     /// Checks rows that are about to be committed.
@@ -43,29 +60,36 @@ impl KnownKeys {
     /// # Errors
     /// A key that no row of the table has.
     pub async fn check(&self, table: &Table, rows: &LoadRows) -> Result<(), SqlError> {
-        let batches = blocks_to_batches(&rows.schema, &rows.blocks)
-            .map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
-        let new = table
-            .first_new_key(&rows.schema, &batches, &rows.files)
-            .await
-            .map_err(crate::engine::ddl::table_error)?;
-        let Some(key) = new else { return Ok(()) };
-        Err(SqlError::detail(ErrorCode::Unknown, self.refusal(&key)))
-    }
-
-    fn refusal(&self, key: &[ArrayRef]) -> String {
-        match &self.unfilled {
-            Some(column) if !self.rejects_new => format!(
-                "the unmentioned column `{column}` should have default value or be nullable for newly inserted rows in \
-                 non-strict mode partial update"
-            ),
-            _ => format!(
-                "tablet error: [E-7003]Can't append new rows in partial update when partial_update_new_key_behavior is ERROR. \
-                 Row with key=[{}] is not in table.",
-                key.iter().map(shown).collect::<Vec<_>>().join(", ")
-            ),
+        let batches =
+            blocks_to_batches(&rows.schema, &rows.blocks).map_err(|error| refused(error.to_string()))?;
+        if self.rejects_new {
+            let new = table.first_new_key(&rows.schema, &batches, &rows.files, None).await;
+            if let Some(key) = new.map_err(table_error)? {
+                let key = key.iter().map(shown).collect::<Vec<_>>().join(", ");
+                return Err(refused(format!(
+                    "tablet error: [E-7003]Can't append new rows in partial update when partial_update_new_key_behavior is \
+                     ERROR. Row with key=[{key}] is not in table."
+                )));
+            }
+            return Ok(());
         }
+        let kind = if self.is_flexible { "flexible partial update" } else { "partial update" };
+        for &column in &self.unfilled {
+            let new = table.first_new_key(&rows.schema, &batches, &rows.files, Some(column)).await;
+            if new.map_err(table_error)?.is_some() {
+                let name = &rows.schema.columns[column].name;
+                return Err(refused(format!(
+                    "the unmentioned column `{name}` should have default value or be nullable for newly inserted rows in \
+                     non-strict mode {kind}"
+                )));
+            }
+        }
+        Ok(())
     }
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
 }
 
 fn shown(value: &ArrayRef) -> String {
@@ -92,6 +116,28 @@ pub(crate) fn check_possible(def: &TableDef) -> Result<(), SqlError> {
     Err(SqlError::detail(ErrorCode::Unknown, text))
 }
 
+/// Checks that each row of the table can be updated in columns of its own.
+///
+/// # Errors
+/// It can't.
+pub(crate) fn check_flexible(def: &TableDef) -> Result<(), SqlError> {
+    check_possible(def)?;
+    let name = &def.name;
+    if !def.properties.light_schema_change {
+        return Err(refused(format!(
+            "Flexible partial update can only support table with light_schema_change enabled. But table {name}'s property \
+             light_schema_change is false"
+        )));
+    }
+    if def.properties.others.get(FLEXIBLE_UPDATES).is_none_or(|value| value != "true") {
+        return Err(refused(format!(
+            "Flexible partial update can only support table with skip bitmap hidden column. But table {name} doesn't have it. \
+             You can use `ALTER TABLE {name} ENABLE FEATURE \"UPDATE_FLEXIBLE_COLUMNS\";` to add it to the table."
+        )));
+    }
+    Ok(())
+}
+
 /// Checks the columns that a load names itself.
 ///
 /// # Errors
@@ -110,6 +156,17 @@ pub(crate) fn check_named<'a>(
         ErrorCode::Unknown,
         format!("Partial update should not include invisible column except delete sign column: {name}"),
     ))
+}
+
+/// Which columns the rows of a load give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Updates {
+    /// All.
+    Whole,
+    /// Those that the load names.
+    Named,
+    /// Those that each row has.
+    OfRows,
 }
 
 impl Engine {

@@ -15,7 +15,7 @@ use crate::engine::ddl::table_error;
 use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
-use crate::partial_update::{self, KnownKeys};
+use crate::partial_update::{self, KnownKeys, Updates};
 use async_trait::async_trait;
 use reader::{Mapping, ReadError, RowReader};
 use std::net::IpAddr;
@@ -65,8 +65,8 @@ impl Engine {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
-        let is_partial = match self.partial_columns(&table, &request).await {
-            Ok(is_partial) => is_partial,
+        let updates = match self.updates(&table, &request).await {
+            Ok(updates) => updates,
             Err(refusal) => return *refusal,
         };
         let load = LoadRequest {
@@ -92,7 +92,7 @@ impl Engine {
                 where_expr: where_expr.as_ref(),
                 source_where: None,
                 deletes: request.merge.merge_type == MergeType::Delete,
-                is_partial,
+                updates,
                 unnamed_fields: FieldNames::Numbered,
                 partitions: &request.table_headers.partitions,
             };
@@ -101,32 +101,35 @@ impl Engine {
         self.run_load(table, load, body, plan).await
     }
 
-    /// Whether the load updates some columns. The table is ready for it then.
+    /// Which columns the rows give. The table is ready for that then.
     ///
     /// # Errors
-    /// It can't; the answer says why.
-    async fn partial_columns(
+    /// The table or the load does not allow it; the answer says why.
+    async fn updates(
         &self,
         table: &Arc<Table>,
         request: &StreamLoadRequest,
-    ) -> Result<bool, Box<LoadAnswer>> {
-        match request.update.mode {
-            UpdateMode::Upsert => return Ok(false),
-            UpdateMode::Fixed => {}
-            UpdateMode::Flexible => {
-                let text = "header unique_key_update_mode: UPDATE_FLEXIBLE_COLUMNS is not supported yet; load rows that give \
-                            the same columns with UPDATE_FIXED_COLUMNS";
-                return Err(Box::new(LoadAnswer::fail(LoadCode::NotImplemented, text)));
-            }
-        }
+    ) -> Result<Updates, Box<LoadAnswer>> {
         let def = table.def();
         let refused = |error: SqlError| Box::new(LoadAnswer::from_sql_error(&error));
-        partial_update::check_possible(&def).map_err(refused)?;
-        let Some(columns) = &request.columns else { return Ok(false) };
-        partial_update::check_named(&def, columns.iter().map(|column| column.name.as_str()))
-            .map_err(refused)?;
+        match (request.update.mode, &request.columns) {
+            (UpdateMode::Upsert, _) => return Ok(Updates::Whole),
+            (UpdateMode::Flexible, _) => {
+                partial_update::check_flexible(&def).map_err(refused)?;
+                return Ok(Updates::OfRows);
+            }
+            (UpdateMode::Fixed, None) => {
+                partial_update::check_possible(&def).map_err(refused)?;
+                return Ok(Updates::Whole);
+            }
+            (UpdateMode::Fixed, Some(columns)) => {
+                partial_update::check_possible(&def).map_err(refused)?;
+                let names = columns.iter().map(|column| column.name.as_str());
+                partial_update::check_named(&def, names).map_err(refused)?;
+            }
+        }
         self.ready_for_partial(table).await.map_err(refused)?;
-        Ok(true)
+        Ok(Updates::Named)
     }
 
     /// Runs a load: label, plan, body, judgement, commit.

@@ -448,6 +448,10 @@ pub enum AlterOp {
         name: String,
         if_exists: bool,
     },
+    /// `ENABLE FEATURE`, in upper case.
+    EnableFeature {
+        name: String,
+    },
 }
 
 /// Which variables a statement means. Without a word it is the session's.

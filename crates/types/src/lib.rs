@@ -38,9 +38,9 @@ pub use password::PasswordHash;
 pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
-    Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, GROUP_COMMIT_DATA_BYTES_DEFAULT,
-    GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, IndexDef, IndexKind, KeyModel, TableDef, TableProperties,
-    TableRef, TableSchema,
+    Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, FLEXIBLE_UPDATES,
+    GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, IndexDef, IndexKind,
+    KeyModel, TableDef, TableProperties, TableRef, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use view::{ViewDef, ViewSource};

@@ -15,6 +15,9 @@ pub const GROUP_COMMIT_INTERVAL_MS_DEFAULT: u64 = 10_000;
 /// A group commits at this many bytes unless the table says otherwise (64 MB, the manual's).
 pub const GROUP_COMMIT_DATA_BYTES_DEFAULT: u64 = 64 * 1024 * 1024;
 
+/// The property of a table each row of which may be updated in columns of its own.
+pub const FLEXIBLE_UPDATES: &str = "enable_unique_key_skip_bitmap_column";
+
 /// A table by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableRef {

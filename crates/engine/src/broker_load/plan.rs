@@ -3,6 +3,7 @@
 use super::refused;
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
+use crate::partial_update::{self, Updates};
 use crate::stream_load::reader::{MappedColumn, Value};
 use crate::time_zone;
 use sqlparser::ast::Expr;
@@ -38,6 +39,7 @@ pub(super) struct Plan {
     /// The table as it was when the job began.
     pub def: Arc<TableDef>,
     pub parts: Vec<Arc<Part>>,
+    pub updates: Updates,
     pub max_filter_ratio: f64,
     pub strict: bool,
     /// The zone's name.
@@ -72,7 +74,7 @@ impl Plan {
     ///
     /// # Errors
     /// No such table or no privilege, and what makes it impossible to run whatever the files are.
-    pub fn new(
+    pub async fn new(
         engine: &Arc<Engine>,
         principal: &Principal,
         db: &str,
@@ -90,15 +92,17 @@ impl Plan {
         }
         let table = engine.table(principal, Privilege::Load, None, Some(db), name)?;
         engine.check(principal, Privilege::Load, Object::Server)?;
+        let properties = JobProperties::of(load)?;
+        let updates = updates(engine, &table, load, &properties).await?;
         let def = table.def();
         let parts = load.parts.iter().map(|part| Part::new(engine, &def, load, part).map(Arc::new));
         let parts = parts.collect::<Result<_, SqlError>>()?;
-        let properties = JobProperties::of(load)?;
         let cores = engine.options.query.target_partitions;
         Ok(Self {
             parts,
             table,
             def,
+            updates,
             max_filter_ratio: properties
                 .number("max_filter_ratio", 0.0, |ratio: &f64| (0.0..=1.0).contains(ratio))?,
             strict: properties.flag("strict_mode")?,
@@ -126,6 +130,25 @@ impl Part {
             preceding_filter: part.preceding_filter.clone(),
         })
     }
+}
+
+/// Which columns the rows of a job give. The table is ready for that then.
+async fn updates(
+    engine: &Engine,
+    table: &Arc<Table>,
+    load: &BrokerLoad,
+    properties: &JobProperties,
+) -> Result<Updates, SqlError> {
+    if !properties.flag("partial_columns")? {
+        return Ok(Updates::Whole);
+    }
+    let def = table.def();
+    partial_update::check_possible(&def)?;
+    let named = load.parts.iter().flat_map(|part| part.columns.iter().flatten());
+    let computed = load.parts.iter().flat_map(|part| part.set.iter().map(|(name, _)| name));
+    partial_update::check_named(&def, named.chain(computed).map(String::as_str))?;
+    engine.ready_for_partial(table).await?;
+    Ok(Updates::Named)
 }
 
 /// Where the files of one name are.
@@ -209,10 +232,6 @@ impl JobProperties {
             )));
         }
         let properties = Self(properties);
-        if properties.flag("partial_columns")? {
-            let text = "partial_columns is not supported yet; load whole rows";
-            return Err(SqlError::detail(ErrorCode::NotSupported, text));
-        }
         Ok(properties)
     }
 

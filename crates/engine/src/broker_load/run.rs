@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use crate::lanes::{Lane, Read, side_by_side};
 use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
+use crate::partial_update::Updates;
 use crate::sink::LoadSink;
 use crate::stream_load::reader::{Mapping, ReadError, RowReader};
 use crate::stream_load::time::LoadTime;
@@ -123,6 +124,7 @@ impl Engine {
                 engine: Arc::clone(self),
                 job: Arc::clone(job),
                 def: Arc::clone(&plan.def),
+                updates: plan.updates,
                 strict: plan.strict,
                 zone: plan.zone.clone(),
                 waiting: Arc::clone(&files),
@@ -139,6 +141,7 @@ struct Files {
     engine: Arc<Engine>,
     job: Arc<Job>,
     def: Arc<TableDef>,
+    updates: Updates,
     strict: bool,
     zone: String,
     waiting: Arc<Mutex<VecDeque<Waiting>>>,
@@ -176,7 +179,7 @@ impl Files {
             where_expr: part.filter.as_deref(),
             source_where: part.preceding_filter.as_deref(),
             deletes: false,
-            is_partial: false,
+            updates: self.updates,
             unnamed_fields: FieldNames::Numbered,
             partitions: &PartitionNames::Any,
         };

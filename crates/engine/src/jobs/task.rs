@@ -9,6 +9,7 @@ use super::runner::{Halt, task};
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use crate::load::{Finished, Load, LoadError, LoadLabel, LoadLimits, Tally};
+use crate::partial_update::Updates;
 use crate::stream_load::reader::{Mapping, ReadError, RowReader};
 use crate::stream_load::time::LoadTime;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(super) fn reader(
         where_expr: filter.as_ref(),
         source_where: preceding.as_ref(),
         deletes: false,
-        is_partial: false,
+        updates: Updates::Whole,
         unnamed_fields: FieldNames::Numbered,
         partitions: &PartitionNames::Any,
     };

@@ -7,6 +7,7 @@ use super::EngineSession;
 use crate::access::Privilege;
 use crate::interrupt::Interrupt;
 use crate::load::{Finished, Load, LoadError, LoadLimits, Tally};
+use crate::partial_update::Updates;
 use crate::stream_load::reader::{MappedColumn, Mapping, ReadError, RowReader, Value};
 use crate::stream_load::time::LoadTime;
 use bytes::{Bytes, BytesMut};
@@ -119,7 +120,7 @@ impl EngineSession {
             where_expr: None,
             source_where: None,
             deletes: false,
-            is_partial: false,
+            updates: Updates::Whole,
             unnamed_fields: FieldNames::Numbered,
             partitions: &statement.partitions,
         };

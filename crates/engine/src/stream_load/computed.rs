@@ -6,6 +6,7 @@
 use super::plan_error;
 use super::reader::{MappedColumn, Mapping, Value, wrong_width};
 use crate::engine::Engine;
+use crate::partial_update::Updates;
 use arrow::array::RecordBatch;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Schema;
@@ -79,7 +80,7 @@ impl Computed {
             .map(|column| (column.name.clone(), column.value.clone()))
             .collect();
         let target_names: Vec<String> = targets.iter().map(|(name, _)| name.clone()).collect();
-        let target = if mapping.is_partial {
+        let target = if mapping.updates == Updates::Named {
             Target::partial(def, &target_names)?
         } else {
             Target::new(def, Some(&target_names))?

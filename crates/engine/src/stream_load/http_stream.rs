@@ -9,6 +9,7 @@ use super::time::LoadTime;
 use super::{LoadRequest, body_size, refused_header};
 use crate::access::Privilege;
 use crate::engine::Engine;
+use crate::partial_update::Updates;
 use sqlparser::ast::{Expr, Ident};
 use std::sync::Arc;
 use tributary_decode::{BodyFormat, Compression, FieldNames, LoadFormat};
@@ -80,7 +81,7 @@ impl Engine {
                 where_expr: None,
                 source_where: statement.where_expr.as_deref(),
                 deletes: false,
-                is_partial: false,
+                updates: Updates::Whole,
                 unnamed_fields: FieldNames::OfBody,
                 partitions: &partitions,
             };

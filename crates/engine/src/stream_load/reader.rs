@@ -11,6 +11,7 @@ use super::time::LoadTime;
 use crate::engine::Engine;
 use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::partial_update::Updates;
 use crate::sink::{LoadSink, SinkError};
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
@@ -72,8 +73,7 @@ pub(crate) struct Mapping<'a> {
     pub source_where: Option<&'a Expr>,
     /// The rows delete the rows of their keys.
     pub deletes: bool,
-    /// Columns that are not among these stay as they are.
-    pub is_partial: bool,
+    pub updates: Updates,
     /// How the fields are named when no column names one.
     pub unnamed_fields: FieldNames<'static>,
     /// The partitions that the load names.
@@ -131,8 +131,13 @@ impl RowReader {
     ) -> Result<Self, SqlError> {
         let names: Option<Vec<String>> =
             mapping.columns.map(|columns| columns.iter().map(|column| column.name.clone()).collect());
-        let is_partial = mapping.is_partial && mapping.columns.is_some();
-        hidden_columns::check_given(def, names.as_deref(), is_partial)?;
+        let updates = match mapping.updates {
+            Updates::Named if mapping.columns.is_none() => Updates::Whole,
+            updates => updates,
+        };
+        if updates != Updates::OfRows {
+            hidden_columns::check_given(def, names.as_deref(), updates == Updates::Named)?;
+        }
         let filter = mapping
             .where_expr
             .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
@@ -146,10 +151,11 @@ impl RowReader {
             Ok::<_, SqlError>((target.clone(), format.decoder(target, rules, builder, &host)?))
         };
         let (target, decoder) = match mapping.columns {
+            None if updates == Updates::OfRows => direct(Target::flexible(def)?)?,
             None => direct(Target::new(def, None)?)?,
             Some(columns) if columns.iter().all(|column| matches!(column.value, Value::Field)) => {
                 let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-                direct(if is_partial {
+                direct(if updates == Updates::Named {
                     Target::partial_with_ignored_fields(def, &names)?
                 } else {
                     Target::with_ignored_fields(def, &names)?

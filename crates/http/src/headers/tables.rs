@@ -97,7 +97,35 @@ pub(super) fn update_headers(headers: Headers<'_>, is_json: bool) -> Result<Upda
             }
         },
     };
+    if mode == UpdateMode::Flexible {
+        check_flexible(headers)?;
+    }
     Ok(UpdateHeaders { mode, rejects_new_keys: rejects_new_keys(headers)? })
+}
+
+/// Refuses what rows that say themselves which columns they give can't be loaded with.
+fn check_flexible(headers: Headers<'_>) -> Result<(), HeaderError> {
+    const FORBIDDEN: [&str; 7] = [
+        "columns",
+        "jsonpaths",
+        "hidden_columns",
+        "function_column.sequence_col",
+        "merge_type",
+        "delete",
+        "where",
+    ];
+    if headers.flag("fuzzy_parse")? {
+        let text = "Don't support flexible partial update when 'fuzzy_parse' is enabled";
+        return Err(HeaderError::invalid(text));
+    }
+    for name in FORBIDDEN {
+        if headers.text(name)?.is_some() {
+            return Err(HeaderError::invalid(format!(
+                "Don't support flexible partial update when '{name}' is specified"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The first header that asks for what no table can do, or not a load of this kind.

@@ -280,6 +280,9 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 }
 
 fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    if cursor.is_any(&["ENABLE"]) && cursor.is_nth(1, "FEATURE") {
+        return enable_feature(cursor);
+    }
     match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "MODIFY"]) {
         Some("SET") => properties(cursor).map(AlterOp::SetProperties),
         Some("ADD") => add(cursor),
@@ -291,6 +294,26 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
             None => Err(cursor.expected("SET, ADD, DROP, RENAME or MODIFY")),
         },
     }
+}
+
+/// `ENABLE FEATURE "…" [WITH PROPERTIES (…)]`. The properties are those of a sequence, which no table gets later.
+fn enable_feature(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    cursor.expect("ENABLE")?;
+    cursor.expect("FEATURE")?;
+    let name = cursor.string("a feature in quotes")?.to_ascii_uppercase();
+    if cursor.eat("WITH") {
+        cursor.expect("PROPERTIES")?;
+        let given = properties(cursor)?;
+        if name != "SEQUENCE_LOAD"
+            && let Some((key, _)) = given.first()
+        {
+            return Err(unsupported::refuse(
+                &format!("the property {key} of the feature {name}"),
+                "leave it out",
+            ));
+        }
+    }
+    Ok(AlterOp::EnableFeature { name })
 }
 
 fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {

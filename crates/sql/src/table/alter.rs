@@ -8,7 +8,8 @@ use crate::names;
 use std::sync::Arc;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, SqlError,
+    TableDef, TableSchema,
 };
 
 /// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
@@ -49,6 +50,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         AlterOp::ModifyColumn { column, position } => modify(&mut new, column, position.as_ref())?,
         AlterOp::AddIndex(spec) => index::add(&mut new, spec)?,
         AlterOp::DropIndex { name, if_exists } => index::drop(&mut new, name, *if_exists)?,
+        AlterOp::EnableFeature { name } => enable(&mut new, name)?,
     }
     if new.schema != def.schema {
         check_light(def)?;
@@ -57,6 +59,31 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         new.schema = Arc::new(schema);
     }
     Ok(new)
+}
+
+/// Gives the table what a way of loading needs.
+fn enable(def: &mut TableDef, feature: &str) -> Result<(), SqlError> {
+    let is_unique = def.keys.is_unique();
+    match feature {
+        "UPDATE_FLEXIBLE_COLUMNS" if is_unique => {
+            def.properties.others.insert(FLEXIBLE_UPDATES.to_owned(), "true".to_owned());
+            def.schema = Arc::new(def.schema.with_given());
+            Ok(())
+        }
+        "UPDATE_FLEXIBLE_COLUMNS" => {
+            Err(refused(format!("{FLEXIBLE_UPDATES} property only support unique key table")))
+        }
+        "BATCH_DELETE" if is_unique => {
+            Err(refused("Can not enable batch delete support, already supported batch delete."))
+        }
+        "SEQUENCE_LOAD" if is_unique && def.schema.sequence.is_some() => {
+            Err(refused("Can not enable sequence column support, already supported sequence column."))
+        }
+        "SEQUENCE_LOAD" | "BATCH_DELETE" => Err(heavy(&format!("ENABLE FEATURE \"{feature}\""))),
+        _ => Err(refused(format!(
+            "unknown feature \"{feature}\": there are UPDATE_FLEXIBLE_COLUMNS, SEQUENCE_LOAD and BATCH_DELETE"
+        ))),
+    }
 }
 
 fn check_light(def: &TableDef) -> Result<(), SqlError> {

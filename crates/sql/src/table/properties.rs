@@ -16,6 +16,7 @@ pub const REPLICATION_ALLOCATION: &str = "replication_allocation";
 pub const BLOOM_FILTER_COLUMNS: &str = "bloom_filter_columns";
 
 /// How Doris keeps keys unique. The answers are the same, so it is kept and nothing else.
+pub const SKIP_BITMAP: &str = tributary_types::FLEXIBLE_UPDATES;
 pub const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
 
 /// Doris keeps Group Commit's numbers in 32 bits.
@@ -24,7 +25,7 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 27] = [
+pub(super) const KEPT: [&str; 28] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -50,16 +51,16 @@ pub(super) const KEPT: [&str; 27] = [
     "variant_enable_flatten_nested",
     "enable_duplicate_without_keys_by_default",
     MERGE_ON_WRITE,
+    SKIP_BITMAP,
     SEQUENCE_COL,
     SEQUENCE_TYPE,
 ];
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
 /// Properties of tables that we do not have, with what they belong to.
-const REFUSED: [(&str, &str); 7] = [
+const REFUSED: [(&str, &str); 6] = [
     ("dynamic_partition.", "dynamic partitions"),
     ("partition.", "partitions"),
-    ("enable_unique_key_skip_", "flexible partial updates"),
     ("enable_mow_light_delete", "deletions by key"),
     ("sequence_mapping.", "sequence columns"),
     ("delete_bitmap_", "delete bitmaps of their own"),
@@ -101,6 +102,11 @@ pub(super) fn of_alter(
     for (key, value) in written {
         if !is_known(key) {
             return Err(refused(format!("Unknown table property: [{key}]")));
+        }
+        if key == SKIP_BITMAP {
+            return Err(refused(format!(
+                "{key} cannot be changed by SET; use ALTER TABLE … ENABLE FEATURE \"UPDATE_FLEXIBLE_COLUMNS\""
+            )));
         }
         if [MERGE_ON_WRITE, SEQUENCE_COL, SEQUENCE_TYPE].contains(&key.as_str()) {
             return Err(refused(format!("{key} cannot be changed after CREATE TABLE")));
@@ -159,6 +165,7 @@ fn set(
         REPLICATION_ALLOCATION | "default.replication_allocation" => {
             keep(properties, REPLICATION_ALLOCATION, spaced_allocation(value));
         }
+        SKIP_BITMAP => keep(properties, key, parse_bool(key, value)?.to_string()),
         BLOOM_FILTER_COLUMNS => {
             check_columns(value, columns)?;
             keep(properties, key, value.to_owned());

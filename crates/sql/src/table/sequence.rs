@@ -1,8 +1,8 @@
-//! The columns of tables with UNIQUE KEY that nobody declares: the sign of a deletion, and the sequence.
+//! The columns of tables with UNIQUE KEY that nobody declares: the sign of a deletion, the sequence, and what rows say of the columns that they give.
 
 use super::{find, refused};
 use std::collections::BTreeMap;
-use tributary_types::{ColumnDef, ColumnId, DataType, HiddenColumn, KeyModel, SqlError};
+use tributary_types::{ColumnDef, ColumnId, DataType, FLEXIBLE_UPDATES, HiddenColumn, KeyModel, SqlError};
 
 /// The column whose greatest value decides which row of a key stays.
 pub const SEQUENCE_COL: &str = "function_column.sequence_col";
@@ -21,6 +21,10 @@ pub(super) fn add_hidden(
     properties: &mut BTreeMap<String, String>,
     columns: &mut Vec<ColumnDef>,
 ) -> Result<Option<ColumnId>, SqlError> {
+    let is_flexible = properties.get(FLEXIBLE_UPDATES).is_some_and(|value| value == "true");
+    if is_flexible && !keys.is_unique() {
+        return Err(refused(format!("{FLEXIBLE_UPDATES} property only support unique key table")));
+    }
     let (named, typed) = (properties.get(SEQUENCE_COL).cloned(), properties.get(SEQUENCE_TYPE).cloned());
     if !keys.is_unique() {
         return match named.or(typed) {
@@ -58,10 +62,14 @@ pub(super) fn add_hidden(
         (None, None) => (None, None),
     };
     hide(columns, HiddenColumn::DeleteSign, DataType::TinyInt);
-    Ok(match hidden_type {
+    let sequence = match hidden_type {
         Some(data_type) => Some(hide(columns, HiddenColumn::Sequence, data_type)),
         None => named,
-    })
+    };
+    if is_flexible {
+        hide(columns, HiddenColumn::Given, DataType::String);
+    }
+    Ok(sequence)
 }
 
 fn may_be_sequence(data_type: DataType) -> bool {

@@ -93,7 +93,7 @@ impl Table {
     }
 
     /// The key columns of the first of these rows that is of a partial update and whose key no row of the table has; rows that were
-    /// published before the call count. `files` are not published yet.
+    /// published before the call count. `files` are not published yet. With a column, by its place in the schema, rows that give it do not count.
     ///
     /// # Errors
     /// Those of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
@@ -102,6 +102,7 @@ impl Table {
         schema: &Arc<TableSchema>,
         batches: &[RecordBatch],
         files: &[DataFile],
+        lacked: Option<usize>,
     ) -> Result<Option<Vec<ArrayRef>>, TableError> {
         let given = schema.index_of_hidden(HiddenColumn::Given);
         let (Some(given), Some(_)) = (given, &self.unique) else { return Ok(None) };
@@ -114,7 +115,7 @@ impl Table {
             let Some(of_rows) = sets.of_batch(batch)? else { continue };
             let columns = keys_of(batch);
             let hashes = hasher.of_columns(&columns)?.into_iter().zip(0..);
-            if let Some(row) = self.first_unknown(of_partial(hashes, &of_rows)).await? {
+            if let Some(row) = self.first_unknown(of_partial(hashes, &of_rows, &sets, lacked)).await? {
                 return Ok(Some(columns.iter().map(|column| column.slice(row as usize, 1)).collect()));
             }
         }
@@ -127,7 +128,7 @@ impl Table {
                 of_file.for_each_key(|of_key| keyed.extend(of_key.iter().map(|it| (it.hash, it.row))))?;
                 Ok(keyed)
             });
-            let keyed = of_partial(keyed.await?.into_iter(), &of_rows);
+            let keyed = of_partial(keyed.await?.into_iter(), &of_rows, &sets, lacked);
             let Some(row) = self.first_unknown(keyed).await? else { continue };
             let encoded = EncodedFile::open(&self.root, &live).await?;
             let mut reader = FileReader::of_rows(&encoded, &[row], schema, civil_now_micros())?;
@@ -167,9 +168,15 @@ impl Table {
     }
 }
 
-/// Those of the rows that are of partial updates.
-fn of_partial(rows: impl Iterator<Item = (KeyHash, u32)>, sets: &[u32]) -> Vec<(KeyHash, u32)> {
-    rows.filter(|(_, row)| sets[*row as usize] != GivenSets::ALL).collect()
+/// Those of the rows that are of partial updates and do not give the column, if there is one.
+fn of_partial(
+    rows: impl Iterator<Item = (KeyHash, u32)>,
+    of_rows: &[u32],
+    sets: &GivenSets,
+    lacked: Option<usize>,
+) -> Vec<(KeyHash, u32)> {
+    let counts = |set: u32| set != GivenSets::ALL && lacked.is_none_or(|column| !sets.has(set, column));
+    rows.filter(|(_, row)| counts(of_rows[*row as usize])).collect()
 }
 
 /// Whether some rows of a file may be of partial updates.

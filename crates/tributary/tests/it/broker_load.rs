@@ -237,3 +237,28 @@ fn jobs_are_cancelled_and_statements_that_can_not_be_run_are_refused() {
     }
     assert!(client.rows("SHOW LOAD WHERE LABEL = 'refused'").is_empty());
 }
+
+#[test]
+fn columns_that_a_job_does_not_name_stay_as_they_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    std::fs::write(directory.path().join("scores.csv"), "1,11\n2,22\n").expect("written");
+    let server = server(directory.path());
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE p (id BIGINT NOT NULL, name VARCHAR(30), score INT) UNIQUE KEY(id)
+         DISTRIBUTED BY HASH(id) BUCKETS 1");
+    db.client.ok(
+        "CREATE TABLE t (id BIGINT NOT NULL, score INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
+    db.client.ok("INSERT INTO p VALUES (1, 'a', 1)");
+    let load = |label: &str, table: &str| {
+        format!(
+            "LOAD LABEL {label} (DATA INFILE('scores.csv') INTO TABLE {table} COLUMNS TERMINATED BY ',' (id, score))
+             WITH LOCAL PROPERTIES ('partial_columns' = 'true')"
+        )
+    };
+    db.client.ok(&load("partial", "p"));
+    wait_for(&mut db.client, "partial", "FINISHED");
+    assert_eq!(db.client.rows("SELECT * FROM p ORDER BY id"), ["1|a|11", "2|NULL|22"]);
+    let error = db.client.error(&load("whole", "t"));
+    assert!(error.message.contains("Only unique key merge on write support partial update"), "{error}");
+}

@@ -181,7 +181,7 @@ fn what_a_partial_update_may_not_do_is_refused_in_the_words_of_doris() {
             "id,score",
             &["format:json", "unique_key_update_mode:UPDATE_FLEXIBLE_COLUMNS"],
             "{}",
-            "UPDATE_FLEXIBLE_COLUMNS",
+            "Don't support flexible partial update when 'columns' is specified",
         ),
     ] {
         let headers: Vec<&str> = headers.to_vec();
@@ -219,4 +219,108 @@ fn a_sequence_that_is_not_given_stays_and_one_that_is_decides() {
     load(&server, &db.name, "id,note,s", &[], "1,y,6\n").success();
     db.client.ok("INSERT INTO p VALUES (1, 'late', 0, 'late', 5)");
     assert_eq!(db.client.rows("SELECT * FROM p"), ["1|a|11|y|6"]);
+}
+
+fn flexible(server: &Server, database: &str, body: &str) -> LoadReply {
+    Curl::stream_load(server, database, "p")
+        .header("format:json")
+        .header("unique_key_update_mode:UPDATE_FLEXIBLE_COLUMNS")
+        .body(body)
+        .load()
+}
+
+#[test]
+fn each_row_of_a_flexible_update_gives_columns_of_its_own() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client
+        .ok(&TABLE
+            .replace("PROPERTIES (", "PROPERTIES (\"enable_unique_key_skip_bitmap_column\" = \"true\", "));
+    db.client.ok("INSERT INTO p VALUES (1, 'a', 10, 'x'), (2, 'b', 20, 'y'), (3, 'c', 30, 'z')");
+    let body = "{\"id\":1,\"name\":\"aa\"}\n{\"id\":2,\"score\":null,\"other\":1}\n{\"id\":3,\"__DORIS_DELETE_SIGN__\":1}\n\
+                {\"id\":4,\"note\":\"new\"}\n{\"id\":1,\"score\":11}\n{\"id\":5,\"name\":\"e\",\"score\":5,\"note\":\"whole\"}\n";
+    let reply = flexible(&server, &db.name, body).success();
+    assert_eq!(reply.rows(), [6, 6, 0, 0]);
+    let expected = ["1|aa|11|x", "2|b|NULL|y", "4|NULL|7|new", "5|e|5|whole"];
+    assert_eq!(db.client.rows(ALL), expected);
+    flexible(
+        &server,
+        &db.name,
+        "{\"id\":3,\"name\":\"again\"}\n{\"id\":2,\"__DORIS_DELETE_SIGN__\":0,\"score\":2}\n",
+    )
+    .success();
+    assert_eq!(
+        db.client.rows(ALL),
+        ["1|aa|11|x", "2|b|2|y", "3|again|7|none", "4|NULL|7|new", "5|e|5|whole"]
+    );
+    let reply = flexible(&server, &db.name, "{\"name\":\"no key\"}\n");
+    assert_eq!(reply.status(), "Fail", "{}", reply.text);
+    let create = db.client.rows("SHOW CREATE TABLE p").join("\n");
+    assert!(create.contains("\"enable_unique_key_skip_bitmap_column\" = \"true\""), "{create}");
+}
+
+#[test]
+fn a_table_is_made_ready_for_flexible_updates_by_alter_table() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(TABLE);
+    db.client.ok("INSERT INTO p VALUES (1, 'a', 10, 'x')");
+    let reply = flexible(&server, &db.name, "{\"id\":1,\"score\":2}\n");
+    let message = "Flexible partial update can only support table with skip bitmap hidden column. But table p doesn't have it. You can \
+                   use `ALTER TABLE p ENABLE FEATURE \"UPDATE_FLEXIBLE_COLUMNS\";` to add it to the table.";
+    assert!(reply.failure().contains(message), "{}", reply.message());
+    db.client.ok("ALTER TABLE p ENABLE FEATURE \"UPDATE_FLEXIBLE_COLUMNS\"");
+    flexible(&server, &db.name, "{\"id\":1,\"score\":2}\n").success();
+    assert_eq!(db.client.rows(ALL), ["1|a|2|x"]);
+    for (statement, message) in [
+        (
+            "ALTER TABLE p ENABLE FEATURE \"BATCH_DELETE\"",
+            "Can not enable batch delete support, already supported batch delete.",
+        ),
+        ("ALTER TABLE p ENABLE FEATURE \"x\"", "unknown feature"),
+        (
+            "ALTER TABLE p SET (\"enable_unique_key_skip_bitmap_column\" = \"false\")",
+            "cannot be changed by SET",
+        ),
+        (
+            "CREATE TABLE d (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1
+            PROPERTIES (\"enable_unique_key_skip_bitmap_column\" = \"true\")",
+            "only support unique key table",
+        ),
+    ] {
+        let error = db.client.error(statement);
+        assert!(error.message.contains(message), "{statement}: {error}");
+    }
+    db.client
+        .ok("CREATE TABLE n (id INT, v INT NOT NULL, w INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1
+        PROPERTIES (\"enable_unique_key_skip_bitmap_column\" = \"true\")");
+    let load = |body: &str| {
+        Curl::stream_load(&server, &db.name, "n")
+            .header("format:json")
+            .header("unique_key_update_mode:UPDATE_FLEXIBLE_COLUMNS")
+            .body(body)
+            .load()
+    };
+    let reply = load("{\"id\":1,\"v\":1}\n{\"id\":2,\"w\":2}\n");
+    let message = "the unmentioned column `v` should have default value or be nullable for newly inserted rows in non-strict \
+                   mode flexible partial update";
+    assert!(reply.failure().contains(message), "{}", reply.message());
+    load("{\"id\":1,\"v\":1}\n").success();
+    load("{\"id\":1,\"w\":2}\n").success();
+    assert_eq!(db.client.rows("SELECT id, v, w FROM n"), ["1|1|2"]);
+}
+
+#[test]
+fn rows_of_a_flexible_update_have_sequences_of_their_own() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(
+        "CREATE TABLE p (id INT NOT NULL, name VARCHAR(20), score INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1
+            PROPERTIES (\"function_column.sequence_type\" = \"int\", \"enable_unique_key_skip_bitmap_column\" = \"true\")",
+    );
+    db.client
+        .ok("INSERT INTO p (id, name, score, __DORIS_SEQUENCE_COL__) VALUES (1, 'a', 1, 5), (2, 'b', 2, 5)");
+    let body = "{\"id\":1,\"score\":9,\"__DORIS_SEQUENCE_COL__\":4}\n{\"id\":2,\"score\":9}\n{\"id\":1,\"name\":\"aa\"}\n";
+    flexible(&server, &db.name, body).success();
+    assert_eq!(db.client.rows("SELECT * FROM p ORDER BY id"), ["1|aa|1", "2|b|9"]);
 }

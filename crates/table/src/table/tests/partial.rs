@@ -315,7 +315,7 @@ async fn keys_that_no_row_has_are_found_before_rows_of_partial_updates_are_publi
     let first = async |rows: &[Row], is_file: bool| {
         let files = if is_file { case.files(rows).await } else { Vec::new() };
         let batches = if is_file { Vec::new() } else { vec![case.model().batch(rows)] };
-        let found = case.table.first_new_key(&schema, &batches, &files).await.unwrap();
+        let found = case.table.first_new_key(&schema, &batches, &files, None).await.unwrap();
         found.map(|key| key[0].as_primitive::<Int64Type>().value(0))
     };
     for is_file in [false, true] {

@@ -143,9 +143,9 @@ fn date_trunc(cursor: &mut Cursor<'_>) -> Parsed<(TimeUnit, String)> {
     let text = cursor.sql().get(start + 1..cursor.offset()).unwrap_or_default().trim().to_owned();
     cursor.expect_token(&Token::RParen)?;
     let illegal = || refused(format!("partition expr {text} is illegal!"));
-    let (column, unit) = match (first, second) {
-        ((Some(column), _), (_, Some(unit))) | ((_, Some(unit)), (Some(column), _)) => (column, unit),
-        _ => return Err(illegal()),
+    let (((Some(column), _), (_, Some(unit))) | ((_, Some(unit)), (Some(column), _))) = (first, second)
+    else {
+        return Err(illegal());
     };
     let unit = TimeUnit::named(&unit).filter(|_| function.eq_ignore_ascii_case("date_trunc"));
     Ok((unit.ok_or_else(illegal)?, column))

@@ -62,7 +62,7 @@ impl Model {
                 (_, Some(HiddenColumn::Given)) => {
                     Arc::new(rows.iter().map(Row::given_text).collect::<StringArray>())
                 }
-                (SEQUENCE, _) => Arc::new(rows.iter().map(|row| row.sequence()).collect::<Int64Array>()),
+                (SEQUENCE, _) => Arc::new(rows.iter().map(Row::sequence).collect::<Int64Array>()),
                 (ColumnId(1), _) => Arc::new(rows.iter().map(|row| row.key).collect::<Int64Array>()),
                 (id, _) => Arc::new(rows.iter().map(|row| row.value(id)).collect::<StringArray>()),
             }

@@ -127,12 +127,14 @@ impl GivenInRow {
 
     /// Says in the row that ends what it gives.
     fn put(&mut self, loader: &mut Loader<'_>) {
-        if !self.texts.contains_key(&self.is_absent) {
+        if let Some(text) = self.texts.get(&self.is_absent) {
+            loader.put_given(text.as_deref());
+        } else {
             let given = loader.target.given_without(&self.is_absent);
             let text = given.map(|given| given.text().into_bytes().into_boxed_slice());
+            loader.put_given(text.as_deref());
             self.texts.insert(self.is_absent.clone(), text);
         }
-        loader.put_given(self.texts[&self.is_absent].as_deref());
         self.is_absent.fill(false);
     }
 }

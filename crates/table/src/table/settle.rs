@@ -179,8 +179,9 @@ impl Table {
                 Arc::new(MemPart { first_row: part.first_row + derived_rows, ..MemPart::clone(part) })
             };
             memtable.extend(later.iter().map(renumbered));
-            let next_row = self.unique.as_ref().map(|unique| &unique.next_row);
-            next_row.map(|next_row| next_row.fetch_add(derived_rows, Ordering::Relaxed));
+            if let Some(unique) = &self.unique {
+                unique.next_row.fetch_add(derived_rows, Ordering::Relaxed);
+            }
         }
         self.swap(&current, |next| {
             next.memtable = memtable;

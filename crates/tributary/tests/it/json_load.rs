@@ -232,7 +232,7 @@ fn what_json_can_not_obey_is_refused_by_name() {
         ("compress_type: lzo", "[NOT_IMPLEMENTED_ERROR]compress_type=lzo is not supported, "),
         (
             "unique_key_update_mode: UPDATE_FLEXIBLE_COLUMNS",
-            "[INTERNAL_ERROR]Only unique key merge on write support partial update",
+            "[ANALYSIS_ERROR]TStatus: errCode = 2, detailMessage = Only unique key merge on write support partial update",
         ),
     ] {
         let reply = json(&server, &db).header(header).body("{\"id\":1}").load();

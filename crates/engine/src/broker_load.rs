@@ -3,6 +3,7 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `job` | a job's state and progress, and the record that the catalog keeps of it |
+//! | `path` | columns whose values are in the files' paths |
 //! | `plan` | a parsed statement becomes files to read and how to read each |
 //! | `run` | files become rows, several at a time, and the rows one transaction |
 //! | `show` | SHOW LOAD |
@@ -14,6 +15,7 @@
 //! Not its business: grammar, where files are, how bodies are decoded, commits.
 
 mod job;
+mod path;
 mod plan;
 mod run;
 mod show;

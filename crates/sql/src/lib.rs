@@ -35,7 +35,7 @@ pub use ast::*;
 pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use limits::STATEMENT_BYTES_MAX;
-pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile};
+pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, JobsBy, Outfile, RowsOf};
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};

@@ -26,7 +26,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use broker_load::{BrokerLoad, DataInfile, HiddenText, JobsBy};
+pub use broker_load::{BrokerLoad, DataInfile, HiddenText, JobsBy, RowsOf};
 pub use create_as::CreateTableAs;
 pub use export::Export;
 pub use http_stream::{HttpStream, parse_http_stream};

@@ -1,8 +1,10 @@
 //! What a statement asks for: which files, how each is read, and when a job has failed.
 
+use super::path::{self, PathValues};
 use super::refused;
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
+use crate::hidden_columns;
 use crate::partial_update::{self, Updates};
 use crate::stream_load::reader::{MappedColumn, Value};
 use crate::time_zone;
@@ -11,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tributary_decode::{BodyFormat, Compression, LoadFormat};
 use tributary_files::{Place, Properties};
-use tributary_sql::{BrokerLoad, DataInfile, FileFunction};
+use tributary_http::{MergeHeaders, MergeType};
+use tributary_sql::{BrokerLoad, DataInfile, FileFunction, RowsOf};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Principal, Sealed, SqlError, TableDef};
 
@@ -54,12 +57,38 @@ pub(super) struct Part {
     pub places: Vec<Arc<Place>>,
     pub body: BodyFormat,
     compression: Compression,
+    columns: Option<Vec<MappedColumn>>,
+    filter: Option<Sealed<Expr>>,
+    preceding_filter: Option<Sealed<Expr>>,
+    /// The rows delete the rows of their keys.
+    pub deletes: bool,
+    /// Columns whose values are in the files' paths.
+    path_columns: Vec<String>,
+}
+
+/// How the rows of one file become columns.
+pub(super) struct FileMapping {
     pub columns: Option<Vec<MappedColumn>>,
-    pub filter: Option<Sealed<Expr>>,
-    pub preceding_filter: Option<Sealed<Expr>>,
+    pub filter: Option<Expr>,
+    pub preceding_filter: Option<Expr>,
 }
 
 impl Part {
+    /// How the file of that name is mapped.
+    ///
+    /// # Errors
+    /// Its path does not have a column that it should have.
+    pub fn mapping(&self, def: &TableDef, file: &str) -> Result<FileMapping, SqlError> {
+        let mut values = path::values(&self.path_columns, file)?;
+        let columns = self.columns.as_ref().map(|columns| path::put(&values, columns));
+        let with_values = |expr: &Sealed<Expr>, values: &PathValues| path::in_expr(values, expr);
+        let preceding_filter = self.preceding_filter.as_ref().map(|expr| with_values(expr, &values));
+        // A condition on columns means those of the table.
+        values.retain(|name, _| def.schema.index_of(name).is_none());
+        let filter = self.filter.as_ref().map(|expr| with_values(expr, &values));
+        Ok(FileMapping { columns, filter, preceding_filter })
+    }
+
     /// How a file of that name is packed.
     pub fn compression(&self, name: &str) -> Compression {
         match self.compression {
@@ -125,9 +154,11 @@ impl Part {
             places: places.collect::<Result<_, SqlError>>()?,
             body,
             compression,
-            columns: columns(def, part)?,
+            columns: hidden_columns::with_hidden(def, columns(def, part)?, &merge(part))?,
             filter: part.filter.clone(),
             preceding_filter: part.preceding_filter.clone(),
+            deletes: part.rows == RowsOf::Delete,
+            path_columns: part.path_columns.clone(),
         })
     }
 }
@@ -141,6 +172,11 @@ async fn updates(
 ) -> Result<Updates, SqlError> {
     if !properties.flag("partial_columns")? {
         return Ok(Updates::Whole);
+    }
+    if load.parts.iter().any(|part| part.rows != RowsOf::Append || !part.path_columns.is_empty()) {
+        let text =
+            "partial_columns with MERGE, DELETE or COLUMNS FROM PATH is not supported yet; load whole rows";
+        return Err(SqlError::detail(ErrorCode::NotSupported, text));
     }
     let def = table.def();
     partial_update::check_possible(&def)?;
@@ -187,33 +223,62 @@ fn format(part: &DataInfile) -> Result<LoadFormat, SqlError> {
     Ok(LoadFormat::from_properties(given.iter().map(|(name, text)| (name.as_str(), text.as_str())))?)
 }
 
-/// The list and SET as the header `columns` of a Stream Load would say them; `None`: the table's columns.
+/// What rows do, as the headers of a Stream Load say it.
+fn merge(part: &DataInfile) -> MergeHeaders {
+    let (merge_type, delete) = match &part.rows {
+        RowsOf::Append => (MergeType::Append, None),
+        RowsOf::Delete => (MergeType::Delete, None),
+        RowsOf::Merge { delete_on } => (MergeType::Merge, Some(delete_on.clone())),
+    };
+    MergeHeaders { merge_type, delete, hidden_columns: Vec::new(), sequence_col: part.sequence.clone() }
+}
+
+/// The list, COLUMNS FROM PATH and SET as the header `columns` of a Stream Load would say them; `None`: the table's columns.
 fn columns(def: &TableDef, part: &DataInfile) -> Result<Option<Vec<MappedColumn>>, SqlError> {
+    let is_in_path = |name: &str| part.path_columns.iter().any(|known| known.eq_ignore_ascii_case(name));
     let names: Vec<String> = match &part.columns {
         Some(names) => names.clone(),
-        None if part.set.is_empty() && part.preceding_filter.is_none() => return Ok(None),
-        None => def.schema.visible().map(|column| column.name.clone()).collect(),
+        None if part.set.is_empty() && part.preceding_filter.is_none() && part.path_columns.is_empty() => {
+            return Ok(None);
+        }
+        None => {
+            let names = def.schema.visible().map(|column| column.name.clone());
+            names.filter(|name| !is_in_path(name)).collect()
+        }
     };
+    let unknown = |text: String| SqlError::detail(ErrorCode::UnknownColumn, text);
+    if let Some(name) = names.iter().find(|name| is_in_path(name)) {
+        return Err(refused(format!(
+            "Duplicate column '{name}': it is in the list of columns and in COLUMNS FROM PATH"
+        )));
+    }
     if let Some((name, _)) = part.set.iter().find(|(name, _)| def.schema.index_of(name).is_none()) {
-        return Err(SqlError::detail(
-            ErrorCode::UnknownColumn,
-            format!("Unknown column '{name}' in SET: {} has no such column", part.table),
-        ));
+        let text = format!("Unknown column '{name}' in SET: {} has no such column", part.table);
+        return Err(unknown(text));
+    }
+    let is_set = |name: &str| part.set.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let (of_table, others): (Vec<_>, Vec<_>) =
+        part.path_columns.iter().partition(|name| def.schema.index_of(name).is_some());
+    let conditions = [&part.filter, &part.preceding_filter].into_iter().flatten();
+    let exprs: Vec<&Expr> =
+        part.set.iter().map(|(_, expr)| expr).chain(conditions.map(|condition| &**condition)).collect();
+    if let Some(name) = others.iter().find(|name| !exprs.iter().any(|expr| path::uses(expr, name))) {
+        return Err(unknown(format!(
+            "Unknown column '{name}' in COLUMNS FROM PATH: {} has no such column, and no expression uses it",
+            part.table
+        )));
     }
     let fields = names.iter().map(|name| MappedColumn { name: name.clone(), value: Value::Field });
+    let of_paths = of_table.into_iter().filter(|name| !is_set(name)).map(|name| path::unknown(name));
     let computed = part.set.iter().map(|(name, expr): &(String, Expr)| MappedColumn {
         name: name.clone(),
         value: Value::Expr(Sealed::new(expr.clone())),
     });
-    let mut all: Vec<MappedColumn> = fields.chain(computed).collect();
+    let mut all: Vec<MappedColumn> = fields.chain(of_paths).chain(computed).collect();
     // A condition on fields needs them as columns of the query engine, which only computed columns are made from.
-    if part.preceding_filter.is_some() && part.set.is_empty() {
-        let named = |name: &String| {
-            let expr = Expr::Identifier(sqlparser::ast::Ident::with_quote('`', name));
-            MappedColumn { name: name.clone(), value: Value::Expr(Sealed::new(expr)) }
-        };
+    if part.preceding_filter.is_some() && all.iter().all(|column| matches!(column.value, Value::Field)) {
         let of_table = names.iter().filter(|name| def.schema.index_of(name).is_some());
-        all.extend(of_table.map(named));
+        all.extend(of_table.map(|name| path::unknown(name)));
     }
     Ok(Some(all))
 }

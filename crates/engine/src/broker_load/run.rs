@@ -174,11 +174,12 @@ impl Files {
         let named = |error: SqlError| {
             SqlError::detail(error.code, format!("the file '{}': {}", file.name, error.detail_text()))
         };
+        let mapped = part.mapping(&self.def, &file.name)?;
         let mapping = Mapping {
-            columns: part.columns.as_deref(),
-            where_expr: part.filter.as_deref(),
-            source_where: part.preceding_filter.as_deref(),
-            deletes: false,
+            columns: mapped.columns.as_deref(),
+            where_expr: mapped.filter.as_ref(),
+            source_where: mapped.preceding_filter.as_ref(),
+            deletes: part.deletes,
             updates: self.updates,
             unnamed_fields: FieldNames::Numbered,
             partitions: &PartitionNames::Any,

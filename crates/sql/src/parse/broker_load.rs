@@ -8,7 +8,7 @@ use crate::parse::{ddl, unsupported};
 use sqlparser::ast::{BinaryOperator, Value};
 use sqlparser::tokenizer::Token;
 use std::collections::BTreeMap;
-use tributary_types::Sealed;
+use tributary_types::{ErrorCode, Sealed, SqlError};
 
 /// `LOAD LABEL [db.]label (DATA INFILE …) WITH … PROPERTIES …`
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,23 @@ pub struct DataInfile {
     pub preceding_filter: Option<Sealed<Expr>>,
     /// A condition on the columns.
     pub filter: Option<Sealed<Expr>>,
+    pub rows: RowsOf,
+    /// Columns whose values are in the files' paths, as `name=value`.
+    pub path_columns: Vec<String>,
+    /// `ORDER BY`: the column with the rows' sequence.
+    pub sequence: Option<String>,
+}
+
+/// What rows of a load into a table with unique keys do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RowsOf {
+    /// They are appended, or replace those of their keys.
+    #[default]
+    Append,
+    /// They delete the rows of their keys.
+    Delete,
+    /// Those for which a condition, a text, is true delete the rows of their keys.
+    Merge { delete_on: String },
 }
 
 /// Which jobs `CANCEL LOAD` or `CANCEL EXPORT` means.
@@ -80,13 +97,7 @@ pub(crate) fn load(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 }
 
 fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
-    if let Some(word) = cursor.eat_any(&["MERGE", "DELETE"]) {
-        return Err(refuse(
-            &format!("{word} DATA INFILE"),
-            "rows replace those with their UNIQUE KEY without it",
-        ));
-    }
-    cursor.eat("APPEND");
+    let word = cursor.eat_any(&["APPEND", "MERGE", "DELETE"]);
     if !cursor.eat_all("DATA INFILE") {
         if cursor.eat_all("DATA FROM TABLE") {
             return Err(refuse("DATA FROM TABLE", "use INSERT INTO … SELECT"));
@@ -111,13 +122,17 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
         set: Sealed::new(Vec::new()),
         preceding_filter: None,
         filter: None,
+        rows: RowsOf::Append,
+        path_columns: Vec::new(),
+        sequence: None,
     };
     format(cursor, &mut part)?;
     if *cursor.peek() == Token::LParen {
         part.columns = Some(cursor.parenthesized(|cursor| cursor.identifier("a column"))?);
     }
     if cursor.eat_all("COLUMNS FROM PATH") {
-        return Err(refuse("COLUMNS FROM PATH", "load the files of one value and write it in SET"));
+        cursor.expect("AS")?;
+        part.path_columns = cursor.parenthesized(|cursor| cursor.identifier("a column"))?;
     }
     if cursor.eat_all("PRECEDING FILTER") {
         part.preceding_filter = Some(Sealed::new(cursor.expr()?));
@@ -128,16 +143,26 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
     if cursor.eat("WHERE") {
         part.filter = Some(Sealed::new(cursor.expr()?));
     }
-    if cursor.eat_all("DELETE ON") {
-        return Err(refuse("DELETE ON", "use DELETE FROM after the load"));
-    }
+    let delete_on = if cursor.eat_all("DELETE ON") { Some(cursor.expression_text()?) } else { None };
+    part.rows = rows(word, delete_on)?;
     if cursor.eat_all("ORDER BY") {
-        return Err(refuse("ORDER BY a sequence column", "leave it out"));
+        part.sequence = Some(cursor.identifier("the sequence column")?);
     }
     if cursor.eat("PROPERTIES") {
         part.format.extend(ddl::properties(cursor)?);
     }
     Ok(part)
+}
+
+fn rows(word: Option<&str>, delete_on: Option<String>) -> Parsed<RowsOf> {
+    let wrong = |text: &str| Err(SqlError::detail(ErrorCode::Unknown, text));
+    match (word, delete_on) {
+        (Some("MERGE"), Some(delete_on)) => Ok(RowsOf::Merge { delete_on }),
+        (Some("MERGE"), None) => wrong("Excepted DELETE ON clause when merge type is MERGE."),
+        (_, Some(_)) => wrong("Not support DELETE ON clause when merge type is not MERGE."),
+        (Some("DELETE"), None) => Ok(RowsOf::Delete),
+        (_, None) => Ok(RowsOf::Append),
+    }
 }
 
 /// How the files are written.
@@ -190,7 +215,7 @@ fn place(cursor: &mut Cursor<'_>) -> Parsed<FileCall> {
     Ok(FileCall { function, properties })
 }
 
-fn refuse(what: &str, instead: &str) -> tributary_types::SqlError {
+fn refuse(what: &str, instead: &str) -> SqlError {
     unsupported::refuse(&format!("LOAD LABEL … {what}"), instead)
 }
 
@@ -296,6 +321,18 @@ mod tests {
     }
 
     #[test]
+    fn rows_may_delete_have_a_sequence_and_values_of_paths() {
+        let part = |text: &str| parsed(&format!("LOAD LABEL l ({text}) WITH S3")).parts.remove(0);
+        let merge = part(
+            r#"MERGE DATA INFILE("s3://b/d=*/a") INTO TABLE t (a, b) COLUMNS FROM PATH AS (d, `e`) SET (c = d) DELETE ON b > 1 AND d = 'x' ORDER BY b"#,
+        );
+        assert_eq!(merge.rows, RowsOf::Merge { delete_on: "b > 1 AND d = 'x'".to_owned() });
+        assert_eq!((merge.path_columns.join(" ").as_str(), merge.sequence.as_deref()), ("d e", Some("b")));
+        assert_eq!(part(r#"DELETE DATA INFILE("s3://b/a") INTO TABLE t"#).rows, RowsOf::Delete);
+        assert_eq!(part(r#"APPEND DATA INFILE("s3://b/a") INTO TABLE t"#).rows, RowsOf::Append);
+    }
+
+    #[test]
     fn what_is_not_there_is_refused_by_name() {
         let refused = |part: &str, place: &str| {
             parse(&format!("LOAD LABEL l ({part}) WITH {place}")).unwrap_err().to_string()
@@ -304,11 +341,18 @@ mod tests {
         for (part, place, text) in [
             (plain.to_owned(), r#"HDFS ("a" = "b")"#, "WITH HDFS is not supported"),
             (plain.to_owned(), r#"BROKER "b" ("a" = "b")"#, "WITH BROKER is not supported"),
-            (format!("MERGE {plain}"), "S3", "MERGE DATA INFILE is not supported"),
+            (format!("MERGE {plain}"), "S3", "Excepted DELETE ON clause when merge type is MERGE."),
             (format!("{plain} PARTITION (p)"), "S3", "PARTITION is not supported"),
-            (format!("{plain} COLUMNS FROM PATH AS (c)"), "S3", "COLUMNS FROM PATH is not supported"),
-            (format!("{plain} DELETE ON a = 1"), "S3", "DELETE ON is not supported"),
-            (format!("{plain} ORDER BY c"), "S3", "ORDER BY a sequence column is not supported"),
+            (
+                format!("DELETE {plain} DELETE ON a = 1"),
+                "S3",
+                "Not support DELETE ON clause when merge type is not MERGE.",
+            ),
+            (
+                format!("{plain} NEGATIVE").replace(" INTO TABLE t NEGATIVE", " NEGATIVE INTO TABLE t"),
+                "S3",
+                "NEGATIVE is not supported",
+            ),
             (plain.to_owned(), "X", "expected S3 or LOCAL"),
         ] {
             let error = refused(&part, place);

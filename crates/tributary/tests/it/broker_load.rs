@@ -262,3 +262,68 @@ fn columns_that_a_job_does_not_name_stay_as_they_are() {
     let error = db.client.error(&load("whole", "t"));
     assert!(error.message.contains("Only unique key merge on write support partial update"), "{error}");
 }
+
+#[test]
+fn rows_delete_and_have_values_of_paths() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = directory.path();
+    let server = server(files);
+    let mut db = server.database();
+    let client = &mut db.client;
+    client.ok("CREATE TABLE u (id INT NOT NULL, city VARCHAR(20), day DATE, score INT) UNIQUE KEY(id)
+         DISTRIBUTED BY HASH(id) BUCKETS 1");
+    for (path, text) in [
+        ("in/city=New%20York/day=2024-02-29", "1,10\n2,20\n"),
+        ("in/city=__HIVE_DEFAULT_PARTITION__/day=2024-03-01", "3,30\n"),
+    ] {
+        std::fs::create_dir_all(files.join(path)).expect("made");
+        std::fs::write(files.join(path).join("a.csv"), text).expect("written");
+    }
+    let load = |label: &str, rest: &str| {
+        format!("LOAD LABEL {label} ({rest}) WITH LOCAL PROPERTIES ('strict_mode' = 'true')")
+    };
+    let all = "SELECT id, city, day, score FROM u ORDER BY id";
+    client.ok(&load(
+        "paths",
+        "DATA INFILE('in/*/*/*.csv') INTO TABLE u COLUMNS TERMINATED BY ',' (id, score) COLUMNS FROM PATH AS (city, day)
+         SET (score = score + dayofmonth(day))",
+    ));
+    wait_for(client, "paths", "FINISHED");
+    assert_eq!(
+        client.rows(all),
+        ["1|New York|2024-02-29|39", "2|New York|2024-02-29|49", "3|NULL|2024-03-01|31"]
+    );
+    // Those for which the condition holds, which knows values of paths, too, delete the rows of their keys.
+    client.ok(&load(
+        "merged",
+        "MERGE DATA INFILE('in/*/*/*.csv') INTO TABLE u COLUMNS TERMINATED BY ',' (id, score)
+         COLUMNS FROM PATH AS (city, day) DELETE ON score = 20 OR city IS NULL",
+    ));
+    wait_for(client, "merged", "FINISHED");
+    assert_eq!(client.rows(all), ["1|New York|2024-02-29|10"]);
+    client.ok(&load(
+        "deleted",
+        "DELETE DATA INFILE('in/*/day=2024-02-29/a.csv') INTO TABLE u COLUMNS TERMINATED BY ',' (id, score)",
+    ));
+    wait_for(client, "deleted", "FINISHED");
+    assert_eq!(client.rows(all), Vec::<String>::new());
+
+    std::fs::write(files.join("plain.csv"), "1,10\n").expect("written");
+    let plain = "DATA INFILE('plain.csv') INTO TABLE u COLUMNS TERMINATED BY ',' (id, score)";
+    client.ok(&load("pathless", &format!("{plain} COLUMNS FROM PATH AS (city)")));
+    wait_for(client, "pathless", "CANCELLED");
+    let message = shown(client, "pathless", "ErrorMsg");
+    assert!(message.contains("Fail to parse columnsFromPath, expected: [city]"), "{message}");
+    client.ok("CREATE TABLE t (id INT, score INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    for (rest, text) in [
+        (format!("{plain} COLUMNS FROM PATH AS (score)"), "Duplicate column 'score'"),
+        (format!("{plain} COLUMNS FROM PATH AS (hour)"), "Unknown column 'hour' in COLUMNS FROM PATH"),
+        (format!("MERGE {plain}"), "Excepted DELETE ON clause when merge type is MERGE."),
+        (format!("{plain} DELETE ON id = 1"), "Not support DELETE ON clause when merge type is not MERGE."),
+        (format!("DELETE {plain}").replace("TABLE u", "TABLE t"), "only supported in unique tables"),
+        (format!("{plain} ORDER BY score"), "There is no sequence column in the table u"),
+    ] {
+        let refused = client.error(&load("refused", &rest)).message;
+        assert!(refused.contains(text), "{rest}: {refused}");
+    }
+}

@@ -228,7 +228,14 @@ impl Table {
     /// The keys of those rows of the frozen memtable that later ones have superseded since. Settled rows change only while the
     /// keys are held.
     pub(super) fn superseded_since(&self, frozen: &Snapshot) -> Result<Vec<KeyHash>, TableError> {
-        let current = self.snapshot();
+        let current = {
+            let unflushed = self.unflushed.lock();
+            if unflushed.truncated_at > frozen.version {
+                // What is in the memtable now is something else, and nothing of the frozen rows is shown.
+                return Ok(Vec::new());
+            }
+            self.snapshot.load_full()
+        };
         let reader = KeyReader::new(&frozen.def.schema)?;
         let mut found = Vec::new();
         for (before, now) in frozen.memtable.iter().zip(&current.memtable) {

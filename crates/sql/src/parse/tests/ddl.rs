@@ -248,12 +248,16 @@ fn alter_table_takes_several_clauses() {
         &ops("modify column a varchar(99) not null")[0],
         AlterOp::ModifyColumn { position: None, .. }
     ));
+    assert_eq!(
+        ops("enable feature 'sequence_load'"),
+        [AlterOp::EnableFeature { name: "SEQUENCE_LOAD".into() }]
+    );
     for refused in [
+        "enable feature 'update_flexible_columns' with properties ('a' = 'b')",
         "add temporary partition p values less than (1)",
         "add rollup r (a)",
         "order by (a)",
         "replace with table u",
-        "enable feature 'x'",
         "modify distribution distributed by random",
     ] {
         assert_eq!(error(&format!("alter table t {refused}")).code, ErrorCode::NotSupported, "{refused}");

@@ -43,6 +43,9 @@ pub async fn client(world: Rc<World>) {
 
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
+    if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(8)) {
+        return truncate(world, &table).await;
+    }
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,

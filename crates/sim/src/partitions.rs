@@ -41,18 +41,25 @@ const fn cuts_loads(def: &TableDef) -> bool {
     def.properties.group_commit_data_bytes == 2_000
 }
 
+/// Whether each load of the table is in one partition as a whole.
+#[must_use]
+pub fn has_whole(def: &TableDef) -> bool {
+    def.partitioning.partitions().is_some() && def.keys.keeps_all_rows() && !cuts_loads(def)
+}
+
 /// Any partition that has whole loads, often.
 #[must_use]
 pub fn any_whole(world: &World, table: &Table) -> Option<Partitions> {
     let def = table.def();
     let partitions = def.partitioning.partitions()?;
-    let is_whole = def.keys.keeps_all_rows() && !cuts_loads(&def);
-    if !is_whole || world.throw(|dice| dice.one_in(4)) {
+    if !has_whole(&def) || world.throw(|dice| dice.one_in(4)) {
         return None;
     }
-    // Most loads have low numbers.
-    let place = world.throw(|dice| dice.below(partitions.list.len() as u64)) as usize;
-    Some(partitions.only(&[partitions.list[place].id]))
+    // One that is likely to have rows.
+    let last = world.model.borrow().last_load();
+    let load = world.throw(|dice| dice.below(last + 1));
+    let id = partition_of(partitions, load as i64 * ROWS_PER_LOAD)?;
+    Some(partitions.only(&[id]))
 }
 
 /// Whether the rows of a load are in one of the partitions.

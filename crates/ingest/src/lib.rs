@@ -18,6 +18,7 @@
 //! | `gather` | small loads that become columns while their group is open |
 //! | `build`, `columns` | what a commit publishes, as columns, in the order of the log |
 //! | `transactions` | labels and the states of transactions |
+//! | `labels` | labels and the store that keeps them longer than the log |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
 //! | `inspect` | the log's entries in words, for its owner |
@@ -31,8 +32,8 @@ mod gather;
 pub mod group;
 pub mod ingest;
 pub mod inspect;
-pub mod labels;
-mod load;
+mod labels;
+pub mod load;
 pub mod maintenance;
 mod member;
 pub mod memory;

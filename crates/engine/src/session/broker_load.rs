@@ -3,7 +3,7 @@
 use super::EngineSession;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_sql::{BrokerLoad, JobsBy};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::SqlError;
 
 impl EngineSession {
     pub(super) async fn run_broker_load(
@@ -11,11 +11,7 @@ impl EngineSession {
         load: BrokerLoad,
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        if self.transaction.is_some() {
-            let text =
-                "This is in a transaction, only insert, update, delete, commit, rollback is acceptable";
-            return Err(SqlError::detail(ErrorCode::Unknown, text));
-        }
+        self.refuse_in_transaction()?;
         let zone = self.variables.values().time_zone.name.clone();
         let db = self.database.as_deref();
         self.engine.begin_broker_load(&self.principal, db, &zone, load).await?;

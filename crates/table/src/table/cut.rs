@@ -65,9 +65,11 @@ pub(super) fn only_adds(old: &TableDef, new: &TableDef) -> bool {
     is_same && before.without(after).list.is_empty()
 }
 
-/// The rows of the batch that have a partition.
+/// The rows of the batch that have a partition. Where no partition was ever dropped that is all of them, because rows without one were
+/// rejected when they were decoded.
 pub(super) fn with_partition(def: &TableDef, batch: RecordBatch) -> Result<RecordBatch, TableError> {
-    let Some(partitions) = def.partitioning.partitions() else { return Ok(batch) };
+    let has_lost = |partitions: &&Arc<Partitions>| !partitions.has_all_that_were();
+    let Some(partitions) = def.partitioning.partitions().filter(has_lost) else { return Ok(batch) };
     let stay: Vec<bool> =
         partitions.of_rows(&batch, &def.schema).into_iter().map(|place| place.is_some()).collect();
     let gone = stay.iter().filter(|stays| !**stays).count();

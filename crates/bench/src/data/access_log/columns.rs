@@ -15,8 +15,16 @@ use std::sync::Arc;
 /// Rows are made and written so many at a time; also the rows of a page, which their ids fill without a gap.
 const BATCH_ROWS: i32 = 10_000;
 
+/// Rows of a row group: about as many as pandas writes, and whole pages. A page that two row groups share would be two.
+const GROUP_BATCHES: usize = 100;
+
 /// A file of about `bytes` bytes, and where each row's id stands in it.
 pub(super) fn file(log: &mut AccessLog, bytes: usize) -> (Vec<u8>, Vec<u32>) {
+    file_of_groups(log, bytes, GROUP_BATCHES)
+}
+
+/// The same, with row groups of so many batches.
+fn file_of_groups(log: &mut AccessLog, bytes: usize, group_batches: usize) -> (Vec<u8>, Vec<u32>) {
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int32, false),
         Field::new("ts", DataType::Timestamp(TimeUnit::Second, None), false),
@@ -34,6 +42,7 @@ pub(super) fn file(log: &mut AccessLog, bytes: usize) -> (Vec<u8>, Vec<u32>) {
         .set_column_statistics_enabled(id, EnabledStatistics::None)
         .set_data_page_row_count_limit(BATCH_ROWS as usize)
         .set_write_batch_size(BATCH_ROWS as usize)
+        .set_max_row_group_row_count(Some(group_batches * BATCH_ROWS as usize))
         .build();
     let mut writer =
         ArrowWriter::try_new(Vec::with_capacity(bytes + bytes / 8), Arc::clone(&schema), Some(properties))
@@ -92,7 +101,7 @@ mod tests {
     use super::*;
     use crate::data::access_log::Format;
     use crate::data::{IdForm, Request};
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+    use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
     use std::collections::BTreeSet;
 
     #[test]
@@ -125,5 +134,24 @@ mod tests {
             }
         }
         assert_eq!((ids.len(), ids.first().unwrap().as_str()), (request.ids.len(), "1500000000"));
+    }
+
+    #[test]
+    fn ids_are_found_in_every_row_group() {
+        let mut log = AccessLog::new(1, Format::Parquet);
+        let (file, ids) = file_of_groups(&mut log, 1_500_000, 2);
+        let file = bytes::Bytes::from(file);
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
+        let groups: Vec<i64> = builder.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        assert!(groups.len() > 2 && groups[0] == 20_000, "{groups:?}");
+        assert_eq!(groups.iter().sum::<i64>(), ids.len() as i64);
+        for (row, &place) in ids.iter().enumerate() {
+            let id = i32::from_le_bytes(file[place as usize..][..4].try_into().unwrap());
+            assert_eq!(id, FIRST_ID as i32 + row as i32);
+        }
+        // The files of the longest bodies have several groups, too.
+        assert!(
+            GROUP_BATCHES * BATCH_ROWS as usize <= parquet::file::properties::DEFAULT_MAX_ROW_GROUP_ROW_COUNT
+        );
     }
 }

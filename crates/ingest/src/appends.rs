@@ -77,6 +77,13 @@ impl Appends {
         self.one_less(&mut state);
     }
 
+    /// A load of a settled group does not count after all.
+    pub fn refuse(&self, load: u32, reason: IngestError) {
+        let mut state = self.state.lock();
+        state.failed.push(load);
+        state.reasons.push((load, reason));
+    }
+
     fn one_less(&self, state: &mut AppendState) {
         assert!(state.pending > 0, "nothing is answered that was not submitted");
         state.pending -= 1;

@@ -8,6 +8,12 @@ use tributary_wal::WalError;
 pub enum IngestError {
     #[error("table {0} was dropped while the load was under way; nothing of the load was kept")]
     TableDropped(TableRef),
+    /// A row has no partition any more. Doris's text comes first.
+    #[error(
+        "no partition for this tuple: a partition of table {0} was dropped while the load was under way; nothing of the \
+         load was kept, look at SHOW PARTITIONS and retry it"
+    )]
+    PartitionDropped(TableRef),
     #[error("Label [{label}] has already been used, relate to txn [{txn}], status [{status}].")]
     LabelUsed { label: Label, txn: TxnId, status: &'static str },
     #[error(

@@ -17,6 +17,7 @@
 //! | `group`, `member`, `appends` | one group, as data: its loads, and what its commit waits for |
 //! | `gather` | small loads that become columns while their group is open |
 //! | `build`, `columns` | what a commit publishes, as columns, in the order of the log |
+//! | `dropped` | loads whose partition was dropped after their rows were decoded |
 //! | `transactions` | labels and the states of transactions |
 //! | `labels` | labels and the store that keeps them longer than the log |
 //! | `record` | what the log's entries mean |
@@ -27,6 +28,7 @@
 mod appends;
 mod build;
 mod columns;
+mod dropped;
 pub mod error;
 mod gather;
 pub mod group;

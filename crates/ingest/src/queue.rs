@@ -23,6 +23,7 @@ mod state;
 mod turn;
 
 use crate::appends::Appends;
+use crate::dropped::Checked;
 use crate::error::IngestError;
 use crate::group::{CloseReason, Group};
 use crate::load::LoadRows;
@@ -40,7 +41,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tributary_table::Table;
-use tributary_types::lock::{Rank, Ranked};
+use tributary_types::lock::{Rank, Ranked, RankedGuard};
 use tributary_types::{Lsn, TxnId, Version};
 pub(crate) use turn::CommitTurn;
 
@@ -103,6 +104,24 @@ impl TableQueue {
                 }
             }
             published.await;
+        }
+    }
+
+    /// The lock on the state, taken when no row of the load lacks a partition.
+    ///
+    /// # Errors
+    /// [`IngestError::PartitionDropped`].
+    fn lock_with_partitions(
+        &self,
+        check: impl Fn(&Checked) -> Result<(), IngestError>,
+    ) -> Result<RankedGuard<'_, State>, IngestError> {
+        loop {
+            let checked = Checked::of(&self.table);
+            check(&checked)?;
+            let state = self.state.lock();
+            if checked.holds(&self.table) {
+                return Ok(state);
+            }
         }
     }
 

@@ -52,7 +52,8 @@ impl Ingest {
     ///
     /// # Errors
     /// [`IngestError::TransactionNotFound`], [`IngestError::TransactionState`] with Doris's texts;
-    /// [`IngestError::TableDropped`]; after any other error the load is still prepared.
+    /// [`IngestError::TableDropped`]; after any other error the load is still prepared, which is of use no more after
+    /// [`IngestError::PartitionDropped`] but for its abort.
     pub async fn commit_prepared(&self, db: DbId, target: &TwoPhaseTarget) -> Result<TxnId, IngestError> {
         let (txn, prepared) = self.take_prepared(db, target, "not pre-committed.")?;
         let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
@@ -172,7 +173,7 @@ impl Core {
             attachment: own.attachment.clone(),
         };
         self.memory.enter_group(rows.memory_bytes());
-        let outcome = queue.prepare(txn, body, &rows.blocks).await;
+        let outcome = queue.prepare(txn, body, &rows).await;
         // Whoever drops the table marks the queue first, and then looks for what is prepared.
         let mut all = all.lock();
         let outcome = outcome.and_then(|()| queue.refuse_if_dropped());

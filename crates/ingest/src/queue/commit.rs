@@ -10,6 +10,7 @@ use super::flight::InFlight;
 use super::state::{Closed, State};
 use crate::build::Parts;
 use crate::columns::Built;
+use crate::dropped::Checked;
 use crate::error::{IngestError, wal_error};
 use crate::group::{CloseReason, Group};
 use crate::member::Member;
@@ -55,7 +56,7 @@ impl TableQueue {
 
     fn submit_or_fail(self: &Arc<Self>, closed: Closed, failed: Vec<u32>, built: Result<Built, IngestError>) {
         match built {
-            Ok(built) => self.submit_group(closed, failed, built),
+            Ok(built) => self.submit_checked(closed, failed, built),
             Err(error) => self.fail_group(closed.group, &error),
         }
     }
@@ -71,7 +72,7 @@ impl TableQueue {
             .unwrap_or_else(|gone| Err(IngestError::Bug(format!("building columns: {gone}"))))
     }
 
-    fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
+    pub(crate) fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
         self.build_guarded(|schema, now_micros| parts.build(schema, now_micros))
     }
 
@@ -98,9 +99,30 @@ impl TableQueue {
         offered.hand_over();
     }
 
+    /// Submits a group's commit when no load of it that still waits lacks a partition.
+    fn submit_checked(self: &Arc<Self>, mut closed: Closed, mut excluded: Vec<u32>, mut built: Built) {
+        loop {
+            let checked = match self.refuse_dropped(&mut closed.group, &mut excluded, &mut built) {
+                Ok(checked) => checked,
+                Err(error) => return self.fail_group(closed.group, &error),
+            };
+            match self.submit_group(closed, excluded, built, &checked) {
+                Some(again) => (closed, excluded, built) = again,
+                None => return,
+            }
+        }
+    }
+
     /// Submits a group's commit, as [`TableQueue::submit`] does, and behind those of groups that find no space. A lone load,
-    /// which nobody else waits with, may be written here.
-    fn submit_group(self: &Arc<Self>, closed: Closed, excluded: Vec<u32>, built: Built) {
+    /// which nobody else waits with, may be written here. Gives everything back if the table's partitions are no longer
+    /// those that were checked.
+    fn submit_group(
+        self: &Arc<Self>,
+        closed: Closed,
+        excluded: Vec<u32>,
+        built: Built,
+        checked: &Checked,
+    ) -> Option<(Closed, Vec<u32>, Built)> {
         let Closed { group, reason } = closed;
         let files: Vec<_> =
             group.members.iter().flat_map(|member| member.rows.files.iter().cloned()).collect();
@@ -135,12 +157,16 @@ impl TableQueue {
         if let Err(dropped) = state.refuse_if_dropped(&self.table) {
             drop(state);
             self.fail_group(group, &dropped);
-            return;
+            return None;
+        }
+        if !checked.holds(&self.table) {
+            drop(state);
+            return Some((Closed { group, reason }, excluded, built));
         }
         if state.is_short_of_space() {
             // Another group has found none meanwhile, and goes first.
             state.put_back(Closed { group, reason });
-            return;
+            return None;
         }
         let flight = InFlight::begin(self, &mut state, group.txn);
         let version = flight.version();
@@ -157,6 +183,7 @@ impl TableQueue {
         if is_lone {
             offered.write_here();
         }
+        None
     }
 
     /// Makes durable rows visible.

@@ -80,7 +80,7 @@ impl TableQueue {
         } else {
             Vec::new()
         };
-        let mut state = self.state.lock();
+        let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, &rows))?;
         state.refuse_if_dropped(&self.table)?;
         self.core.memory.enter_group(memory);
         let mut first_deadline = None;

@@ -15,7 +15,6 @@ use crate::load::LoadRows;
 use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tributary_decode::Block;
 use tributary_table::Publication;
 use tributary_types::{Attachment, Label, Partitions, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
@@ -57,7 +56,8 @@ impl TableQueue {
         sender: oneshot::Sender<Result<Version, IngestError>>,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
-        let mut state = self.state.lock();
+        let mut state =
+            self.lock_with_partitions(|checked| checked.built(&self.table, &built, &rows.files))?;
         state.refuse_if_dropped(&self.table)?;
         let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
         let flight = InFlight::begin(self, &mut state, own.txn);
@@ -129,13 +129,13 @@ impl TableQueue {
         self: &Arc<Self>,
         txn: TxnId,
         body: PrepareBody,
-        blocks: &[Block],
+        rows: &LoadRows,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
-        let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, blocks);
+        let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, &rows.blocks);
         entries.push(record::json(kind::PREPARE, table, txn, &body));
         {
-            let mut state = self.state.lock();
+            let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, rows))?;
             state.refuse_if_dropped(&self.table)?;
             state.holds.hold(txn, self.space.wal.end_lsn(), Why::Prepared);
         }

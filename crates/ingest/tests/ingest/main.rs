@@ -7,6 +7,7 @@ mod gated;
 mod groups;
 mod labels;
 mod order;
+mod partitions;
 mod recovery;
 mod sources;
 mod space;

@@ -258,7 +258,7 @@ impl Running {
     pub fn ids_in_order(&self) -> Vec<i32> {
         let snapshot = self.table.snapshot();
         let of = |batch: &RecordBatch| batch.column(0).as_primitive::<Int32Type>().values().to_vec();
-        snapshot.memtable.iter().flat_map(|part| of(&part.batch)).collect()
+        snapshot.memtable.iter().flat_map(|part| of(&part.live_batch().unwrap())).collect()
     }
 }
 

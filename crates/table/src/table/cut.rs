@@ -1,7 +1,7 @@
 //! Rows of partitions that are gone: dropped with their partition's definition, or cut out while it stays.
 //!
 //! The definition says which partitions there are, and the log in which order they were emptied. A publication leaves out rows
-//! without a partition: their load was decoded before the partition was dropped, and its rows go with it. A flush or a compaction that
+//! without a partition: their load was committed or acknowledged before the partition was dropped, and its rows go with it. A flush or a compaction that
 //! is under way shows nothing of a partition that was cut meanwhile.
 
 use super::{Pending, Table, Unflushed};
@@ -76,11 +76,7 @@ pub(super) fn with_partition(def: &TableDef, batch: RecordBatch) -> Result<Recor
     if gone == 0 {
         return Ok(batch);
     }
-    tracing::warn!(
-        table = def.name,
-        rows = gone,
-        "rows of a load are gone with their partition, which was dropped meanwhile"
-    );
+    tracing::info!(table = def.name, rows = gone, "rows that came before are gone with their partition");
     left(&batch, &stay)
 }
 

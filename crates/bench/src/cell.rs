@@ -4,9 +4,9 @@
 use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
 use crate::client::http;
 use crate::client::mysql::Mysql;
-use crate::data::FIRST_ID;
 use crate::data::access_log::{self, AccessLog, Format};
 use crate::data::lineitem::{self, Lineitem};
+use crate::data::{FIRST_ID, Order};
 use crate::error::BenchError;
 use crate::keys::Keys;
 use crate::published;
@@ -231,14 +231,14 @@ impl Cell {
         progress: &dyn Fn(Duration, u64),
     ) -> Result<Measured, BenchError> {
         self.create_table(server)?;
-        self.load_present(server)?;
+        let present = self.load_present(server)?;
+        let order = if present == 0 { Order::New } else { Order::Random(present) };
         let connections = self.connect(server)?.into_iter();
-        let mut connections: Vec<_> =
-            connections.map(|connection| connection.with_ids_among(self.keys.present)).collect();
+        let mut connections: Vec<_> = connections.map(|connection| connection.with_ids(order)).collect();
         let mut meter = Meter { server, progress, begin: None, end: None };
         let outcome = closed_loop::run(&mut connections, limit, sends_again, &mut meter)?;
         let (begin, end) = (meter.begin.unwrap_or_default(), meter.end.unwrap_or_default());
-        self.verify(server, &outcome)?;
+        self.verify(server, present, &outcome)?;
         let is_sized = matches!(limit, Limit::Bytes(_)) && server.process().is_some();
         let (mut written_per_byte, mut data_files) = (None, None);
         if is_sized {
@@ -272,11 +272,11 @@ impl Cell {
     }
 
     /// Every acknowledged row is there once, or every key.
-    fn verify(&self, server: &Server, outcome: &Outcome) -> Result<(), BenchError> {
+    fn verify(&self, server: &Server, present: u32, outcome: &Outcome) -> Result<(), BenchError> {
         let mut client = server.connect("bench")?;
         client.query("SYNC")?;
-        if self.keys.present > 0 {
-            return self.verify_keys(&mut client, outcome);
+        if present > 0 {
+            return self.verify_keys(&mut client, present, outcome);
         }
         let rows = outcome.rows_in_all;
         let (table, key) = (self.table(), self.key());

@@ -23,6 +23,18 @@ pub enum IdForm {
     Fixed,
 }
 
+/// Which ids the rows of a run have, by their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Their numbers: each is new.
+    #[default]
+    New,
+    /// Some of the first so many, at random.
+    Random(u32),
+    /// The first so many, scattered: each comes once before one of them comes again.
+    Scattered(u32),
+}
+
 /// The bytes of one request, whole but for the ids of its rows.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -32,8 +44,7 @@ pub struct Request {
     pub ids: Vec<u32>,
     /// Bytes of rows, without the protocol's head.
     pub payload_bytes: u64,
-    /// Ids are taken at random from so many, the first ones; 0: each is new.
-    pub among: u32,
+    pub order: Order,
 }
 
 impl Request {
@@ -41,16 +52,16 @@ impl Request {
     #[must_use]
     pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
         let payload_bytes = bytes.len() as u64;
-        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, among: 0 }
+        Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, order: Order::New }
     }
 
-    /// Numbers the rows from `first` on, or at random in a way that depends on `first`.
+    /// Numbers the rows from `first` on, in the request's order.
     pub fn number(&mut self, first: u32) {
         if self.form == IdForm::Fixed {
             return;
         }
         for (number, &at) in (first..).zip(&self.ids) {
-            let (at, id) = (at as usize, some_id(number, self.among));
+            let (at, id) = (at as usize, self.order.id(number));
             match self.form {
                 IdForm::Text => write_digits(&mut self.bytes[at..at + 10], id),
                 IdForm::Binary => self.bytes[at..at + 4].copy_from_slice(&id.to_le_bytes()),
@@ -60,16 +71,25 @@ impl Request {
     }
 }
 
-/// The id of the row with that number, where ids are taken from so many.
-fn some_id(number: u32, among: u32) -> u32 {
-    if among == 0 {
-        return number;
+/// A prime that is larger than any number of ids, so that multiples of it meet each id of as many once; its ratio to 2³² is
+/// the golden one, so that rows that follow one another are far apart.
+const STRIDE: u64 = 2_654_435_761;
+
+impl Order {
+    /// The id of the row with that number.
+    fn id(self, number: u32) -> u32 {
+        match self {
+            Self::New => number,
+            Self::Random(among) => {
+                // The finalizer of SplitMix64.
+                let mut mixed = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+                FIRST_ID + ((mixed ^ (mixed >> 31)) % u64::from(among)) as u32
+            }
+            Self::Scattered(among) => FIRST_ID + (u64::from(number) * STRIDE % u64::from(among)) as u32,
+        }
     }
-    // The finalizer of SplitMix64.
-    let mut mixed = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    FIRST_ID + ((mixed ^ (mixed >> 31)) % u64::from(among)) as u32
 }
 
 fn write_digits(place: &mut [u8], mut id: u32) {
@@ -90,7 +110,7 @@ mod tests {
             form: IdForm::Text,
             ids: vec![1, 14],
             payload_bytes: 25,
-            among: 0,
+            order: Order::New,
         };
         request.number(1_999_999_999);
         assert_eq!(request.bytes, b"[1999999999],[2000000000]");
@@ -99,9 +119,19 @@ mod tests {
     #[test]
     fn random_ids_are_among_the_first_and_hit_most_of_them() {
         let ids: std::collections::HashSet<u32> =
-            (FIRST_ID..FIRST_ID + 10_000).map(|number| some_id(number, 1000)).collect();
+            (FIRST_ID..FIRST_ID + 10_000).map(|number| Order::Random(1000).id(number)).collect();
         assert!(ids.iter().all(|id| (FIRST_ID..FIRST_ID + 1000).contains(id)));
         assert_eq!(ids.len(), 1000);
+    }
+
+    #[test]
+    fn scattered_ids_come_once_each_round() {
+        for round in 0..2 {
+            let first = FIRST_ID + round * 1000;
+            let ids: std::collections::HashSet<u32> =
+                (first..first + 1000).map(|number| Order::Scattered(1000).id(number)).collect();
+            assert_eq!(ids, (FIRST_ID..FIRST_ID + 1000).collect());
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::cell::{Cell, Form, Mode, settle};
 use crate::client::closed_loop::{self, Limit, Outcome};
 use crate::client::mysql::Mysql;
-use crate::data::FIRST_ID;
 use crate::data::access_log::Format;
+use crate::data::{FIRST_ID, Order};
 use crate::error::BenchError;
 use crate::query::{QUERY, Quiet, load, median};
 use crate::server::Server;
@@ -65,13 +65,14 @@ impl Keys {
 }
 
 impl Cell {
-    /// Loads the rows that are there before, and waits until they are in few data files.
+    /// Loads the rows that are there before, and waits until they are in few data files. How many there are: requests are
+    /// whole, so that there may be some more than asked for.
     ///
     /// # Errors
     /// A load failed.
-    pub fn load_present(&self, server: &Server) -> Result<(), BenchError> {
+    pub fn load_present(&self, server: &Server) -> Result<u32, BenchError> {
         if self.keys.present == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let limit = Limit::Rows(self.keys.present.into());
         let (mode, connections) = (Mode::Async, PRESENT_CONNECTIONS);
@@ -81,20 +82,20 @@ impl Cell {
         };
         let mut connections = Self { form, mode, connections, ..*self }.connect(server)?;
         let begin = Instant::now();
-        closed_loop::run(&mut connections, limit, false, &mut Quiet)?;
+        let loaded = closed_loop::run(&mut connections, limit, false, &mut Quiet)?.rows_in_all;
         server.connect("bench")?.query("SYNC")?;
         settle(server)?;
-        eprintln!("{} rows loaded before, in {:.0} s", self.keys.present, begin.elapsed().as_secs_f64());
-        Ok(())
+        eprintln!("{loaded} rows loaded before, in {:.0} s", begin.elapsed().as_secs_f64());
+        u32::try_from(loaded).map_err(|_| BenchError::Argument("--present: too many".into()))
     }
 
-    /// Every key is there, as often as it was loaded or once.
+    /// Every one of the `present` keys is there, as often as it was loaded or once.
     ///
     /// # Errors
     /// It is not.
-    pub fn verify_keys(&self, client: &mut Mysql, outcome: &Outcome) -> Result<(), BenchError> {
+    pub fn verify_keys(&self, client: &mut Mysql, present: u32, outcome: &Outcome) -> Result<(), BenchError> {
         let (table, key) = (self.table(), self.key());
-        let present = u64::from(self.keys.present);
+        let present = u64::from(present);
         let rows = if self.keys.model == Model::Duplicate { present + outcome.rows_in_all } else { present };
         let first = u64::from(FIRST_ID);
         let sql = format!("SELECT COUNT(*), MIN({key}), MAX({key}) FROM {table}");
@@ -131,8 +132,11 @@ pub fn query(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> 
     settle(&server)?;
     let (before, points_before) = ask(&server, rows, runs)?;
     let among = u32::try_from(rows).map_err(|_| BenchError::Argument("--rows: too many".into()))?;
-    let mut connections: Vec<_> =
-        cell.connect(&server)?.into_iter().map(|connection| connection.with_ids_among(among)).collect();
+    let mut connections: Vec<_> = cell
+        .connect(&server)?
+        .into_iter()
+        .map(|connection| connection.with_ids(Order::Random(among)))
+        .collect();
     // So many that this share of the keys is among them.
     let superseding = (-(1.0 - SUPERSEDED).ln() * rows as f64) as u64;
     closed_loop::run(&mut connections, Limit::Rows(superseding), false, &mut Quiet)?;

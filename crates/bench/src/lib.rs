@@ -19,7 +19,7 @@ mod server;
 mod suite;
 
 pub use client::{closed_loop, http as stream_load, mysql};
-pub use data::Request;
+pub use data::{FIRST_ID, IdForm, Order, Request};
 pub use error::BenchError;
 pub use options::Bench;
 pub use report::table::grouped;

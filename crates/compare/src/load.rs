@@ -6,6 +6,8 @@ pub enum Table {
     Small,
     Lineitem,
     AccessLog,
+    /// With a key, of which it has one row.
+    Keyed,
 }
 
 /// How a request brings its rows. QuestDB takes all of them by its line protocol over HTTP.
@@ -40,4 +42,10 @@ pub const LOADS: &[Load] = &[
     load("100 rows prepared, 30 conns", Table::Lineitem, Form::Prepared, 100, 30),
     load("1,000 rows text, 30 conns", Table::Small, Form::Text, 1000, 30),
     load("CSV 8 MB, 4 conns", Table::AccessLog, Form::Csv, 100_000, 4),
+];
+
+/// The loads of `--upserts`, all as text.
+pub const UPSERTS: &[Load] = &[
+    load("1 row upserted, 30 conns", Table::Keyed, Form::Text, 1, 30),
+    load("1,000 rows upserted, 30 conns", Table::Keyed, Form::Text, 1000, 30),
 ];

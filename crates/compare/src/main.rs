@@ -9,6 +9,7 @@
 //! | `requests` | connections with the requests that they send, and what an answer to one means |
 //! | `peer` | names the servers, and prepares and counts their tables |
 //! | `servers` | starts and stops them in directories of their own |
+//! | `upserts` | rows that replace others of large tables |
 //! | `usage` | the CPU time of processes |
 //! | `postgres`, `http` | as much of these protocols as is needed; MySQL's is in the crate `client` |
 //! | `measure` | one measurement, by the loop of `tributary bench` |
@@ -26,6 +27,7 @@ mod report;
 mod requests;
 mod servers;
 mod tables;
+mod upserts;
 mod usage;
 
 /// The rows that the micro-benchmarks decode.
@@ -56,6 +58,9 @@ struct Options {
     /// How long it runs before that, in seconds
     #[arg(long, default_value_t = 0.5)]
     warm_up: f64,
+    /// Instead: upserts into tables of so many rows, which are made once for each server
+    #[arg(long, value_name = "ROWS")]
+    upserts: Option<u32>,
     /// Only servers whose name contains this
     #[arg(long)]
     peer: Option<String>,
@@ -84,7 +89,11 @@ struct Options {
 
 fn main() -> Outcome<()> {
     let options = Options::parse();
-    let text = run(&options)?.markdown();
+    let results = match options.upserts {
+        Some(present) => upserts::run(&options, present)?,
+        None => run(&options)?,
+    };
+    let text = results.markdown();
     println!("{text}");
     if let Some(path) = &options.markdown {
         std::fs::write(path, text)?;
@@ -92,9 +101,18 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
+impl Options {
+    /// The warm-up and the measured time.
+    fn times(&self) -> [Duration; 2] {
+        [self.warm_up, self.seconds].map(Duration::from_secs_f64)
+    }
+}
+
+fn is_wanted(filter: &Option<String>, name: &str) -> bool {
+    filter.as_ref().is_none_or(|part| name.contains(part))
+}
+
 fn run(options: &Options) -> Outcome<Results> {
-    let is_wanted =
-        |filter: &Option<String>, name: &str| filter.as_ref().is_none_or(|part| name.contains(part));
     let mut results = Results::default();
     for round in 0..options.rounds {
         for peer in PEERS.iter().filter(|peer| is_wanted(&options.peer, peer.name())) {
@@ -116,8 +134,8 @@ fn one(peer: Peer, server: &servers::Server, load: &load::Load, options: &Option
     peer.create_table(server, load.table)?;
     // What earlier loads left to the kernel shall not disturb this one.
     rustix::fs::sync();
-    let [warm_up, measured] = [options.warm_up, options.seconds].map(Duration::from_secs_f64);
-    let sample = measure::measure(peer, server, load, warm_up, measured)?;
+    let mut connections = requests::connect(peer, server, load)?;
+    let sample = measure::measure(server, &mut connections, options.times())?;
     let found = peer.count(server, load.table, sample.total_rows)?;
     if found != sample.total_rows {
         return Err(format!("{} rows were acknowledged, the table has {found}", sample.total_rows).into());

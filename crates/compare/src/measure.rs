@@ -1,29 +1,23 @@
 //! One measurement: connections that each send their next request when the last one is answered.
 
 use crate::Outcome;
-use crate::load::Load;
-use crate::peer::Peer;
 use crate::report::Sample;
-use crate::requests;
 use crate::servers::Server;
 use crate::usage::cpu_seconds_of;
 use std::time::Duration;
 use tributary_bench::BenchError;
-use tributary_bench::closed_loop::{self, Limit, Watch};
+use tributary_bench::closed_loop::{self, Connection, Limit, Watch};
 use tributary_bench::own_cpu_seconds;
 
-/// Measures a load on an empty table.
+/// Measures a load by its connections, for `measured` after `warm_up`.
 pub fn measure(
-    peer: Peer,
     server: &Server,
-    load: &Load,
-    warm_up: Duration,
-    measured: Duration,
+    connections: &mut [Connection],
+    [warm_up, measured]: [Duration; 2],
 ) -> Outcome<Sample> {
-    let mut connections = requests::connect(peer, server, load)?;
     let mut meter = Meter { pid: server.pid(), begin: [0.0; 2], used: [0.0; 2] };
     let limit = Limit::Time { warm_up, measured };
-    let outcome = closed_loop::run(&mut connections, limit, false, &mut meter)?;
+    let outcome = closed_loop::run(connections, limit, false, &mut meter)?;
     let micros_per_row = |seconds: f64| seconds * 1e6 / outcome.rows.max(1) as f64;
     let latency = |quantile| Duration::from_nanos(outcome.latencies.value_at_quantile(quantile));
     let [server_cpu, client_cpu] = meter.used;
@@ -60,6 +54,21 @@ impl Watch for Meter {
     fn measured(&mut self) -> Result<(), BenchError> {
         let end = self.read()?;
         self.used = [0, 1].map(|which| end[which] - self.begin[which]);
+        Ok(())
+    }
+
+    fn progress(&mut self, _elapsed: Duration, _rows: u64) {}
+}
+
+/// Nothing is read while the loop runs.
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn measuring(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn measured(&mut self) -> Result<(), BenchError> {
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Medians over the rounds, ratios to Tributary, Markdown.
 
-use crate::load::LOADS;
+use crate::load::{LOADS, UPSERTS};
 use crate::peer::{PEERS, Peer};
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl Results {
             "| load | server | rows/s (median) | min – max | Tributary sync is | p50 | p99 | CPU µs/row: server | client |\n\
              | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
         );
-        for load in LOADS {
+        for load in LOADS.iter().chain(UPSERTS) {
             let ours = self.median(load.name, Peer::Tributary { is_async: false });
             for peer in PEERS {
                 self.line(&mut text, load.name, peer, ours);

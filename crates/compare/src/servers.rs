@@ -21,6 +21,11 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(60);
 /// More than any load has.
 const CONNECTIONS: &str = "600";
 
+/// What the others may keep in memory of their tables.
+fn buffers(options: &Options) -> &'static str {
+    if options.upserts.is_some() { "4GB" } else { "1GB" }
+}
+
 /// A server that runs. When it is dropped, its process is ended and its directory removed.
 pub struct Server {
     child: Child,
@@ -131,7 +136,8 @@ fn mariadb(options: &Options, dir: &Path, port: u16) -> Outcome<Command> {
         .arg(format!("--port={port}"))
         .arg(format!("--max-connections={CONNECTIONS}"))
         .args(["--bind-address=127.0.0.1", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin"])
-        .args(["--innodb-buffer-pool-size=1G", "--innodb-log-file-size=1G", "--local-infile=1"])
+        .arg(format!("--innodb-buffer-pool-size={}", buffers(options).trim_end_matches('B')))
+        .args(["--innodb-log-file-size=1G", "--local-infile=1"])
         .args(["--max-allowed-packet=64M", "--skip-name-resolve", "--character-set-server=utf8mb4"]);
     if is_root()? {
         command.arg("--user=root");
@@ -154,7 +160,7 @@ fn postgresql(options: &Options, dir: &Path, port: u16) -> Outcome<Command> {
         .arg(&data)
         .args(["-p", &port.to_string(), "-h", "127.0.0.1"])
         .args(["-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on"])
-        .args(["-c", "shared_buffers=1GB", "-c", "max_wal_size=8GB"])
+        .args(["-c", &format!("shared_buffers={}", buffers(options)), "-c", "max_wal_size=8GB"])
         .arg("-c")
         .arg(format!("max_connections={CONNECTIONS}"));
     if is_root()? {

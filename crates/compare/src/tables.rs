@@ -9,13 +9,14 @@ impl Table {
             Self::Small => "small",
             Self::Lineitem => "lineitem",
             Self::AccessLog => "access_log",
+            Self::Keyed => "keyed",
         }
     }
 
     /// The columns, in types that MariaDB, PostgreSQL and Tributary share.
     fn columns(self) -> &'static str {
         match self {
-            Self::Small => "id BIGINT NOT NULL, name VARCHAR(50), score INT",
+            Self::Small | Self::Keyed => "id BIGINT NOT NULL, name VARCHAR(50), score INT",
             Self::Lineitem => {
                 "l_orderkey BIGINT NOT NULL, l_partkey INT, l_suppkey INT, l_linenumber INT, \
                  l_quantity DECIMAL(15,2), l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2), \
@@ -33,7 +34,7 @@ impl Table {
     /// What a row is in QuestDB: repeated words are symbols, and a server-given time says the order.
     fn questdb_columns(self) -> &'static str {
         match self {
-            Self::Small => "id LONG, name VARCHAR, score INT",
+            Self::Small | Self::Keyed => "id LONG, name VARCHAR, score INT",
             Self::Lineitem => {
                 "l_orderkey LONG, l_partkey INT, l_suppkey INT, l_linenumber INT, l_quantity DOUBLE, \
                  l_extendedprice DOUBLE, l_discount DOUBLE, l_tax DOUBLE, l_returnflag SYMBOL, \
@@ -49,24 +50,30 @@ impl Table {
     /// The number of columns.
     pub fn width(self) -> usize {
         match self {
-            Self::Small => 3,
+            Self::Small | Self::Keyed => 3,
             Self::Lineitem => 16,
             Self::AccessLog => 7,
         }
     }
 
-    /// The statements that leave an empty table.
+    /// The statements that leave an empty table. [`Self::Keyed`] has its first column for its key.
     pub fn create(self, peer: Peer) -> [String; 2] {
         let (name, columns) = (self.name(), self.columns());
         let key = columns.split_whitespace().next().expect("a table has columns");
+        let (model, primary) = match self {
+            Self::Keyed => ("UNIQUE", ", PRIMARY KEY (id)"),
+            _ => ("DUPLICATE", ""),
+        };
         let create = match peer {
             Peer::Tributary { .. } => format!(
-                "CREATE TABLE {name} ({columns}) DUPLICATE KEY({key}) DISTRIBUTED BY HASH({key}) BUCKETS 1 \
+                "CREATE TABLE {name} ({columns}) {model} KEY({key}) DISTRIBUTED BY HASH({key}) BUCKETS 1 \
                  PROPERTIES('replication_num' = '1', 'group_commit_interval_ms' = '{}')",
                 peer.interval_ms()
             ),
-            Peer::MariaDb => format!("CREATE TABLE {name} ({columns}) ENGINE=InnoDB"),
-            Peer::PostgreSql => format!("CREATE TABLE {name} ({})", columns.replace("DATETIME", "TIMESTAMP")),
+            Peer::MariaDb => format!("CREATE TABLE {name} ({columns}{primary}) ENGINE=InnoDB"),
+            Peer::PostgreSql => {
+                format!("CREATE TABLE {name} ({}{primary})", columns.replace("DATETIME", "TIMESTAMP"))
+            }
             Peer::QuestDb => format!(
                 "CREATE TABLE {name} ({}, at TIMESTAMP) TIMESTAMP(at) PARTITION BY DAY WAL",
                 self.questdb_columns()

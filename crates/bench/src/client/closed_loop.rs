@@ -3,7 +3,7 @@
 //! Times are taken from just before a request's first byte is sent to just after its answer's last
 //! byte has been read.
 
-use crate::data::{FIRST_ID, ROWS_MAX, Request};
+use crate::data::{FIRST_ID, Order, ROWS_MAX, Request};
 use crate::error::BenchError;
 use hdrhistogram::Histogram;
 use mio::{Events, Interest, Poll, Token};
@@ -68,11 +68,11 @@ impl Connection {
         })
     }
 
-    /// The same, whose rows have random ids, some of so many; 0: new ones.
+    /// The same, whose rows have ids in this order.
     #[must_use]
-    pub fn with_ids_among(mut self, count: u32) -> Self {
+    pub fn with_ids(mut self, order: Order) -> Self {
         for request in self.first.iter_mut().chain(&mut self.requests) {
-            request.among = count;
+            request.order = order;
         }
         self
     }

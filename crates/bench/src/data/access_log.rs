@@ -3,7 +3,7 @@
 
 mod columns;
 
-use super::{FIRST_ID, IdForm, Request};
+use super::{FIRST_ID, IdForm, Order, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::Serialize;
@@ -181,7 +181,7 @@ impl AccessLog {
                 form: IdForm::Binary,
                 ids,
                 payload_bytes,
-                among: 0,
+                order: Order::New,
             };
         }
         let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
@@ -191,7 +191,13 @@ impl AccessLog {
         let head = head(body.len());
         ids.iter_mut().for_each(|at| *at += head.len() as u32);
         let payload_bytes = body.len() as u64;
-        Request { bytes: [head.as_bytes(), &body].concat(), form: IdForm::Text, ids, payload_bytes, among: 0 }
+        Request {
+            bytes: [head.as_bytes(), &body].concat(),
+            form: IdForm::Text,
+            ids,
+            payload_bytes,
+            order: Order::New,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! INSERTs. `L_ORDERKEY` is the row's number, so that every row can be counted; TPC-H gives an order
 //! one to seven rows.
 
-use super::{FIRST_ID, IdForm, Request};
+use super::{FIRST_ID, IdForm, Order, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
@@ -196,7 +196,7 @@ impl Lineitem {
         let bytes = one_packet(&command::query(&sql));
         let head = (bytes.len() - sql.len()) as u32;
         let ids = ids.into_iter().map(|at| at + head).collect();
-        Request { bytes, form: IdForm::Text, ids, payload_bytes, among: 0 }
+        Request { bytes, form: IdForm::Text, ids, payload_bytes, order: Order::New }
     }
 
     /// An execution of the prepared INSERT of `rows` rows. The first of a connection brings the
@@ -231,7 +231,7 @@ impl Lineitem {
         let bytes = one_packet(&payload);
         let head = bytes.len() - payload.len();
         let ids = places.iter().step_by(COLUMNS).map(|at| (at + head) as u32).collect();
-        Request { bytes, form: IdForm::Binary, ids, payload_bytes, among: 0 }
+        Request { bytes, form: IdForm::Binary, ids, payload_bytes, order: Order::New }
     }
 }
 

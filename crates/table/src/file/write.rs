@@ -56,6 +56,10 @@ const NUMBER_BYTES_MIN: usize = 4;
 /// A column of texts keeps its dictionary for longer than the library's 1 MB: places in it are compressed in less time
 /// than texts, to less. Access logs take 30 % less space; more than this gives no more.
 const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
+/// In tables with one row for each key single rows are asked for, and whoever reads a row unpacks its page and its dictionary
+/// in each column: pages have so many rows there, instead of the library's 20,000, and dictionaries are smaller by this factor.
+const PAGE_ROWS_OF_KEYS: usize = 4096;
+const DICTIONARY_PART_OF_KEYS: usize = 8;
 
 /// The rows of one large load on their way into data files of their own, past the memtable.
 ///
@@ -188,7 +192,7 @@ impl RunWriter {
             partition: None,
             arrow: schema.arrow(),
             keys: schema.key_indices(),
-            properties: properties(root, &physical),
+            properties: properties(root, &physical, !def.keys.keeps_all_rows()),
             physical,
             progress: None,
             run: Vec::new(),
@@ -507,15 +511,19 @@ impl OpenFile {
     }
 }
 
-fn properties(root: &TableRoot, physical: &SchemaRef) -> WriterProperties {
+fn properties(root: &TableRoot, physical: &SchemaRef, gives_single_rows: bool) -> WriterProperties {
+    let part = if gives_single_rows { DICTIONARY_PART_OF_KEYS } else { 1 };
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(root.zstd))
-        .set_dictionary_page_size_limit(DICTIONARY_TEXT_BYTES_MAX)
+        .set_dictionary_page_size_limit(DICTIONARY_TEXT_BYTES_MAX / part)
         .set_created_by(CREATED_BY.to_owned());
+    if gives_single_rows {
+        properties = properties.set_data_page_row_count_limit(PAGE_ROWS_OF_KEYS);
+    }
     for field in physical.fields() {
         if let Some(width) = field.data_type().primitive_width() {
             let column = ColumnPath::new(vec![field.name().clone()]);
-            let bytes = DICTIONARY_NUMBERS_MAX * width.max(NUMBER_BYTES_MIN);
+            let bytes = DICTIONARY_NUMBERS_MAX / part * width.max(NUMBER_BYTES_MIN);
             properties = properties.set_column_dictionary_page_size_limit(column, bytes);
         }
     }

@@ -1,4 +1,4 @@
-//! Bodies that come as columns: Parquet, and Arrow's IPC streams and files.
+//! Bodies that come as columns: Parquet, ORC, and Arrow's IPC streams and files.
 //!
 //! [`source`] turns bytes into Arrow batches, a [`Mapping`] finds the columns of the file by their names, and
 //! [`crate::whole`] turns whole arrays into columns of the table. A batch with a value that does not fit goes
@@ -13,6 +13,7 @@
 mod fields;
 mod ipc;
 mod mapping;
+mod orc;
 mod parquet;
 mod source;
 mod zone;
@@ -38,6 +39,7 @@ use tributary_types::{ErrorCode, SqlError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnarFormat {
     Parquet,
+    Orc,
     /// IPC streams, one after another, or an IPC file (Feather 2).
     Arrow,
 }
@@ -48,6 +50,7 @@ impl ColumnarFormat {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
+            Self::Orc => "orc",
             Self::Arrow => "arrow",
         }
     }
@@ -116,7 +119,7 @@ impl ColumnarDecoder {
         host: Arc<dyn LoadHost>,
     ) -> Self {
         builder.reset(target.schema());
-        let source = Source::new(format, &*host);
+        let source = Source::new(format, &host);
         Self {
             target,
             rules,
@@ -194,6 +197,14 @@ impl BodyDecoder for ColumnarDecoder {
 /// The error of a file that can't be read.
 fn damaged(format: &str, what: impl std::fmt::Display) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, format!("the {format} body can't be read: {what}"))
+}
+
+/// The error of a body that there is no room for.
+fn gathered(format: &str, error: &std::io::Error) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!("the {format} body is read from its end, and can't be kept until then: {error}"),
+    )
 }
 
 /// Runs what a library does with a stranger's bytes: a panic there is damage, too.

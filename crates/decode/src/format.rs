@@ -265,9 +265,10 @@ fn kind(text: &str) -> Result<Kind, FormatError> {
         "csv_with_names_and_types" => Ok(Kind::Csv(CsvHeader::NamesAndTypes)),
         "json" => Ok(Kind::Json),
         "parquet" => Ok(Kind::Columnar(ColumnarFormat::Parquet)),
+        "orc" => Ok(Kind::Columnar(ColumnarFormat::Orc)),
         "arrow" => Ok(Kind::Columnar(ColumnarFormat::Arrow)),
-        "orc" | "hive_text" | "avro" => Err(FormatError::NotSupported(format!(
-            "format={text} is not supported; send the data as parquet, arrow, json, csv, csv_with_names or \
+        "hive_text" | "avro" => Err(FormatError::NotSupported(format!(
+            "format={text} is not supported; send the data as parquet, orc, arrow, json, csv, csv_with_names or \
              csv_with_names_and_types"
         ))),
         _ => Err(FormatError::Unknown(format!("unknown data format, format={text}"))),

@@ -1,7 +1,7 @@
-//! Parquet and Arrow: in one piece against in chunks, and damage of any kind.
+//! Parquet, ORC and Arrow: in one piece against in chunks, and damage of any kind.
 //!
 //! A library that panics on a damaged file is not a finding: decoders make an error of it. Everything else is one,
-//! and so is memory that a small file takes.
+//! and so is memory that a small file takes. ORC is read by code of our own, which may not panic either.
 
 use crate::rows;
 use crate::tables;
@@ -15,7 +15,11 @@ use tributary_types::TableDef;
 pub fn columnar(data: &[u8]) {
     let Some((&[choice, cuts], body)) = data.split_first_chunk::<2>() else { return };
     expect_panics();
-    let format = if choice & 1 == 0 { ColumnarFormat::Parquet } else { ColumnarFormat::Arrow };
+    let format = match choice {
+        0x80.. => ColumnarFormat::Orc,
+        _ if choice & 1 == 0 => ColumnarFormat::Parquet,
+        _ => ColumnarFormat::Arrow,
+    };
     let rules = LoadRules { strict: choice & 2 != 0, ..LoadRules::default() };
     for table in [tables::pick(choice >> 2), tables::of_strings(3)] {
         let whole = load(&table, format, rules, body, usize::MAX);
@@ -25,11 +29,16 @@ pub fn columnar(data: &[u8]) {
         // Which of two errors comes first depends on the chunks.
         match (&whole, load(&table, format, rules, body, usize::from(cuts) + 1)) {
             (Ok(whole), Ok(cut)) => rows::assert_same(&table, whole, &cut),
-            (Err(_), Err(_)) => {}
+            (Err(whole), Err(cut)) => [whole, &cut].into_iter().for_each(|error| check_error(format, error)),
             (whole, cut) => panic!("{whole:?} in one piece, {cut:?} in chunks"),
         }
     }
     fields(format, body);
+}
+
+/// What is said of a panic that was caught.
+fn check_error(format: ColumnarFormat, error: &str) {
+    assert!(format != ColumnarFormat::Orc || !error.contains("the file is damaged ("), "{error}");
 }
 
 /// libFuzzer ends the process in the hook, before a panic can be caught. One that nobody catches ends it still.
@@ -72,10 +81,16 @@ fn load(
 fn fields(format: ColumnarFormat, body: &[u8]) {
     let fields = BodyFormat::Columnar(format).fields(FieldNames::OfBody, &[], &host());
     let mut fields = fields.expect("a legal format");
-    if fields.push(body).and_then(|()| fields.finish()).is_err() {
-        return;
+    if let Err(error) = fields.push(body).and_then(|()| fields.finish()) {
+        return check_error(format, error.detail_text());
     }
-    while let Ok(true) = fields.resume() {}
+    loop {
+        match fields.resume() {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return check_error(format, error.detail_text()),
+        }
+    }
     for batch in fields.take_batches() {
         assert_eq!(batch.schema(), fields.schema().expect("there was a batch"));
     }

@@ -9,6 +9,7 @@
 
 mod block;
 mod columnar;
+mod columns;
 mod csv;
 mod ddl;
 mod headers;
@@ -25,6 +26,7 @@ mod wal;
 
 pub use block::block;
 pub use columnar::columnar;
+pub use columns::columns;
 pub use csv::csv;
 pub use ddl::ddl;
 pub use headers::headers;
@@ -45,7 +47,7 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
@@ -54,6 +56,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "columnar", run: columnar },
     Target { name: "unpack", run: unpack },
     Target { name: "headers", run: headers },
+    Target { name: "columns", run: columns },
     Target { name: "mysql", run: mysql },
     Target { name: "wal_bytes", run: wal_bytes },
     Target { name: "wal_damage", run: wal_damage },

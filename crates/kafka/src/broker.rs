@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long a question to the broker may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// How long the client is asked for the reason of a failure, which it may tell piece by piece.
+const REASON_WAIT: Duration = Duration::from_millis(200);
 /// A group is never joined, but the client wants its name.
 const GROUP: &str = "tributary";
 /// Memory for messages that were fetched ahead, in kilobytes.
@@ -61,7 +63,7 @@ impl Connect for Broker {
         let consumer: BaseConsumer<Heard> = config
             .create_with_context(Heard::new(&settings.topic))
             .map_err(|error| SourceError::Wrong(format!("the settings of the source are wrong: {error}")))?;
-        Ok(Box::new(Connected { consumer, topic: settings.topic.clone() }))
+        Ok(Box::new(Connected { consumer, topic: settings.topic.clone(), is_reading: false }))
     }
 }
 
@@ -79,17 +81,22 @@ fn refuse(name: &str) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// A client that reads nothing yet.
+/// A client.
 struct Connected {
     consumer: BaseConsumer<Heard>,
     topic: String,
+    /// Whether messages come. Then only [`Reading`] may poll: whoever polls gets the next message, and nobody gets it again.
+    is_reading: bool,
 }
 
 impl Connected {
     /// The error of a question, with the reason, which the client tells elsewhere.
     fn error(&self, doing: &str, error: &KafkaError) -> SourceError {
-        // What the client has to say comes by polling.
-        drop(self.consumer.poll(Duration::ZERO));
+        // What the client has to say comes by polling, one thing at a time.
+        let until = Instant::now() + REASON_WAIT;
+        while !self.is_reading && Instant::now() < until {
+            drop(self.consumer.poll(REASON_WAIT / 10));
+        }
         let reason = self.consumer.context().reason().map(|reason| format!(": {reason}")).unwrap_or_default();
         let text = format!("{doing} topic '{}' failed: {error}{reason}", self.topic);
         match error.rdkafka_error_code() {
@@ -103,6 +110,22 @@ impl Connected {
             ) => SourceError::Wrong(text),
             _ => SourceError::Unreachable(text),
         }
+    }
+}
+
+impl Connected {
+    fn reading(mut self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Reading, SourceError> {
+        let mut assignment = TopicPartitionList::with_capacity(from.len());
+        for (&partition, &offset) in from {
+            check(&self.topic, partition, offset, self.extent(partition)?)?;
+            assignment
+                .add_partition_offset(&self.topic, partition, Offset::Offset(offset))
+                .map_err(|error| self.error("naming an offset of", &error))?;
+        }
+        self.is_reading = true;
+        self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
+        let behind = from.keys().copied().collect();
+        Ok(Reading { connected: *self, framing, behind })
     }
 }
 
@@ -153,16 +176,7 @@ impl Topic for Connected {
     }
 
     fn read(self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
-        let mut assignment = TopicPartitionList::with_capacity(from.len());
-        for (&partition, &offset) in from {
-            check(&self.topic, partition, offset, self.extent(partition)?)?;
-            assignment
-                .add_partition_offset(&self.topic, partition, Offset::Offset(offset))
-                .map_err(|error| self.error("naming an offset of", &error))?;
-        }
-        self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
-        let behind = from.keys().copied().collect();
-        Ok(Box::new(Reading { connected: *self, framing, behind }))
+        Ok(Box::new(self.reading(from, framing)?))
     }
 }
 
@@ -265,6 +279,7 @@ impl Reader for Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
     fn connect(properties: &[(&str, &str)]) -> Result<Box<dyn Topic>, SourceError> {
         let properties =
@@ -290,6 +305,37 @@ mod tests {
         ];
         assert!(connect(&scram).is_ok());
         assert!(refusal(&[("no.such.property", "1")]).contains("no.such.property"));
+    }
+
+    #[test]
+    fn an_error_takes_no_message_away() {
+        const MESSAGES: i64 = 50;
+        let cluster = rdkafka::mocking::MockCluster::new(1).unwrap();
+        cluster.create_topic("t", 1, 1).unwrap();
+        let brokers = cluster.bootstrap_servers();
+        let producer: BaseProducer = ClientConfig::new().set("bootstrap.servers", &brokers).create().unwrap();
+        for number in 0..MESSAGES {
+            let text = number.to_string();
+            producer.send(BaseRecord::<(), str>::to("t").payload(&text).partition(0)).unwrap();
+        }
+        producer.flush(ANSWER_MAX).unwrap();
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", &brokers).set("group.id", GROUP);
+        for (name, value) in DEFAULTS.into_iter().chain(OWN) {
+            config.set(name, value);
+        }
+        let consumer: BaseConsumer<Heard> = config.create_with_context(Heard::new("t")).unwrap();
+        let connected = Box::new(Connected { consumer, topic: "t".to_owned(), is_reading: false });
+        let mut reader = connected.reading(&Offsets::from([(0, 0)]), Framing::OneLine).unwrap();
+        let (mut next, mut messages) = (0, 0);
+        let until = Instant::now() + ANSWER_MAX;
+        while next < MESSAGES && Instant::now() < until {
+            drop(reader.connected.error("asking", &KafkaError::MetadataFetch(Code::BrokerTransportFailure)));
+            let chunk = reader.next(Duration::from_millis(100)).unwrap();
+            messages += chunk.messages;
+            next = chunk.next.get(&0).copied().unwrap_or(next);
+        }
+        assert_eq!((next, messages), (MESSAGES, MESSAGES as u64));
     }
 
     #[test]

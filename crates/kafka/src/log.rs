@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Statistics;
 
 /// Collects it.
@@ -60,7 +60,11 @@ impl ClientContext for Heard {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "librdkafka");
-        self.said.lock().reason = Some(reason.to_owned());
+        let mut said = self.said.lock();
+        // That all brokers are down comes after what is wrong with each, and says less.
+        if said.reason.is_none() || error.rdkafka_error_code() != Some(RDKafkaErrorCode::AllBrokersDown) {
+            said.reason = Some(reason.to_owned());
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-"""Writes the same rows as Parquet and Arrow files of many kinds: pyarrow_files.py DIRECTORY"""
+"""Writes the same rows as Parquet, ORC and Arrow files of many kinds: pyarrow_files.py DIRECTORY"""
 
 import datetime
 import decimal
@@ -6,6 +6,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.feather as feather
+import pyarrow.orc as orc
 import pyarrow.parquet as parquet
 
 directory = sys.argv[1]
@@ -37,6 +38,13 @@ parquet.write_table(rows, f"{directory}/v2.parquet", version="2.6", data_page_ve
 # As Spark's older versions write times.
 parquet.write_table(rows, f"{directory}/int96.parquet", use_deprecated_int96_timestamps=True)
 
+plain = rows.set_column(4, "kind", rows["kind"].cast(pa.string()))
+for compression in ["uncompressed", "zlib", "snappy", "lz4", "zstd"]:
+    orc.write_table(plain, f"{directory}/{compression}.orc", compression=compression)
+# Numbers in the older form; texts with a dictionary.
+orc.write_table(plain, f"{directory}/old.orc", file_version="0.11")
+orc.write_table(plain, f"{directory}/dictionary.orc", compression="zlib", dictionary_key_size_threshold=1.0)
+
 for compression in ["uncompressed", "lz4", "zstd"]:
     feather.write_feather(rows, f"{directory}/{compression}.arrow", compression=compression)
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "uncompressed" else compression)
@@ -57,6 +65,8 @@ large = pa.table(
     }
 )
 parquet.write_table(large, f"{directory}/large.parquet", compression="NONE", row_group_size=100_000)
+orc.write_table(large, f"{directory}/large.orc", compression="zstd", stripe_size=2_000_000, compression_block_size=65536)
+orc.write_table(large, f"{directory}/large_old.orc", file_version="0.11", stripe_size=2_000_000)
 with pa.ipc.new_stream(f"{directory}/large.arrows", large.schema) as writer:
     writer.write_table(large)
 print("ok")

@@ -39,7 +39,7 @@ impl ColumnarFields {
             FieldNames::Numbered | FieldNames::OfBody => None,
         };
         Self {
-            source: Source::new(format, &*host),
+            source: Source::new(format, &host),
             host,
             names,
             output: None,

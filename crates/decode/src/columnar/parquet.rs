@@ -3,7 +3,7 @@
 //! Times are instants or wall-clock times as the file's types say; what a writer's Arrow schema says of them
 //! beyond that is left aside, so that files of all writers are read alike. An INT96 is an instant, as in Spark.
 
-use super::{damaged, guarded};
+use super::{damaged, gathered, guarded};
 use crate::host::{Spool, Spooled};
 use crate::loader::BLOCK_ROWS_TARGET;
 use arrow::array::RecordBatch;
@@ -18,7 +18,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::io::{self, Read};
 use std::sync::Arc;
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::SqlError;
 
 const NAME: &str = "parquet";
 /// The longest page, in bytes, as it is unpacked; most writers make pages of 1 MiB.
@@ -47,12 +47,12 @@ impl ParquetSource {
 
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
         let State::Gathering(spool) = &mut self.state else { return Ok(()) };
-        spool.write(chunk).map_err(|error| not_kept(&error))
+        spool.write(chunk).map_err(|error| gathered(NAME, &error))
     }
 
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
         let State::Gathering(spool) = std::mem::replace(&mut self.state, State::Empty) else { return Ok(()) };
-        let file = spool.finish().map_err(|error| not_kept(&error))?;
+        let file = spool.finish().map_err(|error| gathered(NAME, &error))?;
         if file.len_bytes() == 0 {
             return Ok(());
         }
@@ -100,13 +100,6 @@ impl ParquetSource {
             _ => self.file.as_ref().map_or(0, |file| file.held_bytes()),
         }
     }
-}
-
-fn not_kept(error: &io::Error) -> SqlError {
-    SqlError::detail(
-        ErrorCode::Unknown,
-        format!("a parquet body is read from its end, and can't be kept until then: {error}"),
-    )
 }
 
 fn metadata(file: &File) -> Result<ArrowReaderMetadata, SqlError> {

@@ -2,22 +2,26 @@
 
 use super::ColumnarFormat;
 use super::ipc::IpcSource;
+use super::orc::OrcSource;
 use super::parquet::ParquetSource;
 use crate::host::LoadHost;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use std::sync::Arc;
 use tributary_types::SqlError;
 
 /// The bytes of a body as batches.
 pub(super) enum Source {
     Parquet(Box<ParquetSource>),
+    Orc(OrcSource),
     Ipc(Box<IpcSource>),
 }
 
 impl Source {
-    pub(super) fn new(format: ColumnarFormat, host: &dyn LoadHost) -> Self {
+    pub(super) fn new(format: ColumnarFormat, host: &Arc<dyn LoadHost>) -> Self {
         match format {
             ColumnarFormat::Parquet => Self::Parquet(Box::new(ParquetSource::new(host.spool()))),
+            ColumnarFormat::Orc => Self::Orc(OrcSource::new(host)),
             ColumnarFormat::Arrow => Self::Ipc(Box::default()),
         }
     }
@@ -29,6 +33,7 @@ impl Source {
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError> {
         match self {
             Self::Parquet(source) => source.push(chunk),
+            Self::Orc(source) => source.push(chunk),
             Self::Ipc(source) => source.push(chunk),
         }
     }
@@ -40,6 +45,7 @@ impl Source {
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
         match self {
             Self::Parquet(source) => source.finish(),
+            Self::Orc(source) => source.finish(),
             Self::Ipc(source) => source.finish(),
         }
     }
@@ -48,6 +54,7 @@ impl Source {
     pub(super) fn schema(&self) -> Option<&SchemaRef> {
         match self {
             Self::Parquet(source) => source.schema(),
+            Self::Orc(source) => source.schema(),
             Self::Ipc(source) => source.schema(),
         }
     }
@@ -59,6 +66,7 @@ impl Source {
     pub(super) fn choose(&mut self, columns: Vec<usize>) -> Result<(), SqlError> {
         match self {
             Self::Parquet(source) => source.choose(&columns),
+            Self::Orc(source) => source.choose(columns),
             Self::Ipc(source) => {
                 source.choose(columns);
                 Ok(())
@@ -73,6 +81,7 @@ impl Source {
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
         match self {
             Self::Parquet(source) => source.next(),
+            Self::Orc(source) => source.next(),
             Self::Ipc(source) => source.next(),
         }
     }
@@ -81,6 +90,7 @@ impl Source {
     pub(super) fn held_bytes(&self) -> usize {
         match self {
             Self::Parquet(source) => source.held_bytes(),
+            Self::Orc(source) => source.held_bytes(),
             Self::Ipc(source) => source.held_bytes(),
         }
     }

@@ -161,8 +161,8 @@ fn what_cannot_be_obeyed_is_refused_with_the_value() {
     for (properties, error) in cases {
         assert_eq!(csv(properties), Err(error), "{properties:?}");
     }
-    let orc = csv(&[("enclose", "ab"), ("format", "ORC")]).unwrap_err();
-    assert!(matches!(&orc, FormatError::NotSupported(text) if text.starts_with("format=ORC ")), "{orc:?}");
+    let avro = csv(&[("enclose", "ab"), ("format", "AVRO")]).unwrap_err();
+    assert!(matches!(&avro, FormatError::NotSupported(text) if text.starts_with("format=AVRO ")), "{avro:?}");
     let unknown = csv(&[("csv_schema", "k1:int")]).unwrap_err().to_string();
     assert!(unknown.starts_with("Unknown properties: {csv_schema=k1:int}; "), "{unknown}");
 }

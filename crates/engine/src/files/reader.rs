@@ -154,6 +154,10 @@ impl LoadHost for AtHand {
     fn offset_seconds(&self, unix_micros: i64) -> i32 {
         self.host.offset_seconds(unix_micros)
     }
+
+    fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32> {
+        self.host.zone_offset_seconds(zone, unix_micros)
+    }
 }
 
 /// A body that was gathered before.

@@ -3,7 +3,7 @@
 //! A small body is kept in memory, where it counts as that of a load on its way in; a larger one goes to a file
 //! without a name, which is gone when the load ends, however it ends.
 
-use crate::time_zone::Zone;
+use crate::time_zone::{self, Zone};
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Write};
@@ -39,6 +39,10 @@ impl LoadHost for Host {
 
     fn offset_seconds(&self, unix_micros: i64) -> i32 {
         self.zone.offset_seconds(unix_micros)
+    }
+
+    fn zone_offset_seconds(&self, zone: &str, unix_micros: i64) -> Option<i32> {
+        time_zone::is_known(zone).then(|| Zone::named(zone).offset_seconds(unix_micros))
     }
 }
 

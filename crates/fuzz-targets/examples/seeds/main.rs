@@ -11,11 +11,12 @@ use std::path::Path;
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let seeds: [(&str, Vec<Vec<u8>>); 10] = [
+    let seeds: [(&str, Vec<Vec<u8>>); 11] = [
         ("values", texts::values()),
         ("csv", texts::csv()),
         ("json", texts::json()),
         ("headers", texts::headers()),
+        ("columns", texts::columns()),
         ("ddl", texts::ddl()),
         ("mysql", packets::mysql()),
         ("block", packets::blocks()),

@@ -148,3 +148,18 @@ pub fn ddl() -> Vec<Vec<u8>> {
     seeds.push(format!("SELECT 1{}", " + 1".repeat(300)).into_bytes());
     seeds
 }
+
+/// Lists of columns, with expressions.
+pub fn columns() -> Vec<Vec<u8>> {
+    [
+        "k1, k2, tmpk3, k3 = tmpk3 + 1",
+        "`a,b`, `c``d` = `a,b`, 列1",
+        r#"a, b = concat(a, 'it\'s, ok', "(")"#,
+        "id, ts, day = date_trunc(ts, 'day'), kind = CASE WHEN id > 3 THEN 'x' ELSE NULL END",
+        "a, b = if(a = 1, [1, 2][1], (SELECT 2)), c = -a % 7 /* one, two */",
+        "a, at = date_add(from_unixtime(a), INTERVAL 3 DAY), d = CAST(a AS DECIMAL(10, 2)) -- last",
+        "a, b = a NOT IN (1, 2) AND a BETWEEN 3 AND 4 OR a IS NULL, c = x'41', e = a -> '$.b'",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec()
+}

@@ -175,8 +175,8 @@ fn each_bad_header_has_its_text() {
         ),
         (&[("format", "xml")], "[DATA_FILE_TYPE_ERROR]unknown data format, format=xml"),
         (
-            &[("format", "Orc")],
-            "[NOT_IMPLEMENTED_ERROR]format=Orc is not supported; send the data as parquet, arrow, json, csv, \
+            &[("format", "Avro")],
+            "[NOT_IMPLEMENTED_ERROR]format=Avro is not supported; send the data as parquet, orc, arrow, json, csv, \
              csv_with_names or csv_with_names_and_types",
         ),
         (

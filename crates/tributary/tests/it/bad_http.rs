@@ -195,7 +195,7 @@ fn what_is_not_built_is_refused_by_name() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     for (header, names) in [
-        ("format:orc", "format=orc"),
+        ("format:avro", "format=avro"),
         ("compress_type:lzo", "compress_type=lzo"),
         ("negative:true", "negative"),
     ] {

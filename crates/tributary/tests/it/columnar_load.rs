@@ -1,4 +1,4 @@
-//! `format: parquet` and `format: arrow`, with files that pyarrow wrote, through the real server.
+//! `format: parquet`, `format: orc` and `format: arrow`, with files that pyarrow wrote, through the real server.
 
 use crate::support::programs::python;
 use crate::support::{Curl, Database, LoadReply, Server};
@@ -29,10 +29,12 @@ fn files() -> &'static Path {
 fn all_types() -> Vec<(PathBuf, &'static str)> {
     let kind = |path: &PathBuf| match path.extension()?.to_str()? {
         "parquet" => Some("parquet"),
+        "orc" => Some("ORC"),
         "arrow" | "arrows" => Some("Arrow"),
         _ => None,
     };
-    let is_small = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem != "large");
+    let is_small =
+        |path: &PathBuf| path.file_stem().is_some_and(|stem| stem != "large" && stem != "large_old");
     let files =
         std::fs::read_dir(files()).expect("they were written").map(|file| file.expect("a file").path());
     files.filter(is_small).filter_map(|path| kind(&path).map(|kind| (path, kind))).collect()
@@ -60,7 +62,7 @@ fn reasons(reply: &LoadReply) -> String {
 fn files_of_every_kind_become_the_same_rows() {
     let server = Server::shared();
     let kinds = all_types();
-    assert_eq!(kinds.len(), 15, "{kinds:?}");
+    assert_eq!(kinds.len(), 22, "{kinds:?}");
     for (number, (file, format)) in kinds.iter().enumerate() {
         let mut db = table(&server, COLUMNS);
         let mode = ["off_mode", "sync_mode", "async_mode"][number % 3];
@@ -87,7 +89,7 @@ fn instants_are_shown_in_the_zone_of_the_load_with_its_summer_time() {
         ("America/New_York", "2024-06-30 20:00:00", "2023-12-31 19:00:00"),
         ("+08:00", "2024-07-01 08:00:00", "2024-01-01 08:00:00"),
     ] {
-        for (file, format) in [("ZSTD.parquet", "parquet"), ("lz4.arrow", "arrow")] {
+        for (file, format) in [("ZSTD.parquet", "parquet"), ("zlib.orc", "orc"), ("lz4.arrow", "arrow")] {
             let mut db = table(&server, "id BIGINT, seen DATETIME, at DATETIME");
             let headers = [format!("format: {format}"), format!("timezone: {zone}")];
             let headers = headers.each_ref().map(String::as_str);
@@ -107,7 +109,11 @@ fn instants_are_shown_in_the_zone_of_the_load_with_its_summer_time() {
 #[test]
 fn columns_where_and_expressions_are_over_the_files_types() {
     let server = Server::shared();
-    for (file, format) in [("SNAPPY.parquet", "format: parquet"), ("uncompressed.arrows", "format: arrow")] {
+    for (file, format) in [
+        ("SNAPPY.parquet", "format: parquet"),
+        ("dictionary.orc", "format: orc"),
+        ("uncompressed.arrows", "format: arrow"),
+    ] {
         let file = files().join(file);
         let mut db = table(&server, "id BIGINT, name STRING, price DECIMAL(12,3), at DATETIME");
         let mapped = [
@@ -143,7 +149,9 @@ fn columns_where_and_expressions_are_over_the_files_types() {
 #[test]
 fn rows_that_do_not_fit_are_rejected_with_their_place_and_values() {
     let server = Server::shared();
-    for (file, format) in [("GZIP.parquet", "format: parquet"), ("zstd.arrows", "format: arrow")] {
+    for (file, format) in
+        [("GZIP.parquet", "format: parquet"), ("old.orc", "format: orc"), ("zstd.arrows", "format: arrow")]
+    {
         let file = files().join(file);
         let mut db = table(&server, "id TINYINT, name VARCHAR(4) NOT NULL, price DECIMAL(5,1)");
         let strict = [format, "strict_mode: true", "max_filter_ratio: 0.7"];
@@ -167,7 +175,7 @@ fn rows_that_do_not_fit_are_rejected_with_their_place_and_values() {
 fn http_stream_selects_columns_of_files() {
     let server = Server::shared();
     let url = format!("http://127.0.0.1:{}/api/_http_stream", server.http_port());
-    for (file, format) in [("BROTLI.parquet", "parquet"), ("lz4.arrows", "arrow")] {
+    for (file, format) in [("BROTLI.parquet", "parquet"), ("snappy.orc", "orc"), ("lz4.arrows", "arrow")] {
         let mut db = table(&server, "id BIGINT, name STRING, price DECIMAL(12,3)");
         let source = format!("http_stream('format' = '{format}')");
         for select in [
@@ -199,25 +207,27 @@ fn large_files_are_read_whole_and_packed_ones_too() {
         (&["format: parquet", "Transfer-Encoding: chunked"], &parquet),
         (&["format: arrow", "compress_type: gz"], &packed),
         (&["format: arrow"], &files().join("large.arrows")),
+        (&["format: orc"], &files().join("large.orc")),
+        (&["format: orc", "Transfer-Encoding: chunked"], &files().join("large_old.orc")),
     ] {
         let reply = load(&server, &db, headers, file).success();
         assert_eq!(reply.rows(), [400_000, 400_000, 0, 0], "{headers:?}");
     }
     let sums = db.client.rows("SELECT COUNT(*), SUM(id), COUNT(DISTINCT name), MAX(ratio) FROM t");
-    assert_eq!(sums, ["1600000|319999200000|400000|147999.63"]);
+    assert_eq!(sums, ["2400000|479998800000|400000|147999.63"]);
     let cut = server.scratch().join(format!("{}.cut", db.name));
     let bytes = std::fs::read(&parquet).expect("it was written");
     std::fs::write(&cut, &bytes[..bytes.len() - 1000]).expect("the file is written");
     let refused = load(&server, &db, &["format: parquet"], &cut).failure();
     assert!(refused.starts_with("[DATA_QUALITY_ERROR]the parquet body can't be read: "), "{refused}");
-    assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), "1600000");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), "2400000");
 }
 
 #[test]
 fn what_is_no_such_file_is_refused_and_an_empty_body_has_no_rows() {
     let server = Server::shared();
     let mut db = table(&server, "id BIGINT");
-    for format in ["parquet", "arrow"] {
+    for format in ["parquet", "orc", "arrow"] {
         let header = format!("format: {format}");
         let text =
             Curl::stream_load(&server, &db.name, "t").header(&header).body("1\n2\n3\n4\n5\n6\n").load();
@@ -226,10 +236,12 @@ fn what_is_no_such_file_is_refused_and_an_empty_body_has_no_rows() {
         let empty = Curl::stream_load(&server, &db.name, "t").header(&header).body("").load().success();
         assert_eq!(empty.rows(), [0; 4]);
     }
-    let orc = Curl::stream_load(&server, &db.name, "t").header("format: orc").body("ORC").load().failure();
+    let avro = Curl::stream_load(&server, &db.name, "t").header("format: avro").body("Obj").load().failure();
     assert!(
-        orc.starts_with("[NOT_IMPLEMENTED_ERROR]format=orc is not supported; send the data as parquet, "),
-        "{orc}"
+        avro.starts_with(
+            "[NOT_IMPLEMENTED_ERROR]format=avro is not supported; send the data as parquet, orc, "
+        ),
+        "{avro}"
     );
     assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), "0");
 }

@@ -197,3 +197,77 @@ fn csv_is_mapped_computed_and_filtered_and_jobs_begin_where_they_are_told_to() {
     client.ok("RESUME ROUTINE LOAD FOR j");
     wait_until("the job is cancelled", || shown(&mut client, "j", "State") == "CANCELLED");
 }
+
+#[test]
+fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_is_shown() {
+    let password = "hush-of-reader";
+    let mut kafka = Kafka::start_secured(password);
+    kafka.run("create events 2");
+    kafka.run("json events 0 500 2");
+    let mut server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    table(&mut client, "t");
+    let (plain, tls) = kafka.secured_addresses();
+    let source = |broker: &str, protocol: &str, password: &str, more: &str| {
+        format!(
+            "FROM KAFKA (\"kafka_broker_list\" = \"{broker}\", \"kafka_topic\" = \"events\", \
+             \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\", \
+             \"property.security.protocol\" = \"{protocol}\", \"property.sasl.mechanism\" = \"PLAIN\", \
+             \"property.sasl.username\" = \"reader\", \"property.sasl.password\" = \"{password}\"{more})"
+        )
+    };
+    let create = |source: &str| {
+        format!(
+            "CREATE ROUTINE LOAD j ON t PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\") {source}"
+        )
+    };
+    // Whoever does not say who he is, or says it wrong, is told so, and not what he said.
+    let wrong = client.error(&create(&source(&plain, "SASL_PLAINTEXT", "hush-of-nobody", ""))).message;
+    assert!(wrong.contains("Authentication failed") && !wrong.contains("hush"), "{wrong}");
+    let unknown = client.error(&create(&source(&plain, "SASL_NOTHING", password, ""))).message;
+    assert!(unknown.contains("security.protocol") && !unknown.contains("hush"), "{unknown}");
+    let untrusted = client.error(&create(&source(&tls, "SASL_SSL", password, ""))).message;
+    assert!(untrusted.contains("certificate verify failed") && !untrusted.contains("hush"), "{untrusted}");
+
+    client.ok(&create(&source(&plain, "SASL_PLAINTEXT", password, "")));
+    wait_for(&mut client, 500);
+    // The job goes on with what it was told, over a crash, and then by TLS.
+    server.kill();
+    server.start_again();
+    client = server.connect_to("d");
+    kafka.run("json events 500 1000 2");
+    wait_for(&mut client, 1000);
+    client.ok("PAUSE ROUTINE LOAD FOR j");
+    client.ok(&format!(
+        "ALTER ROUTINE LOAD FOR j FROM KAFKA (\"kafka_broker_list\" = \"{tls}\", \
+         \"property.security.protocol\" = \"SASL_SSL\", \"property.ssl.ca.location\" = \"{}\", \
+         \"property.ssl.key.password\" = \"hush-of-key\")",
+        kafka.certificate().display()
+    ));
+    client.ok("RESUME ROUTINE LOAD FOR j");
+    kafka.run("json events 1000 1500 2");
+    wait_for(&mut client, 1500);
+
+    let statement = client.rows("SHOW CREATE ROUTINE LOAD FOR j")[0].clone();
+    assert!(
+        statement.contains("\"property.security.protocol\" = \"SASL_SSL\"")
+            && statement.contains("\"property.sasl.username\" = \"reader\"")
+            && statement.contains("property.ssl.ca.location"),
+        "{statement}"
+    );
+    let custom = shown(&mut client, "j", "CustomProperties");
+    assert!(custom.contains("\"sasl.password\":\"******\""), "{custom}");
+    let in_schema = client.rows("SELECT * FROM information_schema.routine_load_jobs");
+    assert!(in_schema.len() == 1 && in_schema[0].contains("|RUNNING|"), "{in_schema:?}");
+    for shown in [
+        statement,
+        custom,
+        in_schema[0].clone(),
+        client.rows("SHOW ALL ROUTINE LOAD")[0].clone(),
+        server.log(),
+    ] {
+        assert!(!shown.contains("hush"), "{shown}");
+    }
+}

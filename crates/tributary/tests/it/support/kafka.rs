@@ -5,6 +5,7 @@ use super::{PATIENCE, wait_until};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use tempfile::TempDir;
@@ -13,6 +14,8 @@ use tempfile::TempDir;
 pub struct Kafka {
     directory: TempDir,
     port: u16,
+    /// Ports of the listeners that ask who somebody is: without and with TLS.
+    secured: Option<(u16, u16)>,
     broker: Option<Child>,
     messages: Option<Messages>,
 }
@@ -28,11 +31,56 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it has an address").port()
 }
 
+/// The password of the broker's key.
+const STORE: &str = "store-of-a-test";
+
+/// Makes a key for 127.0.0.1 and a certificate that it has signed itself: `broker.p12` and `broker.pem`.
+fn make_certificate(directory: &Path) {
+    let keytool = |arguments: &[&str]| {
+        let mut command = Command::new("keytool");
+        command.args(arguments).args(["-alias", "broker", "-keystore", "broker.p12", "-storepass", STORE]);
+        let output = command.current_dir(directory).output();
+        let output = output.unwrap_or_else(|error| missing("keytool", &error.to_string()));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    };
+    let name = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1"];
+    keytool(&[&["-genkeypair", "-keyalg", "RSA", "-storetype", "PKCS12"][..], &name].concat());
+    keytool(&["-exportcert", "-rfc", "-file", "broker.pem"]);
+}
+
 impl Kafka {
     /// Starts a broker without topics.
     pub fn start() -> Self {
+        Self::start_with(|_| (String::new(), None))
+    }
+
+    /// Starts a broker that also listens for `reader`, who has this password, by SASL/PLAIN without and with TLS.
+    pub fn start_secured(password: &str) -> Self {
+        Self::start_with(|directory| {
+            let (plain, tls) = (free_port(), free_port());
+            make_certificate(directory);
+            let login = format!(
+                "org.apache.kafka.common.security.plain.PlainLoginModule required user_reader=\"{password}\";"
+            );
+            let settings = format!(
+                "listeners=PLAINTEXT://127.0.0.1:@BROKER@,CONTROLLER://127.0.0.1:@CONTROL@,SASL://127.0.0.1:{plain},\
+                 TLS://127.0.0.1:{tls}\n\
+                 advertised.listeners=PLAINTEXT://127.0.0.1:@BROKER@,SASL://127.0.0.1:{plain},TLS://127.0.0.1:{tls}\n\
+                 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL\n\
+                 sasl.enabled.mechanisms=PLAIN\nlistener.name.sasl.plain.sasl.jaas.config={login}\n\
+                 listener.name.tls.plain.sasl.jaas.config={login}\nssl.keystore.type=PKCS12\n\
+                 ssl.keystore.location={}/broker.p12\nssl.keystore.password={STORE}\nssl.key.password={STORE}\n",
+                directory.display()
+            );
+            (settings, Some((plain, tls)))
+        })
+    }
+
+    /// `make` gives settings that come after the others and so in their place, with @BROKER@ and @CONTROL@ for the ports.
+    fn start_with(make: impl FnOnce(&Path) -> (String, Option<(u16, u16)>)) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (port, controller) = (free_port(), free_port());
+        let (more, secured) = make(directory.path());
         let logs = directory.path().join("logs");
         let settings = format!(
             "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller}\n\
@@ -43,8 +91,10 @@ impl Kafka {
              transaction.state.log.min.isr=1\nauto.create.topics.enable=false\n",
             logs.display()
         );
-        fs::write(directory.path().join("server.properties"), settings).expect("a file of a few lines");
-        let mut broker = Self { directory, port, broker: None, messages: None };
+        let more = more.replace("@BROKER@", &port.to_string()).replace("@CONTROL@", &controller.to_string());
+        fs::write(directory.path().join("server.properties"), settings + &more)
+            .expect("a file of a few lines");
+        let mut broker = Self { directory, port, secured, broker: None, messages: None };
         let format =
             broker.java("kafka.tools.StorageTool", &["format", "-t", "8XUwXa9qSyi9tSOquGtauQ", "-c"]);
         let mut format = format;
@@ -58,6 +108,17 @@ impl Kafka {
     /// `host:port` of the broker.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// `host:port` of the broker for `reader`, without and with TLS.
+    pub fn secured_addresses(&self) -> (String, String) {
+        let (plain, tls) = self.secured.expect("it was started secured");
+        (format!("127.0.0.1:{plain}"), format!("127.0.0.1:{tls}"))
+    }
+
+    /// The file with the broker's certificate.
+    pub fn certificate(&self) -> PathBuf {
+        self.directory.path().join("broker.pem")
     }
 
     fn java(&self, class: &str, arguments: &[&str]) -> Command {

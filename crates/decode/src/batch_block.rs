@@ -5,9 +5,10 @@
 use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block, Kind};
 use crate::builder::BlockBuilder;
 use crate::error::BlockError;
+use crate::nested::Tree;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, TableSchema};
+use tributary_types::{ColumnDef, DataType, TableSchema};
 
 /// The batch's rows as one block. Columns are taken by position and must have exactly the
 /// schema's Arrow types; names do not matter.
@@ -28,6 +29,7 @@ pub fn batch_to_block(batch: &RecordBatch, schema: &Arc<TableSchema>) -> Result<
         match Kind::of(column.data_type) {
             Kind::Bits => push_bits(&mut builder, index, array),
             Kind::Text => push_texts(&mut builder, index, array),
+            Kind::Bytes => push_nested(&mut builder, index, column.data_type, array),
             _ => push_fixed(&mut builder, index, array),
         }
     }
@@ -78,6 +80,20 @@ fn push_texts(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
             Some(text) => builder.push_text(index, text),
             None => builder.push_null(index),
         }
+    }
+}
+
+fn push_nested(builder: &mut BlockBuilder, index: usize, data_type: DataType, array: &ArrayRef) {
+    let mut tree = Tree::new(data_type);
+    let column = builder.column_mut(index);
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            column.push_null();
+            continue;
+        }
+        tree.truncate(0);
+        tree.extend(array, row..row + 1);
+        column.push_written(|out| tree.write(out));
     }
 }
 

@@ -15,7 +15,7 @@
 //!   nulls = some: validity bitmap, 1 = present, lowest bit first
 //!   nulls = all:  nothing more
 //!   bits:   bitmap      fixed: rows × width, little endian
-//!   text:   rows × varint length, then the bytes
+//!   text, values that consist of values:   rows × varint length, then the bytes
 //! ```
 //!
 //! # Format 2, aligned (from [`ALIGNED_ROWS_MIN`] rows on)
@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     Fixed8 = 4,
     Fixed16 = 5,
     Text = 6,
+    /// Values that consist of values, as `nested` writes them.
+    Bytes = 7,
 }
 
 impl Kind {
@@ -71,10 +73,17 @@ impl Kind {
             DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Json => {
                 Self::Text
             }
+            DataType::Nested(_) => Self::Bytes,
         }
     }
 
-    /// Bytes per value; 1 for bits (one byte each until they are packed), 0 for text.
+    /// Whether values are of any length.
+    #[inline]
+    pub(crate) const fn is_variable(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes)
+    }
+
+    /// Bytes per value; 1 for bits (one byte each until they are packed), 0 for values of any length.
     pub(crate) const fn width(self) -> usize {
         match self {
             Self::Bits | Self::Fixed1 => 1,
@@ -82,7 +91,7 @@ impl Kind {
             Self::Fixed4 => 4,
             Self::Fixed8 => 8,
             Self::Fixed16 => 16,
-            Self::Text => 0,
+            Self::Text | Self::Bytes => 0,
         }
     }
 
@@ -95,6 +104,7 @@ impl Kind {
             4 => Self::Fixed8,
             5 => Self::Fixed16,
             6 => Self::Text,
+            7 => Self::Bytes,
             _ => return None,
         })
     }
@@ -130,7 +140,7 @@ pub(crate) struct ColumnParts {
     pub(crate) kind: Kind,
     pub(crate) nulls: Nulls,
     pub(crate) validity: Range<usize>,
-    /// Text only: varint lengths (packed) or `i32` offsets (aligned).
+    /// Values of any length only: varint lengths (packed) or `i32` offsets (aligned).
     pub(crate) lengths: Range<usize>,
     /// The values; empty if all are NULL.
     pub(crate) values: Range<usize>,
@@ -335,8 +345,10 @@ impl Columns<'_> {
             parts.validity = self.take("validity", rows.div_ceil(8))?;
         }
         match kind {
-            Kind::Text if self.block.header.aligned => self.take_aligned_text(&mut parts, rows)?,
-            Kind::Text => self.take_packed_text(&mut parts, rows)?,
+            Kind::Text | Kind::Bytes if self.block.header.aligned => {
+                self.take_aligned_text(&mut parts, rows)?;
+            }
+            Kind::Text | Kind::Bytes => self.take_packed_text(&mut parts, rows)?,
             Kind::Bits => parts.values = self.take("bits", rows.div_ceil(8))?,
             fixed => parts.values = self.take("values", rows * fixed.width())?,
         }

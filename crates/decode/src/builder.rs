@@ -10,7 +10,12 @@ use crate::block::{
     ALIGNED_HEADER_BYTES, ALIGNED_ROWS_MIN, ALIGNMENT, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX, Block,
     FORMAT_ALIGNED, FORMAT_PACKED, Kind, Nulls, tag, varint_len, write_varint,
 };
-use arrow::datatypes::ToByteSlice;
+use crate::columns::array_of;
+use crate::error::BlockError;
+use crate::nested::{Tree, null_buffer};
+use arrow::array::ArrayRef;
+use arrow::buffer::{BooleanBuffer, Buffer};
+use arrow::datatypes::{DataType as ArrowType, ToByteSlice};
 use bytes::Bytes;
 use std::sync::Arc;
 use tributary_types::{DataType, TableSchema};
@@ -30,12 +35,14 @@ pub struct BlockBuilder {
 #[derive(Debug)]
 pub(crate) struct ColumnBuffer {
     kind: Kind,
-    /// Little-endian values, bits as a byte each, or text.
+    /// Little-endian values, bits as a byte each, or values of any length.
     data: Vec<u8>,
-    /// Text only: where each value ends in `data`.
+    /// Values of any length only: where each value ends in `data`.
     ends: Vec<u32>,
     /// The rows that are NULL, ascending.
     nulls: Vec<u32>,
+    /// Where a value that consists of values is put together.
+    scratch: Option<Box<Tree>>,
 }
 
 impl BlockBuilder {
@@ -182,7 +189,7 @@ impl BlockBuilder {
     pub fn finish(&mut self) -> Block {
         assert!(self.rows <= BLOCK_ROWS_MAX, "{} rows in one block", self.rows);
         let fits =
-            |column: &ColumnBuffer| column.data.len() <= BLOCK_TEXT_BYTES_MAX || column.kind != Kind::Text;
+            |column: &ColumnBuffer| column.data.len() <= BLOCK_TEXT_BYTES_MAX || !column.kind.is_variable();
         assert!(self.columns.iter().all(fits), "more than 2 GB of text in one block");
         let bytes = if self.rows < ALIGNED_ROWS_MIN { self.write_packed() } else { self.write_aligned() };
         self.rows = 0;
@@ -221,7 +228,7 @@ impl BlockBuilder {
 
 impl ColumnBuffer {
     fn new(kind: Kind) -> Self {
-        Self { kind, data: Vec::new(), ends: Vec::new(), nulls: Vec::new() }
+        Self { kind, data: Vec::new(), ends: Vec::new(), nulls: Vec::new(), scratch: None }
     }
 
     /// An empty buffer for one column of `data_type`.
@@ -242,7 +249,7 @@ impl ColumnBuffer {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self.kind {
-            Kind::Text => self.ends.len(),
+            Kind::Text | Kind::Bytes => self.ends.len(),
             fixed => self.data.len() / fixed.width(),
         }
     }
@@ -253,11 +260,60 @@ impl ColumnBuffer {
         if self.nulls.last() == Some(&(last as u32)) {
             return None;
         }
-        let start = match self.kind {
-            Kind::Text => last.checked_sub(1).map_or(0, |before| self.ends[before] as usize),
-            fixed => last * fixed.width(),
+        Some(self.stored(last))
+    }
+
+    /// A value in stored form.
+    pub(crate) fn stored(&self, place: usize) -> &[u8] {
+        if self.kind.is_variable() {
+            let start = place.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+            return &self.data[start..self.ends[place] as usize];
+        }
+        let width = self.kind.width();
+        &self.data[place * width..(place + 1) * width]
+    }
+
+    /// The stored values, one behind the other.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The values that are NULL, ascending.
+    pub(crate) fn nulls(&self) -> &[u32] {
+        &self.nulls
+    }
+
+    /// All values as an array of their type, which does not consist of values.
+    pub(crate) fn into_array(self, data_type: &ArrowType) -> Result<ArrayRef, BlockError> {
+        let len = self.len();
+        let nulls = null_buffer(&self.nulls, len);
+        let buffers = match self.kind {
+            Kind::Bits => vec![self.data.iter().map(|&bit| bit != 0).collect::<BooleanBuffer>().into_inner()],
+            Kind::Text | Kind::Bytes => {
+                let mut offsets = Vec::with_capacity(len + 1);
+                offsets.push(0);
+                offsets.extend(self.ends.iter().map(|&end| end as i32));
+                vec![Buffer::from_vec(offsets), Buffer::from_vec(self.data)]
+            }
+            _ => vec![Buffer::from_vec(self.data)],
         };
-        Some(&self.data[start..])
+        array_of(data_type.clone(), len, buffers, nulls)
+    }
+
+    /// What the last value was put together in.
+    pub(crate) fn take_scratch(&mut self) -> Option<Box<Tree>> {
+        self.scratch.take()
+    }
+
+    pub(crate) fn keep_scratch(&mut self, scratch: Box<Tree>) {
+        self.scratch = Some(scratch);
+    }
+
+    /// Pushes the value that is written.
+    pub(crate) fn push_written(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        debug_assert_eq!(self.kind, Kind::Bytes);
+        write(&mut self.data);
+        self.ends.push(self.data.len() as u32);
     }
 
     #[inline]
@@ -277,7 +333,7 @@ impl ColumnBuffer {
     pub(crate) fn push_null(&mut self) {
         self.nulls.push(self.len() as u32);
         match self.kind {
-            Kind::Text => self.ends.push(self.data.len() as u32),
+            Kind::Text | Kind::Bytes => self.ends.push(self.data.len() as u32),
             fixed => self.data.resize(self.data.len() + fixed.width(), 0),
         }
     }
@@ -287,6 +343,7 @@ impl ColumnBuffer {
     pub(crate) fn push_stored(&mut self, value: &[u8]) {
         match self.kind {
             Kind::Text => self.push_text(value),
+            Kind::Bytes => self.push_written(|out| out.extend_from_slice(value)),
             fixed => {
                 debug_assert_eq!(value.len(), fixed.width());
                 self.data.extend_from_slice(value);
@@ -296,7 +353,7 @@ impl ColumnBuffer {
 
     /// Appends many stored values at once; NULLs are marked with [`Self::mark_null`].
     pub(crate) fn extend_stored(&mut self, values: &[u8]) {
-        debug_assert!(self.kind != Kind::Text && values.len().is_multiple_of(self.kind.width()));
+        debug_assert!(!self.kind.is_variable() && values.len().is_multiple_of(self.kind.width()));
         self.data.extend_from_slice(values);
     }
 
@@ -326,11 +383,12 @@ impl ColumnBuffer {
         }
     }
 
-    fn truncate(&mut self, rows: usize) {
+    /// Takes the last values back, until so many are left.
+    pub(crate) fn truncate(&mut self, rows: usize) {
         while self.nulls.last().is_some_and(|&row| row as usize >= rows) {
             self.nulls.pop();
         }
-        if self.kind == Kind::Text {
+        if self.kind.is_variable() {
             self.ends.truncate(rows);
             self.data.truncate(self.ends.last().map_or(0, |&end| end as usize));
         } else {
@@ -346,7 +404,8 @@ impl ColumnBuffer {
         }
     }
 
-    fn lengths(&self) -> impl Iterator<Item = u32> + '_ {
+    /// The lengths of values of any length.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = u32> + '_ {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
             let length = end - start;
@@ -363,7 +422,7 @@ impl ColumnBuffer {
         };
         let values = match self.kind {
             Kind::Bits => rows.div_ceil(8),
-            Kind::Text => self.lengths().map(varint_len).sum::<usize>() + self.data.len(),
+            Kind::Text | Kind::Bytes => self.lengths().map(varint_len).sum::<usize>() + self.data.len(),
             _ => self.data.len(),
         };
         1 + validity + values
@@ -379,7 +438,7 @@ impl ColumnBuffer {
         }
         match self.kind {
             Kind::Bits => self.write_bits(out),
-            Kind::Text => {
+            Kind::Text | Kind::Bytes => {
                 self.lengths().for_each(|length| write_varint(out, length));
                 out.extend_from_slice(&self.data);
             }
@@ -399,7 +458,7 @@ impl ColumnBuffer {
         }
         match self.kind {
             Kind::Bits => part(rows.div_ceil(8)),
-            Kind::Text => {
+            Kind::Text | Kind::Bytes => {
                 part((rows + 1) * 4);
                 part(self.data.len());
             }
@@ -420,7 +479,7 @@ impl ColumnBuffer {
         pad(out);
         match self.kind {
             Kind::Bits => self.write_bits(out),
-            Kind::Text => {
+            Kind::Text | Kind::Bytes => {
                 out.extend_from_slice(&0u32.to_le_bytes());
                 out.extend_from_slice(self.ends.as_slice().to_byte_slice());
                 pad(out);

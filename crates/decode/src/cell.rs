@@ -8,6 +8,7 @@
 use crate::builder::ColumnBuffer;
 use crate::convert::decimal::{self, DecimalFault};
 use crate::convert::{number, temporal};
+use crate::nested::{NestedCells, Rules, push_nested};
 use std::borrow::Cow;
 use tributary_types::DataType;
 
@@ -37,6 +38,10 @@ pub(crate) enum Cell<'a> {
     Number(&'a [u8]),
     /// Valid UTF-8.
     Text(&'a [u8]),
+    /// A JSON object or array. Valid UTF-8.
+    Document(&'a [u8]),
+    /// A value of Arrow's that consists of values, by its row.
+    Nested(&'a NestedCells, usize),
     /// The bytes of `x'…'` or a binary value: text for text columns, a big-endian number for others.
     Hex(&'a [u8]),
 }
@@ -106,6 +111,7 @@ pub(crate) fn push_cell(
         }
         DataType::String => push_string(buffer, cell)?,
         DataType::Json => push_json(buffer, cell)?,
+        DataType::Nested(nested) => push_nested(buffer, nested, cell, Rules { strict, utc_offset_seconds })?,
     }
     Ok(())
 }
@@ -252,6 +258,7 @@ fn large_int(cell: Cell<'_>) -> Result<i128, Fault> {
             None => large_int_of_literal(text)?,
         },
         Cell::Hex(bytes) => i128::from(big_endian(bytes)?),
+        Cell::Document(_) | Cell::Nested(..) => return Err(Fault::Bad),
         Cell::Null => return Err(Fault::Null),
     })
 }
@@ -405,7 +412,7 @@ pub(crate) fn cut(text: &[u8], limit: usize) -> &[u8] {
 #[inline]
 pub(crate) fn text<'a>(cell: &Cell<'a>) -> Result<Cow<'a, [u8]>, Fault> {
     match *cell {
-        Cell::Text(text) => Ok(Cow::Borrowed(text)),
+        Cell::Text(text) | Cell::Document(text) => Ok(Cow::Borrowed(text)),
         Cell::Hex(bytes) => match std::str::from_utf8(bytes) {
             Ok(_) => Ok(Cow::Borrowed(bytes)),
             Err(_) => Err(Fault::Bad),
@@ -429,14 +436,21 @@ fn written(cell: Cell<'_>) -> String {
         Cell::DateTime(micros) => temporal::show_datetime(micros),
         Cell::Number(literal) => canonical(literal),
         Cell::Null => "NULL".to_owned(),
-        Cell::Text(bytes) | Cell::Hex(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Cell::Text(bytes) | Cell::Document(bytes) | Cell::Hex(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+        Cell::Nested(cells, row) => {
+            let mut text = String::new();
+            cells.show(row, &mut text);
+            text
+        }
     }
 }
 
 /// What a reason shows of a cell.
 pub(crate) fn shown(cell: &Cell<'_>) -> String {
     match *cell {
-        Cell::Text(bytes) | Cell::Hex(bytes) => crate::reject::shown(bytes),
+        Cell::Text(bytes) | Cell::Document(bytes) | Cell::Hex(bytes) => crate::reject::shown(bytes),
         other => written(other),
     }
 }

@@ -8,17 +8,20 @@
 
 use crate::block::{Block, ColumnParts, Kind, Nulls, TextEnds};
 use crate::error::BlockError;
+use crate::nested;
 use arrow::array::{
     ArrayData, ArrayRef, BooleanBufferBuilder, NullBufferBuilder, RecordBatch, RecordBatchOptions, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
-use tributary_types::{ColumnDef, TableSchema};
+use tributary_types::{ColumnDef, DataType, Nested, TableSchema};
 
 /// Small blocks are gathered into batches of at most this many rows.
 const GATHERED_ROWS_MAX: usize = 64 * 1024;
 /// … and of about this many bytes, far below what Arrow's offsets can count.
 const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// What the offsets and places of NULLs within a value that consists of values take, about.
+const NESTED_OVERHEAD_BYTES: usize = 32;
 
 /// The rows of `blocks`, in order, as batches of `schema`'s Arrow schema. All blocks must be of
 /// that schema version.
@@ -54,6 +57,7 @@ pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<R
 pub fn column_overhead_bytes(schema: &TableSchema) -> u64 {
     let of_column = |column: &ColumnDef| match Kind::of(column.data_type) {
         Kind::Text => size_of::<i32>(),
+        Kind::Bytes => NESTED_OVERHEAD_BYTES,
         kind if column.nullable => kind.width(),
         _ => 0,
     };
@@ -85,7 +89,7 @@ fn batch_of(arrow: &SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<Rec
 }
 
 /// Arrow checks the layout again here; that costs little and needs no `unsafe`.
-fn array_of(
+pub(crate) fn array_of(
     data_type: ArrowType,
     rows: usize,
     buffers: Vec<Buffer>,
@@ -107,7 +111,10 @@ fn aligned_batch(schema: &TableSchema, arrow: &SchemaRef, block: &Block) -> Resu
         if parts.kind != Kind::of(column.data_type) {
             return Err(wrong_kind(column, &parts));
         }
-        arrays.push(aligned_array(block, &parts, field.data_type(), rows)?);
+        arrays.push(match column.data_type {
+            DataType::Nested(nested) => nested_array(nested, block, &parts, field.data_type(), rows)?,
+            _ => aligned_array(block, &parts, field.data_type(), rows)?,
+        });
     }
     batch_of(arrow, arrays, rows)
 }
@@ -129,6 +136,26 @@ fn aligned_array(
         _ => vec![part(&parts.values)],
     };
     array_of(data_type.clone(), rows, buffers, nulls)
+}
+
+/// A column whose values consist of values.
+fn nested_array(
+    nested: Nested,
+    block: &Block,
+    parts: &ColumnParts,
+    data_type: &ArrowType,
+    rows: usize,
+) -> Result<ArrayRef, BlockError> {
+    if parts.nulls == Nulls::All {
+        return Ok(arrow::array::new_null_array(data_type, rows));
+    }
+    let bytes = block.bytes();
+    let nulls = (parts.nulls == Nulls::Some).then(|| {
+        NullBuffer::new(BooleanBuffer::new(Buffer::from(bytes.slice(parts.validity.clone())), 0, rows))
+    });
+    let mut ends = TextEnds::new(block, parts);
+    let ends = std::iter::from_fn(|| ends.next_end());
+    nested::column(nested, data_type, &bytes[parts.values.clone()], ends, nulls.as_ref())
 }
 
 /// Rows of small blocks on their way into one batch.
@@ -190,7 +217,8 @@ impl<'a> Gathered<'a> {
             .columns
             .iter_mut()
             .zip(fields)
-            .map(|(column, field)| column.take(field.data_type(), rows))
+            .zip(&self.schema.columns)
+            .map(|((column, field), of)| column.take(of.data_type, field.data_type(), rows))
             .collect::<Result<_, _>>()?;
         batch_of(self.arrow, arrays, rows).map(Some)
     }
@@ -216,7 +244,7 @@ impl GatheredColumn {
         let values = &block.bytes()[parts.values.clone()];
         match self.kind {
             Kind::Bits => self.bits.append_packed_range(0..rows, values),
-            Kind::Text => self.append_text(block, parts, values),
+            Kind::Text | Kind::Bytes => self.append_text(block, parts, values),
             _ => self.values.extend_from_slice(values),
         }
     }
@@ -225,7 +253,9 @@ impl GatheredColumn {
         self.nulls.append_n_nulls(rows);
         match self.kind {
             Kind::Bits => self.bits.append_n(rows, false),
-            Kind::Text => self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32),
+            Kind::Text | Kind::Bytes => {
+                self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32)
+            }
             fixed => self.values.resize(self.values.len() + rows * fixed.width(), 0),
         }
     }
@@ -249,12 +279,20 @@ impl GatheredColumn {
         }
     }
 
-    fn take(&mut self, data_type: &ArrowType, rows: usize) -> Result<ArrayRef, BlockError> {
+    fn take(&mut self, of: DataType, data_type: &ArrowType, rows: usize) -> Result<ArrayRef, BlockError> {
         let nulls = self.nulls.finish();
+        if let DataType::Nested(nested) = of {
+            let offsets = std::mem::replace(&mut self.offsets, vec![0]);
+            let values = std::mem::replace(&mut self.values, MutableBuffer::new(0));
+            let ends = offsets[1..].iter().map(|&end| end as usize);
+            return nested::column(nested, data_type, &values, ends, nulls.as_ref());
+        }
         let values = Buffer::from(std::mem::replace(&mut self.values, MutableBuffer::new(0)));
         let buffers = match self.kind {
             Kind::Bits => vec![self.bits.finish().into_inner()],
-            Kind::Text => vec![Buffer::from_vec(std::mem::replace(&mut self.offsets, vec![0])), values],
+            Kind::Text | Kind::Bytes => {
+                vec![Buffer::from_vec(std::mem::replace(&mut self.offsets, vec![0])), values]
+            }
             _ => vec![values],
         };
         array_of(data_type.clone(), rows, buffers, nulls)

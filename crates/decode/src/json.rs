@@ -19,11 +19,13 @@ mod scan;
 mod strings;
 
 pub use path::JsonPath;
+pub(crate) use scan::unescape;
 pub use strings::JsonStrings;
 
 use crate::block::Block;
 use crate::body::BodyDecoder;
 use crate::builder::BlockBuilder;
+use crate::cell::Cell;
 use crate::csv::LINE_BYTES_MAX;
 use crate::format::FormatError;
 use crate::loader::{Decoded, LoadRules, Loader, Progress};
@@ -144,6 +146,8 @@ impl GivenInRow {
 struct FieldRule {
     /// Its column holds JSON, so values are stored as they stand in the text.
     is_json: bool,
+    /// Its column's values consist of values.
+    is_nested: bool,
     /// What it is in a row without it.
     fill: Fill,
 }
@@ -172,10 +176,12 @@ impl JsonDecoder {
         builder.reset(target.schema());
         let field = |field: usize| {
             let Some(column) = target.column_of(field) else {
-                return Ok(FieldRule { is_json: false, fill: Fill::Null });
+                return Ok(FieldRule { is_json: false, is_nested: false, fill: Fill::Null });
             };
             let fill = target.fill_if_absent(column)?;
-            Ok::<_, SqlError>(FieldRule { is_json: column.data_type == DataType::Json, fill })
+            let data_type = column.data_type;
+            let (is_json, is_nested) = (data_type == DataType::Json, data_type.is_nested());
+            Ok::<_, SqlError>(FieldRule { is_json, is_nested, fill })
         };
         let fields = (0..target.field_count()).map(field).collect::<Result<_, _>>()?;
         let rows = Rows::new(Some(target.field_names()), format);
@@ -275,6 +281,9 @@ impl RowSink for BlockSink<'_> {
     }
 
     fn nested(&mut self, field: usize, json: &[u8]) {
+        if self.fields[field].is_nested {
+            return self.loader.put(field, Cell::Document(json));
+        }
         self.loader.put_text(field, json);
     }
 

@@ -29,6 +29,7 @@ mod host;
 mod json;
 mod literal;
 mod loader;
+mod nested;
 mod params;
 mod partition;
 mod reject;

@@ -15,8 +15,8 @@ use crate::partition::PartitionCheck;
 use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{
-    ColumnDef, DataType, DefaultValue, ErrorCode, GivenColumns, HiddenColumn, PartitionNames, SqlError,
-    TableDef, TableSchema,
+    ColumnDef, DataType, DefaultValue, ErrorCode, GivenColumns, HiddenColumn, NestedType, PartitionNames,
+    SqlError, TableDef, TableSchema,
 };
 
 /// Doris's greatest length of a STRING, shown in a reason.
@@ -402,6 +402,8 @@ fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
         DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "",
         DataType::Date | DataType::DateTime { .. } => "1970-01-01",
         DataType::Json => "null",
+        DataType::Nested(nested) if matches!(*nested, NestedType::Array(_)) => "[]",
+        DataType::Nested(_) => "{}",
         _ => "0",
     };
     let stored = stored_literal(text, column.data_type);

@@ -4,7 +4,9 @@ use crate::{Block, Decoded, blocks_to_batches};
 use arrow::array::RecordBatch;
 use arrow::util::display::array_value_to_string;
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, KeyModel, SchemaVersion, TableDef, TableId, TableSchema};
+use tributary_types::{
+    ColumnDef, DataType, KeyModel, NestedType, SchemaVersion, TableDef, TableId, TableSchema,
+};
 
 /// A nullable column without a default.
 pub(crate) fn column(id: u32, name: &str, data_type: DataType) -> ColumnDef {
@@ -48,6 +50,10 @@ pub(crate) fn sample(data_type: DataType, seed: u64) -> String {
         DataType::Varchar { .. } => format!("text {}", seed % 10_000),
         DataType::String => "x".repeat((seed % 50) as usize),
         DataType::Json => format!("{{\"k\":{seed}}}"),
+        DataType::Nested(nested) => match nested.kept() {
+            NestedType::Array(item) => format!("[{}, null]", sample(*item, seed)),
+            _ => "{}".to_owned(),
+        },
     }
 }
 

@@ -17,6 +17,7 @@ mod json;
 mod literals;
 mod messages;
 mod mysql;
+mod nested;
 mod params;
 mod rows;
 mod tables;
@@ -33,6 +34,7 @@ pub use headers::headers;
 pub use json::json;
 pub use messages::messages;
 pub use mysql::mysql;
+pub use nested::nested;
 pub use params::params;
 pub use unpack::unpack;
 pub use values::values;
@@ -47,12 +49,13 @@ pub struct Target {
 }
 
 /// All fuzzers.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "values", run: values },
     Target { name: "params", run: params },
     Target { name: "csv", run: csv },
     Target { name: "json", run: json },
     Target { name: "messages", run: messages },
+    Target { name: "nested", run: nested },
     Target { name: "columnar", run: columnar },
     Target { name: "unpack", run: unpack },
     Target { name: "headers", run: headers },

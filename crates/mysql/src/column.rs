@@ -66,6 +66,7 @@ impl Column {
             DataType::Varchar { bytes } => Self::text(name, MYSQL_TYPE_VAR_STRING, bytes),
             DataType::String => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
             DataType::Json => Self::text(name, MYSQL_TYPE_JSON, TEXT_CHARS),
+            DataType::Nested(_) => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
         }
     }
 

@@ -119,7 +119,8 @@ impl QueryEngine {
         Box::pin(self.run(session, query, params, TableFunctions::default()))
     }
 
-    /// As [`Self::query`], with the rows in parts that can be computed side by side. A query whose rows have an order
+    /// As [`Self::query`], for loads: arrays, maps and structs stay what they are, and the rows are in parts that can be
+    /// computed side by side. A query whose rows have an order
     /// has one part. Rows of VALUES ([`SelectQuery::of_rows`]) are in the order in which they are written, from the first
     /// part to the last: each SELECT of their UNION ALL is a part, or lies in one with its neighbours.
     ///
@@ -135,7 +136,8 @@ impl QueryEngine {
         Box::pin(async move {
             let functions = TableFunctions::default();
             let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
-            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+            let columns =
+                output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept);
             let plan = self.physical(&plan).await?;
             let streams = execute_stream_partitioned(plan, self.state.task_ctx());
             let streams = streams.map_err(|error| plan_error(&error))?;
@@ -190,13 +192,13 @@ impl QueryEngine {
         functions: TableFunctions,
     ) -> Result<QueryResult, SqlError> {
         let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
-        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Shown);
         let plan = self.physical(&plan).await?;
         let stream = execute_stream(plan, self.state.task_ctx()).map_err(|error| plan_error(&error))?;
         Ok(output::result(columns, stream))
     }
 
-    /// The columns of a query's result, without running it. Values of `?` are taken as NULL.
+    /// The columns of a query's result, without running it, with arrays, maps and structs as loads see them. Values of `?` are taken as NULL.
     ///
     /// # Errors
     /// As [`Self::query`].
@@ -210,7 +212,7 @@ impl QueryEngine {
         let query = over_files.as_ref().unwrap_or(query);
         let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new())?;
         let (plan, rewritten) = (planned.plan, planned.rewritten);
-        Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings))
+        Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept))
     }
 
     /// The plan of a query as text, one line a row, in the column `Explain String`. `analyze` runs

@@ -5,10 +5,11 @@
 //! through expressions.
 
 use crate::model::ResultColumn;
+use crate::output::result_type;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_types::{DataType, TableDef, ViewDef};
+use tributary_types::{DataType, Nested, NestedType, StructField, TableDef, ViewDef};
 
 const NAME: &str = "tributary.name";
 const TYPE: &str = "tributary.type";
@@ -100,9 +101,10 @@ pub fn type_text(field: &Field) -> String {
     data_type.map_or_else(|| nested_text(field.data_type()), |data_type| data_type.to_string())
 }
 
-/// The type that a column of a table needs for values of a plain type.
+/// The type that a column of a table needs for values of a type; `None` if no table has such.
 #[must_use]
 pub fn table_type(data_type: &ArrowType) -> Option<DataType> {
+    let part = |field: &Field| table_type(&result_type(field.data_type()));
     Some(match data_type {
         ArrowType::Boolean => DataType::Boolean,
         ArrowType::Int8 => DataType::TinyInt,
@@ -117,6 +119,18 @@ pub fn table_type(data_type: &ArrowType) -> Option<DataType> {
         ArrowType::Date32 => DataType::Date,
         ArrowType::Timestamp(..) => DataType::DateTime { scale: 6 },
         ArrowType::Utf8 => DataType::String,
+        ArrowType::List(item) => DataType::array(part(item)?),
+        ArrowType::Map(entries, _) => match entries.data_type() {
+            ArrowType::Struct(pair) if pair.len() == 2 => DataType::map(part(&pair[0])?, part(&pair[1])?),
+            _ => return None,
+        },
+        ArrowType::Struct(fields) => {
+            let field = |field: &Arc<Field>| {
+                Some(StructField { name: field.name().clone(), data_type: part(field)? })
+            };
+            let fields = fields.iter().map(field).collect::<Option<Vec<_>>>()?;
+            DataType::Nested(Nested::new(NestedType::Struct(fields)))
+        }
         _ => return None,
     })
 }

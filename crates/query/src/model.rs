@@ -74,7 +74,7 @@ pub struct ResultColumn {
     /// The title: an alias as written, a column's declared name, or the expression's text.
     pub name: String,
     /// One of: Boolean, Int8–Int64, `UInt64`, Float32, Float64, Decimal128, Date32,
-    /// Timestamp(Microsecond, None), Utf8 (also for NULL without a type), Binary.
+    /// Timestamp(Microsecond, None), Utf8 (also for NULL without a type), Binary; for loads also lists, maps and structs.
     pub data_type: ArrowType,
     /// The type of the table column that is shown unchanged.
     pub declared: Option<tributary_types::DataType>,

@@ -46,6 +46,32 @@ pub fn result_type(data_type: &DataType) -> DataType {
     }
 }
 
+/// What becomes of values that consist of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nested {
+    /// They are texts, as clients see them.
+    Shown,
+    /// They stay as they are, for loads.
+    Kept,
+}
+
+impl Nested {
+    fn result_type(self, data_type: &DataType) -> DataType {
+        match data_type {
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::Map(..)
+            | DataType::Struct(_)
+                if self == Self::Kept =>
+            {
+                data_type.clone()
+            }
+            other => result_type(other),
+        }
+    }
+}
+
 fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
@@ -65,6 +91,7 @@ pub fn columns(
     plan: &LogicalPlan,
     titles: &[Title],
     spellings: &HashMap<String, String>,
+    nested: Nested,
 ) -> Vec<ResultColumn> {
     let schema = plan.schema();
     let titles = place_titles(schema, titles, spellings);
@@ -76,7 +103,7 @@ pub fn columns(
         .zip(titles)
         .map(|((index, field), title)| {
             let is_column = direct.as_ref().is_none_or(|direct| direct.get(index).copied().unwrap_or(false));
-            labels::result_column(title, field, result_type(field.data_type()), is_column)
+            labels::result_column(title, field, nested.result_type(field.data_type()), is_column)
         })
         .collect()
 }

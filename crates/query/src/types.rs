@@ -8,7 +8,8 @@
 
 use crate::coercion::{Kind, kind};
 use crate::functions::DATETIME;
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T, Field};
+use std::sync::Arc;
 
 /// The most digits of a DECIMAL.
 pub const DIGITS_MAX: u8 = DECIMAL128_MAX_PRECISION;
@@ -23,6 +24,10 @@ pub fn common<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataT
 fn wider(left: &DataType, right: &DataType) -> Option<DataType> {
     if left == right {
         return Some(left.clone());
+    }
+    if let (T::List(left), T::List(right)) = (left, right) {
+        let element = wider(left.data_type(), right.data_type())?;
+        return Some(T::List(Arc::new(Field::new_list_field(element, true))));
     }
     Some(match (kind(left), kind(right)) {
         (Kind::Null, _) => right.clone(),

@@ -84,7 +84,7 @@ impl QueryEngine {
         sources.sort_by(|one, other| (&one.db, &one.name).cmp(&(&other.db, &other.name)));
         // A table and some partitions of it.
         sources.dedup_by(|one, other| (&one.db, &one.name) == (&other.db, &other.name));
-        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings);
+        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept);
         Ok(ViewShape { columns, sources })
     }
 }

@@ -10,6 +10,7 @@ mod http_stream;
 mod index;
 mod insert;
 mod load;
+mod nested_types;
 mod outfile;
 pub(crate) mod partition;
 mod query;

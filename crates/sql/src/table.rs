@@ -148,7 +148,11 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
         let Some(column) = find(columns, name) else {
             return Err(refused(format!("Distribution column({name}) doesn't exist.")));
         };
-        if matches!(column.data_type, DataType::Float | DataType::Double | DataType::Json) {
+        let is_hashed = !matches!(
+            column.data_type,
+            DataType::Float | DataType::Double | DataType::Json | DataType::Nested(_)
+        );
+        if !is_hashed {
             return Err(refused(format!(
                 "column '{name}' of type {} cannot be a distribution column: choose another or RANDOM",
                 column.data_type.base_name()

@@ -6,8 +6,9 @@
 
 use crate::error::TableError;
 use arrow::array::{
-    ArrayRef, RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, UInt32Array,
+    ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, UInt32Array,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use std::sync::Arc;
@@ -79,6 +80,10 @@ pub(crate) fn default_array(
     let wanted = column.data_type.to_arrow();
     let text = match &column.default {
         None | Some(DefaultValue::Null) => return Ok(arrow::array::new_null_array(&wanted, rows)),
+        // The only one that such a column may have.
+        Some(DefaultValue::Literal(text)) if text == "[]" && column.data_type.is_nested() => {
+            return empty_lists(&wanted, rows);
+        }
         Some(DefaultValue::Literal(text)) => text.clone(),
         Some(DefaultValue::CurrentTimestamp { scale }) => now_text(now_micros, *scale)?,
         Some(DefaultValue::CurrentDate) => now_text(now_micros, 0)?.chars().take(10).collect(),
@@ -92,6 +97,15 @@ pub(crate) fn default_array(
         })?;
     take(&value, &UInt32Array::from(vec![0_u32; rows]), None)
         .map_err(TableError::arrow(format!("repeating the default of column '{}'", column.name)))
+}
+
+/// `rows` arrays without elements.
+fn empty_lists(data_type: &ArrowType, rows: usize) -> Result<ArrayRef, TableError> {
+    let ArrowType::List(item) = data_type else { return Ok(arrow::array::new_null_array(data_type, rows)) };
+    let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(0, rows));
+    let items = arrow::array::new_empty_array(item.data_type());
+    let lists = ListArray::try_new(Arc::clone(item), offsets, items, None);
+    lists.map(|lists| Arc::new(lists) as ArrayRef).map_err(TableError::arrow("making empty arrays"))
 }
 
 fn now_text(now_micros: i64, scale: u8) -> Result<String, TableError> {

@@ -42,6 +42,10 @@ fn bounds(
     column: &ColumnDef,
     pick: impl Fn(&ColumnStats) -> Option<&str>,
 ) -> Option<ArrayRef> {
+    // A text, and no text too, would become an array of one element.
+    if column.data_type.is_nested() {
+        return None;
+    }
     let texts: StringArray =
         files.iter().map(|live| live.file.stats.columns.get(&column.physical_name).and_then(&pick)).collect();
     let options = CastOptions { safe: true, ..CastOptions::default() };

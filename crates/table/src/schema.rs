@@ -8,13 +8,13 @@ use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use deltalake_core::kernel::{
-    DataType as DeltaType, Metadata, MetadataValue, Protocol, StructField, StructType,
+    ArrayType, DataType as DeltaType, MapType, Metadata, MetadataValue, Protocol, StructField, StructType,
 };
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, ColumnId, DataType, TableDef, TableSchema};
+use tributary_types::{ColumnDef, ColumnId, DataType, Nested, NestedType, TableDef, TableSchema};
 
 /// Keys of ours in a Delta table's configuration.
 pub(crate) const TABLE_ID_KEY: &str = "tributary.tableId";
@@ -24,6 +24,9 @@ const DROPPED_COLUMNS_KEY: &str = "tributary.droppedColumns";
 
 /// A column's id in the Delta schema's field metadata.
 const COLUMN_ID: &str = "tributary.columnId";
+
+/// Ids within a column begin at so many times its own.
+const NESTED_IDS: i64 = 100_000;
 
 /// Stands for the id of a column that another writer added.
 const UNKNOWN_ID: u32 = u32::MAX;
@@ -74,7 +77,57 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Json => {
             DeltaType::STRING
         }
+        DataType::Nested(nested) => return delta_nested(nested, None),
     })
+}
+
+/// A type whose values consist of values; parts may be NULL. With column mapping fields of a STRUCT have ids, too.
+fn delta_nested(nested: Nested, mut ids: Option<&mut NestedIds>) -> Result<DeltaType, TableError> {
+    let mut part = |data_type: DataType| match data_type {
+        DataType::Nested(nested) => delta_nested(nested, ids.as_deref_mut()),
+        plain => delta_type(plain),
+    };
+    Ok(match nested.kept() {
+        NestedType::Array(item) => ArrayType::new(part(*item)?, true).into(),
+        NestedType::Map(key, value) => MapType::new(part(*key)?, part(*value)?, true).into(),
+        NestedType::Struct(fields) => {
+            let mut described = Vec::with_capacity(fields.len());
+            for field in fields {
+                let data_type = part(field.data_type)?;
+                described.push((&field.name, data_type));
+            }
+            let field = |(name, data_type): (&String, DeltaType)| {
+                let field = StructField::new(name, data_type, true);
+                match &mut ids {
+                    Some(ids) => field.with_metadata([
+                        (MAPPING_ID, MetadataValue::Number(ids.next())),
+                        (MAPPING_NAME, MetadataValue::String(name.clone())),
+                    ]),
+                    None => field,
+                }
+            };
+            let fields: Vec<StructField> = described.into_iter().map(field).collect();
+            StructType::try_new(fields)
+                .map_err(|error| TableError::delta("describing a STRUCT to Delta Lake")(error.into()))?
+                .into()
+        }
+    })
+}
+
+/// Ids of the fields within a column, which the column mapping asks for; they follow from the column's.
+struct NestedIds {
+    next: i64,
+}
+
+impl NestedIds {
+    fn of(column: &ColumnDef) -> Self {
+        Self { next: (i64::from(column.id.0) + 1) * NESTED_IDS }
+    }
+
+    fn next(&mut self) -> i64 {
+        self.next += 1;
+        self.next
+    }
 }
 
 fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableError> {
@@ -87,7 +140,11 @@ fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableE
             metadata.push((MAPPING_ID, id));
             metadata.push((MAPPING_NAME, MetadataValue::String(column.physical_name.clone())));
         }
-        let field = StructField::new(&column.name, delta_type(column.data_type)?, column.nullable);
+        let data_type = match column.data_type {
+            DataType::Nested(nested) if mapped => delta_nested(nested, Some(&mut NestedIds::of(column)))?,
+            data_type => delta_type(data_type)?,
+        };
+        let field = StructField::new(&column.name, data_type, column.nullable);
         fields.push(field.with_metadata(metadata));
     }
     StructType::try_new(fields)
@@ -165,7 +222,7 @@ pub(crate) fn metadata_for(
     }
     if mapped {
         config.insert(MAPPING_MODE_KEY.to_owned(), "name".to_owned());
-        config.insert(MAPPING_MAX_ID_KEY.to_owned(), max_column_id(def).to_string());
+        config.insert(MAPPING_MAX_ID_KEY.to_owned(), max_mapping_id(def).to_string());
     }
     if has_deletes {
         config.insert(DELETES_KEY.to_owned(), "true".to_owned());
@@ -184,6 +241,13 @@ pub(crate) fn metadata_for(
         "createdTime": created,
     }))
     .map_err(TableError::json("writing Delta metadata"))
+}
+
+/// The greatest id of the column mapping, those of fields within columns included.
+fn max_mapping_id(def: &TableDef) -> i64 {
+    let has_nested = def.schema.columns.iter().any(|column| column.data_type.is_nested());
+    let own = i64::from(max_column_id(def));
+    if has_nested { (own + 2) * NESTED_IDS } else { own }
 }
 
 fn max_column_id(def: &TableDef) -> u32 {
@@ -233,7 +297,7 @@ pub(crate) fn protocol_for(metadata: &Metadata, existing: Option<&Protocol>) -> 
     let schema = metadata
         .parse_schema()
         .map_err(|error| TableError::delta("reading the schema of a Delta log")(error.into()))?;
-    let has_ntz = schema.fields().any(|field| field.data_type() == &DeltaType::TIMESTAMP_NTZ);
+    let has_ntz = schema.fields().any(|field| has_ntz(field.data_type()));
     let config = metadata.configuration();
     let mapped = config.get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none");
     let has_deletes = config.get(DELETES_KEY).is_some_and(|enabled| enabled == "true");
@@ -254,6 +318,15 @@ pub(crate) fn protocol_for(metadata: &Metadata, existing: Option<&Protocol>) -> 
         json!({"minReaderVersion": reader, "minWriterVersion": writer})
     };
     serde_json::from_value(value).map_err(TableError::json("writing a Delta protocol"))
+}
+
+fn has_ntz(data_type: &DeltaType) -> bool {
+    match data_type {
+        DeltaType::Array(array) => has_ntz(array.element_type()),
+        DeltaType::Map(map) => has_ntz(map.key_type()) || has_ntz(map.value_type()),
+        DeltaType::Struct(fields) => fields.fields().any(|field| has_ntz(field.data_type())),
+        plain => *plain == DeltaType::TIMESTAMP_NTZ,
+    }
 }
 
 fn named_features(old: &Value, reader: u64, writer: u64, wanted: &[&str]) -> Value {

@@ -1,5 +1,6 @@
 //! Column types as Doris names them, and how we keep them: as Arrow types.
 
+use crate::nested::{Nested, NestedType};
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,10 +44,12 @@ pub enum DataType {
     String,
     /// JSON text, checked and kept as text.
     Json,
+    /// ARRAY, MAP or STRUCT.
+    Nested(Nested),
 }
 
 impl DataType {
-    /// One of each type, for what must hold for all of them.
+    /// One of each type whose values do not consist of values, for what must hold for all of them.
     pub const EXAMPLES: [Self; 15] = [
         Self::Boolean,
         Self::TinyInt,
@@ -65,6 +68,30 @@ impl DataType {
         Self::Json,
     ];
 
+    /// ARRAY of values of that type.
+    #[must_use]
+    pub fn array(item: Self) -> Self {
+        Self::Nested(Nested::new(NestedType::Array(item)))
+    }
+
+    /// MAP of such keys to such values.
+    #[must_use]
+    pub fn map(key: Self, value: Self) -> Self {
+        Self::Nested(Nested::new(NestedType::Map(key, value)))
+    }
+
+    /// How deep types are in one another: 0 if values do not consist of values.
+    #[must_use]
+    pub fn depth(self) -> usize {
+        if let Self::Nested(nested) = self { nested.depth() } else { 0 }
+    }
+
+    /// Whether values consist of values.
+    #[must_use]
+    pub const fn is_nested(self) -> bool {
+        matches!(self, Self::Nested(_))
+    }
+
     /// The Arrow type of this column in memtables, data files and results.
     #[must_use]
     pub fn to_arrow(self) -> ArrowType {
@@ -81,6 +108,7 @@ impl DataType {
             Self::Date => ArrowType::Date32,
             Self::DateTime { .. } => ArrowType::Timestamp(TimeUnit::Microsecond, None),
             Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json => ArrowType::Utf8,
+            Self::Nested(nested) => nested.to_arrow(),
         }
     }
 
@@ -102,7 +130,7 @@ impl DataType {
     /// Whether Doris lets this type be a key column.
     #[must_use]
     pub const fn may_be_key(self) -> bool {
-        !matches!(self, Self::Float | Self::Double | Self::String | Self::Json)
+        !matches!(self, Self::Float | Self::Double | Self::String | Self::Json | Self::Nested(_))
     }
 
     /// The type's name without arguments, in upper case, as in `information_schema` and in
@@ -125,6 +153,7 @@ impl DataType {
             Self::Varchar { .. } => "VARCHAR",
             Self::String => "STRING",
             Self::Json => "JSON",
+            Self::Nested(nested) => nested.base_name(),
         }
     }
 }
@@ -139,6 +168,7 @@ impl fmt::Display for DataType {
             Self::Char { bytes } => write!(f, "char({bytes})"),
             Self::Varchar { bytes } => write!(f, "varchar({bytes})"),
             Self::String => f.write_str("text"),
+            Self::Nested(nested) => nested.fmt(f),
             other => f.write_str(&other.base_name().to_ascii_lowercase()),
         }
     }

@@ -112,7 +112,9 @@ impl Aggregation {
                     | DataType::Double
                     | DataType::Decimal { .. }
             ),
-            Self::Min | Self::Max => !matches!(data_type, DataType::Boolean | DataType::Json),
+            Self::Min | Self::Max => {
+                !matches!(data_type, DataType::Boolean | DataType::Json | DataType::Nested(_))
+            }
             Self::Replace | Self::ReplaceIfNotNull => true,
         }
     }

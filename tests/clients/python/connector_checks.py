@@ -42,6 +42,18 @@ def prepared(port, database):
     equal(statement.fetchall(), [(1,)])
 
 
+def nested(port, database):
+    """Arrays, maps and structs in the binary and in the text protocol."""
+    connection = connect(port, database, autocommit=True)
+    expected = ("[1, null, 3]", '{"k":[1.50], "l":null}', '{"f":7, "at":["2024-02-29 01:02:03"]}', 3)
+    statement = connection.cursor(prepared=True)
+    statement.execute("SELECT a, m, s, a[3] FROM n WHERE array_contains(a, ?) AND id = ?", (3, 7))
+    equal(statement.fetchall(), [expected])
+    cursor = connection.cursor()
+    cursor.execute("SELECT a, m, s, a[3] FROM n WHERE id = 7")
+    equal(cursor.fetchall(), [expected])
+
+
 def plain(port, database):
     """Plain statements, the client's own escaping, and several rows at once."""
     connection = connect(port, database)
@@ -105,4 +117,4 @@ def compressed(port, database):
         connection.close()
 
 
-main({check.__name__: check for check in (prepared, plain, compressed)})
+main({check.__name__: check for check in (prepared, nested, plain, compressed)})

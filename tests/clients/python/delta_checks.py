@@ -65,6 +65,22 @@ def types(directory):
         equal(found, values, f"column {name}")
 
 
+def nested(directory):
+    """Arrays, maps and structs of a table."""
+    rows = open_with_rows(directory, 2).sort_by("id")
+    equal(rows.column("a").to_pylist(), [[1, None, 3], None])
+    equal(rows.column("m").to_pylist(), [[("k", [decimal.Decimal("1.50")]), ("l", None)], None])
+    equal(rows.column("s").to_pylist(), [{"f": 7, "at": [datetime.datetime(2024, 2, 29, 1, 2, 3)]}, None])
+    schema = DeltaTable(directory).schema().to_json()
+    for part in ['"type":"array"', '"type":"map"', '"type":"struct"']:
+        if part not in schema.replace(" ", ""):
+            raise AssertionError(f"{part} is not in {schema}")
+    answer = QueryBuilder().register("t", DeltaTable(directory)).execute(
+        "SELECT a[3] x, s['f'] y FROM t WHERE a IS NOT NULL"
+    )
+    equal(pa.table(answer.read_all()).to_pylist(), [{"x": 3, "y": 7}])
+
+
 def sums(directory, count, total):
     """Number of rows, their sum, and that no id is there twice."""
     rows = open_with_rows(directory, int(count))
@@ -86,4 +102,4 @@ def deleted(directory, ids):
     wait_until(f"the rows {wanted} are left of {found}", are_left)
 
 
-main({check.__name__: check for check in (types, sums, deleted)})
+main({check.__name__: check for check in (types, nested, sums, deleted)})

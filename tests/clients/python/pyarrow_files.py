@@ -56,6 +56,18 @@ with open(f"{directory}/concatenated.arrows", "wb") as file:
         with pa.ipc.new_stream(file, rows.schema) as writer:
             writer.write_table(rows.slice(start, 1))
 
+nested = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int32()),
+        "a": pa.array([[1, None, 3], None], pa.list_(pa.int64())),
+        "m": pa.array([[("k", 1.5), ("l", None)], []], pa.map_(pa.string(), pa.float64())),
+        "s": pa.array([{"g": ["x"], "f": 7}, None], pa.struct([("g", pa.large_list(pa.string())), ("f", pa.int8())])),
+    }
+)
+parquet.write_table(nested, f"{directory}/of_nested.pq")
+with pa.ipc.new_stream(f"{directory}/of_nested.ipc", nested.schema) as writer:
+    writer.write_table(nested)
+
 count = 400_000
 large = pa.table(
     {

@@ -1,6 +1,7 @@
 //! Arrow arrays as rows of cells.
 
 use crate::cell::Cell;
+use crate::nested::NestedCells;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array,
     Float64Array, Int64Array, LargeStringArray, StringArray, StringViewArray, TimestampMicrosecondArray,
@@ -26,6 +27,7 @@ pub(crate) enum ArrayCells {
     LargeText(LargeStringArray),
     TextView(StringViewArray),
     Binary(BinaryArray),
+    Nested(Box<NestedCells>),
 }
 
 impl ArrayCells {
@@ -61,7 +63,10 @@ impl ArrayCells {
             }
             DataType::Dictionary(_, values) => through(values.as_ref().clone())?,
             DataType::RunEndEncoded(_, values) => through(values.data_type().clone())?,
-            _ => through(DataType::Utf8)?,
+            _ => match NestedCells::new(array, utc_offset_seconds)? {
+                Some(cells) => Self::Nested(Box::new(cells)),
+                None => through(DataType::Utf8)?,
+            },
         })
     }
 
@@ -85,6 +90,7 @@ impl ArrayCells {
             Self::LargeText(array) => Cell::Text(array.value(row).as_bytes()),
             Self::TextView(array) => Cell::Text(array.value(row).as_bytes()),
             Self::Binary(array) => Cell::Hex(array.value(row)),
+            Self::Nested(cells) => Cell::Nested(cells, row),
         }
     }
 
@@ -104,6 +110,7 @@ impl ArrayCells {
             Self::LargeText(array) => array.is_null(row),
             Self::TextView(array) => array.is_null(row),
             Self::Binary(array) => array.is_null(row),
+            Self::Nested(cells) => cells.is_null(row),
         }
     }
 }

@@ -36,8 +36,10 @@ impl Mapping {
         let mut fields = Vec::with_capacity(names.len());
         for (field, name) in names.iter().enumerate() {
             fields.push(match (target.column_of(field), find(schema, name)) {
-                (Some(_), Some(at)) => {
-                    check_flat(schema, at)?;
+                (Some(column), Some(at)) => {
+                    if !column.data_type.is_nested() {
+                        check_flat(schema, at)?;
+                    }
                     Origin::Column(at)
                 }
                 (_, None) if target.has_column_list => return Err(unknown(schema, name)),
@@ -91,14 +93,7 @@ impl Mapping {
 /// # Errors
 /// As [`Mapping::of_target`].
 pub(super) fn named(schema: &Schema, names: &[String]) -> Result<Vec<usize>, SqlError> {
-    names
-        .iter()
-        .map(|name| {
-            let at = find(schema, name).ok_or_else(|| unknown(schema, name))?;
-            check_flat(schema, at)?;
-            Ok(at)
-        })
-        .collect()
+    names.iter().map(|name| find(schema, name).ok_or_else(|| unknown(schema, name))).collect()
 }
 
 /// Sorted, each once.

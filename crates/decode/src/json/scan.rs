@@ -389,7 +389,7 @@ pub(super) fn check(text: &[u8]) -> Result<Option<Range<usize>>, Defect> {
 }
 
 /// Appends a string's characters to `out`. `Err`: where a half character is, from the beginning of `raw`.
-pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
+pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
     let mut at = 0;
     while let Some(length) = memchr::memchr(b'\\', &raw[at..]) {
         out.extend_from_slice(&raw[at..at + length]);

@@ -355,19 +355,20 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
-        let mut result = interrupt.wait(self.queries.query(&view, query, params)).await??;
-        check_width(result.columns.len(), target)?;
         let mut read = Decoded::default();
-        while let Some(batch) = interrupt.wait(result.stream.next()).await? {
-            interrupt.check()?;
-            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
-            let mut builder = self.take_builder(target);
-            let decoded = decode_batch(&batch, target, options, &mut builder);
-            self.keep_builder(builder);
-            let mut decoded = decoded?;
-            blocks.append(&mut decoded.blocks);
-            check_memory(&self.engine, blocks)?;
-            append(&mut read, decoded);
+        for mut part in interrupt.wait(self.queries.query_in_parts(&view, query, params)).await?? {
+            check_width(part.columns.len(), target)?;
+            while let Some(batch) = interrupt.wait(part.stream.next()).await? {
+                interrupt.check()?;
+                let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                let mut builder = self.take_builder(target);
+                let decoded = decode_batch(&batch, target, options, &mut builder);
+                self.keep_builder(builder);
+                let mut decoded = decoded?;
+                blocks.append(&mut decoded.blocks);
+                check_memory(&self.engine, blocks)?;
+                append(&mut read, decoded);
+            }
         }
         Ok((read.counts, read.rejects))
     }

@@ -252,6 +252,24 @@ fn nested(name: &str, mut args: Vec<Expr>, function: Function) -> Result<Expr, S
             let fields = named.flat_map(|(value, at)| [ast::text(format!("col{at}")), value]).collect();
             ast::call("named_struct", fields)
         }
+        // Names of fields are in lower case.
+        ("named_struct", 2..) => {
+            for name in args.iter_mut().step_by(2) {
+                if let Some(text) = ast::as_text(name) {
+                    *name = ast::text(text.to_lowercase());
+                }
+            }
+            ast::call("named_struct", args)
+        }
+        ("struct_element", 2) => match ast::as_text(&args[1]).map(str::to_lowercase) {
+            Some(name) => ast::call("get_field", vec![args.swap_remove(0), ast::text(name)]),
+            None => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "struct_element takes the name of a field as a constant text: struct_element(s, 'f')",
+                ));
+            }
+        },
         // Doris has the lambda first, DataFusion the array.
         ("array_filter" | "array_first" | "array_map", 2) if matches!(args[0], Expr::Lambda(_)) => {
             args.swap(0, 1);

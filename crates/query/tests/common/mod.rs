@@ -1,7 +1,9 @@
 //! A server of one process for tests: databases, tables with rows in memtable and data files.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use arrow::array::{Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray, new_null_array,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -320,7 +322,11 @@ impl Server {
         let snapshot = table.snapshot();
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
             let columns = batch.columns().iter().zip(snapshot.schema.fields());
-            let columns = columns.map(|(array, field)| cast(array, field.data_type()).unwrap());
+            let columns = columns.map(|(array, field)| match array.null_count() == array.len() {
+                // NULL is a text where it stands alone.
+                true => new_null_array(field.data_type(), array.len()),
+                false => cast(array, field.data_type()).unwrap(),
+            });
             // Rows of tables with unique keys have the sign of a deletion behind them.
             let hidden = &snapshot.schema.fields()[snapshot.def.schema.visible_count()..];
             let hidden = hidden.iter().map(|field| {

@@ -3,7 +3,7 @@
 use crate::ast::ColumnSpec;
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{default_value, unsupported};
+use crate::parse::{default_value, nested_types, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::data_type::{CHAR_BYTES_MAX, DECIMAL_PRECISION_MAX, VARCHAR_BYTES_MAX};
 use tributary_types::{Aggregation, DataType, ErrorCode, SqlError};
@@ -13,10 +13,7 @@ const DECIMAL_DEFAULT: (u8, u8) = (38, 9);
 const DATETIME_SCALE_MAX: u8 = 6;
 
 /// Types that MySQL or Doris has and we do not, with the one to use instead.
-const UNSUPPORTED: [(&str, &str); 41] = [
-    ("ARRAY", "JSON"),
-    ("MAP", "JSON"),
-    ("STRUCT", "JSON"),
+const UNSUPPORTED: [(&str, &str); 38] = [
     ("VARIANT", "JSON"),
     ("BITMAP", "BIGINT rows with COUNT(DISTINCT …)"),
     ("HLL", "the values with COUNT(DISTINCT …)"),
@@ -120,7 +117,7 @@ fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
 }
 
 /// A type; `column` names it in errors.
-fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
+pub(super) fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else {
         return Err(cursor.expected("a type"));
     };
@@ -150,7 +147,10 @@ fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
         refuse_unsigned(cursor, column, &word, "a signed type")?;
         return Ok(data_type);
     }
-    with_arguments(cursor, column, &word)
+    match nested_types::nested(cursor, column)? {
+        Some(nested) => Ok(nested),
+        None => with_arguments(cursor, column, &word),
+    }
 }
 
 /// `(display width)`, which means nothing, and UNSIGNED, which Doris does not have.

@@ -1,7 +1,7 @@
 //! Aggregations of value columns: which tables have them, and of which types.
 
 use super::refused;
-use tributary_types::{Aggregation, ColumnDef, DefaultValue, KeyModel, SqlError, TableDef};
+use tributary_types::{Aggregation, ColumnDef, DataType, DefaultValue, KeyModel, SqlError, TableDef};
 
 /// Checks the aggregations of a new table, whose key columns are known, and completes them.
 ///
@@ -37,6 +37,15 @@ fn check_column(column: &mut ColumnDef) -> Result<(), SqlError> {
     let Some(aggregation) = column.aggregation else {
         return Err(refused("should set aggregation type to non-key column in aggregate key table"));
     };
+    if let DataType::Nested(nested) = column.data_type
+        && !aggregation.replaces()
+    {
+        return Err(refused(format!(
+            "{} column can't support aggregation {}",
+            nested.base_name(),
+            aggregation.name()
+        )));
+    }
     if !aggregation.takes(column.data_type) {
         return Err(refused(format!(
             "Aggregate type {} is not compatible with primitive type {}",

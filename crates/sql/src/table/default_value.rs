@@ -3,7 +3,7 @@
 use super::refused;
 use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
-use tributary_types::{DataType, DefaultValue, SqlError};
+use tributary_types::{DataType, DefaultValue, Nested, NestedType, SqlError};
 
 /// Checks a column's default against its type and nullability.
 pub(super) fn check(
@@ -12,6 +12,9 @@ pub(super) fn check(
     nullable: bool,
     default: &DefaultValue,
 ) -> Result<(), SqlError> {
+    if let DataType::Nested(nested) = data_type {
+        return check_nested(nested, column, nullable, default);
+    }
     match default {
         DefaultValue::Null if nullable => Ok(()),
         DefaultValue::Null => {
@@ -27,6 +30,27 @@ pub(super) fn check(
         DefaultValue::CurrentDate => Err(refused(format!(
             "DEFAULT CURRENT_DATE needs type DATE, but column '{column}' is {data_type}"
         ))),
+    }
+}
+
+/// NULL, and `[]` for an ARRAY; Doris's texts.
+fn check_nested(
+    nested: Nested,
+    column: &str,
+    nullable: bool,
+    default: &DefaultValue,
+) -> Result<(), SqlError> {
+    match (&*nested, default) {
+        (_, DefaultValue::Null) if nullable => Ok(()),
+        (_, DefaultValue::Null) => {
+            Err(refused(format!("Can not set null default value to non nullable column: {column}")))
+        }
+        (NestedType::Array(_), DefaultValue::Literal(text)) if text == "[]" => Ok(()),
+        (NestedType::Array(_), _) => {
+            Err(refused("Array type column default value only support null or '[]'"))
+        }
+        (NestedType::Map(..), _) => Err(refused("Map type column default value just support null")),
+        (NestedType::Struct(_), _) => Err(refused("Struct type column default value just support null")),
     }
 }
 
@@ -61,6 +85,8 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::DateTime { scale } => is_date(text) || is_datetime(text, scale),
         DataType::Json => serde_json::from_str::<serde_json::Value>(text).is_ok(),
         DataType::String => true,
+        // Checked before.
+        DataType::Nested(_) => false,
         DataType::Char { bytes } | DataType::Varchar { bytes } => {
             if text.len() <= bytes as usize {
                 return Ok(());

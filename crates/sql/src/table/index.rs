@@ -126,7 +126,9 @@ fn check_column(kind: IndexKind, keys: KeyModel, column: &ColumnDef) -> Result<(
     let is_text = matches!(data_type, DataType::Char { .. } | DataType::Varchar { .. } | DataType::String);
     let fits = match kind {
         IndexKind::NgramBf => is_text,
-        IndexKind::Inverted | IndexKind::Bitmap => data_type != DataType::Json,
+        // Of the nested types an ARRAY of texts and the like has one in Doris, to find elements with.
+        IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2,
+        IndexKind::Bitmap => data_type != DataType::Json && !data_type.is_nested(),
     };
     if !fits {
         return Err(refused(format!(

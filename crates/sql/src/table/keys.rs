@@ -3,7 +3,7 @@
 use super::properties::MERGE_ON_WRITE;
 use super::{aggregate, find, refused};
 use crate::ast::CreateTable;
-use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, SqlError, TableProperties};
+use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, NestedType, SqlError, TableProperties};
 
 /// The most columns that derived keys have …
 const DERIVED_COLUMNS_MAX: usize = 3;
@@ -121,7 +121,7 @@ fn index_bytes(data_type: DataType) -> u32 {
         DataType::BigInt | DataType::Double | DataType::DateTime { .. } => 8,
         DataType::LargeInt | DataType::Decimal { .. } => 16,
         DataType::Char { bytes } => bytes,
-        DataType::Varchar { .. } | DataType::String | DataType::Json => 20,
+        DataType::Varchar { .. } | DataType::String | DataType::Json | DataType::Nested(_) => 20,
     }
 }
 
@@ -133,6 +133,16 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
             format!("Float or double can not used as a key, use decimal instead. (column '{name}')")
         }
         DataType::String => format!("String Type should not be used in key column[{name}]."),
+        DataType::Nested(nested) => {
+            let type_name = match &*nested {
+                NestedType::Array(_) => "Array",
+                NestedType::Map(..) => "Map",
+                NestedType::Struct(_) => "Struct",
+            };
+            format!(
+                "{type_name} can only be used in the non-key column of the duplicate table at present. (column '{name}')"
+            )
+        }
         _ => format!("JsonType type should not be used in key column[{name}]."),
     })
 }
@@ -140,6 +150,7 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
 fn not_a_key_type(column: &ColumnDef) -> SqlError {
     let instead = match column.data_type {
         DataType::Float | DataType::Double => "use DECIMAL",
+        DataType::Nested(_) => "use it as a value column",
         _ => "use VARCHAR",
     };
     refused(format!(

@@ -5,7 +5,7 @@ use super::encoded::EncodedRowGroup;
 use crate::error::{TableError, blocking};
 use crate::memtable::array_bytes;
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use futures::future::join_all;
 use parking_lot::Mutex;
@@ -101,8 +101,9 @@ pub(super) async fn encode(
     progress: Option<Progress>,
     doing: &str,
 ) -> std::result::Result<Vec<ArrowColumnChunk>, TableError> {
-    let threads = available_parallelism().map_or(1, usize::from).clamp(1, THREADS_MAX).min(columns.len());
-    let work = Arc::new(Work::new(columns, batches, progress));
+    let work = Work::new(columns, batches, progress);
+    let threads = available_parallelism().map_or(1, usize::from).clamp(1, THREADS_MAX).min(work.len());
+    let work = Arc::new(work);
     let workers = (0..threads).map(|_| {
         let (work, doing) = (Arc::clone(&work), doing.to_owned());
         blocking("encoding a data file", move || work.run().map_err(TableError::parquet(doing)))
@@ -112,40 +113,63 @@ pub(super) async fn encode(
         chunks.extend(done?);
     }
     chunks.sort_unstable_by_key(|(column, _)| *column);
-    Ok(chunks.into_iter().map(|(_, chunk)| chunk).collect())
+    Ok(chunks.into_iter().flat_map(|(_, chunks)| chunks).collect())
 }
 
 /// The columns that nobody has begun, the largest last.
 struct Work {
     batches: Vec<RecordBatch>,
-    columns: Mutex<Vec<(usize, ArrowColumnWriter)>>,
+    /// A column of values that consist of values has several writers.
+    columns: Mutex<Vec<(usize, Vec<ArrowColumnWriter>)>>,
     progress: Option<Progress>,
 }
 
 impl Work {
     fn new(columns: Vec<ArrowColumnWriter>, batches: Vec<RecordBatch>, progress: Option<Progress>) -> Self {
-        let mut columns: Vec<_> = columns.into_iter().enumerate().collect();
+        let mut writers = columns.into_iter();
+        let leaves = batches.first().map(|batch| {
+            batch.schema_ref().fields().iter().map(|field| leaves(field.data_type())).collect::<Vec<_>>()
+        });
+        let of_column = |(column, leaves): (usize, usize)| (column, writers.by_ref().take(leaves).collect());
+        let mut columns: Vec<_> = leaves.unwrap_or_default().into_iter().enumerate().map(of_column).collect();
         columns.sort_by_key(|(column, _)| batches.first().map(|batch| array_bytes(batch.column(*column))));
         Self { batches, columns: Mutex::new(columns), progress }
     }
 
+    /// How many columns there are.
+    fn len(&self) -> usize {
+        self.columns.lock().len().max(1)
+    }
+
     /// Encodes columns until none is left.
-    fn run(&self) -> Result<Vec<(usize, ArrowColumnChunk)>> {
+    fn run(&self) -> Result<Vec<(usize, Vec<ArrowColumnChunk>)>> {
         let mut chunks = Vec::new();
         loop {
             // Not in a `while let`: the lock would be held while the column is encoded.
             let next = self.columns.lock().pop();
-            let Some((column, mut writer)) = next else { return Ok(chunks) };
+            let Some((column, mut writers)) = next else { return Ok(chunks) };
             for batch in &self.batches {
-                for leaf in compute_leaves(batch.schema_ref().field(column), batch.column(column))? {
-                    writer.write(&leaf)?;
+                let leaves = compute_leaves(batch.schema_ref().field(column), batch.column(column))?;
+                for (leaf, writer) in leaves.iter().zip(&mut writers) {
+                    writer.write(leaf)?;
                 }
                 if let Some(progress) = &self.progress {
                     progress(array_bytes(batch.column(column)) as u64);
                 }
             }
-            chunks.push((column, writer.close()?));
+            let closed = writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<_>>()?;
+            chunks.push((column, closed));
         }
+    }
+}
+
+/// How many columns of Parquet a column of this type is.
+fn leaves(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(item) => leaves(item.data_type()),
+        DataType::Map(entries, _) => leaves(entries.data_type()),
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        _ => 1,
     }
 }
 

@@ -58,6 +58,11 @@ impl FileStats {
         let mut columns = BTreeMap::new();
         for column in &schema.columns {
             let name = &column.physical_name;
+            // Parquet knows bounds of their parts only.
+            if column.data_type.is_nested() {
+                columns.insert(name.clone(), ColumnStats::default());
+                continue;
+            }
             let failed =
                 || TableError::parquet(format!("reading the statistics of column '{}'", column.name));
             let converter = StatisticsConverter::try_new(name, physical, descriptor).map_err(failed())?;
@@ -129,7 +134,7 @@ impl FileStats {
 }
 
 const fn has_bounds(data_type: DataType) -> bool {
-    !matches!(data_type, DataType::Boolean)
+    !matches!(data_type, DataType::Boolean | DataType::Nested(_))
 }
 
 fn total(nulls: &UInt64Array) -> Option<u64> {

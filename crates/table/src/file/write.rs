@@ -244,7 +244,8 @@ impl RunWriter {
         now_micros: i64,
     ) -> Result<(), TableError> {
         let failed = TableError::parquet("making a data file's schema");
-        let schema = ArrowSchemaConverter::new().convert(&self.physical).map_err(failed)?;
+        let schema =
+            ArrowSchemaConverter::new().with_coerce_types(true).convert(&self.physical).map_err(failed)?;
         let bytes_min = match (&self.partitions, file.partition()) {
             // Whose rows are not divided yet.
             (Some(_), None) => u64::MAX,
@@ -514,6 +515,8 @@ impl OpenFile {
 fn properties(root: &TableRoot, physical: &SchemaRef, gives_single_rows: bool) -> WriterProperties {
     let part = if gives_single_rows { DICTIONARY_PART_OF_KEYS } else { 1 };
     let mut properties = WriterProperties::builder()
+        // Parts of lists and maps are called as Delta Lake and Parquet ask for.
+        .set_coerce_types(true)
         .set_compression(Compression::ZSTD(root.zstd))
         .set_dictionary_page_size_limit(DICTIONARY_TEXT_BYTES_MAX / part)
         .set_created_by(CREATED_BY.to_owned());

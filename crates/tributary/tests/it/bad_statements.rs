@@ -175,8 +175,8 @@ fn what_is_not_built_is_refused_by_name() {
             "BITMAP",
         ),
         (
-            "CREATE TABLE v (id INT, tags ARRAY<INT>) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
-            "ARRAY",
+            "CREATE TABLE v (id INT, tags VARIANT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+            "VARIANT",
         ),
         ("INSERT OVERWRITE TABLE dt VALUES (1, 'a', 1)", "INSERT OVERWRITE"),
     ] {

@@ -95,9 +95,9 @@ fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
     for (text, remedy) in [
         ("bigint unsigned", "use LARGEINT"),
         ("int(10) unsigned", "use BIGINT"),
-        ("array<int>", "use JSON"),
-        ("map<string,int>", "use JSON"),
-        ("struct<a:int>", "use JSON"),
+        ("array<int unsigned>", "use BIGINT"),
+        ("map<string,int not null>", "leave it out"),
+        ("struct<a:int comment 'x'>", "into the comment of the column"),
         ("variant", "use JSON"),
         ("bitmap", "COUNT(DISTINCT"),
         ("hll", "COUNT(DISTINCT"),

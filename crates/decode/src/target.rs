@@ -243,7 +243,8 @@ impl Target {
         let is_given = |(field, is_absent): (&Option<TargetColumn>, &bool)| {
             let column = &columns[field.as_ref()?.index];
             // A row that says nothing of it does not delete.
-            (!is_absent || column.hidden == Some(HiddenColumn::DeleteSign)).then_some(column.id)
+            let is_given = !is_absent || column.hidden == Some(HiddenColumn::DeleteSign) || column.on_update;
+            is_given.then_some(column.id)
         };
         let given: Vec<_> = self.fields.iter().zip(is_absent).filter_map(is_given).collect();
         (given.len() < self.fields.len()).then(|| GivenColumns::new(given))
@@ -374,7 +375,7 @@ fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, S
     if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
         return Err(not_ready(table));
     }
-    let named = columns().filter(|(_, is_mapped)| **is_mapped);
+    let named = columns().filter(|(column, is_mapped)| **is_mapped || column.on_update);
     Ok(Some(GivenColumns::new(named.map(|(column, _)| column.id))))
 }
 

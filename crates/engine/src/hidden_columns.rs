@@ -1,11 +1,14 @@
-//! What loads of tables with UNIQUE KEY say of hidden columns: which rows delete, and which sequence they have.
+//! What loads of tables with UNIQUE KEY say of hidden columns: which rows delete, and which sequence they have; and loads that
+//! take back what others have added to sums.
 //!
 //! The rules and texts are Doris's. Which row of a key stays is the table's business.
 
 use crate::stream_load::reader::{MappedColumn, Value};
 use sqlparser::ast::{Expr, Ident};
 use tributary_http::{MergeHeaders, MergeType};
-use tributary_types::{DefaultValue, ErrorCode, HiddenColumn, Sealed, SqlError, TableDef};
+use tributary_types::{
+    Aggregation, ColumnDef, DataType, DefaultValue, ErrorCode, HiddenColumn, Sealed, SqlError, TableDef,
+};
 
 /// Checks that a statement that names these columns gives the sequence of its rows.
 ///
@@ -50,6 +53,9 @@ pub(crate) fn with_hidden(
     merge: &MergeHeaders,
 ) -> Result<Option<Vec<MappedColumn>>, SqlError> {
     let is_unique = def.keys.is_unique();
+    if merge.negative && merge.merge_type != MergeType::Append {
+        return Err(refused("not support MERGE or DELETE with NEGATIVE."));
+    }
     if merge.merge_type != MergeType::Append && !is_unique {
         return Err(refused("load by MERGE or DELETE is only supported in unique tables."));
     }
@@ -66,6 +72,9 @@ pub(crate) fn with_hidden(
     if let Some(condition) = &merge.delete {
         let sign = tributary_sql::parse_expression(&format!("CASE WHEN ({condition}) THEN 1 ELSE 0 END"))?;
         mapped.compute(HiddenColumn::DeleteSign, sign);
+    }
+    if merge.negative {
+        mapped.negate()?;
     }
     Ok(mapped.columns)
 }
@@ -99,6 +108,37 @@ impl Mapped<'_> {
     fn compute(&mut self, column: HiddenColumn, expr: Expr) {
         let name = column.name().to_owned();
         self.all().push(MappedColumn { name, value: Value::Expr(Sealed::new(expr)) });
+    }
+
+    /// Lets the load take its values from sums. It has no other values.
+    fn negate(&mut self) -> Result<(), SqlError> {
+        let def = self.def;
+        let columns = self.all();
+        let is_computed = |column: &MappedColumn| matches!(column.value, Value::Expr(_));
+        let computed: Vec<String> =
+            columns.iter().filter(|column| is_computed(column)).map(|column| column.name.clone()).collect();
+        let mut negated = Vec::new();
+        for mapped in columns.iter_mut() {
+            let Some(index) = def.schema.index_of(&mapped.name) else { continue };
+            let column = &def.schema.columns[index];
+            if column.is_key {
+                continue;
+            }
+            if column.aggregation != Some(Aggregation::Sum) {
+                return Err(refused(format!("Column is not SUM AggregateType. column:{}", column.name)));
+            }
+            match &mut mapped.value {
+                Value::Expr(expr) => *expr = Sealed::new(negative(column, Expr::clone(expr))?),
+                _ if computed.iter().any(|name| name.eq_ignore_ascii_case(&mapped.name)) => {}
+                _ => {
+                    let field = Expr::Identifier(Ident::with_quote('`', &mapped.name));
+                    let value = Value::Expr(Sealed::new(negative(column, field)?));
+                    negated.push(MappedColumn { name: mapped.name.clone(), value });
+                }
+            }
+        }
+        columns.extend(negated);
+        Ok(())
     }
 
     /// Lets the sequence be what the load calls `source`.
@@ -136,6 +176,22 @@ impl Mapped<'_> {
         self.compute(HiddenColumn::Sequence, expr);
         Ok(())
     }
+}
+
+/// The value of a column with the other sign. What is too large for the column then is found when it is converted.
+fn negative(column: &ColumnDef, value: Expr) -> Result<Expr, SqlError> {
+    let wide = match column.data_type {
+        DataType::Float | DataType::Double => "double".to_owned(),
+        decimal @ DataType::Decimal { .. } => decimal.to_string(),
+        _ => "largeint".to_owned(),
+    };
+    let mut expr = tributary_sql::parse_expression(&format!("-CAST(NULL AS {wide})"))?;
+    if let Expr::UnaryOp { expr: cast, .. } = &mut expr
+        && let Expr::Cast { expr: inner, .. } = &mut **cast
+    {
+        **inner = value;
+    }
+    Ok(expr)
 }
 
 fn refused(text: impl AsRef<str>) -> SqlError {

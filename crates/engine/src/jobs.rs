@@ -27,6 +27,7 @@ mod tests;
 
 use crate::access::{Object, Privilege};
 use crate::engine::Engine;
+use crate::partial_update::Updates;
 use job::Job;
 use kept::{Clauses, Definition, JobState, Reason};
 use parking_lot::RwLock;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use tributary_catalog::JobRecord;
 use tributary_kafka::{Connect, Offsets, SourceError};
 use tributary_sql::{CreateRoutineLoad, Name};
+use tributary_table::Table;
 use tributary_types::host::unix_ms;
 use tributary_types::{ErrorCode, Principal, SourceId, SqlError, TableRef};
 
@@ -187,14 +189,24 @@ impl Engine {
             start: Offsets::new(),
         };
         properties::check(&definition, &def)?;
+        self.ready_for_job(&table, &definition).await?;
         // What can be wrong is found now, and not by a runner that nobody watches.
-        task::reader(self, &def, &definition)?;
+        task::reader(self, &table.def(), &definition)?;
         definition.start = self.beginning(&definition).await?;
         let id = self.catalog.next_job_id().await?;
         let job = Arc::new(Job::new(id, definition));
         self.change_job(&job, |_| ()).await?;
         self.jobs.all.write().insert(id, Arc::clone(&job));
         self.run_job(&job).await;
+        Ok(())
+    }
+
+    /// Gives the table what rows of partial updates need, if the job's are such.
+    async fn ready_for_job(&self, table: &Arc<Table>, definition: &Definition) -> Result<(), SqlError> {
+        let names_columns = definition.clauses.columns.is_some();
+        if names_columns && properties::updates(&definition.properties)? == Updates::Named {
+            self.ready_for_partial(table).await?;
+        }
         Ok(())
     }
 
@@ -372,7 +384,9 @@ impl Engine {
         altered.properties.extend(changed);
         altered.source.extend(source.clone());
         properties::check(&altered, &def)?;
-        task::reader(self, &def, &altered)?;
+        let table = self.table_by_id(kept.table).ok_or_else(|| wrong("the table of the job was dropped"))?;
+        self.ready_for_job(&table, &altered).await?;
+        task::reader(self, &table.def(), &altered)?;
         let is_elsewhere = ["kafka_broker_list", "kafka_topic"].iter().any(|name| source.contains_key(*name));
         let begin = Beginning::of(&source)?;
         if begin.is_given() || is_elsewhere {

@@ -38,6 +38,8 @@ pub struct MergeHeaders {
     pub hidden_columns: Vec<String>,
     /// `function_column.sequence_col`: what the load calls the sequence of its rows.
     pub sequence_col: Option<String>,
+    /// `negative`: the load takes back what an earlier one has added to sums.
+    pub negative: bool,
 }
 
 /// What the rows of a load do with columns that they do not give.

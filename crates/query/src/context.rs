@@ -35,8 +35,10 @@ pub struct StatementContext<'a> {
     pub namespace: &'a dyn Namespace,
     pub session: &'a SessionView,
     pub store_url: ObjectStoreUrl,
-    /// The statement names a hidden column.
+    /// The statement names a hidden column, or the session shows them.
     pub with_hidden: bool,
+    /// Rows that delete are shown as long as they are in memory.
+    pub with_deletions: bool,
     pub functions: &'a TableFunctions,
     /// Snapshots of tables with unique keys that were settled for this statement.
     pub settled: &'a SettledSnapshots,
@@ -102,6 +104,7 @@ impl StatementContext<'_> {
             None => Arc::clone(&snapshot),
         };
         let provider = SnapshotProvider::new(&table, read, self.with_hidden, self.store_url.clone())?;
+        let provider = provider.with_deletions(self.with_deletions);
         if !snapshot.is_settled() {
             self.read.lock().unsettled.push(table);
         }

@@ -303,8 +303,9 @@ impl QueryEngine {
         functions: &TableFunctions,
         settled: &SettledSnapshots,
     ) -> Result<Planned, SqlError> {
-        let with_hidden = query.reads_hidden || names_hidden(&query.text);
-        let context = self.context(session, functions, settled, with_hidden);
+        let with_hidden = query.reads_hidden || session.shows_hidden() || names_hidden(&query.text);
+        let mut context = self.context(session, functions, settled, with_hidden);
+        context.with_deletions = session.shows_hidden();
         let (plan, rewritten) = context.plan(query, params, functions.are_of_load())?;
         let unsettled = std::mem::take(&mut context.read.lock().unsettled);
         Ok(Planned { plan, rewritten, unsettled })
@@ -324,6 +325,7 @@ impl QueryEngine {
             session,
             store_url: self.store_url.clone(),
             with_hidden,
+            with_deletions: false,
             functions,
             settled,
             read: Arc::default(),

@@ -9,7 +9,9 @@ use crate::output::result_type;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_types::{DataType, Nested, NestedType, StructField, TableDef, ViewDef};
+use tributary_types::{
+    ColumnDef, DataType, HiddenColumn, Nested, NestedType, StructField, TableDef, ViewDef,
+};
 
 const NAME: &str = "tributary.name";
 const TYPE: &str = "tributary.type";
@@ -20,8 +22,7 @@ const DIGITS: &str = "tributary.digits";
 /// The schema of a table in a query, with its hidden columns if it asks for them.
 #[must_use]
 pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
-    let columns = def.schema.columns.iter().filter(|column| with_hidden || column.hidden.is_none());
-    let fields = columns.map(|column| {
+    let fields = table_columns(def, with_hidden).map(|column| {
         let mut metadata = spelled(&column.name);
         metadata.insert(TYPE.to_owned(), serde_json::to_string(&column.data_type).unwrap_or_default());
         metadata.insert(TABLE.to_owned(), def.name.clone());
@@ -30,6 +31,17 @@ pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
             .with_metadata(metadata)
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The columns of a table in a query, with its hidden columns if it asks for them. What rows say of the columns that they give,
+/// which comes last, means nothing to anybody.
+pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = &ColumnDef> {
+    let is_shown = move |column: &&ColumnDef| match column.hidden {
+        None => true,
+        Some(HiddenColumn::Given) => false,
+        Some(_) => with_hidden,
+    };
+    def.schema.columns.iter().filter(is_shown)
 }
 
 /// Metadata that keeps only a name as it was declared.

@@ -57,6 +57,12 @@ impl SessionView {
         }
     }
 
+    /// Whether `*` and DESC have hidden columns, too.
+    #[must_use]
+    pub fn shows_hidden(&self) -> bool {
+        self.variables.get("show_hidden_columns").is_some_and(|value| value == "true")
+    }
+
     /// The name of the session's time zone as the functions over time take it.
     #[must_use]
     pub fn zone(&self) -> &str {

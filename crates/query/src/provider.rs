@@ -47,6 +47,8 @@ const SPLIT_BYTES: u64 = 1024 * 1024;
 pub struct SnapshotProvider {
     snapshot: Arc<Snapshot>,
     finder: Option<KeyFinder>,
+    /// Rows of the memtable that delete are shown.
+    with_deletions: bool,
     /// Where data files are in the object store, in the order of the snapshot.
     paths: Vec<object_store::path::Path>,
     store_url: ObjectStoreUrl,
@@ -108,7 +110,14 @@ impl SnapshotProvider {
         let physical = physical(&snapshot, &schema);
         let scanned = TableSchema::from(&physical);
         let finder = table.key_finder(&snapshot);
-        Ok(Self { snapshot, finder, paths, store_url, schema, physical, scanned })
+        let with_deletions = false;
+        Ok(Self { snapshot, finder, with_deletions, paths, store_url, schema, physical, scanned })
+    }
+
+    /// The provider that shows rows that delete, or does not, as long as they are in memory.
+    #[must_use]
+    pub fn with_deletions(self, with_deletions: bool) -> Self {
+        Self { with_deletions, ..self }
     }
 
     /// The positions of the columns to read, in order.
@@ -122,7 +131,8 @@ impl SnapshotProvider {
             .memtable
             .iter()
             .map(|part| {
-                let batch = part.live_batch().map_err(|error| DataFusionError::External(Box::new(error)))?;
+                let batch = if self.with_deletions { part.kept_batch() } else { part.live_batch() };
+                let batch = batch.map_err(|error| DataFusionError::External(Box::new(error)))?;
                 let arrays = columns.iter().map(|&column| Arc::clone(batch.column(column))).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
@@ -293,7 +303,7 @@ impl TableProvider for SnapshotProvider {
 
 /// `schema` with the names that data files have.
 fn physical(snapshot: &Snapshot, schema: &SchemaRef) -> SchemaRef {
-    let columns = &snapshot.def.schema.columns;
+    let columns = labels::table_columns(&snapshot.def, true);
     let fields = schema
         .fields()
         .iter()

@@ -150,6 +150,7 @@ impl StatementContext<'_> {
             session: &session,
             store_url: self.store_url.clone(),
             with_hidden: names_hidden(&view.query),
+            with_deletions: self.with_deletions,
             functions: &functions,
             settled: self.settled,
             read: Arc::clone(&self.read),

@@ -21,8 +21,8 @@ use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, HiddenColumn, KeyModel, Label, SchemaVersion,
-    SourceId, TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
+    Label, SchemaVersion, SourceId, TableDef, TableSchema,
 };
 
 /// Clients have fewer loads at a time.
@@ -578,12 +578,22 @@ async fn create_table(world: &Rc<World>) {
     if def.id.0 * 53 % 100 < world.plan.partitioned_tables {
         def = partitioned(&def);
     }
+    if def.schema.sequence.is_none() && def.id.0 * 41 % 100 < world.plan.copying_tables {
+        def = copying(&def);
+    }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };
     if world.hardware.catalog.put_table(&def).is_ok() {
         process.ingest.attach(Arc::clone(&table));
         process.tables.lock().insert(def.id, table);
     }
+}
+
+/// The table without deletion vectors.
+fn copying(def: &TableDef) -> Arc<TableDef> {
+    let mut def = def.clone();
+    def.properties.others.insert(DELETION_VECTORS.to_owned(), "false".to_owned());
+    Arc::new(def)
 }
 
 /// The table with unique keys, rows that delete, and perhaps a sequence.

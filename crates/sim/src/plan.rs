@@ -14,6 +14,8 @@ pub struct Plan {
     pub partitioned_tables: u64,
     /// Of 100 tables of unique keys without a sequence so many have rows that update some columns.
     pub partial_tables: u64,
+    /// Of 100 tables without a sequence so many have no deletion vectors.
+    pub copying_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -50,12 +52,14 @@ impl Plan {
         let aggregate_tables = beside.pick(&[0, 0, 50, 100]);
         let partitioned_tables = beside.pick(&[0, 0, 50, 100]);
         let partial_tables = beside.pick(&[0, 50, 100]);
+        let copying_tables = beside.pick(&[0, 50, 100]);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
             aggregate_tables,
             partitioned_tables,
             partial_tables,
+            copying_tables,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

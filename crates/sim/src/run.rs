@@ -509,6 +509,9 @@ fn last_check(world: &Rc<World>) {
         for def in of_task.hardware.catalog.tables() {
             let table = store.open(&def).await.map_err(|error| error.to_string())?;
             let snapshot = table.settled().await.map_err(|error| error.to_string())?;
+            if def.properties.copies_on_write() && snapshot.files.iter().any(|live| live.deletes.is_some()) {
+                return Err(format!("table {} has deletion vectors", def.id));
+            }
             let shown = rows::shown(&table, &snapshot, &of_task.hardware.store, &of_task.cache).await;
             let shown = shown.map_err(|(error, _)| error)?;
             let checked = recovered_rows(&of_task, &table, &shown);

@@ -247,6 +247,21 @@ impl TargetRows {
         Self { alias: alias.to_owned(), query: Sealed::new(query) }
     }
 
+    /// Whether other relations than the table are read.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        matches!(self.query.body.as_ref(), sp::SetExpr::Select(select) if select.from.len() > 1)
+    }
+
+    /// The condition that the rows meet, if there is one.
+    #[must_use]
+    pub fn condition(&self) -> Option<&sp::Expr> {
+        match self.query.body.as_ref() {
+            sp::SetExpr::Select(select) => select.selection.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The query with `relation` for the table (a table function if it has one part), and with these columns.
     #[must_use]
     pub fn select(
@@ -386,6 +401,8 @@ pub struct ColumnSpec {
     pub is_key: bool,
     pub aggregation: Option<Aggregation>,
     pub default: Option<DefaultValue>,
+    /// `ON UPDATE CURRENT_TIMESTAMP`, with so many digits of a second.
+    pub on_update: Option<u8>,
     pub comment: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
-    QueryColumn, apply_alter, index_properties, like, named_partitions, show_create_database,
-    show_create_table,
+    QueryColumn, apply_alter, check_deletion_by_keys, index_properties, like, named_partitions,
+    show_create_database, show_create_table,
 };
 pub use view_text::{show_create_view, with_databases};

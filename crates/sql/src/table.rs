@@ -8,6 +8,7 @@ mod aggregate;
 mod alter;
 mod create_as;
 mod default_value;
+mod deletion;
 mod index;
 mod keys;
 mod partitions;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use alter::apply_alter;
 pub use create_as::{QueryColumn, like};
+pub use deletion::check_deletion_by_keys;
 pub use index::properties as index_properties;
 pub use partitions::named_partitions;
 pub(crate) use show_create::{escaped, quoted};
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DataType, DbId, DefaultValue, ErrorCode, KeyModel, SchemaVersion,
-    SqlError, TableDef, TableId, TableSchema,
+    SqlError, TableDef, TableId, TableProperties, TableSchema,
 };
 
 /// The first column's id; ids go on from there and are never used twice in a table.
@@ -60,12 +62,23 @@ impl CreateTable {
             let merge_on_write = settings.others.entry(properties::MERGE_ON_WRITE.to_owned());
             merge_on_write.or_insert_with(|| "true".to_owned());
         }
+        if keys.is_aggregate() && settings.others.get("store_row_column").is_some_and(|value| value == "true")
+        {
+            return Err(refused("Aggregate table can't support row column now"));
+        }
+        check_on_update(keys, merges_on_write(&settings), &columns)?;
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
             if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
         let partitioning = partitions::of_create(self.partition_by.as_ref(), keys, &columns)?;
         let indexes = index::of_create(&self.indexes, keys, &columns)?;
         let sequence = sequence::add_hidden(keys, &mut settings.others, &mut columns)?;
+        if sequence.is_some() && settings.copies_on_write() {
+            return Err(refused(
+                "\"delta.enableDeletionVectors\" = \"false\" does not go with a sequence: rows that delete stay in data files, \
+                 against later ones of a smaller sequence, and only a deletion vector can cover them. Leave one of both out",
+            ));
+        }
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
         Ok(TableDef {
@@ -112,7 +125,42 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         comment: spec.comment.clone().unwrap_or_default(),
         hidden: None,
         aggregation: spec.aggregation,
+        on_update: on_update(spec)?,
     })
+}
+
+/// Whether the column has `ON UPDATE`, which is the time that it has by default.
+fn on_update(spec: &ColumnSpec) -> Result<bool, SqlError> {
+    let Some(scale) = spec.on_update else { return Ok(false) };
+    if spec.default != Some(DefaultValue::CurrentTimestamp { scale }) {
+        return Err(refused(format!(
+            "column '{}': ON UPDATE CURRENT_TIMESTAMP needs the same DEFAULT CURRENT_TIMESTAMP",
+            spec.name
+        )));
+    }
+    Ok(true)
+}
+
+/// Whether rows of a table with UNIQUE KEY can be updated in part.
+fn merges_on_write(properties: &TableProperties) -> bool {
+    let merges = properties.others.get(properties::MERGE_ON_WRITE);
+    merges.is_none_or(|value| !value.eq_ignore_ascii_case("false"))
+}
+
+/// Rows of other tables are not updated.
+fn check_on_update(keys: KeyModel, merges_on_write: bool, columns: &[ColumnDef]) -> Result<(), SqlError> {
+    if columns.iter().any(|column| column.on_update) && !(keys.is_unique() && merges_on_write) {
+        return Err(refused(
+            "'ON UPDATE CURRENT_TIMESTAMP' is only supportted in unique table with merge-on-write enabled.",
+        ));
+    }
+    match columns.iter().find(|column| column.on_update && column.is_key) {
+        Some(column) => Err(refused(format!(
+            "column '{}': a key column stays as it is, ON UPDATE is for value columns",
+            column.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check_unique(columns: &[ColumnDef]) -> Result<(), SqlError> {

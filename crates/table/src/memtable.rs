@@ -81,7 +81,10 @@ impl MemPart {
     }
 
     /// [`MemPart::live_batch`] and the rows that delete.
-    pub(crate) fn kept_batch(&self) -> Result<RecordBatch, TableError> {
+    ///
+    /// # Errors
+    /// [`TableError::Arrow`].
+    pub fn kept_batch(&self) -> Result<RecordBatch, TableError> {
         match (&self.superseded, &self.deletions) {
             (Some(superseded), Some(deletions)) => {
                 self.batch_without(Some(&(superseded.as_ref() - deletions.as_ref())))

@@ -13,6 +13,7 @@ mod alter;
 mod commit;
 mod compact;
 mod complete;
+mod copy;
 mod cut;
 mod delete;
 mod find;
@@ -65,6 +66,13 @@ struct UniqueKeys {
     keys: tokio::sync::Mutex<Keys>,
     /// The arrival number of the next row. Changed under the unflushed lock.
     next_row: AtomicU64,
+    /// Held for reading by whoever settles rows for a query, and for writing by a deletion of rows of a table that folds. Taken
+    /// before the rewriter lock.
+    folding: tokio::sync::RwLock<()>,
+    /// Copies whose entry failed, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
+    lost_copies: parking_lot::Mutex<Vec<alter::Replacement>>,
+    /// A deletion of rows of a table that folds may be in the log or not.
+    in_doubt: AtomicBool,
 }
 
 /// What is not in the Delta log yet.

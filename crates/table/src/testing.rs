@@ -38,6 +38,13 @@ pub(crate) fn def_of(version: u32, columns: Vec<ColumnDef>) -> Arc<TableDef> {
     Arc::new(TableDef::new(TableId(7), "demo", "events", schema))
 }
 
+/// The table without deletion vectors.
+pub(crate) fn copying(def: &Arc<TableDef>) -> Arc<TableDef> {
+    let mut def = TableDef::clone(def);
+    def.properties.others.insert(tributary_types::DELETION_VECTORS.to_owned(), "false".to_owned());
+    Arc::new(def)
+}
+
 /// `id BIGINT NOT NULL` as key, `name VARCHAR(20)`.
 pub(crate) fn two_columns() -> Arc<TableDef> {
     def_of(
@@ -375,6 +382,14 @@ impl Bench {
     }
 
     /// The files with the table's kept keys.
+    /// Whether the table has deletion vectors, or says that it may.
+    pub(crate) fn has_vectors(&self) -> bool {
+        let log = std::fs::read_dir(self.dir.path().join("demo/events-7/_delta_log")).unwrap();
+        let entries = log.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());
+        let is_told = entries.into_iter().any(|text| text.contains("deletionVector"));
+        is_told || self.data_files().iter().any(|name| name.starts_with("deletion_vector_"))
+    }
+
     pub(crate) fn kept_keys(&self) -> Vec<std::path::PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.keys.path().join("demo/events-7")) else {
             return Vec::new();

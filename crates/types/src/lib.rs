@@ -40,7 +40,7 @@ pub use password::PasswordHash;
 pub use principal::Principal;
 pub use sealed::Sealed;
 pub use table::{
-    Aggregation, ColumnChange, ColumnDef, DefaultValue, Distribution, FLEXIBLE_UPDATES,
+    Aggregation, ColumnChange, ColumnDef, DELETION_VECTORS, DefaultValue, Distribution, FLEXIBLE_UPDATES,
     GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, HiddenColumn, IndexDef, IndexKind,
     KeyModel, TableDef, TableProperties, TableRef, TableSchema,
 };

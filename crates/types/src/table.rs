@@ -18,6 +18,9 @@ pub const GROUP_COMMIT_DATA_BYTES_DEFAULT: u64 = 64 * 1024 * 1024;
 /// The property of a table each row of which may be updated in columns of its own.
 pub const FLEXIBLE_UPDATES: &str = "enable_unique_key_skip_bitmap_column";
 
+/// The property of a table, as Delta Lake calls it, that with `false` has no deletion vectors.
+pub const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
+
 /// A table by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableRef {
@@ -147,6 +150,9 @@ pub struct ColumnDef {
     /// Of a value column in a table with AGGREGATE KEY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
+    /// `ON UPDATE CURRENT_TIMESTAMP`: rows that are updated and do not give the column have its default, the time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_update: bool,
 }
 
 impl ColumnDef {
@@ -177,6 +183,7 @@ impl ColumnDef {
             comment: String::new(),
             hidden: None,
             aggregation: None,
+            on_update: false,
         }
     }
 
@@ -418,6 +425,14 @@ pub struct TableProperties {
     pub light_schema_change: bool,
     /// Accepted for compatibility and printed back, without effect on one node.
     pub others: BTreeMap<String, String>,
+}
+
+impl TableProperties {
+    /// Whether files whose rows are superseded or deleted are written anew, for readers that know no deletion vectors.
+    #[must_use]
+    pub fn copies_on_write(&self) -> bool {
+        self.others.get(DELETION_VECTORS).is_some_and(|value| value == "false")
+    }
 }
 
 impl Default for TableProperties {

@@ -102,4 +102,18 @@ def deleted(directory, ids):
     wait_until(f"the rows {wanted} are left of {found}", are_left)
 
 
-main({check.__name__: check for check in (types, nested, sums, deleted)})
+def copied(directory, ids):
+    """The ids of a table without deletion vectors, by the reader that knows none."""
+    wanted = [int(id) for id in ids.split(",")]
+    found = []
+
+    def are_there():
+        table = DeltaTable(directory)
+        equal(table.protocol().min_reader_version, 1)
+        found[:] = sorted(table.to_pyarrow_table().column("id").to_pylist())
+        return found == wanted
+
+    wait_until(f"the rows {wanted} are those of {found}", are_there)
+
+
+main({check.__name__: check for check in (types, nested, sums, deleted, copied)})

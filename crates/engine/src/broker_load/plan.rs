@@ -230,7 +230,13 @@ fn merge(part: &DataInfile) -> MergeHeaders {
         RowsOf::Delete => (MergeType::Delete, None),
         RowsOf::Merge { delete_on } => (MergeType::Merge, Some(delete_on.clone())),
     };
-    MergeHeaders { merge_type, delete, hidden_columns: Vec::new(), sequence_col: part.sequence.clone() }
+    MergeHeaders {
+        merge_type,
+        delete,
+        hidden_columns: Vec::new(),
+        sequence_col: part.sequence.clone(),
+        negative: part.negative,
+    }
 }
 
 /// The list, COLUMNS FROM PATH and SET as the header `columns` of a Stream Load would say them; `None`: the table's columns.

@@ -1,6 +1,7 @@
 //! What the properties of a job mean. Names are in lower case; what is not known is refused by name.
 
 use super::kept::{Clauses, Definition};
+use crate::partial_update::{self, Updates};
 use crate::stream_load::reader::{MappedColumn, Value};
 use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
@@ -36,6 +37,11 @@ const OTHERS: [&str; 11] = [
     "load_to_single_tablet",
     "exec_mem_limit",
 ];
+
+/// Which columns a job updates, and of which rows.
+const UPDATES: [&str; 3] = [MODE, "partial_columns", NEW_KEYS];
+const MODE: &str = "unique_key_update_mode";
+const NEW_KEYS: &str = "partial_update_new_key_behavior";
 
 const BROKERS: &str = "kafka_broker_list";
 const TOPIC: &str = "kafka_topic";
@@ -129,23 +135,9 @@ impl Limits {
 /// Checks all properties that a table's job is made of.
 pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), SqlError> {
     let Definition { clauses, properties, source, .. } = definition;
-    for name in ["partial_columns", "unique_key_update_mode", "partial_update_new_key_behavior"] {
-        if let Some(value) = properties.get(name)
-            && !value.eq_ignore_ascii_case("false")
-            && !value.eq_ignore_ascii_case("upsert")
-        {
-            let text = format!("the property {name} is not supported yet: load whole rows");
-            return Err(SqlError::detail(ErrorCode::NotSupported, text));
-        }
-    }
-    let known = |name: &str| {
-        FORMAT.contains(&name)
-            || OTHERS.contains(&name)
-            || name == "partial_columns"
-            || name == "unique_key_update_mode"
-    };
+    let known = |name: &str| FORMAT.contains(&name) || OTHERS.contains(&name) || UPDATES.contains(&name);
     if let Some(name) = properties.keys().find(|name| !known(name)) {
-        let all = FORMAT.iter().chain(&OTHERS).copied().collect::<Vec<_>>().join(", ");
+        let all = FORMAT.iter().chain(&OTHERS).chain(&UPDATES).copied().collect::<Vec<_>>().join(", ");
         return Err(wrong(format!("{name} is invalid property; a job has {all}")));
     }
     number(properties, "desired_concurrent_number", 5, |tasks: &u32| *tasks > 0, "> 0")?;
@@ -156,6 +148,7 @@ pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), Sql
     }
     format(definition)?;
     columns(clauses, table)?;
+    check_updates(definition, table)?;
     let is_known = |name: &str| {
         [BROKERS, TOPIC, PARTITIONS, OFFSETS, DEFAULT_OFFSETS].contains(&name) || name.starts_with(CUSTOM)
     };
@@ -166,6 +159,65 @@ pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), Sql
         )));
     }
     settings(source).map(drop)
+}
+
+/// Which columns the rows of a job give.
+pub(super) fn updates(properties: &BTreeMap<String, String>) -> Result<Updates, SqlError> {
+    match properties.get(MODE).map(|text| text.to_ascii_uppercase()).as_deref() {
+        None if flag(properties, "partial_columns")? => Ok(Updates::Named),
+        None | Some("UPSERT") => Ok(Updates::Whole),
+        Some("UPDATE_FIXED_COLUMNS") => Ok(Updates::Named),
+        Some("UPDATE_FLEXIBLE_COLUMNS") => Ok(Updates::OfRows),
+        Some(text) => Err(wrong(format!(
+            "Invalid unique_key_partial_mode {text}, must be one of 'UPSERT', 'UPDATE_FIXED_COLUMNS' or \
+             'UPDATE_FLEXIBLE_COLUMNS'"
+        ))),
+    }
+}
+
+/// Whether rows with new keys fail a partial update.
+pub(super) fn rejects_new_keys(properties: &BTreeMap<String, String>) -> Result<bool, SqlError> {
+    match properties.get(NEW_KEYS).map(|text| text.to_ascii_uppercase()).as_deref() {
+        None | Some("APPEND") => Ok(false),
+        Some("ERROR") => Ok(true),
+        Some(text) => Err(wrong(format!(
+            "Invalid partial_update_new_key_behavior {text}, must be one of {{'APPEND', 'ERROR'}}"
+        ))),
+    }
+}
+
+fn check_updates(definition: &Definition, table: &TableDef) -> Result<(), SqlError> {
+    let Definition { clauses, properties, .. } = definition;
+    rejects_new_keys(properties)?;
+    match updates(properties)? {
+        Updates::Whole => Ok(()),
+        Updates::Named => {
+            partial_update::check_possible(table)?;
+            let names = clauses.columns.iter().flatten().map(|(name, _)| name.as_str());
+            partial_update::check_named(table, names)
+        }
+        Updates::OfRows => {
+            if !is_json(properties) {
+                return Err(wrong(
+                    "flexible partial update only support json format as input file currently",
+                ));
+            }
+            let given = [
+                ("columns", clauses.columns.is_some()),
+                ("jsonpaths", properties.contains_key("jsonpaths")),
+                ("where", clauses.filter.is_some() || clauses.preceding_filter.is_some()),
+            ];
+            if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
+                return Err(wrong(format!(
+                    "Don't support flexible partial update when '{name}' is specified"
+                )));
+            }
+            if flag(properties, "fuzzy_parse")? {
+                return Err(wrong("Don't support flexible partial update when 'fuzzy_parse' is enabled"));
+            }
+            partial_update::check_flexible(table)
+        }
+    }
 }
 
 /// How the bytes of messages are rows.

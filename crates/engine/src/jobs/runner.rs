@@ -159,6 +159,14 @@ async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken
     load(engine, job, token, &mut news, &from).await
 }
 
+/// Begins a batch, when the table is ready for it.
+async fn begin(engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Batch, Halt> {
+    let table = engine.table_of_job(job)?;
+    let ready = engine.ready_for_job(&table, &job.kept()).await;
+    ready.map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
+    Batch::begin(engine, job, table, limits)
+}
+
 /// Connects, and finds out where to go on.
 async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Offsets), Halt> {
     engine.table_of_job(job)?;
@@ -274,10 +282,7 @@ async fn load(
                 if chunk.messages > 0 {
                     let mut open = match batch.take() {
                         Some(open) => open,
-                        None => match engine
-                            .table_of_job(job)
-                            .and_then(|table| Batch::begin(engine, job, table, &limits))
-                        {
+                        None => match begin(engine, job, &limits).await {
                             Ok(begun) => begun,
                             Err(halt) => return halt,
                         },

@@ -9,7 +9,7 @@ use super::runner::{Halt, task};
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use crate::load::{Finished, Load, LoadError, LoadLabel, LoadLimits, Tally};
-use crate::partial_update::Updates;
+use crate::partial_update::KnownKeys;
 use crate::stream_load::reader::{Mapping, ReadError, RowReader};
 use crate::stream_load::time::LoadTime;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) fn reader(
         where_expr: filter.as_ref(),
         source_where: preceding.as_ref(),
         deletes: false,
-        updates: Updates::Whole,
+        updates: properties::updates(&definition.properties)?,
         unnamed_fields: FieldNames::Numbered,
         partitions: &PartitionNames::Any,
     };
@@ -78,8 +78,10 @@ impl Batch {
         let label = Label::new(&id).map_err(pause)?;
         let traits = LoadTraits::plain(Source::RoutineLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
-        let load = Load::begin(engine, table, schema, &traits, LoadLabel::Made(label))
+        let mut load = Load::begin(engine, table, schema, &traits, LoadLabel::Made(label))
             .map_err(|error| Halt::Retry(error.to_string()))?;
+        let rejects_new_keys = properties::rejects_new_keys(&kept.properties).map_err(pause)?;
+        load.must_find(KnownKeys::of(reader.target(), rejects_new_keys));
         let mut now = job.now();
         let mut begun = task(id, now.next.clone());
         begun.txn = load.transaction().map(|(txn, _)| txn);
@@ -171,6 +173,8 @@ impl Batch {
                 let may_go_on = job.now().committed(position, counts, limits);
                 Ok(if may_go_on { Ended::GoOn } else { Ended::TooManyErrors })
             }
+            // The same messages would fail again.
+            Err(LoadError::NewKey(error)) => Err(Halt::Pause(Reason::internal(error.detail_text()))),
             // The table is looked for again, and not found.
             Err(LoadError::Ingest(error @ IngestError::TableDropped(_))) => {
                 Err(Halt::Retry(error.to_string()))

@@ -6,6 +6,7 @@
 use super::EngineSession;
 use crate::access::Privilege;
 use crate::interrupt::Interrupt;
+use crate::partial_update::is_possible as merges_on_write;
 use sqlparser::ast::{Expr, Ident, Value};
 use std::sync::Arc;
 use tributary_decode::Target;
@@ -25,7 +26,11 @@ impl EngineSession {
         params: &[ScalarValue],
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
+        self.check_not_debugging("Delete")?;
         let def = table.def();
+        if delete.rows.condition().is_none() && !merges_on_write(&def) {
+            return Err(refused("delete all rows is forbidden temporary."));
+        }
         let alias = &delete.rows.alias;
         let is_needed = |column: &&ColumnDef| {
             let has_default = column.nullable || column.default.is_some();
@@ -50,6 +55,7 @@ impl EngineSession {
         if !def.keys.is_unique() {
             return Err(refused("Only unique table could be updated."));
         }
+        self.check_not_debugging("Update")?;
         let alias = &update.rows.alias;
         let mut values: Vec<(String, Expr)> = def
             .schema
@@ -76,12 +82,29 @@ impl EngineSession {
                 Assigned::Default => super::insert::default_of(column)?,
             };
         }
+        let columns = def.schema.columns.iter().filter(|column| column.on_update);
+        for index in columns.filter_map(|column| def.schema.index_of_id(column.id)) {
+            if !is_assigned[index] {
+                values[index].1 = super::insert::default_of(&def.schema.columns[index])?;
+            }
+        }
         // Each sees what the one before has changed.
         let turn = self.engine.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
         let _turn = interrupt.wait(turn.lock()).await?;
         self.load_changed(table, &update.rows, values, params, out).await
+    }
+
+    /// Statements that change rows would find deleted ones, too, while these are shown.
+    fn check_not_debugging(&self, statement: &str) -> Result<(), SqlError> {
+        if !self.variables.values().show_hidden_columns {
+            return Ok(());
+        }
+        Err(refused(&format!(
+            "{statement} is forbidden since current session is in debug mode. Please check the following session variables: \
+             skip_delete_predicate, skip_delete_bitmap, skip_delete_sign, skip_storage_engine_merge, show_hidden_columns"
+        )))
     }
 
     /// Loads the rows of the statement with these values of columns.

@@ -10,7 +10,7 @@ use futures::TryFutureExt;
 use std::sync::Arc;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ScalarValue;
-use tributary_sql::Delete;
+use tributary_sql::{Delete, check_deletion_by_keys};
 use tributary_table::{Snapshot, TableError};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -39,10 +39,7 @@ impl EngineSession {
             return self.delete_by_keys(table, delete, params, out).await;
         }
         if table.with_def(|def| def.keys.is_aggregate()) {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "DELETE from a table with AGGREGATE KEY is not supported yet; TRUNCATE TABLE removes all rows",
-            ));
+            check_deletion_by_keys(&table.def(), delete)?;
         }
         if self.transaction.is_some() {
             return Err(SqlError::detail(

@@ -546,8 +546,8 @@ variables! {
     session_track_transaction_info: String = "OFF".into(), text(), Kept;
     /// information_schema shows plain names of databases.
     show_full_dbname_in_info_schema_db: bool = false, flag(), Fixed;
-    /// `SELECT *` shows visible columns only.
-    show_hidden_columns: bool = false, flag(), Fixed;
+    /// `SELECT *` and DESC have hidden columns, and queries show rows that delete as long as they are in memory; UPDATE and DELETE of tables with UNIQUE KEY are refused.
+    show_hidden_columns: bool = false, flag(), Obeyed;
     /// Deleted rows are not shown.
     skip_delete_bitmap: bool = false, flag(), Fixed;
     /// Deleted rows are not shown.

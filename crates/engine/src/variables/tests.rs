@@ -83,7 +83,7 @@ fn a_value_that_would_change_answers_is_refused_unless_it_is_obeyed() {
         ("sql_mode", "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"),
         ("sql_mode", "ANSI"),
         ("div_precision_increment", "8"),
-        ("show_hidden_columns", "true"),
+        ("skip_delete_sign", "true"),
         ("enable_strict_cast", "true"),
         ("lc_time_names", "de_DE"),
         ("insert_timeout", "0"),
@@ -96,8 +96,7 @@ fn a_value_that_would_change_answers_is_refused_unless_it_is_obeyed() {
     assert_eq!(error("character_set_results", "gbk").code.number(), 1115);
     assert_eq!(error("time_zone", "Middle/Earth").code.number(), 1105);
     let mut variables = Variables::default();
-    for (name, value) in [("show_hidden_columns", "OFF"), ("DIV_PRECISION_INCREMENT", "4"), ("sql_mode", "")]
-    {
+    for (name, value) in [("skip_delete_sign", "OFF"), ("DIV_PRECISION_INCREMENT", "4"), ("sql_mode", "")] {
         variables.set(name, value).expect(name);
     }
 }

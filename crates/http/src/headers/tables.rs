@@ -46,6 +46,7 @@ pub(super) fn merge_headers(headers: Headers<'_>) -> Result<MergeHeaders, Header
         delete: headers.owned("delete")?,
         hidden_columns: names.map(str::to_owned).collect(),
         sequence_col: headers.owned("function_column.sequence_col")?,
+        negative: headers.flag("negative")?,
     })
 }
 
@@ -143,7 +144,7 @@ fn unique_table_header(
         ("partial_columns", is_refused(&|_, update| !has_mode && update.mode != UpdateMode::Upsert)),
         ("hidden_columns", is_refused(&|merge, _| !merge.hidden_columns.is_empty())),
         ("function_column.sequence_col", is_refused(&|merge, _| merge.sequence_col.is_some())),
-        ("negative", headers.flag("negative")?),
+        ("negative", is_refused(&|merge, _| merge.negative)),
         ("partial_update_new_key_behavior", is_refused(&|_, update| update.rejects_new_keys)),
     ];
     Ok(asked.into_iter().find_map(|(name, asked)| asked.then_some(name)))

@@ -142,7 +142,7 @@ fn what_only_tables_of_a_kind_can_do_is_named() {
         ("unique_key_update_mode", "update_fixed_columns", true),
         ("hidden_columns", "__DORIS_DELETE_SIGN__", true),
         ("function_column.sequence_col", "k", true),
-        ("negative", "true", false),
+        ("negative", "true", true),
         ("partial_update_new_key_behavior", "error", true),
     ] {
         let refused = Some(name).filter(|_| !is_obeyed);

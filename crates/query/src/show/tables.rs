@@ -4,13 +4,14 @@ use super::facts::{self, bucket_count, distribution_key, size_text, table_bytes}
 use crate::context::{no_database, no_table};
 use crate::engine::QueryEngine;
 use crate::info_schema;
+use crate::labels::table_columns;
 use crate::model::SessionView;
 use crate::rows::{Cell, Grid};
 use std::sync::Arc;
 use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
 use tributary_types::system::{INFORMATION_SCHEMA, is_information_schema, is_system_database};
-use tributary_types::{ColumnDef, SqlError, TableRef};
+use tributary_types::{ColumnDef, SqlError, TableDef, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
 
@@ -146,16 +147,17 @@ impl QueryEngine {
         };
         let (name, found) = self.resolve(session, name)?;
         if let Some(table) = found {
-            for column in table.def().schema.visible() {
+            for column in table_columns(&table.def(), session.shows_hidden()) {
                 let collation = column.data_type.is_text().then_some(COLLATION);
-                grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
+                let shown = full.then_some((collation, column.comment.as_str()));
+                grid.push(described(column, shown, extra(&table.def())));
             }
             return Ok(grid);
         }
         if let Some(view) = self.namespace.view(&name.db, &name.table)? {
             for column in &view.columns {
                 let collation = column.data_type.is_text().then_some(COLLATION);
-                grid.push(described(column, full.then_some((collation, column.comment.as_str()))));
+                grid.push(described(column, full.then_some((collation, column.comment.as_str())), "NONE"));
             }
             return Ok(grid);
         }
@@ -195,12 +197,15 @@ impl QueryEngine {
         let (name, found) = self.resolve(session, name)?;
         let view = self.namespace.view(&name.db, &name.table)?;
         let (model, columns): (&str, Vec<ColumnDef>) = match (&found, view) {
-            (Some(table), _) => (table.def().keys.name(), table.def().schema.visible().cloned().collect()),
+            (Some(table), _) => {
+                let def = table.def();
+                (def.keys.name(), table_columns(&def, session.shows_hidden()).cloned().collect())
+            }
             (None, Some(view)) => ("", view.columns.clone()),
             (None, None) => return Err(self.missing(&name)),
         };
         for (index, column) in columns.iter().enumerate() {
-            let shown = described(column, None);
+            let shown = described(column, None, found.as_ref().map_or("NONE", |table| extra(&table.def())));
             let first = index == 0;
             let mut row: Vec<Cell> = vec![
                 if first { name.table.as_str() } else { "" }.into(),
@@ -378,7 +383,15 @@ impl QueryEngine {
 }
 
 /// A row of DESC, or of SHOW FULL COLUMNS with collation and comment.
-fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>) -> Vec<Cell> {
+/// What DESC says of a value column without an aggregation: in a table with UNIQUE KEY that merges on read, the last value
+/// replaces the others.
+fn extra(def: &TableDef) -> &'static str {
+    let merges = def.properties.others.get("enable_unique_key_merge_on_write");
+    let merges_on_read = def.keys.is_unique() && merges.is_some_and(|value| value == "false");
+    if merges_on_read { "REPLACE" } else { "NONE" }
+}
+
+fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &str) -> Vec<Cell> {
     let mut row: Vec<Cell> = vec![column.name.as_str().into(), column.data_type.to_string().into()];
     if let Some((collation, _)) = full {
         row.push(collation.into());
@@ -397,7 +410,7 @@ fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>) -> Vec<Cell
         match column.aggregation {
             _ if column.is_key => "",
             Some(aggregation) => aggregation.name(),
-            None => "NONE",
+            None => plain,
         }
         .into(),
     ]);

@@ -54,6 +54,8 @@ pub struct DataInfile {
     pub path_columns: Vec<String>,
     /// `ORDER BY`: the column with the rows' sequence.
     pub sequence: Option<String>,
+    /// `NEGATIVE`: the rows take back what an earlier load has added to sums.
+    pub negative: bool,
 }
 
 /// What rows of a load into a table with unique keys do.
@@ -105,9 +107,7 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
         return Err(cursor.expected("DATA INFILE"));
     }
     let files = cursor.parenthesized(|cursor| cursor.string("the name of files in quotes"))?;
-    if cursor.eat("NEGATIVE") {
-        return Err(refuse("NEGATIVE", "load the rows with the values negated by SET"));
-    }
+    let negative = cursor.eat("NEGATIVE");
     cursor.expect("INTO")?;
     cursor.expect("TABLE")?;
     let table = cursor.identifier("a table of the label's database")?;
@@ -125,6 +125,7 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
         rows: RowsOf::Append,
         path_columns: Vec::new(),
         sequence: None,
+        negative,
     };
     format(cursor, &mut part)?;
     if *cursor.peek() == Token::LParen {
@@ -348,11 +349,7 @@ mod tests {
                 "S3",
                 "Not support DELETE ON clause when merge type is not MERGE.",
             ),
-            (
-                format!("{plain} NEGATIVE").replace(" INTO TABLE t NEGATIVE", " NEGATIVE INTO TABLE t"),
-                "S3",
-                "NEGATIVE is not supported",
-            ),
+            (format!("{plain} NEGATIVE"), "S3", "syntax error"),
             (plain.to_owned(), "X", "expected S3 or LOCAL"),
         ] {
             let error = refused(&part, place);

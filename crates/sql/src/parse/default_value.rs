@@ -42,6 +42,12 @@ pub(super) fn default_value(cursor: &mut Cursor<'_>) -> Parsed<DefaultValue> {
     }
 }
 
+/// `CURRENT_TIMESTAMP[([p])]`, and its digits of a second.
+pub(super) fn current_timestamp(cursor: &mut Cursor<'_>) -> Parsed<u8> {
+    cursor.expect("CURRENT_TIMESTAMP")?;
+    timestamp_scale(cursor)
+}
+
 /// `[([p])]`
 fn timestamp_scale(cursor: &mut Cursor<'_>) -> Parsed<u8> {
     if !cursor.eat_token(&Token::LParen) {

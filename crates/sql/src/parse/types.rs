@@ -68,6 +68,7 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
         is_key: false,
         aggregation: None,
         default: None,
+        on_update: None,
         comment: None,
     };
     while option(cursor, &mut column)? {}
@@ -85,6 +86,8 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
         column.nullable = Some(true);
     } else if cursor.eat("DEFAULT") {
         column.default = Some(default_value::default_value(cursor)?);
+    } else if cursor.eat_all("ON UPDATE") {
+        column.on_update = Some(default_value::current_timestamp(cursor)?);
     } else if cursor.eat("COMMENT") {
         column.comment = Some(cursor.string("a comment in quotes")?);
     } else {
@@ -103,7 +106,6 @@ fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
     let (what, instead) = match word.as_str() {
         "AUTO_INCREMENT" => ("AUTO_INCREMENT", "load the values with the rows"),
         "GENERATED" | "AS" => ("a generated column", "compute the value in the load or in queries"),
-        "ON" => ("ON UPDATE CURRENT_TIMESTAMP", "leave it out"),
         "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use UNIQUE KEY(…) after the columns"),
         "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),
         "REFERENCES" | "CHECK" | "CONSTRAINT" => ("a constraint", "leave it out"),

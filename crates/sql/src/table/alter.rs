@@ -132,6 +132,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     let id = def.schema.next_column_id;
     let mut column = column_def(spec, id)?;
     aggregate::check_added(def, &mut column)?;
+    super::check_on_update(def.keys, super::merges_on_write(&def.properties), std::slice::from_ref(&column))?;
     if !can_be_omitted(&column) {
         return Err(refused(format!(
             "column '{}' is NOT NULL and has no DEFAULT for the rows that exist: give it a DEFAULT or let it be NULL",
@@ -256,6 +257,9 @@ fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) ->
     if is_partition_column(def, old) && spec.data_type != old.data_type {
         return Err(refused(format!("Can not modify partition column[{}]. index[{}]", old.name, def.name)));
     }
+    if def.schema.sequence == Some(old.id) && spec.data_type != old.data_type {
+        return Err(refused(format!("Can not alter sequence column[{}]", old.name)));
+    }
     check_type_change(old, spec.data_type)?;
     let name = &old.name;
     if position.is_some() {
@@ -275,7 +279,7 @@ fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) ->
         Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
         _ => spec.default.clone(),
     };
-    if default != old.default {
+    if default != old.default || spec.on_update.is_some() != old.on_update {
         return Err(refused(format!(
             "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
         )));

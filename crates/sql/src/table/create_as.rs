@@ -59,6 +59,7 @@ impl CreateTableAs {
                 nullable: Some(!column.is_never_null),
                 is_key: false,
                 aggregation: None,
+                on_update: None,
                 default: None,
                 comment: None,
             }

@@ -6,7 +6,7 @@
 use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
 use super::{find, refused};
 use std::collections::BTreeMap;
-use tributary_types::{ColumnDef, ErrorCode, GroupCommitMode, SqlError, TableProperties};
+use tributary_types::{ColumnDef, DELETION_VECTORS, ErrorCode, GroupCommitMode, SqlError, TableProperties};
 
 pub const GROUP_COMMIT_INTERVAL_MS: &str = "group_commit_interval_ms";
 pub const GROUP_COMMIT_DATA_BYTES: &str = "group_commit_data_bytes";
@@ -25,7 +25,7 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 28] = [
+pub(super) const KEPT: [&str; 29] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -54,6 +54,7 @@ pub(super) const KEPT: [&str; 28] = [
     SKIP_BITMAP,
     SEQUENCE_COL,
     SEQUENCE_TYPE,
+    DELETION_VECTORS,
 ];
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
@@ -108,7 +109,7 @@ pub(super) fn of_alter(
                 "{key} cannot be changed by SET; use ALTER TABLE … ENABLE FEATURE \"UPDATE_FLEXIBLE_COLUMNS\""
             )));
         }
-        if [MERGE_ON_WRITE, SEQUENCE_COL, SEQUENCE_TYPE].contains(&key.as_str()) {
+        if [MERGE_ON_WRITE, SEQUENCE_COL, SEQUENCE_TYPE, DELETION_VECTORS].contains(&key.as_str()) {
             return Err(refused(format!("{key} cannot be changed after CREATE TABLE")));
         }
         if key == LIGHT_SCHEMA_CHANGE && parse_bool(key, value)? != present.light_schema_change {
@@ -165,7 +166,9 @@ fn set(
         REPLICATION_ALLOCATION | "default.replication_allocation" => {
             keep(properties, REPLICATION_ALLOCATION, spaced_allocation(value));
         }
-        SKIP_BITMAP => keep(properties, key, parse_bool(key, value)?.to_string()),
+        SKIP_BITMAP | MERGE_ON_WRITE | DELETION_VECTORS => {
+            keep(properties, key, parse_bool(key, value)?.to_string())
+        }
         BLOOM_FILTER_COLUMNS => {
             check_columns(value, columns)?;
             keep(properties, key, value.to_owned());

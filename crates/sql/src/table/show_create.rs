@@ -49,6 +49,10 @@ fn column(column: &ColumnDef) -> String {
     if let Some(default) = &column.default {
         line.push_str(" DEFAULT ");
         line.push_str(&default_value(default));
+        if column.on_update {
+            line.push_str(" ON UPDATE ");
+            line.push_str(&default_value(default));
+        }
     }
     if !column.comment.is_empty() {
         // Writing to a String cannot fail.

@@ -298,7 +298,7 @@ impl Table {
         Ok(())
     }
 
-    fn swap_replaced(&self, replacement: &Replacement, state: &LogState) {
+    pub(super) fn swap_replaced(&self, replacement: &Replacement, state: &LogState) {
         let unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         let files = replacement.apply(&current, &current.files, &unflushed);

@@ -80,12 +80,35 @@ impl Table {
                     state.app_version = goal.version.max(state.app_version);
                     state.uncheckpointed += 1;
                     self.log_is_at(state);
+                    if let Some(unique) = &self.unique {
+                        unique.lost_copies.lock().clear();
+                    }
                     return Ok(Committed::Yes);
                 }
                 Written::Taken => self.catch_up(state, &mut goal).await?,
             }
         }
         Err(TableError::Raced { location: self.root.log.location().to_owned(), attempts: ATTEMPTS_MAX })
+    }
+
+    /// Takes into `state` and the snapshot what others wrote, and what we wrote whose answers were lost.
+    pub(super) async fn take_in_others(&self, state: &mut LogState) -> Result<(), TableError> {
+        let mut goal = Goal {
+            operation: "",
+            parameters: Vec::new(),
+            def: self.def(),
+            files: state.live.clone(),
+            version: state.app_version,
+            data_change: false,
+            inputs: Vec::new(),
+        };
+        match self.catch_up(state, &mut goal).await {
+            Ok(()) | Err(TableError::Raced { .. }) => {
+                self.log_is_at(state);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn catch_up(&self, state: &mut LogState, goal: &mut Goal) -> Result<(), TableError> {
@@ -97,8 +120,13 @@ impl Table {
                 found: fresh.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
-        let superseded = self.superseded_since_logged(state);
+        let mut superseded = self.superseded_since_logged(state);
         let mut change = state.advance(fresh);
+        for (live, rows) in self.files_of_lost_copies(&change.added) {
+            if change.gone.insert(live.path().to_owned()) {
+                superseded.push((live, rows));
+            }
+        }
         {
             // Of an entry whose answer was lost, from before its partition was emptied.
             let unflushed = self.unflushed.lock();
@@ -151,7 +179,7 @@ impl Table {
         unflushed.truncated_at
     }
 
-    fn log_is_at(&self, state: &LogState) {
+    pub(super) fn log_is_at(&self, state: &LogState) {
         let _unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         self.swap(&current, |next| next.delta_version = delta_version(state));

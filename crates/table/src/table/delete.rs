@@ -3,16 +3,22 @@
 //! What is deleted are rows of data files that the log has, so everything published before is flushed first; the write-ahead
 //! log has no part in it. Finding the rows may take long. Flushes and compactions go on meanwhile, and files that came or
 //! changed are searched again; in the last round they wait.
+//!
+//! In a table with AGGREGATE KEY they wait from the beginning, and so does whoever would fold rows: a row that is folded into
+//! a later one while it is searched for would stay with that. For the same reason nobody folds before it is known whether an
+//! entry whose answer was lost is in the log.
 
 use super::Table;
+use super::alter::Replacement;
 use super::commit::{Committed, FileSet, Goal, has};
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet};
-use crate::log::LogState;
+use crate::log::{LogState, Written, commit_info};
 use crate::snapshot::Snapshot;
 use serde_json::json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Rounds in which others may change the log while rows are being found.
 const FREE_ROUNDS: usize = 2;
@@ -49,21 +55,33 @@ impl Table {
         predicate: &str,
         mut find: impl FnMut(Arc<Snapshot>) -> F,
     ) -> Result<DeleteReport, E> {
-        if self.unique.is_some() {
+        if self.with_def(|def| def.keys.is_unique()) {
             return Err(TableError::UniqueDelete { table: self.def().name.clone() }.into());
         }
         let mut searched = Searched::new();
+        let folding = match &self.unique {
+            Some(unique) => Some(unique.folding.write().await),
+            None => None,
+        };
+        let free_rounds = if folding.is_some() { 0 } else { FREE_ROUNDS };
         let mut state = self.lock_log().await?;
-        self.flush_locked(&mut state, None).await?;
+        self.flush_racing(&mut state, None).await?;
         for round in 0.. {
             let Some(view) = self.unsearched(&state, &searched) else {
                 match self.log_deletes(&mut state, &searched, predicate).await? {
                     Some(report) => return Ok(report),
                     // Another writer changed files meanwhile.
-                    None => continue,
+                    None => {
+                        if self.unique.is_some() {
+                            // Its rows are folded with ours first.
+                            self.unflushed.lock().log_behind = true;
+                            self.flush_racing(&mut state, None).await?;
+                        }
+                        continue;
+                    }
                 }
             };
-            let found = if round < FREE_ROUNDS {
+            let found = if round < free_rounds {
                 drop(state);
                 let found = find(Arc::clone(&view)).await?;
                 state = self.lock_log().await?;
@@ -96,9 +114,14 @@ impl Table {
         searched: &Searched,
         predicate: &str,
     ) -> Result<Option<DeleteReport>, TableError> {
+        let snapshot = self.snapshot();
+        let shown: HashSet<&str> = snapshot.files.iter().map(LiveFile::path).collect();
+        // What a truncation has removed from the snapshot must not come back in copies.
+        let copies = snapshot.def.properties.copies_on_write();
+        let is_there = |live: &LiveFile| has(&state.live, live) && (!copies || shown.contains(live.path()));
         let hit: Vec<(&LiveFile, &RowSet)> = searched
             .values()
-            .filter(|(live, rows)| !rows.is_empty() && has(&state.live, live))
+            .filter(|(live, rows)| !rows.is_empty() && is_there(live))
             .map(|(live, rows)| (live, rows))
             .collect();
         let report = DeleteReport {
@@ -117,6 +140,13 @@ impl Table {
                 _ => files.insert(live.path().to_owned(), after),
             };
         }
+        let mut copied = self.copy_changed(&snapshot.def, snapshot.version, &mut files).await?;
+        if copies {
+            let none = Replacement { inputs: Vec::new(), outputs: Vec::new(), version: snapshot.version };
+            let copied = copied.get_or_insert(none);
+            // Also those of which nothing is left.
+            copied.inputs = hit.iter().map(|(live, _)| LiveFile::clone(live)).collect();
+        }
         let stored = self.store_deletes(&mut files).await?;
         let changed: Changed =
             hit.iter().map(|(live, _)| (live.path().to_owned(), files.get(live.path()).cloned())).collect();
@@ -129,14 +159,56 @@ impl Table {
             data_change: true,
             inputs: hit.iter().map(|(live, _)| LiveFile::clone(live)).collect(),
         };
+        self.is_in_doubt(true);
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, false);
-        if committed? == Committed::Void {
+        let committed = match committed {
+            // What another writer brought is in the snapshot now.
+            Err(TableError::Raced { attempts: 1, .. }) => Committed::Void,
+            Err(error) => {
+                self.show_copied(copied.as_ref(), false, state).await?;
+                return Err(error);
+            }
+            Ok(committed) => committed,
+        };
+        self.is_in_doubt(false);
+        self.show_copied(copied.as_ref(), committed == Committed::Yes, state).await?;
+        if committed == Committed::Void {
             return Ok(None);
         }
-        self.swap_deletes(searched, &changed);
+        if !copies {
+            self.swap_deletes(searched, &changed);
+        }
         self.checkpoint_if_due(state).await;
         Ok(Some(DeleteReport { delta_version: super::delta_version(state), ..report }))
+    }
+
+    /// Notes for a table that folds whether it is unknown what the log has of a deletion.
+    fn is_in_doubt(&self, is: bool) {
+        if let Some(unique) = &self.unique {
+            unique.in_doubt.store(is, Ordering::Release);
+        }
+    }
+
+    /// Finds out whether a deletion whose answer was lost is in the log: takes the next version of it, if the deletion has not.
+    ///
+    /// # Errors
+    /// Those of the log; it is unknown still.
+    pub(super) async fn end_doubt(&self, state: &mut LogState) -> Result<(), TableError> {
+        if !self.unique.as_ref().is_some_and(|unique| unique.in_doubt.load(Ordering::Acquire)) {
+            return Ok(());
+        }
+        let version = state.version + 1;
+        match self.root.log.write(version, commit_info("DELETE", false, &[]), &[]).await? {
+            Written::Yes => {
+                state.version = version;
+                state.uncheckpointed += 1;
+                self.log_is_at(state);
+            }
+            Written::Taken => self.take_in_others(state).await?,
+        }
+        self.is_in_doubt(false);
+        Ok(())
     }
 
     /// Shows the files with their deletes. A truncation meanwhile has removed them already.

@@ -66,16 +66,25 @@ impl Table {
 
     async fn flush_and_tell(&self, progress: Option<Progress>) -> Result<Option<FlushReport>, TableError> {
         let mut state = self.lock_log().await?;
-        let mut races = 0;
-        let report = loop {
-            match self.flush_locked(&mut state, progress.clone()).await {
-                // What others wrote is in the snapshot now, to be settled first.
-                Err(TableError::Raced { .. }) if self.unique.is_some() && races < RACES_MAX => races += 1,
-                ended => break ended?,
-            }
-        };
+        let report = self.flush_racing(&mut state, progress).await?;
         self.checkpoint_if_due(&mut state).await;
         Ok(report)
+    }
+
+    /// [`Table::flush_locked`], again while others write to the log of a table with keys.
+    pub(super) async fn flush_racing(
+        &self,
+        state: &mut LogState,
+        progress: Option<Progress>,
+    ) -> Result<Option<FlushReport>, TableError> {
+        let mut races = 0;
+        loop {
+            match self.flush_locked(state, progress.clone()).await {
+                // What others wrote is in the snapshot now, to be settled first.
+                Err(TableError::Raced { .. }) if self.unique.is_some() && races < RACES_MAX => races += 1,
+                ended => return ended,
+            }
+        }
     }
 
     pub(super) async fn flush_locked(
@@ -83,12 +92,14 @@ impl Table {
         state: &mut LogState,
         progress: Option<Progress>,
     ) -> Result<Option<FlushReport>, TableError> {
+        self.end_doubt(state).await?;
         let frozen = match &self.unique {
             Some(unique) => self.freeze_settled(unique).await?,
             None => self.freeze(),
         };
         let Some(frozen) = frozen else { return Ok(None) };
         let (mut files, written) = self.spill(&frozen, state, progress).await?;
+        let copied = self.copy_changed(&frozen.def, frozen.version, &mut files).await?;
         let stored = self.store_deletes(&mut files).await?;
         let goal = Goal {
             operation: "WRITE",
@@ -101,6 +112,7 @@ impl Table {
         };
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, committed.is_ok());
+        self.show_copied(copied.as_ref(), committed.is_ok(), state).await?;
         committed?;
         self.all_is_logged();
         Ok(Some(FlushReport {

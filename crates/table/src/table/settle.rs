@@ -42,6 +42,10 @@ impl Table {
     pub async fn settled(&self) -> Result<Arc<Snapshot>, TableError> {
         let current = self.snapshot();
         let Some(unique) = self.unique.as_ref().filter(|_| !current.is_settled()) else { return Ok(current) };
+        let _folding = unique.folding.read().await;
+        if unique.in_doubt.load(Ordering::Acquire) {
+            self.end_doubt(&mut *self.lock_log().await?).await?;
+        }
         let mut keys = unique.keys.lock().await;
         self.settle(&mut keys).await
     }

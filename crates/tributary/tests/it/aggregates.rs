@@ -133,7 +133,7 @@ fn such_a_table_is_described_as_it_was_written() {
     assert_eq!(db.client.rows("SELECT id, total, visits FROM a ORDER BY id"), ["1|11|3", "2|0|3"]);
     for (statement, text) in [
         ("UPDATE a SET total = 1", "Only unique table could be updated."),
-        ("DELETE FROM a WHERE id = 1", "not supported yet"),
+        ("DELETE FROM a WHERE total = 1", "delete predicate on value column only supports"),
         ("ALTER TABLE a ADD COLUMN n INT", "adding the key column 'n'"),
         (
             "CREATE TABLE b (k INT, v INT) AGGREGATE KEY(k)",
@@ -145,4 +145,41 @@ fn such_a_table_is_described_as_it_was_written() {
     }
     let reply = Curl::stream_load(&server, &db.name, "a").header("merge_type:delete").body("1\n").load();
     assert!(reply.message().contains("only supported in unique tables"), "{}", reply.message());
+}
+
+#[test]
+fn a_negative_load_takes_back_what_another_has_added() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE n (k INT, small TINYINT SUM, whole BIGINT SUM, large LARGEINT SUM, part DECIMAL(10,2) SUM, real DOUBLE SUM)
+        AGGREGATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1");
+    let load = |headers: &[&str], body: &str| {
+        let request = Curl::stream_load(&server, &db.name, "n").header("column_separator:,");
+        headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+    };
+    let rows = "1,100,9223372036854775807,99999999999999999999999999999999999999,1.25,0.5\n2,1,2,3,4,5\n";
+    let mut expect = |expected: &[&str]| {
+        db.client.ok("SYNC");
+        assert_eq!(db.client.rows("SELECT * FROM n ORDER BY k"), expected);
+    };
+    load(&[], rows).success();
+    load(&["negative:true"], rows).success();
+    expect(&["1|0|0|0|0.00|0", "2|0|0|0|0.00|0"]);
+    load(&["negative:true", "columns:k,small,x,whole=x*2"], "2,3,50\n").success();
+    expect(&["1|0|0|0|0.00|0", "2|-3|-100|0|0.00|0"]);
+    load(&["negative:true", "format:json"], "{\"k\":2,\"small\":-3,\"whole\":-100}\n").success();
+    expect(&["1|0|0|0|0.00|0", "2|0|0|0|0.00|0"]);
+    let reply = load(&["negative:true", "strict_mode:true"], "1,-128,1,1,1,1\n");
+    assert_eq!(reply.status(), "Fail", "128 is no TINYINT: {}", reply.text);
+    db.client
+        .ok("CREATE TABLE m (k INT, s INT SUM, x INT MAX) AGGREGATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1");
+    let load = |headers: &[&str], body: &str| {
+        let request =
+            Curl::stream_load(&server, &db.name, "m").header("column_separator:,").header("negative:true");
+        headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+    };
+    let reply = load(&[], "1,2,3\n");
+    assert!(reply.failure().contains("Column is not SUM AggregateType. column:x"), "{}", reply.text);
+    load(&["columns:k,s"], "1,2\n").success();
+    assert_eq!(db.client.rows("SELECT * FROM m"), ["1|-2|NULL"]);
 }

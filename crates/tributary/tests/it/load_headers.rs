@@ -78,7 +78,7 @@ const CASES: &[Case] = &[
     ("function_column.sequence_col", &["function_column.sequence_col: score"], BODY,
         Refused("There is no sequence column in the table")),
     ("hidden_columns", &["hidden_columns: __DORIS_DELETE_SIGN__"], BODY, Rows(ROWS)),
-    ("negative", &["negative: true"], BODY, Refused("header negative needs what tables with UNIQUE KEY cannot")),
+    ("negative", &["negative: true"], BODY, Refused("Column is not SUM AggregateType. column:name")),
     ("two_phase_commit", &["two_phase_commit: true"], BODY, Answer("TwoPhaseCommit", "true")),
     ("partial_columns", &["partial_columns: true"], BODY, Refused("Only unique key merge on write support partial update")),
     ("unique_key_update_mode", &["unique_key_update_mode: UPSERT"], BODY, Rows(ROWS)),

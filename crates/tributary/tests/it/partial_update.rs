@@ -324,3 +324,64 @@ fn rows_of_a_flexible_update_have_sequences_of_their_own() {
     flexible(&server, &db.name, body).success();
     assert_eq!(db.client.rows("SELECT * FROM p ORDER BY id"), ["1|aa|1", "2|b|9"]);
 }
+
+#[test]
+fn a_column_with_on_update_has_the_time_of_each_update() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE p (id INT NOT NULL, name VARCHAR(20), score INT,
+            at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)) UNIQUE KEY(id)
+        DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"enable_unique_key_skip_bitmap_column\" = \"true\")");
+    let create = db.client.rows("SHOW CREATE TABLE p").join("\n");
+    let line = "`at` datetime(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)";
+    assert!(create.contains(line), "{create}");
+    let old = "2020-01-01 00:00:00.000";
+    let reset = format!("INSERT INTO p VALUES (1, 'a', 1, '{old}'), (2, 'b', 2, '{old}')");
+    let is_new = "SELECT id, at > '2024-01-01' FROM p ORDER BY id";
+    db.client.ok(&reset);
+    assert_eq!(db.client.rows(is_new), ["1|0", "2|0"], "it was given");
+    load(&server, &db.name, "id,score", &[], "1,5\n").success();
+    assert_eq!(db.client.rows(is_new), ["1|1", "2|0"]);
+    assert_eq!(db.client.rows("SELECT id, name, score FROM p ORDER BY id"), ["1|a|5", "2|b|2"]);
+    db.client.ok(&reset);
+    load(&server, &db.name, "id,at", &[], &format!("1,{old}\n")).success();
+    assert_eq!(db.client.rows(is_new), ["1|0", "2|0"], "it was given");
+    db.client.ok("UPDATE p SET score = 9 WHERE id = 2");
+    assert_eq!(db.client.rows(is_new), ["1|0", "2|1"]);
+    db.client.ok(&format!("UPDATE p SET at = '{old}' WHERE id = 2"));
+    assert_eq!(db.client.rows(is_new), ["1|0", "2|0"]);
+    flexible(&server, &db.name, "{\"id\":1,\"score\":7}\n").success();
+    assert_eq!(db.client.rows(is_new), ["1|1", "2|0"]);
+    db.client.ok(&reset);
+    db.client.ok("SET enable_unique_key_partial_update = true");
+    db.client.ok("INSERT INTO p (id, name) VALUES (2, 'bb')");
+    assert_eq!(db.client.rows(is_new), ["1|0", "2|1"]);
+    let only =
+        "'ON UPDATE CURRENT_TIMESTAMP' is only supportted in unique table with merge-on-write enabled.";
+    for (table, text) in [
+        (
+            "(id INT, at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) DUPLICATE KEY(id)",
+            only,
+        ),
+        (
+            "(id INT, at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) UNIQUE KEY(id)
+            PROPERTIES (\"enable_unique_key_merge_on_write\" = \"false\")",
+            only,
+        ),
+        (
+            "(id INT, at DATETIME ON UPDATE CURRENT_TIMESTAMP) UNIQUE KEY(id)",
+            "needs the same DEFAULT CURRENT_TIMESTAMP",
+        ),
+        (
+            "(id INT, at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP) UNIQUE KEY(id)",
+            "needs the same DEFAULT CURRENT_TIMESTAMP",
+        ),
+        (
+            "(id INT, at DATETIME DEFAULT CURRENT_TIMESTAMP ON UPDATE NOW()) UNIQUE KEY(id)",
+            "expected CURRENT_TIMESTAMP",
+        ),
+    ] {
+        let error = db.client.error(&format!("CREATE TABLE x {table}"));
+        assert!(error.message.contains(text), "{table}: {error}");
+    }
+}

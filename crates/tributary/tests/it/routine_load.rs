@@ -271,3 +271,78 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
         assert!(!shown.contains("hush"), "{shown}");
     }
 }
+
+#[test]
+fn rows_of_a_job_update_some_columns_and_leave_the_others() {
+    let mut kafka = Kafka::start();
+    kafka.run("create some 1");
+    kafka.run("create each 1");
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE p (id BIGINT NOT NULL, name VARCHAR(20), score INT DEFAULT \"7\") UNIQUE KEY(id)
+        DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"enable_unique_key_skip_bitmap_column\" = \"true\")");
+    client.ok("CREATE TABLE plain (id BIGINT NOT NULL, name VARCHAR(20), score INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    client.ok("INSERT INTO p VALUES (1, 'a', 10), (2, 'b', 20)");
+    let address = kafka.address();
+    let create = |job: &str, columns: &str, properties: &str, topic: &str| {
+        format!(
+            "CREATE ROUTINE LOAD {job} {columns} PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\", {properties}) \
+             FROM KAFKA (\"kafka_broker_list\" = \"{address}\", \"kafka_topic\" = \"{topic}\", \
+             \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")"
+        )
+    };
+    for (job, columns, properties, text) in [
+        (
+            "x ON p",
+            "COLUMNS(score)",
+            "\"partial_columns\" = \"true\"",
+            "Partial update should include all key columns, missing: id",
+        ),
+        (
+            "x ON p",
+            "",
+            "\"unique_key_update_mode\" = \"some\"",
+            "Invalid unique_key_partial_mode SOME, must be one of",
+        ),
+        (
+            "x ON p",
+            "COLUMNS(id, name)",
+            "\"unique_key_update_mode\" = \"UPDATE_FLEXIBLE_COLUMNS\"",
+            "Don't support flexible partial update when 'columns' is specified",
+        ),
+        (
+            "x ON plain",
+            "",
+            "\"unique_key_update_mode\" = \"UPDATE_FLEXIBLE_COLUMNS\"",
+            "Flexible partial update can only support table with skip bitmap hidden column",
+        ),
+    ] {
+        let error = client.error(&create(job, columns, properties, "some"));
+        assert!(error.message.contains(text), "{properties}: {error}");
+    }
+    client.ok(&create("some ON p", "COLUMNS(id, score)", "\"partial_columns\" = \"true\"", "some"));
+    kafka.run("say some 0 {\"id\": 1, \"score\": 11}");
+    kafka.run("say some 0 {\"id\": 3, \"score\": 31}");
+    let rows = "SELECT id, name, score FROM p ORDER BY id";
+    wait_until("both rows are there", || client.rows(rows) == ["1|a|11", "2|b|20", "3|NULL|31"]);
+    client.ok("STOP ROUTINE LOAD FOR some");
+    client.ok(&create("each ON p", "", "\"unique_key_update_mode\" = \"UPDATE_FLEXIBLE_COLUMNS\"", "each"));
+    kafka.run("say each 0 {\"id\": 1, \"name\": \"aa\"}");
+    kafka.run("say each 0 {\"id\": 2, \"__DORIS_DELETE_SIGN__\": 1}");
+    kafka.run("say each 0 {\"id\": 3, \"score\": 33}");
+    wait_until("each row has changed", || client.rows(rows) == ["1|aa|11", "3|NULL|33"]);
+    client.ok("STOP ROUTINE LOAD FOR each");
+    kafka.run("create strict 1");
+    client.ok(&create(
+        "strict ON p",
+        "COLUMNS(id, score)",
+        "\"partial_columns\" = \"true\", \"partial_update_new_key_behavior\" = \"ERROR\"",
+        "strict",
+    ));
+    kafka.run("say strict 0 {\"id\": 9, \"score\": 1}");
+    wait_until("the job is paused", || shown(&mut client, "strict", "State") == "PAUSED");
+    let reason = shown(&mut client, "strict", "ReasonOfStateChanged");
+    assert!(reason.contains("Row with key=[9] is not in table."), "{reason}");
+}

@@ -37,7 +37,7 @@ fn variables_that_would_change_answers_are_refused_and_those_for_speed_are_kept(
         assert_eq!((error.number, &*error.state), (1231, "42000"), "{error}");
         assert!(error.message.contains(&format!("{mode} would change what statements mean")), "{error}");
     }
-    assert_eq!(client.error("SET show_hidden_columns = true").number, 1231);
+    assert_eq!(client.error("SET skip_delete_sign = true").number, 1231);
     for name in [
         "enable_vectorized_engine",
         "experimental_enable_nereids_planner",

@@ -1,10 +1,12 @@
+use super::delete::{delete, find};
 use crate::options::StoreOptions;
 use crate::table::Publication;
-use crate::testing::{Bench, Fault, logged, rows_of, visible, with_default};
-use crate::{DataFile, Table, TableError};
+use crate::testing::{Bench, Fault, copying, logged, rows_of, visible, with_default};
+use crate::{DataFile, Snapshot, Table, TableError};
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_types::{
     Aggregation, ColumnDef, DataType, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
 };
@@ -81,6 +83,10 @@ impl Expected {
             folded.last = last_of(row);
             folded.given = given_of(row).or(folded.given.take());
         }
+    }
+
+    fn delete(&mut self, ids: impl IntoIterator<Item = i64>) {
+        ids.into_iter().for_each(|id| drop(self.0.remove(&id)));
     }
 
     fn texts(&self) -> Vec<String> {
@@ -381,6 +387,75 @@ async fn a_truncation_while_a_flush_writes_leaves_what_comes_after_it() {
     check(&bench, &table, &expected).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleted_keys_begin_anew() {
+    let bench = Bench::new();
+    let table = bench.store.create(&def()).await.unwrap();
+    let mut expected = Expected::default();
+    for round in 0..3 {
+        for (number, ids) in [(1, 0..30), (2, 20..50)] {
+            let rows = some(ids, number * 11 + round);
+            put(&table, &rows, Vec::new());
+            expected.put(&rows);
+        }
+        let gone: Vec<i64> = (0..60).filter(|id| id % 4 == round).collect();
+        let report = delete(&table, gone.clone()).await.unwrap();
+        assert_eq!(report.rows, gone.iter().filter(|id| expected.0.contains_key(id)).count() as u64);
+        expected.delete(gone);
+        check(&bench, &table, &expected).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_folds_rows_that_a_deletion_is_looking_for() {
+    let bench = Bench::new();
+    let table = bench.store.create(&def()).await.unwrap();
+    let mut expected = Expected::default();
+    let rows = some(0..20, 1);
+    put(&table, &rows, Vec::new());
+    expected.put(&rows);
+    let ids: BTreeSet<i64> = (5..10).collect();
+    let later = some(3..8, 2);
+    let look = |view: Arc<Snapshot>| {
+        let (table, ids, later) = (&table, &ids, &later);
+        async move {
+            let found = find(table, &view, ids).await;
+            put(table, later, Vec::new());
+            let settled = tokio::time::timeout(Duration::from_millis(50), table.settled()).await;
+            assert!(settled.is_err(), "who reads what came meanwhile waits");
+            found
+        }
+    };
+    table.delete("", look).await.unwrap();
+    expected.delete(5..10);
+    expected.put(&later);
+    check(&bench, &table, &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_whose_answer_was_lost_is_there_as_a_whole_or_not_at_all() {
+    for (fault, happened) in [(Fault::Before, false), (Fault::After, true), (Fault::Echo, true)] {
+        let bench = Bench::new();
+        let table = bench.store.create(&def()).await.unwrap();
+        let mut expected = Expected::default();
+        let rows = some(0..20, 1);
+        put(&table, &rows, Vec::new());
+        expected.put(&rows);
+        bench.faults.fail_next("00000000000000000002.json", fault);
+        bench.faults.fail_next_read("00000000000000000002.json");
+        delete(&table, 5..10).await.unwrap_err();
+        if happened {
+            expected.delete(5..10);
+        }
+        // Folded with what the deletion left, and with nothing else.
+        let rows = some(3..8, 2);
+        put(&table, &rows, Vec::new());
+        expected.put(&rows);
+        assert_eq!(visible(&table).await, expected.texts(), "{fault:?}");
+        check(&bench, &table, &expected).await;
+    }
+}
+
 /// A publication, for a replay. `None`: a truncation.
 type Entry = (Version, Option<(Vec<Row>, Vec<DataFile>)>);
 
@@ -408,13 +483,14 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
         let mut dice = Dice(seed);
         let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..StoreOptions::default() };
         let bench = Bench::with(options);
+        let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
         let mut table = bench.store.create(&def()).await.unwrap();
         let mut expected = Expected::default();
         // What a replay after a crash publishes again: since the last version that the log has.
         let mut history: Vec<Entry> = Vec::new();
         let keys = 1 + dice.below(60);
         for step in 0..60 {
-            match dice.below(26) {
+            match dice.below(29) {
                 0..=10 => {
                     let count = 1 + dice.below(20);
                     let rows = dice.rows(count, keys);
@@ -452,6 +528,30 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
                     drop(table.compact().await);
                     bench.faults.none();
                 }
+                24..=26 => {
+                    let ids: Vec<i64> = (0..keys as i64).filter(|_| dice.below(4) == 0).collect();
+                    if dice.below(2) == 0 {
+                        let fault = [Fault::Before, Fault::After, Fault::Echo][dice.below(3) as usize];
+                        bench.faults.fail_next(".json", fault);
+                        bench.faults.fail_next_read(".json");
+                    }
+                    let deleted = delete(&table, ids.clone()).await;
+                    bench.faults.none();
+                    let mut without = expected.clone();
+                    without.delete(ids);
+                    if deleted.is_err() {
+                        let rows = dice.rows(5, keys);
+                        put(&table, &rows, Vec::new());
+                        history.push((table.snapshot().version, Some((rows.clone(), Vec::new()))));
+                        expected.put(&rows);
+                        without.put(&rows);
+                    }
+                    let shown = visible(&table).await;
+                    if deleted.is_ok() || shown == without.texts() {
+                        expected = without;
+                    }
+                    assert_eq!(shown, expected.texts(), "seed {seed}, step {step}");
+                }
                 19..=23 => assert_eq!(visible(&table).await, expected.texts(), "seed {seed}, step {step}"),
                 _ => {
                     table = bench.store.open(&def()).await.unwrap();
@@ -466,6 +566,9 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
                 }
             }
         }
-        check(&bench, &table, &expected).await;
+        table.flush().await.unwrap();
+        assert_eq!(visible(&table).await, expected.texts(), "seed {seed}");
+        assert_eq!(logged(&table).await, expected.texts(), "seed {seed}");
+        assert!(seed % 2 == 0 || !bench.has_vectors(), "seed {seed}");
     }
 }

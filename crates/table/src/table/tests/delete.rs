@@ -1,7 +1,7 @@
 use crate::options::StoreOptions;
 use crate::testing::{
-    Bench, Fault, column, def_of, expected, logged, open_file, publish, text_rows, two_columns, visible,
-    with_default,
+    Bench, Fault, column, copying, def_of, expected, logged, open_file, publish, text_rows, two_columns,
+    visible, with_default,
 };
 use crate::{DeleteReport, FoundRows, RowSet, Snapshot, Table, TableError};
 use parking_lot::Mutex;
@@ -11,7 +11,11 @@ use std::time::Duration;
 use tributary_types::{DataType, Lsn, Version};
 
 /// The positions of the rows of these ids, as a query would find them.
-async fn find(table: &Table, view: &Snapshot, ids: &BTreeSet<i64>) -> Result<FoundRows, TableError> {
+pub(super) async fn find(
+    table: &Table,
+    view: &Snapshot,
+    ids: &BTreeSet<i64>,
+) -> Result<FoundRows, TableError> {
     assert!(view.memtable.is_empty());
     let mut found = FoundRows::new();
     for live in view.files.iter() {
@@ -32,7 +36,10 @@ async fn find(table: &Table, view: &Snapshot, ids: &BTreeSet<i64>) -> Result<Fou
     Ok(found)
 }
 
-async fn delete(table: &Table, ids: impl IntoIterator<Item = i64>) -> Result<DeleteReport, TableError> {
+pub(super) async fn delete(
+    table: &Table,
+    ids: impl IntoIterator<Item = i64>,
+) -> Result<DeleteReport, TableError> {
     let ids: BTreeSet<i64> = ids.into_iter().collect();
     let ids = &ids;
     table.delete("id IN (…)", |view| async move { find(table, &view, ids).await }).await
@@ -239,6 +246,62 @@ async fn a_rewrite_copies_row_groups_without_deletes_and_reads_the_others() {
     delete(&table, [0, 777, 29_999]).await.unwrap();
     assert_eq!(table.compact().await.unwrap().unwrap().rows, 59_997);
     check(&bench, &table, &without(0..60_000, &[0, 777, 29_999])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_deletion_vectors_files_are_written_anew_in_the_entry_that_deletes_their_rows() {
+    let bench = Bench::new();
+    let table = bench.store.create(&copying(&two_columns())).await.unwrap();
+    for start in [0, 10, 20] {
+        publish(&table, start..start + 10);
+        table.flush().await.unwrap();
+    }
+    publish(&table, 30..40);
+    let report = delete(&table, [0, 9, 15, 35]).await.unwrap();
+    assert_eq!((report.rows, report.files), (4, 3));
+    check(&bench, &table, &without(0..40, &[0, 9, 15, 35])).await;
+    // Nothing is left of some files.
+    let report = delete(&table, 0..20).await.unwrap();
+    assert_eq!(report.rows, 17);
+    check(&bench, &table, &without(20..40, &[35])).await;
+    for name in [".parquet", "00000000000000000007.json"] {
+        bench.faults.fail_next(name, Fault::Before);
+        delete(&table, [20]).await.unwrap_err();
+        check(&bench, &table, &without(20..40, &[35])).await;
+    }
+    bench.faults.fail_next("00000000000000000007.json", Fault::After);
+    bench.faults.fail_next_read("00000000000000000007.json");
+    delete(&table, [21, 31]).await.unwrap_err();
+    publish(&table, [50]);
+    table.flush().await.unwrap();
+    let rows = expected((20..40).filter(|id| ![21, 31, 35].contains(id)).chain([50]));
+    check(&bench, &table, &rows).await;
+    table.sweep().await.unwrap();
+    check(&bench, &table, &rows).await;
+    assert!(!bench.has_vectors());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_truncation_wins_over_copies_too() {
+    let bench = Bench::new();
+    let table = bench.store.create(&copying(&two_columns())).await.unwrap();
+    publish(&table, 0..40);
+    let ids: BTreeSet<i64> = [5].into();
+    let find = |view: Arc<Snapshot>| {
+        let (table, ids) = (&table, &ids);
+        async move {
+            let found = find(table, &view, ids).await;
+            if table.snapshot().rows() == 40 {
+                table.publish_truncate(Version(2), Lsn(500)).unwrap();
+                publish(table, [70]);
+            }
+            found
+        }
+    };
+    table.delete("", find).await.unwrap();
+    assert_eq!(visible(&table).await, expected([70]));
+    table.flush().await.unwrap();
+    check(&bench, &table, &expected([70])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

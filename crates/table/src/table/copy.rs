@@ -1,0 +1,77 @@
+//! Copy-on-write: in a table without deletion vectors, files whose rows were superseded or deleted are written anew without them,
+//! in the entry of the Delta log that would bring their vectors.
+//!
+//! The snapshot goes on with the old files and their deletes until the log has the entry, so an entry that fails, or that
+//! another writer makes void, has changed nothing. Not the business of this module: which rows are superseded.
+
+use super::Table;
+use super::alter::Replacement;
+use super::commit::FileSet;
+use crate::error::TableError;
+use crate::evolve::civil_now_micros;
+use crate::file::{LiveFile, RowSet, publish_names};
+use crate::log::LogState;
+use std::collections::HashSet;
+use tributary_types::{TableDef, Version};
+
+impl Table {
+    /// Writes those files anew whose deletes no log has, if the table has no deletion vectors, and puts the new ones into `files` in their
+    /// place. `version` is that of the snapshot which has the deletes. `None`: nothing is to be replaced.
+    ///
+    /// # Errors
+    /// [`TableError::Storage`], [`TableError::Parquet`] and [`TableError::DamagedFile`]; `files` is as it was then.
+    pub(super) async fn copy_changed(
+        &self,
+        def: &TableDef,
+        version: Version,
+        files: &mut FileSet,
+    ) -> Result<Option<Replacement>, TableError> {
+        if !def.properties.copies_on_write() {
+            return Ok(None);
+        }
+        let is_changed = |live: &&LiveFile| live.deletes.as_ref().is_some_and(|deletes| !deletes.is_logged());
+        let inputs: Vec<LiveFile> = files.values().filter(is_changed).cloned().collect();
+        if inputs.is_empty() {
+            return Ok(None);
+        }
+        let outputs = self.rewrite(&inputs, def, civil_now_micros()).await?;
+        inputs.iter().for_each(|live| drop(files.remove(live.path())));
+        files.extend(outputs.iter().map(|live| (live.path().to_owned(), live.clone())));
+        Ok(Some(Replacement { inputs, outputs, version }))
+    }
+
+    /// Files that copies took the place of, which the log has after all, with their deletes: what it says of files cannot tell, for those that
+    /// it never had. `added` are the files that it has got since.
+    pub(super) fn files_of_lost_copies(&self, added: &[LiveFile]) -> Vec<(LiveFile, RowSet)> {
+        let Some(unique) = &self.unique else { return Vec::new() };
+        let added: HashSet<&str> = added.iter().map(LiveFile::path).collect();
+        let mut lost = unique.lost_copies.lock();
+        let is_there = |copies: &Replacement| copies.outputs.iter().any(|live| added.contains(live.path()));
+        let there: Vec<Replacement> = lost.extract_if(.., |copies| is_there(copies)).collect();
+        let inputs: HashSet<&str> =
+            there.iter().flat_map(|copies| &copies.inputs).map(LiveFile::path).collect();
+        let rows =
+            |live: &LiveFile| live.deletes.as_ref().map(|deletes| deletes.rows().clone()).unwrap_or_default();
+        let snapshot = self.snapshot();
+        let shown = snapshot.files.iter().filter(|live| inputs.contains(live.path()));
+        shown.map(|live| (live.clone(), rows(live))).collect()
+    }
+
+    /// Shows copied files in place of the old ones, if the log has them. In any case they may be swept from now on if it does not.
+    ///
+    /// # Errors
+    /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a file could not be read. The snapshot has the old files.
+    pub(super) async fn show_copied(
+        &self,
+        copied: Option<&Replacement>,
+        is_logged: bool,
+        state: &LogState,
+    ) -> Result<(), TableError> {
+        let Some(copied) = copied else { return Ok(()) };
+        publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
+        if let Some(unique) = self.unique.as_ref().filter(|_| !is_logged) {
+            unique.lost_copies.lock().push(copied.clone());
+        }
+        if is_logged { self.swap_files(copied, state).await } else { Ok(()) }
+    }
+}

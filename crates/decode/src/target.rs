@@ -286,6 +286,17 @@ impl Target {
         Ok(self)
     }
 
+    /// The target with no other partitions than there are: the load makes none.
+    #[must_use]
+    pub fn without_new_partitions(mut self) -> Self {
+        if let (Some(partitions), Some(check)) = (self.table.partitioning.partitions(), &mut self.partitions)
+            && partitions.auto.is_some()
+        {
+            check.only(vec![true; partitions.list.len()]);
+        }
+        self
+    }
+
     /// Which rows have a partition; `None`: all, in a table without partitions.
     #[inline]
     pub(crate) const fn partitions(&self) -> Option<&PartitionCheck> {

@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
 use crate::options::{EngineOptions, Ports};
+use crate::overwrites::RunningOverwrites;
 use crate::processes::{Process, Processes};
 use crate::row_changes::RowChanges;
 use crate::stream_load::host::SpoolRoom;
@@ -59,6 +60,8 @@ pub struct Engine {
     pub(crate) load_records: LoadRecords,
     /// Turns of statements that change rows which they have read.
     pub(crate) row_changes: RowChanges,
+    /// What INSERT OVERWRITE statements overwrite now.
+    pub(crate) overwrites: RunningOverwrites,
     pub(crate) options: EngineOptions,
     /// Names, connections, variables: what users see parts of.
     facts: Arc<Facts>,

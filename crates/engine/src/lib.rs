@@ -31,6 +31,7 @@ mod namespace;
 mod node;
 mod options;
 mod outfile;
+mod overwrites;
 mod partial_update;
 mod processes;
 mod row_changes;

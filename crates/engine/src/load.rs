@@ -13,14 +13,18 @@ use crate::engine::Engine;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::partial_update::KnownKeys;
 use crate::sink::{LoadSink, SinkError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_decode::{Block, Counts, Reject};
+use tributary_decode::{Block, Counts, Reject, blocks_to_batches};
 use tributary_ingest::{
-    Answered, IngestError, LoadTraits, Reservation, Route, Source, TransactionKind, TransactionStatus, route,
+    Answered, IngestError, LoadRows, LoadTraits, Reservation, Route, Source, TransactionKind,
+    TransactionStatus, route,
 };
-use tributary_table::Table;
-use tributary_types::{Attachment, DbId, GroupCommitMode, Label, SourceId, SqlError, TableSchema, TxnId};
+use tributary_table::{Replaced, Table};
+use tributary_types::{
+    Attachment, DbId, GroupCommitMode, Label, Partitions, SourceId, SqlError, TableSchema, TxnId,
+};
 
 /// A load's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +70,27 @@ pub(crate) struct Load {
     /// Whether a load without rows is committed, too: then its label is used.
     is_kept_empty: bool,
     two_phase_commit: bool,
+    /// What few loads have.
+    extras: Option<Box<Extras>>,
+}
+
+/// What few loads have.
+#[derive(Default)]
+struct Extras {
     /// What keys its rows must find.
     known_keys: Option<Box<KnownKeys>>,
+    /// What its rows take the place of.
+    overwrites: Option<Overwrites>,
+}
+
+/// What the rows of a load take the place of, with its commit.
+#[derive(Clone, Debug)]
+pub(crate) enum Overwrites {
+    All,
+    /// All rows of these partitions.
+    In(Partitions),
+    /// All rows of the partitions that the load's rows are in.
+    Touched,
 }
 
 /// How a load ended.
@@ -164,16 +187,25 @@ impl Load {
             sink: LoadSink::new(table, schema, engine.options.large_load_bytes),
             is_kept_empty: traits.source != Source::Insert || traits.in_transaction,
             two_phase_commit: traits.two_phase_commit,
-            known_keys: None,
+            extras: None,
         })
+    }
+
+    /// The load's rows take the place of others, also if there are none; it must share no group.
+    pub fn overwrite(&mut self, what: Overwrites) {
+        debug_assert!(self.reservation.is_some(), "a group replaces no rows");
+        self.is_kept_empty = true;
+        self.extras.get_or_insert_default().overwrites = Some(what);
     }
 
     /// Rows of the load must find such keys, or it fails before its commit.
     pub fn must_find(&mut self, keys: Option<Box<KnownKeys>>) {
-        self.known_keys = match (self.known_keys.take(), keys) {
-            (Some(known), Some(more)) => Some(Box::new(known.and(*more))),
-            (one, other) => one.or(other),
-        };
+        let Some(more) = keys else { return };
+        let known_keys = &mut self.extras.get_or_insert_default().known_keys;
+        *known_keys = Some(match known_keys.take() {
+            Some(known) => Box::new(known.and(*more)),
+            None => more,
+        });
     }
 
     pub const fn route(&self) -> Route {
@@ -254,17 +286,21 @@ impl Load {
             Some(rows) => Ok(rows),
             None => Box::pin(self.sink.take_files()).await,
         };
-        let rows = match rows {
+        let mut rows = match rows {
             Ok(rows) => rows,
             Err(error) => return Finished { error_url, outcome: Err(error.into()) },
         };
+        if let Err(error) = self.take_place(&mut rows) {
+            // Rows that can't be read back are in memory; there are no files.
+            return Finished { error_url, outcome: Err(error.into()) };
+        }
         if rows.is_empty() && (self.reservation.is_none() || !self.is_kept_empty) {
             if let Some(reservation) = self.reservation.take() {
                 reservation.abort("the load has no rows");
             }
             return Finished { error_url, outcome: Ok(Outcome { committed: None, route: self.route }) };
         }
-        if let Some(keys) = self.known_keys.take()
+        if let Some(keys) = self.extras.as_mut().and_then(|extras| extras.known_keys.take())
             && let Err(error) = Box::pin(keys.check(self.sink.table(), &rows)).await
         {
             engine.ingest.metrics().load_failed(mode(self.route));
@@ -310,6 +346,15 @@ impl Load {
         Finished { error_url, outcome }
     }
 
+    /// Says what the load's rows take the place of, if they do.
+    fn take_place(&mut self, rows: &mut LoadRows) -> Result<(), SinkError> {
+        let Some(overwrites) = self.extras.as_mut().and_then(|extras| extras.overwrites.take()) else {
+            return Ok(());
+        };
+        rows.replaces = Some(Arc::new(replaced(overwrites, self.sink.table(), rows)?));
+        Ok(())
+    }
+
     /// Gives the load up. On return its data files are deleted and its label is free; `reason` is what SHOW
     /// TRANSACTION gives.
     pub async fn abort(self, reason: &str) {
@@ -318,6 +363,22 @@ impl Load {
         }
         self.sink.abort().await;
     }
+}
+
+/// The rows that a load takes the place of, whose own are known now.
+fn replaced(overwrites: Overwrites, table: &Table, rows: &LoadRows) -> Result<Replaced, SinkError> {
+    let partitions = match overwrites {
+        Overwrites::All => return Ok(Replaced::All),
+        Overwrites::In(partitions) => return Ok(Replaced::In(partitions)),
+        Overwrites::Touched => table.with_def(|def| def.partitioning.partitions().cloned()),
+    };
+    let Some(partitions) = partitions else { return Ok(Replaced::All) };
+    let mut touched: BTreeSet<_> = rows.files.iter().filter_map(|file| file.partition).collect();
+    for batch in blocks_to_batches(&rows.schema, &rows.blocks)? {
+        let places = partitions.of_rows(&batch, &rows.schema).into_iter().flatten();
+        touched.extend(places.map(|place| partitions.list[place].id));
+    }
+    Ok(Replaced::In(partitions.only(&touched.into_iter().collect::<Vec<_>>())))
 }
 
 impl Engine {

@@ -13,6 +13,7 @@ mod insert_parts;
 mod load_data;
 mod loads;
 mod outfile;
+mod overwrite;
 mod prepared;
 mod routine_load;
 mod select;

@@ -15,7 +15,7 @@ use crate::queue::TableQueue;
 use arrow::array::RecordBatch;
 use std::sync::Arc;
 use tributary_decode::blocks_to_batches;
-use tributary_table::{DataFile, Table};
+use tributary_table::{DataFile, Replaced, Table};
 use tributary_types::{Partitions, TableSchema};
 
 /// The partitions that rows were looked up in. `None`: the table has lost none, so every row that was decoded has one.
@@ -52,6 +52,17 @@ impl Checked {
     pub fn built(&self, table: &Table, built: &Built, files: &[DataFile]) -> Result<(), IngestError> {
         let Some(partitions) = &self.0 else { return Ok(()) };
         refuse_unless(has_all(partitions, &built.schema, &built.batches, files), table)
+    }
+}
+
+impl Checked {
+    /// An error if one of the rows, or one of the partitions whose rows they replace, has no partition any more.
+    pub fn own(&self, table: &Table, built: &Built, rows: &LoadRows) -> Result<(), IngestError> {
+        let (Some(partitions), Some(Replaced::In(replaced))) = (&self.0, rows.replaces.as_deref()) else {
+            return self.built(table, built, &rows.files);
+        };
+        refuse_unless(replaced.without(partitions).list.is_empty(), table)?;
+        self.built(table, built, &rows.files)
     }
 }
 

@@ -250,7 +250,13 @@ impl Ingest {
         let started = host::now();
         let row_count = rows.rows;
         let outcome = match self.admit(table, &rows).await {
-            Ok(queue) => self.commit_reserved(queue, reservation, rows).await,
+            Ok(queue) => {
+                if rows.replaces.is_some() {
+                    // What was acknowledged before is replaced, too.
+                    queue.settle(CloseReason::SchemaChange).await;
+                }
+                self.commit_reserved(queue, reservation, rows).await
+            }
             Err(error) => {
                 table.discard(&rows.files).await;
                 Err(error)

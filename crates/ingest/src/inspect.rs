@@ -175,6 +175,7 @@ mod tests {
             prepared_at_ms: 0,
             committed_at_ms: 0,
             files: Vec::new(),
+            replaces: None,
             excluded: Vec::new(),
             source: None,
             attachment: None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tributary_decode::Block;
-use tributary_table::DataFile;
+use tributary_table::{DataFile, Replaced};
 use tributary_types::{Label, TableSchema, TxnId, Version};
 
 /// What a load in memory takes besides its blocks, in bytes: for loads of one row this is most of it.
@@ -19,6 +19,8 @@ pub struct LoadRows {
     pub rows: u64,
     /// Bytes of the blocks and files.
     pub bytes: u64,
+    /// What the rows take the place of; not of a load of a group, nor of a two-phase one.
+    pub replaces: Option<Arc<Replaced>>,
 }
 
 impl LoadRows {
@@ -27,7 +29,7 @@ impl LoadRows {
     pub fn of_blocks(schema: Arc<TableSchema>, blocks: Vec<Block>) -> Self {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
-        Self { schema, blocks, files: Vec::new(), rows, bytes }
+        Self { schema, blocks, files: Vec::new(), rows, bytes, replaces: None }
     }
 
     /// Rows in data files that were written ahead.
@@ -35,7 +37,7 @@ impl LoadRows {
     pub fn of_files(schema: Arc<TableSchema>, files: Vec<DataFile>) -> Self {
         let rows = files.iter().map(|file| file.rows).sum();
         let bytes = files.iter().map(|file| file.size_bytes).sum();
-        Self { schema, blocks: Vec::new(), files, rows, bytes }
+        Self { schema, blocks: Vec::new(), files, rows, bytes, replaces: None }
     }
 
     /// Whether there is nothing to commit.

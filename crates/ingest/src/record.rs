@@ -20,8 +20,9 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use tributary_decode::Block;
-use tributary_table::DataFile;
+use tributary_table::{DataFile, Replaced};
 use tributary_types::{
     Attachment, DbId, Label, Partitions, SourceId, TableId, TransactionKind, TxnId, Version,
 };
@@ -45,13 +46,19 @@ pub mod kind {
 pub struct Format(u32);
 
 impl Format {
-    /// What this server writes, and the newest that it reads.
-    pub const NEWEST: Self = Self(1);
+    /// The newest that this server reads. Since format 2 a commit may replace rows.
+    pub const NEWEST: Self = Self(2);
+
+    /// What a commit is written in: the oldest format that tells all of it.
+    #[must_use]
+    pub const fn of_commit(replaces: bool) -> Self {
+        if replaces { Self(2) } else { Self(1) }
+    }
 }
 
 impl Default for Format {
     fn default() -> Self {
-        Self::NEWEST
+        Self(1)
     }
 }
 
@@ -104,6 +111,9 @@ pub struct CommitBody {
     /// Loads whose data entries do not count: their clients were told that they failed.
     #[serde(default)]
     pub excluded: Vec<u32>,
+    /// The rows of lower versions that its rows take the place of. Of format 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<Arc<Replaced>>,
     /// The source that the load came from: then `attachment` is the position in it after the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,

@@ -395,6 +395,7 @@ fn apply(
                     schema: Arc::clone(&schema),
                     batches,
                     files: body.files,
+                    replaces: body.replaces,
                     lsn: low,
                 };
                 queue.table.publish(publication).map_err(|error| unpublished(queue, &error))?;
@@ -496,6 +497,7 @@ fn restore_prepared(
         files: body.files,
         rows: body.rows,
         bytes: body.bytes,
+        replaces: None,
     };
     let kind = TransactionKind::StreamLoad;
     let begun = NewTransaction::of_load(&def, body.label.clone(), true, kind, body.prepared_at_ms);

@@ -6,6 +6,7 @@ use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::partial::{is_partial, partial};
+use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
@@ -22,7 +23,7 @@ use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, Transaction
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
-    Label, SchemaVersion, SourceId, TableDef, TableSchema,
+    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema,
 };
 
 /// Clients have fewer loads at a time.
@@ -43,8 +44,12 @@ pub async fn client(world: Rc<World>) {
 
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
-    if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(8)) {
-        return truncate(world, &table).await;
+    if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(5)) {
+        return match world.throw(|dice| dice.below(3)) {
+            0 => truncate(world, &table).await,
+            1 => partition_changes::change(world, &table).await,
+            _ => partition_changes::cut_while_compacting(world, &table).await,
+        };
     }
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
@@ -108,12 +113,15 @@ fn has_few_keys(table: &Table) -> bool {
 
 /// Rows in memory, or in data files written ahead. `None`: writing the files failed.
 async fn load_rows(
-    world: &World,
-    table: &Table,
+    world: &Rc<World>,
+    table: &Arc<Table>,
     id: LoadId,
     rows: u64,
     may_be_large: bool,
 ) -> Option<LoadRows> {
+    if !partition_changes::make(world, table, id).await {
+        return None;
+    }
     let schema = Arc::clone(&table.def().schema);
     if !may_be_large || !world.throw(|dice| dice.one_in(6)) {
         return Some(LoadRows::of_blocks(
@@ -396,12 +404,17 @@ async fn sync(world: &Rc<World>) {
 }
 
 async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
+    cut(world, table, partitions::any_whole(world, table)).await;
+}
+
+/// Empties partitions of the table, or all of it.
+pub async fn cut(world: &Rc<World>, table: &Arc<Table>, only: Option<Partitions>) {
     // What a truncation removes of a table of unique keys cannot be told from what was superseded.
     if world.model.borrow().is_wiping(table.id()) || is_unique(table) {
         return;
     }
     let ingest = Arc::clone(&world.process().ingest);
-    let answer = match partitions::any_whole(world, table) {
+    let answer = match only {
         Some(cut) => {
             note!(world.trace, "cut", table.id().0, cut.list[0].id.0, "table {}: {cut:?}", table.id());
             let is_met = |load| partitions::has_load(&cut, load);
@@ -623,7 +636,7 @@ async fn flush(world: &Rc<World>, table: &Arc<Table>) {
     });
 }
 
-async fn compact(world: &Rc<World>, table: &Arc<Table>) {
+pub async fn compact(world: &Rc<World>, table: &Arc<Table>) {
     worked(world, table, "compact", table.compact().await, |counts, report| {
         counts.compactions += u64::from(report.is_some());
     });

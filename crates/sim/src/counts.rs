@@ -40,6 +40,8 @@ counts! {
     queries: "queries checked",
     syncs: "SYNCs",
     truncations: "truncations",
+    dropped_partitions: "partitions dropped",
+    added_partitions: "partitions added",
     deletions: "deletions",
     deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",

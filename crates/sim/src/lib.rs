@@ -21,6 +21,7 @@ mod machine;
 pub mod model;
 pub mod order;
 pub mod partial;
+pub mod partition_changes;
 pub mod partitions;
 mod plan;
 pub mod planted;

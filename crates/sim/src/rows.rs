@@ -258,7 +258,8 @@ pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
         let ids = batch.column_by_name("id").and_then(|column| column.as_primitive_opt::<Int64Type>());
         ids.map(|ids| ids.values().to_vec()).unwrap_or_default()
     };
-    snapshot.memtable.iter().flat_map(|part| ids(&part.batch)).collect()
+    // Rows of partitions that were emptied are left out of the batches only when these are flushed.
+    snapshot.memtable.iter().filter_map(|part| part.live_batch().ok()).flat_map(|batch| ids(&batch)).collect()
 }
 
 impl FileCache {

@@ -303,6 +303,8 @@ pub struct Insert {
     pub label: Option<String>,
     pub partitions: PartitionNames,
     pub overwrite: bool,
+    /// `INSERT OVERWRITE TABLE t PARTITION (*)`: only the partitions that the rows are in.
+    pub overwrites_touched: bool,
     pub columns: Option<Vec<String>>,
     pub source: InsertSource,
 }

@@ -25,6 +25,7 @@ fn fill(table: &Table) -> u64 {
             schema: Arc::clone(&schema),
             batches: vec![rows::batch(place, GROUP_ROWS)],
             files: Vec::new(),
+            replaces: None,
             lsn: Lsn(version.0),
         };
         table.publish(publication).expect("the next version");

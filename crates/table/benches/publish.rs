@@ -22,6 +22,7 @@ fn publications(table: &Table, batch: &arrow::array::RecordBatch, count: u64) ->
             schema: Arc::clone(&schema),
             batches: vec![batch.clone()],
             files: Vec::new(),
+            replaces: None,
             lsn: Lsn(version),
         };
         table.publish(publication).expect("the next version");

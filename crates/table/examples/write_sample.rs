@@ -44,6 +44,7 @@ fn publish(table: &Table, columns: &[Vec<Option<&str>>]) -> Outcome<()> {
         schema: Arc::clone(&snapshot.def.schema),
         batches: vec![batch(&snapshot.def.schema, columns)?],
         files: Vec::new(),
+        replaces: None,
         lsn: Lsn(0),
     })?;
     Ok(())

@@ -43,5 +43,5 @@ pub use snapshot::{PartitionFacts, Snapshot};
 pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{
-    CompactReport, DeleteReport, FlushReport, FoundRows, KeyFinder, Publication, SweepReport, Table,
+    CompactReport, DeleteReport, FlushReport, FoundRows, KeyFinder, Publication, Replaced, SweepReport, Table,
 };

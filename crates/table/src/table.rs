@@ -27,7 +27,7 @@ pub use compact::CompactReport;
 pub use delete::{DeleteReport, FoundRows};
 pub use find::KeyFinder;
 pub use flush::FlushReport;
-pub use publish::Publication;
+pub use publish::{Publication, Replaced};
 pub use sweep::SweepReport;
 
 use crate::error::TableError;

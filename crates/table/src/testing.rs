@@ -70,6 +70,7 @@ pub(crate) fn publication(schema: &Arc<TableSchema>, version: u64, batch: Record
         schema: Arc::clone(schema),
         batches: vec![batch],
         files: Vec::new(),
+        replaces: None,
         lsn: Lsn(version * 100),
     }
 }

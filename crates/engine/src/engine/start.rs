@@ -19,6 +19,7 @@ use crate::names::Names;
 use crate::namespace::{EngineNamespace, Facts};
 use crate::node::NodeFile;
 use crate::options::EngineOptions;
+use crate::overwrites::RunningOverwrites;
 use crate::processes::Processes;
 use crate::row_changes::RowChanges;
 use crate::start_error::StartError;
@@ -121,6 +122,7 @@ impl Engine {
             exports: Exports::new(Arc::clone(&catalog), node.id()),
             load_records: LoadRecords::default(),
             row_changes: RowChanges::default(),
+            overwrites: RunningOverwrites::default(),
             options,
             facts,
             access,

@@ -177,10 +177,7 @@ impl EngineSession {
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
         if insert.overwrite {
-            return Err(SqlError::detail(
-                ErrorCode::NotSupported,
-                "INSERT OVERWRITE is not supported yet; use TRUNCATE TABLE and INSERT INTO",
-            ));
+            return Box::pin(self.run_overwrite(insert, params, out)).await;
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
@@ -224,7 +221,7 @@ impl EngineSession {
     }
 
     /// The rows of queries as blocks of the target.
-    async fn decode_rows(
+    pub(super) async fn decode_rows(
         &mut self,
         queries: Vec<SelectQuery>,
         mut params: &[ScalarValue],
@@ -324,7 +321,7 @@ impl EngineSession {
 
     /// Runs a query and gives its rows to the load, each part of them in a task of its own. KILL and time limits end it
     /// where it waits for rows.
-    async fn read_parts(
+    pub(super) async fn read_parts(
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
@@ -424,7 +421,7 @@ impl EngineSession {
         self.answer_insert(&table, counts, answer, error_url, false, out).await
     }
 
-    async fn finish_load(
+    pub(super) async fn finish_load(
         &mut self,
         load: Load,
         counts: Counts,
@@ -572,7 +569,7 @@ fn refusal(options: &InsertOptions, counts: Counts, rejects: &[Reject], error_ur
     SqlError::detail(ErrorCode::Unknown, text)
 }
 
-fn begin_failed(error: IngestError) -> SqlError {
+pub(super) fn begin_failed(error: IngestError) -> SqlError {
     SqlError::detail(
         ErrorCode::Unknown,
         format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
@@ -628,13 +625,13 @@ fn is_single_row(query: &SelectQuery) -> bool {
 }
 
 /// Queries that compute rows of expressions, a few rows each.
-fn row_queries(rows: Vec<Vec<Expr>>) -> Vec<SelectQuery> {
+pub(super) fn row_queries(rows: Vec<Vec<Expr>>) -> Vec<SelectQuery> {
     let mut rows = rows.into_iter();
     std::iter::from_fn(|| SelectQuery::of_rows(rows.by_ref().take(ROWS_PER_QUERY).collect())).collect()
 }
 
 /// The rows of VALUES with one expression for each field of the target.
-fn value_rows(
+pub(super) fn value_rows(
     def: &TableDef,
     columns: Option<&[String]>,
     rows: Vec<Vec<Value>>,

@@ -114,8 +114,8 @@ variables! {
     enable_ansi_query_organization_behavior: bool = false, flag(), Fixed;
     /// Doris's; answers are the same.
     enable_auto_analyze: bool = true, flag(), Kept;
-    /// INSERT OVERWRITE makes no partitions.
-    enable_auto_create_when_overwrite: bool = false, flag(), Fixed;
+    /// INSERT OVERWRITE makes the partitions that its rows need, in tables with AUTO PARTITION.
+    enable_auto_create_when_overwrite: bool = false, flag(), Obeyed;
     /// Doris's; answers are the same.
     enable_bucket_shuffle_join: bool = true, flag(), Kept;
     /// Doris's; answers are the same.

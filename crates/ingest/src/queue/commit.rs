@@ -150,6 +150,7 @@ impl TableQueue {
             committed_at_ms: host::unix_ms(),
             files: files.clone(),
             excluded: excluded.clone(),
+            replaces: None,
             source: None,
             attachment: None,
         };
@@ -172,8 +173,14 @@ impl TableQueue {
         let version = flight.version();
         entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
         let is_lone = group.loads() == 1 && !group.waiters.is_empty();
-        let publication =
-            Publication { version, schema: built.schema, batches: built.batches, files, lsn: group.low };
+        let publication = Publication {
+            version,
+            schema: built.schema,
+            batches: built.batches,
+            files,
+            replaces: None,
+            lsn: group.low,
+        };
         let done = move |result: Result<Appended, WalError>| match result {
             Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
             Err(error) => flight.group_is_refused(Closed { group, reason }, error),

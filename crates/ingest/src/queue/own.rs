@@ -56,8 +56,7 @@ impl TableQueue {
         sender: oneshot::Sender<Result<Version, IngestError>>,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
-        let mut state =
-            self.lock_with_partitions(|checked| checked.built(&self.table, &built, &rows.files))?;
+        let mut state = self.lock_with_partitions(|checked| checked.own(&self.table, &built, &rows))?;
         state.refuse_if_dropped(&self.table)?;
         let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
         let flight = InFlight::begin(self, &mut state, own.txn);
@@ -75,6 +74,7 @@ impl TableQueue {
             schema: built.schema,
             batches: built.batches,
             files: rows.files,
+            replaces: rows.replaces,
             lsn: low,
         };
         let done = move |result: Result<Appended, WalError>| {
@@ -105,7 +105,7 @@ impl TableQueue {
 
     fn own_commit_body(&self, own: &OwnTransaction, rows: &LoadRows, version: Version) -> CommitBody {
         CommitBody {
-            format: Format::default(),
+            format: Format::of_commit(rows.replaces.is_some()),
             version,
             db: self.table.def().db_id,
             label: own.label.clone(),
@@ -119,6 +119,7 @@ impl TableQueue {
             committed_at_ms: host::unix_ms(),
             files: rows.files.clone(),
             excluded: Vec::new(),
+            replaces: rows.replaces.clone(),
             source: own.source,
             attachment: own.attachment.clone(),
         }

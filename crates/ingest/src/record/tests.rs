@@ -19,6 +19,7 @@ fn commit() -> CommitBody {
         prepared_at_ms: 1_700_000_000_000,
         committed_at_ms: 1_700_000_000_123,
         files: Vec::new(),
+        replaces: None,
         excluded: vec![4, 5],
         source: None,
         attachment: None,
@@ -105,9 +106,9 @@ fn fields_of_later_servers_are_passed_over() {
 
 #[test]
 fn a_newer_format_is_refused_with_what_to_do() {
-    for body in [r#"{"format":2,"version":7}"#, r#"{"format":2}"#] {
+    for body in [r#"{"format":3,"version":7}"#, r#"{"format":3}"#] {
         let error = read::<TruncateBody>(&entry(body)).unwrap_err();
-        assert!(error.contains("format 2") && error.contains("start that one"), "{error}");
+        assert!(error.contains("format 3") && error.contains("start that one"), "{error}");
     }
 }
 

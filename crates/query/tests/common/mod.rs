@@ -342,6 +342,7 @@ impl Server {
                 schema: Arc::clone(&snapshot.def.schema),
                 batches: typed.collect(),
                 files: Vec::new(),
+                replaces: None,
                 lsn: Lsn(snapshot.version.0 + 1),
             })
             .unwrap();

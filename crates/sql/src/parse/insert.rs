@@ -20,6 +20,7 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         cursor.eat("TABLE");
     }
     let table = cursor.name()?;
+    let overwrites_touched = overwrite && partition::is_star(cursor);
     let partitions = partition::names(cursor)?;
     let mut label = label(cursor)?;
     let columns = columns(cursor)?;
@@ -31,7 +32,15 @@ pub(crate) fn insert(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.is("ON") && cursor.is_nth(1, "DUPLICATE") {
         return Err(unsupported::refuse("INSERT … ON DUPLICATE KEY UPDATE", "use INSERT INTO"));
     }
-    Ok(Statement::Insert(Box::new(Insert { table, label, partitions, overwrite, columns, source })))
+    Ok(Statement::Insert(Box::new(Insert {
+        table,
+        label,
+        partitions,
+        overwrite,
+        overwrites_touched,
+        columns,
+        source,
+    })))
 }
 
 /// `WITH LABEL l`, but not a CTE that is called `label`.

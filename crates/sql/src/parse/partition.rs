@@ -80,6 +80,11 @@ pub(crate) fn names(cursor: &mut Cursor<'_>) -> Parsed<PartitionNames> {
     })
 }
 
+/// Whether `PARTITION (*)` is next.
+pub(crate) fn is_star(cursor: &Cursor<'_>) -> bool {
+    cursor.is("PARTITION") && *cursor.peek_nth(1) == Token::LParen && *cursor.peek_nth(2) == Token::Mul
+}
+
 /// Whether the clause is next.
 pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
     cursor.is("PARTITION") || (cursor.is("AUTO") && cursor.is_nth(1, "PARTITION"))

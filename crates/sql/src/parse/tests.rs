@@ -149,6 +149,9 @@ fn an_insert_says_whether_it_names_partitions_or_overwrites() {
     assert_eq!(names("insert into t temporary partition (p1) (a) values (1)"), temporary);
     let overwrite = insert_of("insert overwrite table internal.d.t partition(*) select 1");
     assert!(overwrite.overwrite && overwrite.partitions.is_any(), "a star names none");
+    assert!(overwrite.overwrites_touched);
+    assert!(!insert_of("insert overwrite table t partition(p) select 1").overwrites_touched);
+    assert!(!insert_of("insert into t partition(*) select 1").overwrites_touched);
     assert_eq!(overwrite.table, name(Some("d"), "t"));
 }
 

@@ -26,18 +26,25 @@ impl Table {
         super::publish::check_order(&current, version)?;
         let pending = Pending { lsn, since: host::now() };
         unflushed.active = Pending::join(unflushed.active, Some(pending));
-        unflushed.cut_at.extend(cut.list.iter().map(|partition| (partition.id, version)));
-        unflushed.epoch += 1;
-        let memtable = cut_memtable(&current, |batch| rows_in(cut, batch, &current.def.schema))?;
-        let is_cut = |live: &LiveFile| live.file.partition.is_some_and(|id| cut.by_id(id).is_some());
-        let files = Arc::new(current.files.iter().filter(|live| !is_cut(live)).cloned().collect());
-        self.swap(&current, |next| {
-            next.version = version;
-            next.memtable = memtable;
-            next.files = files;
-        });
+        let left = emptied(&mut unflushed, &current, version, cut)?;
+        self.swap(&left, |next| next.version = version);
         Ok(())
     }
+}
+
+/// The snapshot without rows of these partitions, as `version` makes it.
+pub(super) fn emptied(
+    unflushed: &mut Unflushed,
+    current: &Snapshot,
+    version: Version,
+    cut: &Partitions,
+) -> Result<Snapshot, TableError> {
+    let memtable = cut_memtable(current, |batch| rows_in(cut, batch, &current.def.schema))?;
+    unflushed.cut_at.extend(cut.list.iter().map(|partition| (partition.id, version)));
+    unflushed.epoch += 1;
+    let is_cut = |live: &LiveFile| live.file.partition.is_some_and(|id| cut.by_id(id).is_some());
+    let files = Arc::new(current.files.iter().filter(|live| !is_cut(live)).cloned().collect());
+    Ok(Snapshot { memtable, files, ..current.clone() })
 }
 
 impl Unflushed {

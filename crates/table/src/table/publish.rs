@@ -7,9 +7,10 @@ use crate::file::{DataFile, LiveFile, Settled, publish_names};
 use crate::memtable::{MemPart, append, batch_bytes};
 use crate::snapshot::Snapshot;
 use arrow::array::RecordBatch;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{Lsn, TableSchema, Version, host};
+use tributary_types::{Lsn, Partitions, TableSchema, Version, host};
 
 /// Rows of one transaction, committed in the write-ahead log.
 #[derive(Debug)]
@@ -24,13 +25,25 @@ pub struct Publication {
     pub batches: Vec<RecordBatch>,
     /// Finished files of large loads, in the order of the log. Their rows come after those of `batches`.
     pub files: Vec<DataFile>,
+    /// The rows of lower versions that these take the place of.
+    pub replaces: Option<Arc<Replaced>>,
     /// The first byte of the write-ahead log that holds any of this.
     pub lsn: Lsn,
+}
+
+/// Rows of lower versions that a publication takes the place of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Replaced {
+    All,
+    /// Those of these partitions, which stay.
+    In(Partitions),
 }
 
 impl Table {
     /// Makes the rows visible to every later [`Table::snapshot`]. Does no I/O and is not blocked
     /// by a flush; durability is the write-ahead log's.
+    ///
+    /// Whoever reads sees either the rows that it replaces, all of them, or those that it brings.
     ///
     /// Rows in `files` that were written before a column with a default was added show NULL there
     /// until the next flush has rewritten them.
@@ -39,11 +52,18 @@ impl Table {
     /// [`TableError::OutOfOrder`] and [`TableError::SchemaMismatch`]: nothing has changed. Both
     /// are mistakes of the caller.
     pub fn publish(&self, publication: Publication) -> Result<(), TableError> {
-        let Publication { version, schema, batches, files, lsn } = publication;
+        let Publication { version, schema, batches, files, replaces, lsn } = publication;
         let since = host::now();
         let mut unflushed = self.unflushed.lock();
-        let current = self.snapshot.load_full();
+        let mut current = self.snapshot.load_full();
         check_order(&current, version)?;
+        match replaces.as_deref() {
+            None => {}
+            Some(Replaced::All) => current = Arc::new(emptied(&mut unflushed, &current, version)),
+            Some(Replaced::In(partitions)) => {
+                current = Arc::new(cut::emptied(&mut unflushed, &current, version, partitions)?);
+            }
+        }
         assert!(unflushed.frozen_parts <= current.memtable.len(), "a flush took parts that are there");
         let mut memtable = current.memtable.clone();
         for batch in batches {
@@ -101,15 +121,8 @@ impl Table {
         check_order(&current, version)?;
         let pending = Pending { lsn, since: host::now() };
         unflushed.active = Pending::join(unflushed.active, Some(pending));
-        unflushed.frozen_parts = 0;
-        unflushed.settled_parts = 0;
-        unflushed.truncated_at = version;
-        unflushed.epoch += 1;
-        self.swap(&current, |next| {
-            next.version = version;
-            next.memtable = Vec::new();
-            next.files = Arc::default();
-        });
+        let empty = emptied(&mut unflushed, &current, version);
+        self.swap(&empty, |next| next.version = version);
         Ok(())
     }
 
@@ -129,6 +142,15 @@ impl Table {
         change(&mut next);
         self.snapshot.store(Arc::new(next));
     }
+}
+
+/// The snapshot without rows, as `version` makes it.
+fn emptied(unflushed: &mut Unflushed, current: &Snapshot, version: Version) -> Snapshot {
+    unflushed.frozen_parts = 0;
+    unflushed.settled_parts = 0;
+    unflushed.truncated_at = version;
+    unflushed.epoch += 1;
+    Snapshot { memtable: Vec::new(), files: Arc::default(), ..current.clone() }
 }
 
 pub(super) fn check_order(current: &Snapshot, version: Version) -> Result<(), TableError> {

@@ -44,6 +44,7 @@ mod node;
 mod node_file;
 mod old_data;
 mod outfile;
+mod overwrite;
 mod packed_bodies;
 mod partial_update;
 mod partitions;

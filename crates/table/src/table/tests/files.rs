@@ -14,6 +14,7 @@ fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
         schema: two_columns().schema.clone(),
         batches: Vec::new(),
         files,
+        replaces: None,
         lsn: Lsn(version * 100),
     };
     table.publish(publication).unwrap();

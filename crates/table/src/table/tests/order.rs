@@ -127,7 +127,8 @@ async fn files_of_one_load_keep_their_order_after_a_restart() {
     let files = writer.finish().await.unwrap();
     assert!(files.len() > 1, "{files:?}");
     let schema = table.def().schema.clone();
-    let load = Publication { version: Version(1), schema, batches: Vec::new(), files, lsn: Lsn(1) };
+    let load =
+        Publication { version: Version(1), schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(1) };
     table.publish(load).unwrap();
     check(&table, false, 400_000).await;
     table.flush().await.unwrap();
@@ -148,7 +149,14 @@ async fn a_file_has_the_version_of_its_last_rows_also_from_the_log_and_from_a_ch
         let files = writer.finish().await.unwrap();
         assert_eq!(files[0].version, Version(0), "nobody knows yet");
         let schema = table.def().schema.clone();
-        let load = Publication { version: Version(3), schema, batches: Vec::new(), files, lsn: Lsn(3) };
+        let load = Publication {
+            version: Version(3),
+            schema,
+            batches: Vec::new(),
+            files,
+            replaces: None,
+            lsn: Lsn(3),
+        };
         table.publish(load).unwrap();
         publish(&table, 12..14);
         table.flush().await.unwrap();

@@ -116,7 +116,9 @@ async fn a_large_load_over_many_partitions_has_a_file_for_each_run_of_each_and_o
     assert_eq!(partitions.len(), 1000);
     let schema = Arc::clone(&table.def().schema);
     let version = table.snapshot().version.next();
-    table.publish(Publication { version, schema, batches: Vec::new(), files, lsn: Lsn(1) }).unwrap();
+    table
+        .publish(Publication { version, schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(1) })
+        .unwrap();
     assert_eq!(read_files(&table).await.unwrap(), expected((0..1000).chain(0..1000)));
 }
 
@@ -231,7 +233,9 @@ async fn a_dropped_partition_takes_its_rows_with_it_in_one_entry_and_late_ones_t
     publish(&table, [3, 13]);
     let schema = Arc::clone(&def.schema);
     let version = table.snapshot().version.next();
-    table.publish(Publication { version, schema, batches: Vec::new(), files, lsn: Lsn(900) }).unwrap();
+    table
+        .publish(Publication { version, schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(900) })
+        .unwrap();
     assert_eq!(visible(&table).await, expected([1, 2, 3, 21, 24]));
     table.flush().await.unwrap();
     assert_eq!(logged(&table).await, expected([1, 2, 3, 21, 24]));

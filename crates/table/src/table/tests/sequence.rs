@@ -123,7 +123,7 @@ impl Case {
         let batches = if rows.is_empty() { Vec::new() } else { vec![self.model().batch(rows)] };
         let schema = Arc::clone(&self.model().def().schema);
         let lsn = Lsn(version.0 * 100);
-        self.table.publish(Publication { version, schema, batches, files, lsn }).unwrap();
+        self.table.publish(Publication { version, schema, batches, files, replaces: None, lsn }).unwrap();
     }
 
     fn put(&mut self, rows: Vec<Row>) {

@@ -50,6 +50,7 @@ fn put(table: &Table, rows: &[(i64, String)], files: Vec<DataFile>) {
         schema: Arc::clone(&def().schema),
         batches: if rows.is_empty() { Vec::new() } else { vec![batch(rows)] },
         files,
+        replaces: None,
         lsn: Lsn(version.0 * 100),
     };
     table.publish(publication).unwrap();

@@ -1,0 +1,136 @@
+//! Clients that drop and add partitions while others load, and loads that make theirs, as the engine does it: the catalog first,
+//! then the table; a cut in the log after a partition is dropped, and before one is added to a table that has lost some.
+
+use crate::clients::{compact, cut};
+use crate::partitions;
+use crate::trace::note;
+use crate::world::World;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_table::Table;
+use tributary_types::partition::PartitionRows;
+use tributary_types::{Partitioning, Partitions, TableDef};
+
+/// Drops a partition, or adds one that was dropped.
+pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
+    let changing = Rc::clone(&world.changing);
+    let Ok(_changing) = changing.try_lock() else { return };
+    if world.process().table(table.id()).is_none() {
+        return;
+    }
+    let missing = partitions::missing(&table.def());
+    // Loads without a partition are all refused, so not many are left out for long.
+    if !missing.is_empty() && world.throw(|dice| dice.percent(60)) {
+        let rows = missing[world.throw(|dice| dice.below(missing.len() as u64)) as usize].clone();
+        add(world, table, rows).await;
+    } else {
+        drop_one(world, table).await;
+    }
+}
+
+async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
+    let old = table.def();
+    let Some(dropped) = partitions::any_whole(world, table) else { return };
+    if world.model.borrow().is_wiping(table.id()) {
+        return;
+    }
+    let Some(mut left) = old.partitioning.partitions().map(|all| Partitions::clone(all)) else { return };
+    let ids: Vec<_> = dropped.list.iter().map(|partition| partition.id).collect();
+    left.remove(&ids);
+    note!(world.trace, "drop part", table.id().0, ids[0].0, "table {}: {:?}", table.id(), dropped.list);
+    let is_met = |load| partitions::has_load(&dropped, load);
+    world.model.borrow_mut().wipe_of_loads_begins(table.id(), is_met);
+    let is_done = put(world, table, &old, left).await;
+    if is_done {
+        let ingest = Arc::clone(&world.process().ingest);
+        // Its rows are gone already, and it is not added again before a cut is in the log.
+        drop(ingest.cut(table, dropped).await);
+    }
+    if !world.is_alive() {
+        return;
+    }
+    world.count(|counts| counts.dropped_partitions += u64::from(is_done));
+    let checked = world.model.borrow_mut().wiped(table.id(), is_done);
+    world.check(checked);
+    world.query(table).await;
+}
+
+/// Whether the table has the partition then. The caller holds the right to change tables.
+async fn add(world: &Rc<World>, table: &Arc<Table>, rows: PartitionRows) -> bool {
+    let old = table.def();
+    let Some(before) = old.partitioning.partitions() else { return false };
+    let mut after = Partitions::clone(before);
+    after.add(&format!("again{}", before.next_id), rows, BTreeMap::new());
+    note!(
+        world.trace,
+        "add part",
+        table.id().0,
+        before.next_id.0,
+        "table {}: {:?}",
+        table.id(),
+        after.list.last()
+    );
+    if !before.has_all_that_were() {
+        let ingest = Arc::clone(&world.process().ingest);
+        if ingest.cut(table, after.without(before)).await.is_err() || !world.is_alive() {
+            return false;
+        }
+    }
+    let is_done = put(world, table, &old, after).await;
+    world.count(|counts| counts.added_partitions += u64::from(is_done));
+    is_done
+}
+
+/// Whether the table has these partitions then.
+async fn put(world: &World, table: &Table, old: &Arc<TableDef>, partitions: Partitions) -> bool {
+    let partitioning = Partitioning::By(Arc::new(partitions));
+    let new = Arc::new(TableDef { partitioning, ..TableDef::clone(old) });
+    if world.process().table(table.id()).is_none() || world.hardware.catalog.put_table(&new).is_err() {
+        return false;
+    }
+    if table.alter(new).await.is_ok() {
+        return true;
+    }
+    if world.is_alive() {
+        drop(world.hardware.catalog.put_table(old));
+    }
+    false
+}
+
+/// Makes the partition that a load needs in a table whose loads do so. Whether the table has it.
+pub async fn make(world: &Rc<World>, table: &Arc<Table>, load: u64) -> bool {
+    let is_missing = || partitions::made_for(&table.def(), load);
+    if is_missing().is_none() {
+        return true;
+    }
+    let changing = Rc::clone(&world.changing);
+    let _changing = changing.lock().await;
+    if !world.is_alive() || world.process().table(table.id()).is_none() {
+        return false;
+    }
+    // Another load may have made it.
+    let Some(rows) = is_missing() else { return true };
+    add(world, table, rows).await
+}
+
+/// A compaction, and a partition with several files that is emptied while it runs.
+pub async fn cut_while_compacting(world: &Rc<World>, table: &Arc<Table>) {
+    let snapshot = table.snapshot();
+    let mut files = BTreeMap::new();
+    for id in snapshot.files.iter().filter_map(|live| live.file.partition) {
+        *files.entry(id).or_insert(0) += 1;
+    }
+    let most = files.into_iter().max_by_key(|(_, files)| *files);
+    let Some((id, _)) = most.filter(|(_, files)| *files >= world.plan.compact_min_files.min(3)) else {
+        return;
+    };
+    let Some(only) = snapshot.def.partitioning.partitions().map(|all| all.only(&[id])) else { return };
+    let pause = Duration::from_micros(world.throw(|dice| dice.below(2_000)));
+    let emptied = async {
+        world.machine.sleep(pause).await;
+        cut(world, table, Some(only)).await;
+    };
+    futures::future::join(compact(world, table), emptied).await;
+}

@@ -67,12 +67,14 @@ impl Kind {
             DataType::Boolean => Self::Bits,
             DataType::TinyInt => Self::Fixed1,
             DataType::SmallInt => Self::Fixed2,
-            DataType::Int | DataType::Float | DataType::Date => Self::Fixed4,
+            DataType::Int | DataType::Float | DataType::Date | DataType::Ipv4 => Self::Fixed4,
             DataType::BigInt | DataType::Double | DataType::DateTime { .. } => Self::Fixed8,
-            DataType::LargeInt | DataType::Decimal { .. } => Self::Fixed16,
-            DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Json => {
-                Self::Text
-            }
+            DataType::LargeInt | DataType::Decimal { .. } | DataType::Ipv6 => Self::Fixed16,
+            DataType::Char { .. }
+            | DataType::Varchar { .. }
+            | DataType::String
+            | DataType::Json
+            | DataType::Variant => Self::Text,
             DataType::Nested(_) => Self::Bytes,
         }
     }

@@ -10,7 +10,7 @@ use crate::convert::decimal::{self, DecimalFault};
 use crate::convert::{number, temporal};
 use crate::nested::{NestedCells, Rules, push_nested};
 use std::borrow::Cow;
-use tributary_types::DataType;
+use tributary_types::{DataType, address};
 
 /// The longest STRING, in bytes (Doris's `string_type_length_soft_limit_bytes`).
 pub(crate) const STRING_BYTES_MAX: usize = 1024 * 1024;
@@ -111,6 +111,9 @@ pub(crate) fn push_cell(
         }
         DataType::String => push_string(buffer, cell)?,
         DataType::Json => push_json(buffer, cell)?,
+        DataType::Variant => push_variant(buffer, cell)?,
+        DataType::Ipv4 => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
+        DataType::Ipv6 => buffer.push_fixed(ipv6(cell)?),
         DataType::Nested(nested) => push_nested(buffer, nested, cell, Rules { strict, utc_offset_seconds })?,
     }
     Ok(())
@@ -397,6 +400,39 @@ fn push_json(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
     serde_json::from_slice::<serde::de::IgnoredAny>(&text).map_err(|_| Fault::Bad)?;
     buffer.push_text(&text);
     Ok(())
+}
+
+/// A text that is no JSON is a string of JSON.
+fn push_variant(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
+    match push_json(buffer, cell) {
+        Err(Fault::Bad) => {
+            let text = text(&cell)?;
+            let text = std::str::from_utf8(&text).map_err(|_| Fault::Bad)?;
+            push_json(buffer, Cell::Text(serde_json::Value::from(text).to_string().as_bytes()))
+        }
+        pushed => pushed,
+    }
+}
+
+/// An address, or its number.
+fn ipv4(cell: Cell<'_>) -> Result<u32, Fault> {
+    match cell {
+        Cell::Text(text) => text_of(text).and_then(address::parse_ipv4).ok_or(Fault::Bad),
+        other => u32::try_from(int(other)?).map_err(|_| Fault::Bad),
+    }
+}
+
+/// An address, or its bytes.
+fn ipv6(cell: Cell<'_>) -> Result<[u8; 16], Fault> {
+    match cell {
+        Cell::Text(text) => text_of(text).and_then(address::parse_ipv6).ok_or(Fault::Bad),
+        Cell::Hex(bytes) => bytes.try_into().map_err(|_| Fault::Bad),
+        _ => Err(Fault::Bad),
+    }
+}
+
+fn text_of(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text).ok()
 }
 
 /// The longest beginning of `text` within `limit` bytes that ends with a whole character.

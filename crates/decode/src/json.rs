@@ -180,7 +180,8 @@ impl JsonDecoder {
             };
             let fill = target.fill_if_absent(column)?;
             let data_type = column.data_type;
-            let (is_json, is_nested) = (data_type == DataType::Json, data_type.is_nested());
+            let (is_json, is_nested) =
+                (matches!(data_type, DataType::Json | DataType::Variant), data_type.is_nested());
             Ok::<_, SqlError>(FieldRule { is_json, is_nested, fill })
         };
         let fields = (0..target.field_count()).map(field).collect::<Result<_, _>>()?;

@@ -413,7 +413,9 @@ fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
     let text = match column.data_type {
         DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "",
         DataType::Date | DataType::DateTime { .. } => "1970-01-01",
-        DataType::Json => "null",
+        DataType::Json | DataType::Variant => "null",
+        DataType::Ipv4 => "0.0.0.0",
+        DataType::Ipv6 => "::",
         DataType::Nested(nested) if matches!(*nested, NestedType::Array(_)) => "[]",
         DataType::Nested(_) => "{}",
         _ => "0",

@@ -49,7 +49,9 @@ pub(crate) fn sample(data_type: DataType, seed: u64) -> String {
         DataType::Char { .. } => format!("é{}", seed % 100),
         DataType::Varchar { .. } => format!("text {}", seed % 10_000),
         DataType::String => "x".repeat((seed % 50) as usize),
-        DataType::Json => format!("{{\"k\":{seed}}}"),
+        DataType::Ipv4 => format!("10.0.0.{}", seed % 256),
+        DataType::Ipv6 => format!("2001:db8::{:x}", seed % 0x1_0000),
+        DataType::Json | DataType::Variant => format!("{{\"k\":{seed}}}"),
         DataType::Nested(nested) => match nested.kept() {
             NestedType::Array(item) => format!("[{}, null]", sample(*item, seed)),
             _ => "{}".to_owned(),

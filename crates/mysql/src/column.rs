@@ -66,7 +66,9 @@ impl Column {
             DataType::Varchar { bytes } => Self::text(name, MYSQL_TYPE_VAR_STRING, bytes),
             DataType::String => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
             DataType::Json => Self::text(name, MYSQL_TYPE_JSON, TEXT_CHARS),
-            DataType::Nested(_) => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
+            DataType::Ipv4 => Self::text(name, MYSQL_TYPE_VAR_STRING, 15),
+            DataType::Ipv6 => Self::text(name, MYSQL_TYPE_VAR_STRING, 45),
+            DataType::Variant | DataType::Nested(_) => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
         }
     }
 

@@ -4,6 +4,7 @@
 //! numbers, and a date with a text as dates. Constants are converted here, at planning, so that
 //! filters on them can still prune files; columns are converted leniently at run time.
 
+use crate::functions::address::{self, is_address};
 use crate::functions::convert::is_text;
 use crate::functions::datetime::{DAY_MICROS, parse};
 use crate::functions::{self, DATETIME};
@@ -73,6 +74,13 @@ fn convert(name: &str, expr: Expr) -> Expr {
 #[must_use]
 pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Expr, Expr) {
     use Kind::{Boolean, Date, DateTime, Decimal, Float, Integer, Text};
+    match (is_address(types.0), is_address(types.1)) {
+        (true, true) if types.0 == types.1 => return (left, right),
+        (true, true) => return (convert("to_ipv6_or_null", left), convert("to_ipv6_or_null", right)),
+        (true, false) if is_text(types.1) => return (left, address_of(right, types.0)),
+        (false, true) if is_text(types.0) => return (address_of(left, types.1), right),
+        _ => {}
+    }
     match (kind(types.0), kind(types.1)) {
         (Text, Integer | Decimal | Float) => text_with_number(left, right, types.1),
         (Integer | Decimal | Float, Text) => swapped(text_with_number(right, left, types.0)),
@@ -87,6 +95,15 @@ pub fn comparable(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Ex
             (datetime(left, types.0), datetime(right, types.1))
         }
         _ => (left, right),
+    }
+}
+
+/// A text next to an address.
+fn address_of(text: Expr, data_type: &DataType) -> Expr {
+    match constant_text(&text) {
+        Some(constant) => literal(address::constant(constant, data_type)),
+        None if *data_type == address::IPV4 => convert("to_ipv4_or_null", text),
+        None => convert("to_ipv6_or_null", text),
     }
 }
 

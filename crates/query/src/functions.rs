@@ -5,6 +5,7 @@
 //! calls the body. Names with two leading underscores are not for users: the rewrite of a query
 //! puts them in. Functions that DataFusion has under another name are in `rewrite::calls`.
 
+pub mod address;
 mod alike;
 mod arithmetic;
 mod arrays;
@@ -24,7 +25,10 @@ mod rounding;
 pub mod sum;
 mod text;
 mod time;
+mod variant;
 mod weeks;
+
+pub use variant::MEMBER;
 
 use crate::labels;
 use arrow::array::ArrayRef;
@@ -235,6 +239,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
         let choices = choice::choices().into_iter().map(ScalarUDF::new_from_impl);
         let operators = arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
         [
+            address::functions(),
             arithmetic::functions(),
             arrays::functions(),
             choice::functions(),
@@ -248,6 +253,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
             rounding::functions(),
             text::functions(),
             time::functions(),
+            variant::functions(),
         ]
         .into_iter()
         .flatten()

@@ -81,6 +81,12 @@ pub fn digits(field: &Field) -> Option<u8> {
     }
 }
 
+/// The declared type of the column that a field shows.
+#[must_use]
+pub fn declared_type(field: &Field) -> Option<DataType> {
+    serde_json::from_str(field.metadata().get(TYPE)?).ok()
+}
+
 /// The declared name of the column that a field shows.
 #[must_use]
 pub fn declared_name(field: &Field) -> Option<&str> {

@@ -5,28 +5,60 @@
 
 use crate::coercion::{Kind, cast, comparable, datetime, double, kind, operand};
 use crate::functions::{self, choice};
+use crate::labels;
 use crate::types;
 use crate::zeros::{self, one_zero};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err};
+use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::expr::{Between, InList, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+    Expr, ExprSchemable, GetFieldAccess, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use sqlparser::ast::BinaryOperator as Sql;
 use std::sync::Arc;
+use tributary_types::DataType as Declared;
 
 /// Plans MySQL's binary operators.
 #[derive(Debug)]
 pub struct OperatorPlanner;
 
 impl ExprPlanner for OperatorPlanner {
+    /// `v['a']['b']` of a VARIANT or JSON.
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        let key = match &access.field_access {
+            GetFieldAccess::NamedStructField { name } => Expr::Literal(name.clone(), None),
+            GetFieldAccess::ListIndex { key } => (**key).clone(),
+            GetFieldAccess::ListRange { .. } => return Ok(PlannerResult::Original(access)),
+        };
+        if let Expr::ScalarFunction(call) = &access.expr
+            && call.func.name() == functions::MEMBER
+        {
+            let mut args = call.args.clone();
+            args.push(key);
+            return Ok(PlannerResult::Planned(functions::named(functions::MEMBER).call(args)));
+        }
+        let declared = access.expr.to_field(schema).ok().and_then(|(_, field)| labels::declared_type(&field));
+        if !matches!(declared, Some(Declared::Variant | Declared::Json)) {
+            return Ok(PlannerResult::Original(access));
+        }
+        if key.get_type(schema).is_ok_and(|data_type| data_type.is_numeric()) {
+            return plan_err!(
+                "a member of a VARIANT has a name; an element of an array in it is get_json_string(v, '$.a[0]')"
+            );
+        }
+        Ok(PlannerResult::Planned(functions::named(functions::MEMBER).call(vec![access.expr, key])))
+    }
+
     fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let left_type = raw.left.get_type(schema);
         let right_type = raw.right.get_type(schema);

@@ -3,6 +3,7 @@
 //! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
 //! [`ResultColumn::data_type`] lists.
 
+use crate::functions::address::is_address;
 use crate::functions::{DATETIME, convert};
 use crate::labels;
 use crate::model::{QueryResult, ResultColumn};
@@ -24,7 +25,7 @@ pub fn result_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::UInt8 => DataType::Int16,
         DataType::UInt16 => DataType::Int32,
-        DataType::UInt32 => DataType::Int64,
+        address if is_address(address) => DataType::Utf8,
         DataType::Float16 => DataType::Float32,
         DataType::Date64 => DataType::Date32,
         DataType::Timestamp(..) => DATETIME,
@@ -79,7 +80,7 @@ fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if *array.data_type() == DataType::Null {
         return Ok(arrow::array::new_null_array(to, array.len()));
     }
-    if *to == DataType::Utf8 && array.data_type().is_nested() {
+    if *to == DataType::Utf8 && (array.data_type().is_nested() || is_address(array.data_type())) {
         return convert::to_text(array);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };

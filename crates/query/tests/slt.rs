@@ -112,6 +112,7 @@ files! {
     functions_keep_the_digits_of_seconds: "date_digits.slt",
     functions_with_a_meaning_of_doris_have_it: "doris.slt",
     arrays_and_maps_answer_as_in_doris: "nested.slt",
+    addresses_are_numbers_and_variants_have_members: "addresses.slt",
     columns_of_arrays_maps_and_structs_are_kept: "stored_nested.slt",
     aggregates_answer_as_in_mysql: "aggregates.slt",
     groups_and_lists_of_columns_answer_as_in_mysql: "grouping.slt",

@@ -110,6 +110,12 @@ fn location(db: &str, name: &str, id: TableId) -> String {
 /// A column of its own, with a name and default that are good.
 fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
     names::check_column(&spec.name)?;
+    if spec.data_type == DataType::Variant && spec.name.contains('.') {
+        return Err(refused(format!(
+            "Disable to create table of `VARIANT` type column named with a `.` character: {}",
+            spec.name
+        )));
+    }
     let nullable = spec.nullable.unwrap_or(true);
     if let Some(default) = &spec.default {
         default_value::check(&spec.name, spec.data_type, nullable, default)?;
@@ -198,7 +204,7 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
         };
         let is_hashed = !matches!(
             column.data_type,
-            DataType::Float | DataType::Double | DataType::Json | DataType::Nested(_)
+            DataType::Float | DataType::Double | DataType::Json | DataType::Variant | DataType::Nested(_)
         );
         if !is_hashed {
             return Err(refused(format!(

@@ -6,13 +6,14 @@
 
 use crate::error::TableError;
 use arrow::array::{
-    ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StringArray, TimestampMicrosecondArray, UInt32Array,
+    ArrayRef, FixedSizeBinaryArray, ListArray, RecordBatch, RecordBatchOptions, StringArray,
+    TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, take};
-use arrow::datatypes::{DataType as ArrowType, SchemaRef};
+use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DefaultValue, TableDef, TableSchema, host};
+use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, host};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -89,14 +90,41 @@ pub(crate) fn default_array(
         Some(DefaultValue::CurrentDate) => now_text(now_micros, 0)?.chars().take(10).collect(),
     };
     let one = StringArray::from(vec![text.clone()]);
-    let value = cast_with_options(&one, &wanted, &CastOptions { safe: false, ..CastOptions::default() })
-        .map_err(|_| TableError::BadDefault {
-            column: column.name.clone(),
-            value: text,
-            data_type: column.data_type.to_string(),
-        })?;
+    let value = match column.data_type {
+        DataType::Ipv4 | DataType::Ipv6 => address(&text, column.data_type),
+        _ => cast_with_options(&one, &wanted, &CastOptions { safe: false, ..CastOptions::default() }).ok(),
+    };
+    let value = value.ok_or_else(|| TableError::BadDefault {
+        column: column.name.clone(),
+        value: text,
+        data_type: column.data_type.to_string(),
+    })?;
     take(&value, &UInt32Array::from(vec![0_u32; rows]), None)
         .map_err(TableError::arrow(format!("repeating the default of column '{}'", column.name)))
+}
+
+/// Columns of rows as data files have them.
+pub(crate) fn stored(columns: &[ArrayRef], physical: &SchemaRef) -> Result<Vec<ArrayRef>, TableError> {
+    let column = |(array, field): (&ArrayRef, &Arc<Field>)| {
+        if array.data_type() == field.data_type() {
+            return Ok(Arc::clone(array));
+        }
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(array, field.data_type(), &options)
+            .map_err(TableError::arrow(format!("storing column '{}'", field.name())))
+    };
+    columns.iter().zip(physical.fields()).map(column).collect()
+}
+
+/// An address in the column's Arrow type; `None` if the text is none.
+fn address(text: &str, data_type: DataType) -> Option<ArrayRef> {
+    Some(match data_type {
+        DataType::Ipv4 => Arc::new(UInt32Array::from(vec![address::parse_ipv4(text)?])),
+        _ => {
+            let bytes = Some(address::parse_ipv6(text)?);
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size([bytes].into_iter(), 16).ok()?)
+        }
+    })
 }
 
 /// `rows` arrays without elements.

@@ -50,7 +50,7 @@ const MAPPED_WRITER_FEATURES: [&str; 3] = ["checkConstraints", "changeDataFeed",
 #[must_use]
 pub fn physical_arrow(schema: &TableSchema) -> SchemaRef {
     let field = |column: &ColumnDef| {
-        Field::new(&column.physical_name, column.data_type.to_arrow(), column.nullable)
+        Field::new(&column.physical_name, column.data_type.to_stored_arrow(), column.nullable)
             .with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), column.id.to_string())]))
     };
     Arc::new(Schema::new(schema.columns.iter().map(field).collect::<Vec<_>>()))
@@ -67,16 +67,19 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         DataType::TinyInt => DeltaType::BYTE,
         DataType::SmallInt => DeltaType::SHORT,
         DataType::Int => DeltaType::INTEGER,
-        DataType::BigInt => DeltaType::LONG,
+        DataType::BigInt | DataType::Ipv4 => DeltaType::LONG,
+        DataType::Ipv6 => DeltaType::BINARY,
         DataType::LargeInt => decimal(tributary_types::data_type::LARGEINT_DIGITS_MAX, 0)?,
         DataType::Float => DeltaType::FLOAT,
         DataType::Double => DeltaType::DOUBLE,
         DataType::Decimal { precision, scale } => decimal(precision, scale)?,
         DataType::Date => DeltaType::DATE,
         DataType::DateTime { .. } => DeltaType::TIMESTAMP_NTZ,
-        DataType::Char { .. } | DataType::Varchar { .. } | DataType::String | DataType::Json => {
-            DeltaType::STRING
-        }
+        DataType::Char { .. }
+        | DataType::Varchar { .. }
+        | DataType::String
+        | DataType::Json
+        | DataType::Variant => DeltaType::STRING,
         DataType::Nested(nested) => return delta_nested(nested, None),
     })
 }

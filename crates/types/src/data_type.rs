@@ -44,13 +44,19 @@ pub enum DataType {
     String,
     /// JSON text, checked and kept as text.
     Json,
+    /// JSON text whose members a query reads by their names; checked and kept as text.
+    Variant,
+    /// Kept as its number.
+    Ipv4,
+    /// Kept as its 16 bytes in the order of the network.
+    Ipv6,
     /// ARRAY, MAP or STRUCT.
     Nested(Nested),
 }
 
 impl DataType {
     /// One of each type whose values do not consist of values, for what must hold for all of them.
-    pub const EXAMPLES: [Self; 15] = [
+    pub const EXAMPLES: [Self; 18] = [
         Self::Boolean,
         Self::TinyInt,
         Self::SmallInt,
@@ -66,6 +72,9 @@ impl DataType {
         Self::Varchar { bytes: 16 },
         Self::String,
         Self::Json,
+        Self::Variant,
+        Self::Ipv4,
+        Self::Ipv6,
     ];
 
     /// ARRAY of values of that type.
@@ -107,15 +116,29 @@ impl DataType {
             Self::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
             Self::Date => ArrowType::Date32,
             Self::DateTime { .. } => ArrowType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json => ArrowType::Utf8,
+            Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json | Self::Variant => {
+                ArrowType::Utf8
+            }
+            Self::Ipv4 => ArrowType::UInt32,
+            Self::Ipv6 => ArrowType::FixedSizeBinary(16),
             Self::Nested(nested) => nested.to_arrow(),
+        }
+    }
+
+    /// The Arrow type of this column in data files: one that Delta Lake has.
+    #[must_use]
+    pub fn to_stored_arrow(self) -> ArrowType {
+        match self {
+            Self::Ipv4 => ArrowType::Int64,
+            Self::Ipv6 => ArrowType::Binary,
+            other => other.to_arrow(),
         }
     }
 
     /// Whether values are text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json)
+        matches!(self, Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json | Self::Variant)
     }
 
     /// The longest text in bytes, for types that have such a limit.
@@ -130,7 +153,10 @@ impl DataType {
     /// Whether Doris lets this type be a key column.
     #[must_use]
     pub const fn may_be_key(self) -> bool {
-        !matches!(self, Self::Float | Self::Double | Self::String | Self::Json | Self::Nested(_))
+        !matches!(
+            self,
+            Self::Float | Self::Double | Self::String | Self::Json | Self::Variant | Self::Nested(_)
+        )
     }
 
     /// The type's name without arguments, in upper case, as in `information_schema` and in
@@ -153,6 +179,9 @@ impl DataType {
             Self::Varchar { .. } => "VARCHAR",
             Self::String => "STRING",
             Self::Json => "JSON",
+            Self::Variant => "VARIANT",
+            Self::Ipv4 => "IPV4",
+            Self::Ipv6 => "IPV6",
             Self::Nested(nested) => nested.base_name(),
         }
     }

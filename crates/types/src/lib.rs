@@ -5,6 +5,7 @@
 //! bare integer crosses from one crate to another. The exception is [`host`], through which a
 //! simulation replaces the machine.
 
+pub mod address;
 pub mod attachment;
 pub mod calendar;
 pub mod data_type;

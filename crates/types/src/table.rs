@@ -115,9 +115,15 @@ impl Aggregation {
                     | DataType::Double
                     | DataType::Decimal { .. }
             ),
-            Self::Min | Self::Max => {
-                !matches!(data_type, DataType::Boolean | DataType::Json | DataType::Nested(_))
-            }
+            Self::Min | Self::Max => !matches!(
+                data_type,
+                DataType::Boolean
+                    | DataType::Json
+                    | DataType::Variant
+                    | DataType::Ipv4
+                    | DataType::Ipv6
+                    | DataType::Nested(_)
+            ),
             Self::Replace | Self::ReplaceIfNotNull => true,
         }
     }

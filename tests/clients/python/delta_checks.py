@@ -81,6 +81,17 @@ def nested(directory):
     equal(pa.table(answer.read_all()).to_pylist(), [{"x": 3, "y": 7}])
 
 
+def addresses(directory):
+    """Addresses as numbers and as bytes, documents as texts."""
+    rows = open_with_rows(directory, 6)
+    answer = QueryBuilder().register("t", DeltaTable(directory)).execute("SELECT a, b, v FROM t WHERE a < 200000000 ORDER BY a, b")
+    found = pa.table(answer.read_all()).to_pylist()
+    equal([row["a"] for row in found], [0, 151587081, 167772169, 167772170, 167772170])
+    equal(found[1]["b"].hex(), "20010db8000000000000000000000001")
+    equal(found[2]["v"], '"new"')
+    equal((str(rows.column("a").type), "binary" in str(rows.column("b").type)), ("int64", True))
+
+
 def sums(directory, count, total):
     """Number of rows, their sum, and that no id is there twice."""
     rows = open_with_rows(directory, int(count))
@@ -116,4 +127,4 @@ def copied(directory, ids):
     wait_until(f"the rows {wanted} are those of {found}", are_there)
 
 
-main({check.__name__: check for check in (types, nested, sums, deleted, copied)})
+main({check.__name__: check for check in (types, nested, addresses, sums, deleted, copied)})

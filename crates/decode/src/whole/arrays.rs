@@ -52,7 +52,7 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
             has_short_texts(converted.as_string(), bytes as usize).then_some(converted)?
         }
         DataType::String => has_short_texts(converted.as_string(), STRING_BYTES_MAX).then_some(converted)?,
-        DataType::Json => has_documents(converted.as_string()).then_some(converted)?,
+        DataType::Json | DataType::Variant => has_documents(converted.as_string()).then_some(converted)?,
         _ => converted,
     };
     // A value that did not fit became NULL.

@@ -85,6 +85,9 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
             let values = micros.as_primitive::<TimestampMicrosecondType>();
             Ok(Arc::new(values.iter().map(|value| value.map(datetime::to_text)).collect::<StringArray>()))
         }
+        data_type if super::address::is_address(data_type) => {
+            Ok(super::address::texts(array).expect("addresses have texts"))
+        }
         data_type if data_type.is_nested() => super::nested::to_text(array),
         DataType::Binary => bytes_as_text(array),
         _ => safe_cast(array, &DataType::Utf8),

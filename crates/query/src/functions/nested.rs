@@ -53,7 +53,8 @@ impl Shown {
                 Self::Struct { fields, of }
             }
             data_type => {
-                let quoted = !(data_type.is_numeric() || *data_type == DataType::Boolean);
+                let is_number = data_type.is_numeric() && !super::address::is_address(data_type);
+                let quoted = !(is_number || *data_type == DataType::Boolean);
                 Self::Leaf { texts: convert::to_text(array)?.as_string::<i32>().clone(), quoted }
             }
         })

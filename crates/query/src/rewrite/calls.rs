@@ -64,7 +64,7 @@ const OF_REAL: [(&str, &str); 15] = [
 ];
 
 /// Other names of functions that take any arguments.
-const RENAMED: [(&str, &str); 29] = [
+const RENAMED: [(&str, &str); 31] = [
     ("dlog1", "ln"),
     ("dlog10", "log10"),
     ("mid", "substring"),
@@ -73,6 +73,8 @@ const RENAMED: [(&str, &str); 29] = [
     ("substr", "substring"),
     ("strleft", "left"),
     ("strright", "right"),
+    ("inet_aton", "ipv4_string_to_num_or_null"),
+    ("inet_ntoa", "ipv4_num_to_string"),
     ("jsonb_extract", "json_extract"),
     ("json_extract_string", "get_json_string"),
     ("jsonb_extract_string", "get_json_string"),

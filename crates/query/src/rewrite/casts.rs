@@ -48,6 +48,9 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
             match custom(&name, arguments)? {
                 Some(target) => to_target(target, expr),
                 None if name == "datev2" => call("__date", expr),
+                None if name == "ipv4" => call("to_ipv4_or_null", expr),
+                None if name == "ipv6" => call("to_ipv6_or_null", expr),
+                None if name == "variant" => call("__text", expr),
                 None => return Err(unsupported(to)),
             }
         }

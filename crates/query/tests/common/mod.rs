@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int8Array, Int64Array, RecordBatch, StringArray, new_null_array,
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int8Array, Int64Array, RecordBatch, StringArray,
+    UInt32Array, new_null_array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
@@ -20,6 +21,7 @@ use tributary_sql::{
     CreateView, Expr, FileCall, InsertSource, SelectQuery, Statement, Value, ViewBody, ViewStatement,
 };
 use tributary_table::{Publication, Snapshot, StoreOptions, Table, TableError, TableStore};
+use tributary_types::address::{parse_ipv4, parse_ipv6};
 use tributary_types::{
     ColumnChange, ColumnDef, DbId, ErrorCode, Lsn, SchemaVersion, SqlError, TableId, Version, ViewDef,
 };
@@ -325,7 +327,8 @@ impl Server {
             let columns = columns.map(|(array, field)| match array.null_count() == array.len() {
                 // NULL is a text where it stands alone.
                 true => new_null_array(field.data_type(), array.len()),
-                false => cast(array, field.data_type()).unwrap(),
+                false => address(array, field.data_type())
+                    .unwrap_or_else(|| cast(array, field.data_type()).unwrap()),
             });
             // Rows of tables with unique keys have the sign of a deletion behind them.
             let hidden = &snapshot.schema.fields()[snapshot.def.schema.visible_count()..];
@@ -395,4 +398,17 @@ fn cell(array: &dyn Array, row: usize) -> String {
             ArrayFormatter::try_new(array, &options).unwrap().value(row).to_string()
         }
     }
+}
+
+/// Texts as addresses, if the type is one of those.
+fn address(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    let texts = array.as_string_opt::<i32>()?.iter();
+    Some(match to {
+        DataType::UInt32 => Arc::new(texts.map(|text| parse_ipv4(text?)).collect::<UInt32Array>()),
+        DataType::FixedSizeBinary(16) => Arc::new(
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size(texts.map(|text| parse_ipv6(text?)), 16)
+                .unwrap(),
+        ),
+        _ => return None,
+    })
 }

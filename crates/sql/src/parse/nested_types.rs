@@ -64,6 +64,11 @@ impl Open {
             Some(nested) => nested,
             None => data_type(cursor, column)?,
         };
+        if matches!(part, DataType::Variant | DataType::Ipv4 | DataType::Ipv6) {
+            let what = format!("column '{column}': {part} within a type");
+            let instead = if part == DataType::Variant { "use JSON" } else { "use VARCHAR" };
+            return Err(unsupported::refuse(&what, instead));
+        }
         if cursor.is("NOT") {
             let what = format!("column '{column}': NOT NULL within a type");
             return Err(unsupported::refuse(&what, "leave it out: elements and fields may be NULL"));

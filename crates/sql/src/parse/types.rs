@@ -13,14 +13,11 @@ const DECIMAL_DEFAULT: (u8, u8) = (38, 9);
 const DATETIME_SCALE_MAX: u8 = 6;
 
 /// Types that MySQL or Doris has and we do not, with the one to use instead.
-const UNSUPPORTED: [(&str, &str); 38] = [
-    ("VARIANT", "JSON"),
+const UNSUPPORTED: [(&str, &str); 35] = [
     ("BITMAP", "BIGINT rows with COUNT(DISTINCT …)"),
     ("HLL", "the values with COUNT(DISTINCT …)"),
     ("QUANTILE_STATE", "DOUBLE"),
     ("AGG_STATE", "the values, aggregated in queries"),
-    ("IPV4", "VARCHAR(15)"),
-    ("IPV6", "VARCHAR(39)"),
     ("TIME", "VARCHAR(16) or DATETIME"),
     ("TIMEV2", "VARCHAR(16) or DATETIME"),
     ("TIMESTAMP", "DATETIME"),
@@ -142,6 +139,9 @@ pub(super) fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataTyp
         "DATE" | "DATEV2" | "DATEV1" => Some(DataType::Date),
         "STRING" | "TEXT" => Some(DataType::String),
         "JSON" | "JSONB" => Some(DataType::Json),
+        "VARIANT" if *cursor.peek_nth(1) != Token::Lt => Some(DataType::Variant),
+        "IPV4" => Some(DataType::Ipv4),
+        "IPV6" => Some(DataType::Ipv6),
         _ => None,
     };
     if let Some(data_type) = plain {

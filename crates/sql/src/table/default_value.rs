@@ -2,6 +2,7 @@
 
 use super::refused;
 use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Timelike};
+use tributary_types::address;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{DataType, DefaultValue, Nested, NestedType, SqlError};
 
@@ -14,6 +15,9 @@ pub(super) fn check(
 ) -> Result<(), SqlError> {
     if let DataType::Nested(nested) = data_type {
         return check_nested(nested, column, nullable, default);
+    }
+    if data_type == DataType::Variant && *default != DefaultValue::Null {
+        return Err(refused("Json or Variant type column default value just support null"));
     }
     match default {
         DefaultValue::Null if nullable => Ok(()),
@@ -83,10 +87,12 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::Decimal { precision, scale } => fits_decimal(text, precision, scale),
         DataType::Date => is_date(text),
         DataType::DateTime { scale } => is_date(text) || is_datetime(text, scale),
+        DataType::Ipv4 => address::parse_ipv4(text).is_some(),
+        DataType::Ipv6 => address::parse_ipv6(text).is_some(),
         DataType::Json => serde_json::from_str::<serde_json::Value>(text).is_ok(),
         DataType::String => true,
         // Checked before.
-        DataType::Nested(_) => false,
+        DataType::Variant | DataType::Nested(_) => false,
         DataType::Char { bytes } | DataType::Varchar { bytes } => {
             if text.len() <= bytes as usize {
                 return Ok(());

@@ -128,7 +128,9 @@ fn check_column(kind: IndexKind, keys: KeyModel, column: &ColumnDef) -> Result<(
         IndexKind::NgramBf => is_text,
         // Of the nested types an ARRAY of texts and the like has one in Doris, to find elements with.
         IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2,
-        IndexKind::Bitmap => data_type != DataType::Json && !data_type.is_nested(),
+        IndexKind::Bitmap => {
+            !matches!(data_type, DataType::Json | DataType::Variant) && !data_type.is_nested()
+        }
     };
     if !fits {
         return Err(refused(format!(

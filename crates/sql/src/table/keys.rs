@@ -116,12 +116,16 @@ fn index_bytes(data_type: DataType) -> u32 {
     match data_type {
         DataType::Boolean | DataType::TinyInt => 1,
         DataType::SmallInt => 2,
-        DataType::Int | DataType::Float => 4,
+        DataType::Int | DataType::Float | DataType::Ipv4 => 4,
         DataType::Date => 3,
         DataType::BigInt | DataType::Double | DataType::DateTime { .. } => 8,
-        DataType::LargeInt | DataType::Decimal { .. } => 16,
+        DataType::LargeInt | DataType::Decimal { .. } | DataType::Ipv6 => 16,
         DataType::Char { bytes } => bytes,
-        DataType::Varchar { .. } | DataType::String | DataType::Json | DataType::Nested(_) => 20,
+        DataType::Varchar { .. }
+        | DataType::String
+        | DataType::Json
+        | DataType::Variant
+        | DataType::Nested(_) => 20,
     }
 }
 
@@ -133,6 +137,7 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
             format!("Float or double can not used as a key, use decimal instead. (column '{name}')")
         }
         DataType::String => format!("String Type should not be used in key column[{name}]."),
+        DataType::Variant => format!("Variant type should not be used in key column[{name}]."),
         DataType::Nested(nested) => {
             let type_name = match &*nested {
                 NestedType::Array(_) => "Array",

@@ -104,7 +104,15 @@ fn check_column(column: &ColumnDef, method: PartitionMethod, model: KeyModel) ->
         (DataType::String, _) => {
             Err(refused(format!("String Type should not be used in partition column[{name}].")))
         }
-        (DataType::Json | DataType::Decimal { .. } | DataType::Nested(_), _) => Err(refused(format!(
+        (
+            DataType::Json
+            | DataType::Variant
+            | DataType::Ipv4
+            | DataType::Ipv6
+            | DataType::Decimal { .. }
+            | DataType::Nested(_),
+            _,
+        ) => Err(refused(format!(
             "Complex type column can't be partition column: {}",
             column.data_type.base_name()
         ))),

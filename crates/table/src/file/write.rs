@@ -345,7 +345,7 @@ impl RunWriter {
             let mut start = 0;
             while start < batch.num_rows() {
                 let rows = (group_rows - rows_in_group).min(batch.num_rows() - start);
-                let columns = batch.slice(start, rows).columns().to_vec();
+                let columns = evolve::stored(batch.slice(start, rows).columns(), &self.physical)?;
                 group.push(evolve::assemble(&self.physical, columns, rows, &self.schema)?);
                 (start, rows_in_group) = (start + rows, rows_in_group + rows);
                 if rows_in_group == group_rows {

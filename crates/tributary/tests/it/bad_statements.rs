@@ -175,8 +175,8 @@ fn what_is_not_built_is_refused_by_name() {
             "BITMAP",
         ),
         (
-            "CREATE TABLE v (id INT, tags VARIANT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
-            "VARIANT",
+            "CREATE TABLE v (id INT, tags QUANTILE_STATE) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+            "QUANTILE_STATE",
         ),
     ] {
         let error = db.client.error(statement);

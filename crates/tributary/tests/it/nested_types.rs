@@ -1,4 +1,4 @@
-//! Columns of ARRAY, MAP and STRUCT through every door of the real server.
+//! Columns of ARRAY, MAP, STRUCT, VARIANT, IPV4 and IPV6 through every door of the real server.
 
 use crate::delta::delta_table;
 use crate::support::programs::python;
@@ -105,4 +105,54 @@ fn another_delta_reader_sees_nested_values() {
     assert!(shown[1].starts_with("a|array<bigint>|"), "{shown:?}");
     let rows = db.client.rows("SELECT * FROM copy ORDER BY id");
     assert_eq!(rows, ["1|[1, null, 3]|[\"2024-02-29 01:02:03\"]", "2|NULL|NULL"]);
+}
+
+#[test]
+fn addresses_and_variants_come_by_every_door_and_are_there_after_a_crash() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "300")]);
+    let mut db = server.database();
+    db.client
+        .ok("CREATE TABLE p (a IPV4, b IPV6, v VARIANT) UNIQUE KEY(a, b) DISTRIBUTED BY HASH(a) BUCKETS 1
+         PROPERTIES (\"group_commit_interval_ms\" = \"100\")");
+    db.client.ok(
+        "INSERT INTO p VALUES ('10.0.0.9', '::1', 'old'), ('10.0.0.10', '::1', '{\"k\": [1, {\"m\": 2}]}')",
+    );
+    db.client.ok("INSERT INTO p SELECT '010.0.0.9', '0:0::1', 'new'");
+    db.client.ok("INSERT INTO p SELECT a, '::2', v FROM p WHERE v['k'] IS NOT NULL");
+    let address = ("127.0.0.1", server.mysql_port());
+    let mut prepared = tributary_client::Client::connect(address, Some(&db.name), None).expect("connected");
+    let insert = prepared.prepare("INSERT INTO p VALUES (?, ?, ?)").expect("prepared");
+    let texts = ["9.9.9.9", "2001:DB8::0001", "{\"n\":1}"].map(|text| Value::Text(text.to_owned()));
+    assert_eq!(prepared.execute(insert, &texts).expect("executed").affected_rows, 1);
+    let load = |header: &str, body: &str| {
+        let load = Curl::stream_load(&server, &db.name, "p").header(header).header("group_commit: sync_mode");
+        load.body(body).load().success();
+    };
+    load("column_separator: |", "255.1.1.1|1.2.3.4|{\"x\":\"y\"}\n");
+    load("format: json", "{\"a\":\"0.0.0.0\",\"b\":\"ffff::\",\"v\":{\"x\":{\"deep\":[true]}}}");
+    let error = db.client.error("INSERT INTO p VALUES ('1.2.3', '::1', NULL)");
+    assert!(error.message.contains("filtered data"), "{}", error.message);
+    db.client.ok("SYNC");
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    let expected = [
+        "0.0.0.0|ffff::|{\"x\":{\"deep\":[true]}}",
+        "9.9.9.9|2001:db8::1|{\"n\":1}",
+        "10.0.0.9|::1|\"new\"",
+        "10.0.0.10|::1|{\"k\": [1, {\"m\": 2}]}",
+        "10.0.0.10|::2|{\"k\": [1, {\"m\": 2}]}",
+        "255.1.1.1|::ffff:1.2.3.4|{\"x\":\"y\"}",
+    ];
+    assert_eq!(client.rows("SELECT * FROM p ORDER BY a, b"), expected);
+    assert_eq!(
+        client.rows("SELECT a FROM p WHERE v['x'] = 'y' OR a < '9.9.9.10' ORDER BY a"),
+        ["0.0.0.0", "9.9.9.9", "255.1.1.1"]
+    );
+    assert_eq!(client.value("SELECT count(*) FROM p WHERE b = '::1'"), "2");
+    python("delta_checks.py", &["addresses", &delta_table(&server)]);
+    assert_eq!(client.rows("SELECT * FROM p ORDER BY a, b"), expected, "of data files, too");
+    client.ok("CREATE TABLE copy AS SELECT a, b, v FROM p");
+    assert_eq!(client.rows("SELECT b, v['n'] FROM copy WHERE a = '9.9.9.9'"), ["2001:db8::1|1"]);
+    assert!(client.rows("DESC copy")[1].starts_with("b|ipv6|"));
 }

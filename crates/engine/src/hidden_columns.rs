@@ -43,7 +43,7 @@ pub(crate) fn check_given(
     if is_partial && !is_hidden() { Ok(()) } else { check_named(def, columns) }
 }
 
-/// The columns of a Stream Load with what its headers say of hidden ones.
+/// The columns of a Stream Load with what its headers say of hidden ones. `is_keyed`: the body's fields are found by their names.
 ///
 /// # Errors
 /// The headers do not fit the table, or an expression is none.
@@ -51,6 +51,7 @@ pub(crate) fn with_hidden(
     def: &TableDef,
     columns: Option<Vec<MappedColumn>>,
     merge: &MergeHeaders,
+    is_keyed: bool,
 ) -> Result<Option<Vec<MappedColumn>>, SqlError> {
     let is_unique = def.keys.is_unique();
     if merge.negative && merge.merge_type != MergeType::Append {
@@ -67,7 +68,7 @@ pub(crate) fn with_hidden(
         mapped.append_hidden(&merge.hidden_columns);
     }
     if let Some(source) = &merge.sequence_col {
-        mapped.take_sequence(source)?;
+        mapped.take_sequence(source, is_keyed)?;
     }
     if let Some(condition) = &merge.delete {
         let sign = tributary_sql::parse_expression(&format!("CASE WHEN ({condition}) THEN 1 ELSE 0 END"))?;
@@ -142,7 +143,7 @@ impl Mapped<'_> {
     }
 
     /// Lets the sequence be what the load calls `source`.
-    fn take_sequence(&mut self, source: &str) -> Result<(), SqlError> {
+    fn take_sequence(&mut self, source: &str, is_keyed: bool) -> Result<(), SqlError> {
         let def = self.def;
         let index = def.schema.sequence_index().unwrap_or_default();
         let sequence = &def.schema.columns[index];
@@ -167,7 +168,8 @@ impl Mapped<'_> {
         };
         let expr = match &found.value {
             Value::Expr(expr) => Expr::clone(expr),
-            _ if !is_of_table && !is_computed => {
+            // The body has no field of the column's name.
+            _ if !is_of_table && !is_computed && !is_keyed => {
                 HiddenColumn::Sequence.name().clone_into(&mut found.name);
                 return Ok(());
             }

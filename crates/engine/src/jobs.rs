@@ -167,9 +167,10 @@ impl Engine {
                 "There are more than {JOBS_MAX} routine load jobs are running; stop some first"
             )));
         }
+        let clauses = Clauses::from(create.clauses);
         let mut definition = Definition {
             kind: Definition::KIND.to_owned(),
-            format: Definition::FORMAT,
+            format: clauses.format(),
             name,
             db,
             db_id: def.db_id,
@@ -177,7 +178,7 @@ impl Engine {
             user: principal.user().to_owned(),
             host: principal.host().to_owned(),
             comment: create.comment,
-            clauses: Clauses::from(create.clauses),
+            clauses,
             properties: properties::by_name(&create.properties)?,
             source: properties::by_name(&create.source)?,
             state: JobState::NeedSchedule,

@@ -86,7 +86,12 @@ impl Engine {
             let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
             let where_expr =
                 request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
-            let columns = hidden_columns::with_hidden(&table.def(), columns, &request.merge)?;
+            let columns = hidden_columns::with_hidden(
+                &table.def(),
+                columns,
+                &request.merge,
+                request.format.is_keyed(),
+            )?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: where_expr.as_ref(),

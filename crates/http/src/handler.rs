@@ -5,6 +5,7 @@
 
 mod inspect;
 mod load;
+mod redirect;
 mod two_phase;
 
 use crate::answer::LoadAnswer;
@@ -53,14 +54,20 @@ impl Handled {
 }
 
 impl Handler {
-    /// Handles one request.
+    /// Handles one request, which came by this port of ours.
     pub(crate) async fn handle(
         self,
         route: Result<Route, NoRoute>,
         head: Parts,
         wire: Wire,
         peer: IpAddr,
+        port: Option<u16>,
     ) -> Handled {
+        if let Ok(route) = &route
+            && let Some(response) = self.redirected(route, &head, peer, port).await
+        {
+            return Handled::new(response, wire);
+        }
         match route {
             Err(no_route) => Handled::new(refuse(&no_route, &head), wire),
             Ok(Route::StreamLoad { db, table }) => self.stream_load(&head, wire, peer, (db, table)).await,

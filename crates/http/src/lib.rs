@@ -36,7 +36,7 @@ mod unpack;
 pub use answer::{ExistingJob, LoadAnswer, LoadStatus, LoadTimes};
 pub use body::{BodyError, BodyMeter, LoadBody};
 pub use code::LoadCode;
-pub use options::HttpOptions;
+pub use options::{HttpOptions, Redirect};
 pub use request::{
     ColumnMapping, HttpStreamRequest, MergeHeaders, MergeType, StreamLoadRequest, TIMEOUT_DEFAULT,
     TIMEOUT_SECONDS_MAX, TableHeaders, TwoPhaseOp, TwoPhaseTarget, UpdateHeaders, UpdateMode,

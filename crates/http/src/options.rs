@@ -25,6 +25,8 @@ pub struct HttpOptions {
     /// How long, after the answer to a refused body, its connection is still read and
     /// discarded, so that a client that sends before it reads gets its answer.
     pub linger_timeout: Duration,
+    /// Loads that come by one port are sent on to another, as Doris's FE does.
+    pub redirect: Option<Redirect>,
     /// How long requests in flight may go on after shutdown was asked.
     pub shutdown_grace: Duration,
 }
@@ -41,9 +43,17 @@ impl Default for HttpOptions {
             drain_max_bytes: 16 * 1024 * 1024,
             drain_timeout: Duration::from_secs(5),
             linger_timeout: Duration::from_secs(60),
+            redirect: None,
             shutdown_grace: Duration::from_secs(30),
         }
     }
+}
+
+/// From one port to another of the same host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    pub from_port: u16,
+    pub to_port: u16,
 }
 
 impl HttpOptions {

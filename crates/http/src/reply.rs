@@ -4,7 +4,7 @@ use crate::answer::{LoadAnswer, pretty};
 use crate::service::ErrorLogReader;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use std::io;
@@ -80,6 +80,14 @@ pub(crate) fn metrics(text: String) -> Response<ReplyBody> {
 /// Text that is read while it is sent.
 pub(crate) fn stream(reader: ErrorLogReader) -> Response<ReplyBody> {
     respond(StatusCode::OK, "text/plain; charset=utf-8", ReplyBody::Stream(reader))
+}
+
+/// HTTP 307: the same request to another place. Without a body, as Doris's.
+pub(crate) fn redirect(location: HeaderValue) -> Response<ReplyBody> {
+    let body = ReplyBody::Bytes(None);
+    let mut response = respond(StatusCode::TEMPORARY_REDIRECT, "text/html;charset=utf-8", body);
+    response.headers_mut().insert(LOCATION, location);
+    response
 }
 
 /// A load's answer: always HTTP 200, as in Doris.

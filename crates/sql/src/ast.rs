@@ -734,6 +734,20 @@ pub struct RoutineLoadClauses {
     pub preceding_filter: Option<String>,
     /// A condition on the columns.
     pub filter: Option<String>,
+    /// Partitions of the table; rows of others are rejected. None: all.
+    pub partitions: Vec<String>,
+    /// Rows delete the rows of their keys: all, or those for which a condition is true.
+    pub deletes: Option<Deletes>,
+    /// What messages call the sequence of their rows.
+    pub sequence: Option<String>,
+}
+
+/// Which rows of a load delete the rows of their keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deletes {
+    All,
+    /// Those for which a condition, a text, is true.
+    If(String),
 }
 
 /// `'user'@'host'`; the host is `%` when it is not written.

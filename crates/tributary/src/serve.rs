@@ -138,6 +138,8 @@ impl Listeners {
         settings: &Settings,
         shutdown: &CancellationToken,
     ) -> Outcome<()> {
+        let ports = self.ports()?;
+        let redirect = tributary_http::Redirect { from_port: ports.http, to_port: ports.webserver };
         let mysql = tributary_mysql::serve(
             self.mysql,
             Arc::new(MysqlHooks::new(Arc::clone(engine))),
@@ -156,6 +158,7 @@ impl Listeners {
             tributary_http::HttpOptions {
                 streaming_load_max_mb: settings.streaming_load_max_mb,
                 load_timeout: settings.stream_load_default_timeout_second,
+                redirect: settings.redirect_loads.then_some(redirect),
                 ..tributary_http::HttpOptions::default()
             },
             shutdown.clone(),

@@ -16,7 +16,7 @@ use tributary_files::{Place, Properties};
 use tributary_http::{MergeHeaders, MergeType};
 use tributary_sql::{BrokerLoad, DataInfile, FileFunction, RowsOf};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Principal, Sealed, SqlError, TableDef};
+use tributary_types::{ErrorCode, PartitionNames, Principal, Sealed, SqlError, TableDef};
 
 /// How long a job may run if it does not say it, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 14_400;
@@ -62,6 +62,8 @@ pub(super) struct Part {
     preceding_filter: Option<Sealed<Expr>>,
     /// The rows delete the rows of their keys.
     pub deletes: bool,
+    /// Rows of others are rejected.
+    pub partitions: PartitionNames,
     /// Columns whose values are in the files' paths.
     path_columns: Vec<String>,
 }
@@ -150,14 +152,17 @@ impl Part {
     fn new(engine: &Engine, def: &TableDef, load: &BrokerLoad, part: &DataInfile) -> Result<Self, SqlError> {
         let places = part.files.iter().map(|file| place(engine, load, file).map(Arc::new));
         let LoadFormat { body, compression } = format(part)?;
+        part.partitions.resolve(def)?;
+        let columns = hidden_columns::with_hidden(def, columns(def, part)?, &merge(part), body.is_keyed())?;
         Ok(Self {
             places: places.collect::<Result<_, SqlError>>()?,
             body,
             compression,
-            columns: hidden_columns::with_hidden(def, columns(def, part)?, &merge(part))?,
+            columns,
             filter: part.filter.clone(),
             preceding_filter: part.preceding_filter.clone(),
             deletes: part.rows == RowsOf::Delete,
+            partitions: part.partitions.clone(),
             path_columns: part.path_columns.clone(),
         })
     }

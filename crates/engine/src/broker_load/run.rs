@@ -20,7 +20,7 @@ use std::time::Duration;
 use tributary_decode::{Counts, FieldNames, Reject};
 use tributary_files::{FoundFile, Place};
 use tributary_http::{BodyError, LoadBody};
-use tributary_types::{ErrorCode, PartitionNames, SqlError, TableDef};
+use tributary_types::{ErrorCode, SqlError, TableDef};
 
 /// How long a commit may wait.
 const COMMIT_WAIT_MAX: Duration = Duration::from_secs(600);
@@ -182,7 +182,7 @@ impl Files {
             deletes: part.deletes,
             updates: self.updates,
             unnamed_fields: FieldNames::Numbered,
-            partitions: &PartitionNames::Any,
+            partitions: &part.partitions,
         };
         let time = LoadTime::of(&self.engine, Some(&self.zone))?;
         let mut reader = RowReader::new(&self.engine, &self.def, &mapping, &part.body, self.strict, time)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tributary_files::{Output, Properties};
 use tributary_query::{QueryResult, SessionView};
 use tributary_sql::Export;
-use tributary_types::{Principal, SqlError, TableRef};
+use tributary_types::{PartitionNames, Principal, SqlError, TableRef};
 
 /// How long a job may run if it does not say it, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 7200;
@@ -47,6 +47,7 @@ pub(crate) struct Plan {
     query: String,
     /// Whether all rows of the table are wanted.
     pub is_whole: bool,
+    partitions: PartitionNames,
     /// The properties as they were given, without `label`.
     given: Vec<(String, String)>,
 }
@@ -102,8 +103,9 @@ impl Plan {
             parallelism: usize::try_from(parallelism).unwrap_or(1),
             db: table.db.clone(),
             zone: zone.to_owned(),
-            query: query_text(table, columns.as_deref(), export.filter.as_deref()),
-            is_whole: export.filter.is_none(),
+            query: query_text(table, &export.partitions, columns.as_deref(), export.filter.as_deref()),
+            is_whole: export.filter.is_none() && export.partitions.is_any(),
+            partitions: export.partitions.clone(),
             given,
         })
     }
@@ -134,7 +136,7 @@ impl Plan {
             found.map_or(default, |(_, text)| text).to_owned()
         };
         json!({
-            "partitions": [],
+            "partitions": self.partitions.named(),
             "max_file_size": given("max_file_size", ""),
             "delete_existing_files": "",
             "columns": given("columns", ""),
@@ -151,12 +153,19 @@ impl Plan {
     }
 }
 
-fn query_text(table: &TableRef, columns: Option<&str>, filter: Option<&str>) -> String {
+fn query_text(
+    table: &TableRef,
+    partitions: &PartitionNames,
+    columns: Option<&str>,
+    filter: Option<&str>,
+) -> String {
     let quoted = |name: &str| format!("`{}`", name.trim().trim_matches('`').replace('`', "``"));
     let columns = columns.map(|columns| columns.split(',').map(quoted).collect::<Vec<_>>().join(", "));
+    let named = partitions.named().iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    let within = if named.is_empty() { String::new() } else { format!(" PARTITION ({named})") };
     let condition = filter.map(|filter| format!(" WHERE ({filter}\n)")).unwrap_or_default();
     format!(
-        "SELECT {} FROM {}.{}{condition}",
+        "SELECT {} FROM {}.{}{within}{condition}",
         columns.as_deref().unwrap_or("*"),
         quoted(&table.db),
         quoted(&table.table)

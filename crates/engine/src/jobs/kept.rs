@@ -5,12 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tributary_http::{MergeHeaders, MergeType};
 use tributary_kafka::Offsets;
-use tributary_sql::RoutineLoadClauses;
-use tributary_types::{Attachment, DbId, TableId};
+use tributary_sql::{Deletes, RoutineLoadClauses};
+use tributary_types::{Attachment, DbId, PartitionNames, TableId};
 
 /// What this server writes, and the newest that it reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// What a definition is that older servers read rightly, too.
+const FORMAT_OF_PLAIN: u32 = 1;
 
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,12 +93,76 @@ pub(crate) struct Clauses {
     pub columns: Option<Vec<(String, Option<String>)>>,
     pub preceding_filter: Option<String>,
     pub filter: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<String>,
+    /// All rows delete the rows of their keys.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deletes: bool,
+    /// Those do for which this is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete_on: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+}
+
+impl Clauses {
+    /// The oldest format in which all of them are known.
+    pub fn format(&self) -> u32 {
+        let is_append = !self.deletes && self.delete_on.is_none() && self.sequence.is_none();
+        if is_append && self.partitions.is_empty() { FORMAT_OF_PLAIN } else { FORMAT }
+    }
+
+    /// What rows do, as the headers of a Stream Load say it.
+    pub fn merge(&self) -> MergeHeaders {
+        let merge_type = match (self.deletes, &self.delete_on) {
+            (true, _) => MergeType::Delete,
+            (false, Some(_)) => MergeType::Merge,
+            (false, None) => MergeType::Append,
+        };
+        MergeHeaders {
+            merge_type,
+            delete: self.delete_on.clone(),
+            hidden_columns: Vec::new(),
+            sequence_col: self.sequence.clone(),
+            negative: false,
+        }
+    }
+
+    /// Doris's word for what rows do.
+    pub const fn merge_type(&self) -> &'static str {
+        match (self.deletes, &self.delete_on) {
+            (true, _) => "DELETE",
+            (false, Some(_)) => "MERGE",
+            (false, None) => "APPEND",
+        }
+    }
+
+    /// The partitions that rows may be in.
+    pub fn partitions(&self) -> PartitionNames {
+        match &self.partitions[..] {
+            [] => PartitionNames::Any,
+            names => PartitionNames::Named(names.to_vec()),
+        }
+    }
 }
 
 impl From<RoutineLoadClauses> for Clauses {
     fn from(clauses: RoutineLoadClauses) -> Self {
-        let RoutineLoadClauses { column_separator, columns, preceding_filter, filter } = clauses;
-        Self { column_separator, columns, preceding_filter, filter }
+        let (deletes, delete_on) = match clauses.deletes {
+            None => (false, None),
+            Some(Deletes::All) => (true, None),
+            Some(Deletes::If(condition)) => (false, Some(condition)),
+        };
+        Self {
+            column_separator: clauses.column_separator,
+            columns: clauses.columns,
+            preceding_filter: clauses.preceding_filter,
+            filter: clauses.filter,
+            partitions: clauses.partitions,
+            deletes,
+            delete_on,
+            sequence: clauses.sequence,
+        }
     }
 }
 
@@ -137,7 +204,6 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    pub const FORMAT: u32 = FORMAT;
     pub const KIND: &str = "routine_load";
 
     /// Whether a job's record is one of these.
@@ -217,7 +283,7 @@ mod tests {
     fn definition() -> Definition {
         Definition {
             kind: Definition::KIND.to_owned(),
-            format: FORMAT,
+            format: FORMAT_OF_PLAIN,
             name: "j".to_owned(),
             db: "d".to_owned(),
             db_id: DbId(1),
@@ -247,8 +313,18 @@ mod tests {
         assert_eq!(definition().written(), golden);
         assert_eq!(Definition::read(golden).unwrap(), definition());
         assert!(Definition::is_one(golden) && !Definition::is_one("{\"kind\":\"broker_load\"}"));
-        let newer = golden.replace("\"format\":1", "\"format\":2");
-        assert!(Definition::read(&newer).unwrap_err().contains("format 2"));
+        let clauses = Clauses {
+            partitions: vec!["p1".to_owned()],
+            delete_on: Some("op = 'd'".to_owned()),
+            sequence: Some("n".to_owned()),
+            ..definition().clauses
+        };
+        let merging = Definition { format: clauses.format(), clauses, ..definition() };
+        let golden_of_merging = include_str!("golden/definition-2.json").trim();
+        assert_eq!(merging.written(), golden_of_merging);
+        assert_eq!(Definition::read(golden_of_merging).unwrap(), merging);
+        let newer = golden.replace("\"format\":1", "\"format\":3");
+        assert!(Definition::read(&newer).unwrap_err().contains("format 3"));
         let position = Position {
             generation: 3,
             offsets: [(0, 20), (2, 5)].into(),

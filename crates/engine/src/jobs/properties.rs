@@ -1,6 +1,7 @@
 //! What the properties of a job mean. Names are in lower case; what is not known is refused by name.
 
 use super::kept::{Clauses, Definition};
+use crate::hidden_columns;
 use crate::partial_update::{self, Updates};
 use crate::stream_load::reader::{MappedColumn, Value};
 use sqlparser::ast::Expr;
@@ -147,7 +148,8 @@ pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), Sql
         return Err(wrong("load_to_single_tablet needs a table with RANDOM distribution; leave it out"));
     }
     format(definition)?;
-    columns(clauses, table)?;
+    clauses.partitions().resolve(table)?;
+    columns(definition, table)?;
     check_updates(definition, table)?;
     let is_known = |name: &str| {
         [BROKERS, TOPIC, PARTITIONS, OFFSETS, DEFAULT_OFFSETS].contains(&name) || name.starts_with(CUSTOM)
@@ -206,6 +208,8 @@ fn check_updates(definition: &Definition, table: &TableDef) -> Result<(), SqlErr
                 ("columns", clauses.columns.is_some()),
                 ("jsonpaths", properties.contains_key("jsonpaths")),
                 ("where", clauses.filter.is_some() || clauses.preceding_filter.is_some()),
+                ("merge_type", clauses.merge_type() != "APPEND"),
+                ("function_column.sequence_col", clauses.sequence.is_some()),
             ];
             if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
                 return Err(wrong(format!(
@@ -255,14 +259,23 @@ pub(super) fn is_strict(properties: &BTreeMap<String, String>) -> bool {
     flag(properties, "strict_mode").unwrap_or(false)
 }
 
-/// COLUMNS as the header of a Stream Load says it; `None`: the table's columns, as they come.
-pub(super) fn columns(clauses: &Clauses, table: &TableDef) -> Result<Option<Vec<MappedColumn>>, SqlError> {
+/// COLUMNS, MERGE and ORDER BY as the headers of a Stream Load say them; `None`: the table's columns, as they come.
+pub(super) fn columns(
+    definition: &Definition,
+    table: &TableDef,
+) -> Result<Option<Vec<MappedColumn>>, SqlError> {
+    let Definition { clauses, properties, .. } = definition;
+    let given = given_columns(clauses, table)?;
+    hidden_columns::with_hidden(table, given, &clauses.merge(), is_json(properties))
+}
+
+fn given_columns(clauses: &Clauses, table: &TableDef) -> Result<Option<Vec<MappedColumn>>, SqlError> {
     let field = |name: &str| MappedColumn { name: name.to_owned(), value: Value::Field };
     let has_filter = clauses.preceding_filter.is_some();
     let mut mapped = match &clauses.columns {
         None if !has_filter => return Ok(None),
         // A condition on fields needs their names.
-        None => table.schema.columns.iter().map(|column| field(&column.name)).collect(),
+        None => table.schema.visible().map(|column| field(&column.name)).collect(),
         Some(columns) => {
             let mapped = |(name, value): &(String, Option<String>)| {
                 let Some(text) = value else { return Ok(field(name)) };

@@ -221,6 +221,13 @@ impl Engine {
         }
         rules.extend(clauses.preceding_filter.iter().map(|filter| format!("PRECEDING FILTER {filter}")));
         rules.extend(clauses.filter.iter().map(|filter| format!("WHERE {filter}")));
+        let quoted = |name: &String| format!("`{}`", name.replace('`', "``"));
+        if !clauses.partitions.is_empty() {
+            let names = clauses.partitions.iter().map(quoted).collect::<Vec<_>>().join(", ");
+            rules.push(format!("PARTITION({names})"));
+        }
+        rules.extend(clauses.delete_on.iter().map(|condition| format!("DELETE ON {condition}")));
+        rules.extend(clauses.sequence.iter().map(|name| format!("ORDER BY {}", quoted(name))));
         let mut source: BTreeMap<String, String> = kept.source.clone();
         for (name, value) in &mut source {
             if properties::is_secret(name) {
@@ -237,8 +244,12 @@ impl Engine {
             pairs.iter().map(pair).collect::<Vec<_>>().join(",\n")
         };
         let rules = rules.join(",\n");
-        let mut text =
-            format!("CREATE ROUTINE LOAD {} ON {}\nWITH APPEND\n", kept.name, self.table_name(&kept));
+        let mut text = format!(
+            "CREATE ROUTINE LOAD {} ON {}\nWITH {}\n",
+            kept.name,
+            self.table_name(&kept),
+            clauses.merge_type()
+        );
         if !rules.is_empty() {
             text.push_str(&format!("{rules}\n"));
         }
@@ -311,7 +322,7 @@ fn job_properties(kept: &Definition) -> Value {
         columns.iter().map(column).collect::<Vec<_>>().join(",")
     });
     let mut shown: BTreeMap<String, String> = [
-        ("partitions", star()),
+        ("partitions", if clauses.partitions.is_empty() { star() } else { clauses.partitions.join(",") }),
         ("columnToColumnExpr", columns),
         ("precedingFilter", clauses.preceding_filter.clone().unwrap_or_else(star)),
         ("whereExpr", clauses.filter.clone().unwrap_or_else(star)),
@@ -325,8 +336,9 @@ fn job_properties(kept: &Definition) -> Value {
         ("current_concurrent_number", u8::from(kept.state == JobState::Running).to_string()),
         ("desired_concurrent_number", "5".to_owned()),
         ("strict_mode", "false".to_owned()),
-        ("merge_type", "APPEND".to_owned()),
-        ("delete", star()),
+        ("merge_type", clauses.merge_type().to_owned()),
+        ("delete", clauses.delete_on.clone().unwrap_or_else(star)),
+        ("sequence_col", clauses.sequence.clone().unwrap_or_else(star)),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

@@ -18,7 +18,7 @@ use tributary_decode::FieldNames;
 use tributary_ingest::{Body, IngestError, LoadTraits, Source};
 use tributary_kafka::{Chunk, Offsets};
 use tributary_table::Table;
-use tributary_types::{GroupCommitMode, Label, PartitionNames, SqlError, TableDef};
+use tributary_types::{GroupCommitMode, Label, SqlError, TableDef};
 
 /// A batch that has read everything there is ends at this age, at the latest.
 const CAUGHT_UP_AFTER: Duration = Duration::from_secs(1);
@@ -32,17 +32,18 @@ pub(super) fn reader(
     definition: &Definition,
 ) -> Result<RowReader, SqlError> {
     let format = properties::format(definition)?;
-    let columns = properties::columns(&definition.clauses, def)?;
+    let columns = properties::columns(definition, def)?;
     let preceding = properties::condition(definition.clauses.preceding_filter.as_deref())?;
     let filter = properties::condition(definition.clauses.filter.as_deref())?;
+    let partitions = definition.clauses.partitions();
     let mapping = Mapping {
         columns: columns.as_deref(),
         where_expr: filter.as_ref(),
         source_where: preceding.as_ref(),
-        deletes: false,
+        deletes: definition.clauses.deletes,
         updates: properties::updates(&definition.properties)?,
         unnamed_fields: FieldNames::Numbered,
-        partitions: &PartitionNames::Any,
+        partitions: &partitions,
     };
     let zone = definition.properties.get("timezone").map(String::as_str);
     let time = LoadTime::of(engine, zone)?;

@@ -1,5 +1,7 @@
 //! Jobs whose source is a list in memory that can be away.
 
+mod options;
+
 use super::kept::JobState;
 use crate::testing::{TestEngine, wait_until};
 use parking_lot::{Condvar, Mutex};

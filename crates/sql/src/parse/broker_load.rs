@@ -4,11 +4,11 @@ use crate::ast::{Expr, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::file_calls::{FileCall, FileFunction};
-use crate::parse::{ddl, unsupported};
+use crate::parse::{ddl, partition, unsupported};
 use sqlparser::ast::{BinaryOperator, Value};
 use sqlparser::tokenizer::Token;
 use std::collections::BTreeMap;
-use tributary_types::{ErrorCode, Sealed, SqlError};
+use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError};
 
 /// `LOAD LABEL [db.]label (DATA INFILE …) WITH … PROPERTIES …`
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ impl std::fmt::Debug for HiddenText {
 pub struct DataInfile {
     pub files: Vec<String>,
     pub table: String,
+    /// Rows of other partitions are rejected.
+    pub partitions: PartitionNames,
     /// Properties of the format, by Doris's names.
     pub format: Vec<(String, String)>,
     /// The names of the files' fields; `None`: the table's columns.
@@ -111,12 +113,11 @@ fn part(cursor: &mut Cursor<'_>) -> Parsed<DataInfile> {
     cursor.expect("INTO")?;
     cursor.expect("TABLE")?;
     let table = cursor.identifier("a table of the label's database")?;
-    if cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY"]) {
-        return Err(refuse("PARTITION", "leave it out: rows go to whichever partitions they are in"));
-    }
+    let partitions = partition::names(cursor)?;
     let mut part = DataInfile {
         files,
         table,
+        partitions,
         format: Vec::new(),
         columns: None,
         set: Sealed::new(Vec::new()),
@@ -343,7 +344,6 @@ mod tests {
             (plain.to_owned(), r#"HDFS ("a" = "b")"#, "WITH HDFS is not supported"),
             (plain.to_owned(), r#"BROKER "b" ("a" = "b")"#, "WITH BROKER is not supported"),
             (format!("MERGE {plain}"), "S3", "Excepted DELETE ON clause when merge type is MERGE."),
-            (format!("{plain} PARTITION (p)"), "S3", "PARTITION is not supported"),
             (
                 format!("DELETE {plain} DELETE ON a = 1"),
                 "S3",

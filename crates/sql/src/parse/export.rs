@@ -3,12 +3,14 @@
 use crate::ast::{Name, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{HiddenProperties, HiddenText, ddl, unsupported};
+use crate::parse::{HiddenProperties, HiddenText, ddl, partition, unsupported};
+use tributary_types::PartitionNames;
 
-/// `EXPORT TABLE [db.]t [WHERE …] TO "…" PROPERTIES (…) WITH S3 (…)`
+/// `EXPORT TABLE [db.]t [PARTITION (p, …)] [WHERE …] TO "…" PROPERTIES (…) WITH S3 (…)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
     pub table: Name,
+    pub partitions: PartitionNames,
     /// A condition, as it is written.
     pub filter: Option<String>,
     /// What the files' names begin with, with its scheme.
@@ -24,9 +26,7 @@ pub(crate) fn export(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.advance();
     cursor.expect("TABLE")?;
     let table = cursor.name()?;
-    if cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY"]) {
-        return Err(refuse("PARTITION", "say in WHERE which rows are wanted"));
-    }
+    let partitions = partition::names(cursor)?;
     let filter = if cursor.eat("WHERE") { Some(cursor.expression_text()?) } else { None };
     cursor.expect("TO")?;
     let path = cursor.string("what the files' names begin with, in quotes")?;
@@ -34,6 +34,7 @@ pub(crate) fn export(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let place = if cursor.eat("WITH") { place(cursor)? } else { Vec::new() };
     Ok(Statement::Export(Box::new(Export {
         table,
+        partitions,
         filter,
         path,
         properties: HiddenProperties(properties),
@@ -70,10 +71,11 @@ mod tests {
 
     #[test]
     fn an_export_has_every_clause() {
-        let sql = r#"EXPORT TABLE db.t WHERE a > 1 AND b = 'x' TO "s3://b/p_"
+        let sql = r#"EXPORT TABLE db.t PARTITION (p1, p2) WHERE a > 1 AND b = 'x' TO "s3://b/p_"
             PROPERTIES ("label" = "l", "format" = "parquet") WITH S3 ("s3.secret_key" = "hush")"#;
         let Statement::Export(export) = parse(sql).expect(sql) else { panic!("{sql}") };
         assert_eq!((export.table.db.as_deref(), export.table.table.as_str()), (Some("db"), "t"));
+        assert_eq!(export.partitions, PartitionNames::Named(vec!["p1".into(), "p2".into()]));
         assert_eq!(export.filter.as_deref(), Some("a > 1 AND b = 'x'"));
         assert_eq!(
             (export.path.as_str(), export.properties.0.len(), export.text.0.as_str()),
@@ -82,7 +84,6 @@ mod tests {
         assert!(!format!("{export:?}").contains("hush"));
         assert!(parse("EXPORT TABLE t TO 'file:///d/p_'").is_ok());
         for (sql, text) in [
-            ("EXPORT TABLE t PARTITION (p) TO 's3://b/p_'", "EXPORT … PARTITION is not supported"),
             ("EXPORT TABLE t TO 's3://b/p_' WITH HDFS ('a' = 'b')", "EXPORT … WITH HDFS is not supported"),
             (
                 "EXPORT TABLE t TO 's3://b/p_' WITH BROKER 'b' ('a' = 'b')",

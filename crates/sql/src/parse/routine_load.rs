@@ -2,11 +2,12 @@
 //!
 //! Expressions are parsed here and kept as they are written: a job outlives the server that reads the statement.
 
-use crate::ast::{CreateRoutineLoad, Name, RoutineLoad, RoutineLoadClauses, Show, Statement};
+use crate::ast::{CreateRoutineLoad, Deletes, Name, RoutineLoad, RoutineLoadClauses, Show, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{ddl, unsupported};
+use crate::parse::{ddl, partition, unsupported};
 use sqlparser::tokenizer::Token;
+use tributary_types::{ErrorCode, PartitionNames, SqlError};
 
 /// What follows `CREATE ROUTINE LOAD`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -18,19 +19,17 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         ));
     }
     let table = cursor.identifier("a table name")?;
-    if cursor.eat("WITH")
-        && let Some(word) = cursor.eat_any(&["MERGE", "DELETE"])
-    {
-        return Err(unsupported::refuse(
-            &format!("CREATE ROUTINE LOAD … WITH {word}"),
-            "rows replace those with their key where a table has a UNIQUE KEY, leave it out",
-        ));
-    }
-    cursor.eat("APPEND");
+    let kind = if cursor.eat("WITH") {
+        let kind = cursor.eat_any(&["APPEND", "MERGE", "DELETE"]);
+        Some(kind.ok_or_else(|| cursor.expected("APPEND, MERGE or DELETE"))?)
+    } else {
+        None
+    };
     let mut clauses = RoutineLoadClauses::default();
     while clause(cursor, &mut clauses)? {
         cursor.eat_token(&Token::Comma);
     }
+    clauses.deletes = deletes(kind, clauses.deletes.take())?;
     let properties = if cursor.eat("PROPERTIES") { ddl::properties(cursor)? } else { Vec::new() };
     let source = source(cursor)?;
     let comment = if cursor.eat("COMMENT") { cursor.string("a comment in quotes")? } else { String::new() };
@@ -48,18 +47,35 @@ fn clause(cursor: &mut Cursor<'_>, clauses: &mut RoutineLoadClauses) -> Parsed<b
         clauses.preceding_filter = Some(cursor.expression_text()?);
     } else if cursor.eat("WHERE") {
         clauses.filter = Some(cursor.expression_text()?);
-    } else if let Some(word) = cursor.eat_any(&["PARTITION", "PARTITIONS"]) {
-        return Err(unsupported::refuse(
-            &format!("CREATE ROUTINE LOAD … {word}"),
-            "tables have no partitions so far, leave it out",
-        ));
-    } else if cursor.is("DELETE") || cursor.is("ORDER") {
-        let what = if cursor.is("DELETE") { "DELETE ON" } else { "ORDER BY" };
-        return Err(unsupported::refuse(&format!("CREATE ROUTINE LOAD … {what}"), "leave it out"));
+    } else if cursor.is_any(&["PARTITION", "PARTITIONS", "TEMPORARY"]) {
+        clauses.partitions = match partition::names(cursor)? {
+            PartitionNames::Any => Vec::new(),
+            PartitionNames::Named(names) => names,
+            PartitionNames::Temporary(_) => {
+                let what = "CREATE ROUTINE LOAD … TEMPORARY PARTITION";
+                return Err(unsupported::refuse(what, "name partitions of the table"));
+            }
+        };
+    } else if cursor.eat_all("DELETE ON") {
+        clauses.deletes = Some(Deletes::If(cursor.expression_text()?));
+    } else if cursor.eat_all("ORDER BY") {
+        clauses.sequence = Some(cursor.identifier("the sequence column")?);
     } else {
         return Ok(false);
     }
     Ok(true)
+}
+
+/// What MERGE, DELETE or APPEND, and DELETE ON, mean together; in Doris's words what they can't.
+fn deletes(kind: Option<&str>, on: Option<Deletes>) -> Parsed<Option<Deletes>> {
+    let wrong = |text: &str| Err(SqlError::detail(ErrorCode::Unknown, text));
+    match (kind, on) {
+        (Some("MERGE"), None) => wrong("Excepted DELETE ON clause when merge type is MERGE."),
+        (Some("MERGE"), on) => Ok(on),
+        (_, Some(_)) => wrong("Not support DELETE ON clause when merge type is not MERGE."),
+        (Some("DELETE"), None) => Ok(Some(Deletes::All)),
+        (_, None) => Ok(None),
+    }
 }
 
 /// `column` or `column = expression`

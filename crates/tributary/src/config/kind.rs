@@ -65,6 +65,10 @@ pub(super) const fn directory() -> Accepts<PathBuf> {
     text("a directory", |text| (!text.is_empty()).then(|| PathBuf::from(text)))
 }
 
+pub(super) const fn flag() -> Accepts<bool> {
+    text("true or false", |text| text.to_ascii_lowercase().parse().ok())
+}
+
 /// A directory, or none.
 pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
     text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))

@@ -78,6 +78,9 @@ settings! {
     /// Second port of the same HTTP service (Doris's BE port); 0 picks a free one.
     webserver_port: u16 = "8040", port();
 
+    /// Whether loads that come by `http_port` are answered 307, with the same place at `webserver_port`, as by Doris's FE.
+    redirect_loads: bool = "false", flag();
+
     /// Directories of the write-ahead logs. None: `wal` in `storage_root_path`.
     group_commit_wal_path: Vec<PathBuf> = "", directories();
 

@@ -331,3 +331,54 @@ fn rows_delete_and_have_values_of_paths() {
         assert!(refused.contains(text), "{rest}: {refused}");
     }
 }
+
+#[test]
+fn every_property_of_a_job_works_or_is_refused_by_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = directory.path();
+    std::fs::write(files.join("a.csv"), "1,a,10\n2,b,x\n").expect("written");
+    let server = server(files);
+    let mut db = table(&server);
+    let client = &mut db.client;
+    let load = |label: &str, name: &str, value: &str| {
+        format!(
+            "LOAD LABEL {label} (DATA INFILE('a.csv') INTO TABLE t COLUMNS TERMINATED BY ',' (id, n, score)
+             SET (name = concat(n, from_unixtime(0)))) WITH LOCAL PROPERTIES ('{name}' = '{value}')"
+        )
+    };
+    for (number, (name, value, time)) in [
+        ("timeout", "100", "00"),
+        ("max_filter_ratio", "0.5", "00"),
+        ("strict_mode", "false", "00"),
+        ("timezone", "+08:00", "08"),
+        ("load_parallelism", "1", "00"),
+        ("exec_mem_limit", "2147483648", "00"),
+        ("priority", "HIGH", "00"),
+        ("send_batch_parallelism", "4", "00"),
+        ("load_to_single_tablet", "false", "00"),
+        ("partial_columns", "false", "00"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        client.ok("TRUNCATE TABLE t");
+        client.ok("SET time_zone = 'UTC'");
+        let label = format!("property{number}");
+        client.ok(&load(&label, name, value));
+        wait_for(client, &label, "FINISHED");
+        let rows = [format!("1|a1970-01-01 {time}:00:00|10"), format!("2|b1970-01-01 {time}:00:00|NULL")];
+        assert_eq!(client.rows("SELECT * FROM t ORDER BY id"), rows, "{name} = {value}");
+    }
+    for (name, value, text) in [
+        ("timeout", "0", "Invalid timeout: 0"),
+        ("max_filter_ratio", "2", "Invalid max_filter_ratio: 2"),
+        ("strict_mode", "yes", "Invalid strict_mode: yes"),
+        ("timezone", "Nowhere", "Nowhere"),
+        ("load_parallelism", "0", "Invalid load_parallelism: 0"),
+        ("partial_columns", "true", "Only unique key merge on write support partial update"),
+        ("fast", "true", "Unknown properties: fast"),
+    ] {
+        let refused = client.error(&load("refused", name, value)).message;
+        assert!(refused.contains(text), "{name} = {value}: {refused}");
+    }
+}

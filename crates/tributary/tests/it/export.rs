@@ -209,7 +209,7 @@ fn exports_are_cancelled_and_statements_that_can_not_be_run_are_refused() {
     for (sql, text) in [
         (format!("EXPORT TABLE nowhere TO {into}"), "nowhere"),
         (format!("EXPORT TABLE t WHERE points > 1 TO {into}"), "points"),
-        (format!("EXPORT TABLE t PARTITION (p) TO {into}"), "EXPORT … PARTITION is not supported"),
+        (format!("EXPORT TABLE t PARTITION (p) TO {into}"), "PARTITION () clause on non partitioned table"),
         ("EXPORT TABLE t TO 'file:///tmp/x_'".to_owned(), "should be under the secure path"),
         ("EXPORT TABLE t TO 'hdfs://h/x_'".to_owned(), "has the scheme 'hdfs'"),
         (format!("EXPORT TABLE t TO {into} PROPERTIES ('columns' = 'id,points')"), "points"),
@@ -232,4 +232,79 @@ fn exports_are_cancelled_and_statements_that_can_not_be_run_are_refused() {
     }
     assert_eq!(client.rows("SHOW EXPORT").len(), 3);
     assert_eq!(names(files), Vec::<String>::new(), "nothing is left");
+}
+
+#[test]
+fn partitions_are_exported_and_loaded_by_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = directory.path();
+    let server = server(files);
+    let mut db = server.database();
+    let client = &mut db.client;
+    let table = |name: &str| {
+        format!(
+            "CREATE TABLE {name} (id INT, day DATE) DUPLICATE KEY(id)
+             PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH)
+             DISTRIBUTED BY HASH(id) BUCKETS 1"
+        )
+    };
+    client.ok(&table("orders"));
+    client.ok(&table("copy"));
+    client.ok("INSERT INTO orders VALUES (1, '2024-01-31'), (2, '2024-02-01'), (3, '2024-03-31'), (4, '2024-03-01')");
+    client.ok(&format!(
+        "EXPORT TABLE orders PARTITION (p_202401, p_202403) WHERE id <> 4 TO 'file://{}/x_'
+         PROPERTIES ('label' = 'two', 'format' = 'csv', 'column_separator' = ',')",
+        files.display()
+    ));
+    wait_for(client, "two", "FINISHED");
+    assert!(shown(client, "two", "TaskInfo").contains("\"partitions\":[\"p_202401\",\"p_202403\"]"));
+    let load = |label: &str, partition: &str, ratio: &str| {
+        format!(
+            "LOAD LABEL {label} (DATA INFILE('x_*.csv') INTO TABLE copy PARTITION ({partition}) COLUMNS TERMINATED BY ',')
+             WITH LOCAL PROPERTIES ('max_filter_ratio' = '{ratio}')"
+        )
+    };
+    client.ok(&load("both", "p_202401, p_202403", "0"));
+    wait_until("both rows are there", || client.value("SELECT COUNT(*) FROM copy") == "2");
+    // Rows of others are rejected.
+    client.ok(&load("one", "p_202403", "0.5"));
+    wait_until("the row of March is there twice", || client.value("SELECT COUNT(*) FROM copy") == "3");
+    assert_eq!(client.rows("SELECT id, COUNT(*) FROM copy GROUP BY id ORDER BY id"), ["1|1", "3|2"]);
+    client.ok(&load("none", "p_202402", "0.5"));
+    wait_until("the job has failed", || {
+        client.rows("SHOW LOAD WHERE LABEL = 'none'").iter().any(|row| row.contains("CANCELLED"))
+    });
+    for (label, properties, read) in [
+        (
+            "ends",
+            "'format' = 'csv', 'line_delimiter' = ';'",
+            "\"format\" = \"csv\", \"line_delimiter\" = \";\"",
+        ),
+        ("packed", "'format' = 'parquet', 'compress_type' = 'zstd'", "\"format\" = \"parquet\""),
+    ] {
+        client.ok(&format!(
+            "EXPORT TABLE copy TO 'file://{}/{label}_' PROPERTIES ('label' = '{label}', {properties})",
+            files.display()
+        ));
+        wait_for(client, label, "FINISHED");
+        assert_eq!(
+            client.value(&format!("SELECT COUNT(*) FROM LOCAL(\"file_path\" = \"{label}_*\", {read})")),
+            "3",
+            "{label}"
+        );
+    }
+    for (sql, text) in [
+        (load("unknown", "p9", "0"), "partition p9 is not found in table copy"),
+        (
+            load("temporary", "p_202401", "0").replace("PARTITION (", "TEMPORARY PARTITION ("),
+            "temporary partitions are not supported yet",
+        ),
+        (
+            format!("EXPORT TABLE orders PARTITION (p9) TO 'file://{}/y_'", files.display()),
+            "partition p9 is not found in table orders",
+        ),
+    ] {
+        let refused = client.error(&sql).message;
+        assert!(refused.contains(text), "{sql}: {refused}");
+    }
 }

@@ -107,3 +107,68 @@ fn metrics_count_loads_groups_and_fallbacks() {
     assert!(server.metric("tributary_memtable_rows ") >= 3.0);
     assert!(server.metric("tributary_ack_seconds_count{mode=\"async_mode\"}") >= 1.0);
 }
+
+#[test]
+fn loads_by_the_front_port_are_sent_on_if_a_setting_says_so() {
+    let server = Server::with_settings(&[("redirect_loads", "true")]);
+    let mut db = server.database().with_dt("");
+    let url = format!("http://127.0.0.1:{}/api/{}/dt/_stream_load", server.http_port(), db.name);
+    let load = |url: &str, credentials: &str| {
+        Curl::anonymous(url)
+            .argument("-u")
+            .argument(credentials)
+            .argument("-X")
+            .argument("PUT")
+            .header("column_separator: ,")
+            .header("Expect: 100-continue")
+            .body("1,a,10\n2,b,20\n")
+    };
+    // Doris's form, in which the credentials are, too.
+    let (status, text) = load(&format!("{url}?x=1"), "root:")
+        .argument("-D")
+        .argument("-")
+        .argument("-o")
+        .argument("/dev/null")
+        .status_and_text();
+    let location = format!(
+        "location: http://root:@127.0.0.1:{}/api/{}/dt/_stream_load?x=1",
+        server.webserver_port(),
+        db.name
+    );
+    assert_eq!(status, 307, "{text}");
+    assert!(text.lines().any(|line| line.trim_end() == location), "{location}: {text}");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "0");
+    load(&url, "root:").argument("--location-trusted").load().success();
+    assert_eq!(db.client.rows("SELECT * FROM dt ORDER BY id"), ["1|a|10", "2|b|20"]);
+    // A large body, which is not sent twice, and all that belongs to a load.
+    let lines: String = (3..200_003).map(|id| format!("{id},name,{}\n", id % 7)).collect();
+    let file = server.scratch().join("large.csv");
+    std::fs::write(&file, lines).expect("written");
+    let reply = Curl::stream_load(&server, &db.name, "dt")
+        .header("column_separator: ,")
+        .header("two_phase_commit: true")
+        .file(&file)
+        .load()
+        .success();
+    assert_eq!(reply.rows(), [200_000, 200_000, 0, 0]);
+    let commit = format!("http://127.0.0.1:{}/api/{}/_stream_load_2pc", server.http_port(), db.name);
+    let (status, text) = Curl::put(&commit)
+        .header("txn_operation: commit")
+        .header(&format!("txn_id: {}", reply.get("TxnId")))
+        .status_and_text();
+    assert!(status == 200 && text.contains("commit successfully"), "{text}");
+    let sql = format!("sql: insert into {}.dt select * from http_stream('column_separator' = ',')", db.name);
+    Curl::put(&format!("http://127.0.0.1:{}/api/_http_stream", server.http_port()))
+        .header(&sql)
+        .body("0,z,1\n")
+        .load()
+        .success();
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "200003");
+    // Who may not log in is told so at once; the other port, and what is no load, is answered where it is asked.
+    let (status, text) = load(&url, "root:wrong").status_and_text();
+    assert!(status == 401 && text.contains("[NOT_AUTHORIZED]"), "{status}: {text}");
+    load(&url.replace(&server.http_port().to_string(), &server.webserver_port().to_string()), "root:")
+        .load()
+        .success();
+    assert_eq!(get(&server, "/api/health")["msg"], "success");
+}

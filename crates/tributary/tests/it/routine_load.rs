@@ -346,3 +346,61 @@ fn rows_of_a_job_update_some_columns_and_leave_the_others() {
     let reason = shown(&mut client, "strict", "ReasonOfStateChanged");
     assert!(reason.contains("Row with key=[9] is not in table."), "{reason}");
 }
+
+#[test]
+fn messages_delete_and_order_rows_of_partitions() {
+    let mut kafka = Kafka::start();
+    kafka.run("create changes 1");
+    let server = Server::start();
+    let mut client = server.connect();
+    client.ok("CREATE DATABASE d");
+    client.ok("USE d");
+    client.ok("CREATE TABLE t (id INT NOT NULL, day DATE NOT NULL, text VARCHAR(20)) UNIQUE KEY(id, day)
+         PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH)
+         DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"function_column.sequence_type\" = \"bigint\")");
+    let create = |rest: &str| {
+        format!(
+            "CREATE ROUTINE LOAD j ON t {rest} PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\",
+             \"max_error_number\" = \"1\") {}",
+            source(&kafka, "changes")
+        )
+    };
+    for (rest, text) in [
+        ("WITH MERGE", "Excepted DELETE ON clause when merge type is MERGE."),
+        ("PARTITION(p9), ORDER BY n", "partition p9 is not found in table t"),
+        ("COLUMNS(id, day, text)", "need to specify the sequence column"),
+    ] {
+        let refused = client.error(&create(rest)).message;
+        assert!(refused.contains(text), "{rest}: {refused}");
+    }
+    client.ok(&create(
+        "WITH MERGE COLUMNS(id, day, text, op, n), PARTITION(p_202401, p_202402), DELETE ON op = 'd', ORDER BY n",
+    ));
+    for message in [
+        "{\"id\":1,\"day\":\"2024-01-01\",\"text\":\"new\",\"op\":\"u\",\"n\":5}",
+        // Older, though it comes later.
+        "{\"id\":1,\"day\":\"2024-01-01\",\"text\":\"old\",\"op\":\"u\",\"n\":4}",
+        "{\"id\":2,\"day\":\"2024-02-01\",\"text\":\"gone\",\"op\":\"u\",\"n\":1}",
+        "{\"id\":2,\"day\":\"2024-02-01\",\"text\":\"gone\",\"op\":\"d\",\"n\":2}",
+        // In no partition that the job names.
+        "{\"id\":3,\"day\":\"2024-03-01\",\"text\":\"march\",\"op\":\"u\",\"n\":1}",
+        "{\"id\":4,\"day\":\"2024-02-02\",\"text\":\"last\",\"op\":\"u\",\"n\":1}",
+    ] {
+        kafka.run(&format!("say changes 0 {message}"));
+    }
+    wait_until("all are read", || shown(&mut client, "j", "Progress") == "{\"0\":\"5\"}");
+    assert_eq!(
+        client.rows("SELECT id, day, text FROM t ORDER BY id"),
+        ["1|2024-01-01|new", "4|2024-02-02|last"]
+    );
+    assert!(shown(&mut client, "j", "Statistic").contains("\"errorRows\":1"));
+    let properties = shown(&mut client, "j", "JobProperties");
+    for part in ["\"merge_type\":\"MERGE\"", "\"partitions\":\"p_202401,p_202402\"", "\"sequence_col\":\"n\""]
+    {
+        assert!(properties.contains(part), "{part} in {properties}");
+    }
+    let statement = client.rows("SHOW CREATE ROUTINE LOAD FOR j")[0].clone();
+    for part in ["WITH MERGE", "PARTITION(`p_202401`, `p_202402`)", "DELETE ON op = 'd'", "ORDER BY `n`"] {
+        assert!(statement.contains(part), "{part} in {statement}");
+    }
+}

@@ -308,3 +308,24 @@ fn what_does_not_fit_a_sequence_or_a_deletion_is_refused() {
     let shown = "SELECT COUNT(*) FROM information_schema.columns WHERE column_name LIKE '\\_\\_DORIS%'";
     assert_eq!(db.client.value(shown), "0");
 }
+
+#[test]
+fn the_sequence_may_be_a_field_that_the_table_does_not_have() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE q (id INT, v VARCHAR(10)) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1
+         PROPERTIES (\"function_column.sequence_type\" = \"bigint\")");
+    let common = ["columns: id, v, n", "function_column.sequence_col: n"];
+    for (number, (format, body)) in [
+        ("format: csv", "1,new,5\n1,old,4\n"),
+        ("format: json", "{\"id\":1,\"v\":\"new\",\"n\":5}\n{\"id\":1,\"v\":\"old\",\"n\":4}\n"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        db.client.ok("TRUNCATE TABLE q");
+        let headers = [common[0], common[1], format];
+        load(&server, &db, "q", &headers, body).success();
+        assert_eq!(db.client.rows("SELECT id, v FROM q"), ["1|new"], "{number}: {format}");
+    }
+}

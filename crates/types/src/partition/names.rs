@@ -20,6 +20,15 @@ impl PartitionNames {
         matches!(self, Self::Any)
     }
 
+    /// The names.
+    #[must_use]
+    pub fn named(&self) -> &[String] {
+        match self {
+            Self::Any => &[],
+            Self::Named(names) | Self::Temporary(names) => names,
+        }
+    }
+
     /// By the places of the table's partitions, which of them are named. `None`: all are meant.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ fn a_job_is_made_with_every_clause_in_any_order_and_expressions_stay_as_they_are
         ]),
         preceding_filter: Some("tmp <> 'x'".to_owned()),
         filter: Some("k > 1 and\n          v is not null".to_owned()),
+        ..RoutineLoadClauses::default()
     };
     assert_eq!(create.clauses, expected);
     assert_eq!(create.properties, pairs(&[("format", "csv"), ("max_batch_rows", "300000")]));
@@ -83,15 +84,41 @@ fn what_a_job_cannot_do_is_refused_by_name() {
     let from = "FROM KAFKA (\"kafka_topic\" = \"t\")";
     for (sql, what) in [
         (format!("create routine load j {from}"), "CREATE ROUTINE LOAD without ON"),
-        (format!("create routine load j on t with merge {from}"), "CREATE ROUTINE LOAD … WITH MERGE"),
-        (format!("create routine load j on t partition(p) {from}"), "CREATE ROUTINE LOAD … PARTITION"),
-        (format!("create routine load j on t delete on a = 1 {from}"), "CREATE ROUTINE LOAD … DELETE ON"),
-        (format!("create routine load j on t order by s {from}"), "CREATE ROUTINE LOAD … ORDER BY"),
+        (
+            format!("create routine load j on t temporary partition(p) {from}"),
+            "CREATE ROUTINE LOAD … TEMPORARY PARTITION",
+        ),
         ("create routine load j on t from pulsar (\"a\" = \"b\")".to_owned(), "ROUTINE LOAD FROM PULSAR"),
         ("alter routine load for j set target table = \"u\"".to_owned(), "ALTER ROUTINE LOAD … SET TARGET"),
         ("pause job where jobname = 'j'".to_owned(), "PAUSE"),
     ] {
         let error = parse(&sql).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("is not supported yet"), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn rows_delete_have_a_sequence_and_belong_to_partitions() {
+    let from = "FROM KAFKA (\"kafka_topic\" = \"t\")";
+    let clauses = |text: &str| match statement(&format!("CREATE ROUTINE LOAD j ON t {text} {from}")) {
+        RoutineLoad::Create(create) => create.clauses,
+        other => panic!("{other:?}"),
+    };
+    let merge = clauses(
+        "WITH MERGE COLUMNS(a, b), PARTITION(p1, p2), WHERE a > 1, DELETE ON b = 1 OR a = 2, ORDER BY s",
+    );
+    assert_eq!(merge.deletes, Some(Deletes::If("b = 1 OR a = 2".into())));
+    assert_eq!(merge.partitions, ["p1", "p2"]);
+    assert_eq!(merge.sequence.as_deref(), Some("s"));
+    assert_eq!(clauses("WITH DELETE").deletes, Some(Deletes::All));
+    assert_eq!(clauses("WITH APPEND").deletes, None);
+    for (text, what) in [
+        ("WITH MERGE", "Excepted DELETE ON clause when merge type is MERGE."),
+        ("DELETE ON a = 1", "Not support DELETE ON clause when merge type is not MERGE."),
+        ("WITH DELETE DELETE ON a = 1", "Not support DELETE ON clause when merge type is not MERGE."),
+        ("WITH COLUMNS(a)", "APPEND, MERGE or DELETE"),
+    ] {
+        let error = parse(&format!("CREATE ROUTINE LOAD j ON t {text} {from}")).unwrap_err().to_string();
+        assert!(error.contains(what), "{text}: {error}");
     }
 }

@@ -15,6 +15,7 @@ mod options;
 mod published;
 mod query;
 mod report;
+mod schema_change;
 mod server;
 mod suite;
 

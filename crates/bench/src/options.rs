@@ -8,7 +8,7 @@ use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::{insert_select, query};
+use crate::{insert_select, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -146,6 +146,11 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
+    /// A heavy schema change of lineitem, INT to BIGINT, while single rows are loaded: its speed, and the longest wait of a load
+    SchemaChange {
+        #[arg(long, default_value_t = 6_000_000)]
+        rows: u64,
+    },
     /// INSERT INTO … SELECT of a whole lineitem, beside plain DataFusion that writes the same rows as Parquet
     InsertSelect {
         #[arg(long, default_value_t = 6_000_000)]
@@ -174,6 +179,9 @@ impl Bench {
                 return Err(BenchError::Argument("--against: tests beside DataFusion have no turns".into()));
             }
             return run(&target, rows, self.common.runs.max(5));
+        }
+        if let Test::SchemaChange { rows } = self.test {
+            return schema_change::run(&target, rows);
         }
         let (cells, limit) = self.test.cells(&self.common);
         let (runs, sends_again) = (self.common.runs.max(1), self.common.send_again);
@@ -267,7 +275,10 @@ impl Test {
                     return (cells, Limit::Bytes(*bytes as u64));
                 }
             }
-            Self::Query { .. } | Self::InsertSelect { .. } | Self::KeyQueries { .. } => (),
+            Self::Query { .. }
+            | Self::InsertSelect { .. }
+            | Self::KeyQueries { .. }
+            | Self::SchemaChange { .. } => (),
         }
         (cells, limit)
     }

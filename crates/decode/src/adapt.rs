@@ -3,22 +3,23 @@
 //! Invariant: columns are matched by [`tributary_types::ColumnId`], never by name, so a rename
 //! keeps the values and a column dropped and added again under the same name does not.
 //!
-//! Not its business: schema changes that rewrite values; only light ones exist.
+//! Not its business: how values become those of another type ([`crate::recast()`]).
 
 use crate::builder::BlockBuilder;
 use crate::columns::blocks_to_batches;
 use crate::error::BlockError;
+use crate::recast::recast;
 use crate::target::Fill;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
 use std::sync::Arc;
 use tributary_types::{ColumnDef, TableSchema};
 
 /// `batch`, of schema `from`, as a batch of schema `to`: dropped columns are left out, renamed and
-/// widened ones kept, added ones filled with their default or NULL. `now_micros` is the wall-clock
+/// widened ones kept, those of another type converted, added ones filled with their default or NULL. `now_micros` is the wall-clock
 /// time (µs since 1970-01-01 00:00:00 in the table's zone) for defaults that ask for it.
 ///
 /// # Errors
-/// [`BlockError`] if `batch` is not of `from`, a column changed its type, or an added column is
+/// [`BlockError`] if `batch` is not of `from`, a value can't be converted to its column's new type, or an added column is
 /// NOT NULL without a default.
 pub fn adapt(
     batch: &RecordBatch,
@@ -34,7 +35,7 @@ pub fn adapt(
         .columns
         .iter()
         .map(|column| match from.index_of_id(column.id) {
-            Some(index) => kept(batch.column(index), column),
+            Some(index) => kept(batch.column(index), &from.columns[index], column),
             None => filled(column, rows, now_micros),
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -42,16 +43,16 @@ pub fn adapt(
     Ok(RecordBatch::try_new_with_options(to.arrow(), arrays, &options)?)
 }
 
-fn kept(array: &ArrayRef, column: &ColumnDef) -> Result<ArrayRef, BlockError> {
-    let expected = column.data_type.to_arrow();
-    if *array.data_type() == expected {
-        return Ok(Arc::clone(array));
+fn kept(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, BlockError> {
+    let (found, expected) = (from.data_type.to_arrow(), to.data_type.to_arrow());
+    if *array.data_type() != found {
+        return Err(BlockError::ColumnType {
+            column: to.name.clone(),
+            found: array.data_type().to_string(),
+            expected: expected.to_string(),
+        });
     }
-    Err(BlockError::ColumnType {
-        column: column.name.clone(),
-        found: array.data_type().to_string(),
-        expected: expected.to_string(),
-    })
+    Ok(recast(array, from, to)?)
 }
 
 fn filled(column: &ColumnDef, rows: usize, now_micros: i64) -> Result<ArrayRef, BlockError> {

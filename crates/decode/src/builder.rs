@@ -88,6 +88,11 @@ impl BlockBuilder {
         self.columns.iter().map(ColumnBuffer::capacity_bytes).sum()
     }
 
+    /// The bytes of the values of all rows.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.columns.iter().map(|column| column.data.len()).sum()
+    }
+
     /// Drops all rows.
     pub fn clear(&mut self) {
         self.rows = 0;

@@ -1,5 +1,6 @@
 //! What can be wrong with a block or its use.
 
+use crate::recast::BadValue;
 use arrow::error::ArrowError;
 use tributary_types::{ErrorCode, SchemaVersion, SqlError};
 
@@ -33,6 +34,9 @@ pub enum BlockError {
         "{text_bytes} bytes of text in column {column} of one block, the limit is {limit}; split the rows"
     )]
     TooMuchText { column: String, text_bytes: usize, limit: usize },
+    /// The type of its column has changed.
+    #[error("{0}")]
+    Value(#[from] BadValue),
     #[error("arrow: {0}")]
     Arrow(#[from] ArrowError),
 }

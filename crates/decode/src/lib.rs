@@ -32,6 +32,7 @@ mod loader;
 mod nested;
 mod params;
 mod partition;
+mod recast;
 mod reject;
 mod target;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use json::{JsonDecoder, JsonFormat, JsonPath, JsonPaths, JsonStrings};
 pub use literal::{check_literal, default_text};
 pub use loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded, InsertOptions, LoadClock, LoadRules};
 pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
+pub use recast::{BadValue, recast};
 pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};
 pub use target::{Strictness, Target, Wording};
 pub use values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head};

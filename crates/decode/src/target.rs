@@ -443,7 +443,7 @@ fn unknown_column(name: &str) -> SqlError {
 }
 
 impl TargetColumn {
-    fn of(column: &ColumnDef, index: usize) -> Self {
+    pub(crate) fn of(column: &ColumnDef, index: usize) -> Self {
         Self { index, data_type: column.data_type, nullable: column.nullable }
     }
 

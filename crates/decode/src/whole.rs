@@ -14,9 +14,9 @@ use crate::batch_block::batch_to_block;
 use crate::builder::BlockBuilder;
 use crate::cell;
 use crate::loader::{Loader, Progress};
-use crate::target::{Fill, Strictness, Target};
+use crate::target::{Fill, Strictness, Target, TargetColumn};
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use tributary_types::{ErrorCode, SqlError};
+use tributary_types::{ColumnDef, ErrorCode, SqlError};
 
 /// The longest text of a row in the log of rejected rows, in bytes.
 const ROW_TEXT_BYTES_MAX: usize = 1024;
@@ -61,6 +61,11 @@ pub(crate) fn load(
         return Ok(());
     }
     row_by_row(rows, target, rules, now_micros, builder, progress)
+}
+
+/// An array as one of the column's type; `None` if values must be looked at one by one.
+pub(crate) fn whole_column(array: &ArrayRef, column: &ColumnDef) -> Option<ArrayRef> {
+    arrays::whole(array, &TargetColumn::of(column, 0))
 }
 
 /// The rows as a batch of the table, if all values fit as they are.

@@ -193,7 +193,9 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::View(statement) => (of_view(statement), table(statement.view())),
         Statement::DropTable { table: name, .. } => (Privilege::Drop, table(name)),
         Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
-        Statement::AlterTable { table: name, .. } => (Privilege::Alter, table(name)),
+        Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name } => {
+            (Privilege::Alter, table(name))
+        }
         Statement::CreateUser { user, .. }
         | Statement::AlterUser { user, .. }
         | Statement::DropUser { user, .. } => (Privilege::Admin, Object::User(&user.name)),

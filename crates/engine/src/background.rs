@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tributary_catalog::{Catalog, JobRecord};
 use tributary_sql::JobsBy;
@@ -20,6 +21,9 @@ use tributary_types::{SourceId, SqlError};
 const RUNNING_MAX: usize = 2;
 /// Jobs of a kind that wait or run; more are refused.
 pub(crate) const UNFINISHED_MAX: usize = 1000;
+
+/// How often a job that waits for its turn looks whether it was stopped.
+const TURN_LOOK: Duration = Duration::from_millis(50);
 
 /// What the catalog keeps of a job of one kind.
 pub(crate) trait Record: Clone + Send + 'static {
@@ -170,6 +174,19 @@ impl<R: Record> Jobs<R> {
     pub async fn turn(&self, job: &Job<R>) -> Result<Option<OwnedSemaphorePermit>, Interrupted> {
         let turn = Interrupt::by_kill(&job.stop).wait(Arc::clone(&self.turns).acquire_owned()).await?;
         Ok(turn.ok())
+    }
+
+    /// [`Jobs::turn`] of a job whose stop is waited for elsewhere, which sets the flag. `None`: it was stopped before.
+    pub async fn turn_unless(&self, stop: &AtomicBool) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if stop.load(Ordering::SeqCst) {
+                return None;
+            }
+            let turn = Arc::clone(&self.turns).acquire_owned();
+            if let Ok(turn) = tokio::time::timeout(TURN_LOOK, turn).await {
+                return turn.ok();
+            }
+        }
     }
 
     /// Changes what is kept of a job, then what is shown.

@@ -29,6 +29,7 @@ use crate::options::{EngineOptions, Ports};
 use crate::overwrites::RunningOverwrites;
 use crate::processes::{Process, Processes};
 use crate::row_changes::RowChanges;
+use crate::schema_change::SchemaChanges;
 use crate::stream_load::host::SpoolRoom;
 use crate::variables::Variables;
 use start::Running;
@@ -57,6 +58,7 @@ pub struct Engine {
     pub(crate) file_loads: Arc<Semaphore>,
     pub(crate) broker_loads: BrokerLoads,
     pub(crate) exports: Exports,
+    pub(crate) schema_changes: SchemaChanges,
     pub(crate) load_records: LoadRecords,
     /// Turns of statements that change rows which they have read.
     pub(crate) row_changes: RowChanges,

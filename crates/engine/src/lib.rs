@@ -35,6 +35,7 @@ mod overwrites;
 mod partial_update;
 mod processes;
 mod row_changes;
+mod schema_change;
 mod session;
 pub mod similar;
 mod sink;

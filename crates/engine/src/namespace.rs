@@ -14,7 +14,9 @@ use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tributary_catalog::Catalog;
-use tributary_query::{Cell, FileTable, JobKind, Namespace, ProcessRow, ServerFacts, SessionView};
+use tributary_query::{
+    Cell, FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
+};
 use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId, ViewDef};
@@ -92,6 +94,11 @@ impl Namespace for EngineNamespace {
 
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
         self.facts.catalog.column_changes(table)
+    }
+
+    fn schema_changes(&self, database: &str) -> Vec<SchemaChangeRow> {
+        let engine = self.facts.engine.get().and_then(Weak::upgrade);
+        engine.map(|engine| engine.schema_change_rows(database)).unwrap_or_default()
     }
 
     fn files<'a>(

@@ -52,6 +52,14 @@ pub enum IngestError {
     Bug(String),
     #[error("table {table}: {reason}")]
     Table { table: TableRef, reason: String },
+    /// A heavy schema change is being made; Doris's text.
+    #[error("insert table {table} is blocked on schema change")]
+    Blocked { table: String },
+    /// The rows were decoded before a heavy schema change; Doris's text.
+    #[error(
+        "schema version not match, maybe a schema change is in process. Please retry this load manually."
+    )]
+    OldSchema,
     #[error("labels can't be stored: {0}; they are used as before")]
     Labels(String),
     #[error("the server is shutting down; nothing of the load was kept")]

@@ -11,6 +11,7 @@
 //!
 //! | file | what happens there |
 //! | --- | --- |
+//! | `schema_change` | heavy schema changes beside loads |
 //! | `route` | the one rule that says which loads may share a group |
 //! | `ingest`, `two_phase` | the public face; what it is given is in `options` |
 //! | `queue` | one table's open group, closed groups and commits, as a state machine |
@@ -46,6 +47,7 @@ mod queue;
 pub mod record;
 mod recovery;
 pub mod route;
+mod schema_change;
 mod tasks;
 mod timer;
 pub mod transactions;
@@ -59,6 +61,7 @@ pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use recovery::RecoveryReport;
 pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
+pub use schema_change::Switched;
 pub use transactions::{Reservation, SourcePosition, TransactionInfo, TwoPhaseTarget};
 pub use tributary_types::{TransactionKind, TransactionStatus};
 pub use wal_space::WalSpace;

@@ -11,11 +11,13 @@
 //! | `commit` | groups are built, submitted, published, answered |
 //! | `own` | transactions that are no group's |
 //! | `flight` | a commit between its submission and the log's answer |
+//! | `held` | loads wait while the schema is changed |
 //! | `holds` | what unpublished transactions need of the log |
 
 mod commit;
 mod entries;
 mod flight;
+mod held;
 mod holds;
 mod join;
 mod own;
@@ -34,6 +36,7 @@ use crate::tasks::Tasks;
 use crate::timer::Timer;
 use crate::transactions::Transactions;
 use crate::wal_space::WalSpace;
+pub(crate) use held::Held;
 use holds::Why;
 pub(crate) use own::OwnTransaction;
 use state::{Closed, Next, State};
@@ -63,6 +66,8 @@ pub(crate) struct TableQueue {
     state: Ranked<State>,
     /// Something has become visible, or never will.
     published: Notify,
+    /// Loads are held no longer.
+    released: Notify,
 }
 
 impl fmt::Debug for TableQueue {
@@ -80,6 +85,7 @@ impl TableQueue {
             core,
             state: Ranked::new(Rank::TableQueue, State::new(next_version)),
             published: Notify::new(),
+            released: Notify::new(),
         }
     }
 
@@ -143,6 +149,7 @@ impl TableQueue {
             self.fail_group(group, &error);
         }
         self.published.notify_waiters();
+        self.released.notify_waiters();
     }
 
     /// Restores the hold of a prepared load that recovery found.

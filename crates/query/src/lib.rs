@@ -64,6 +64,6 @@ pub use files::FileTable;
 pub use labels::{declared as declared_type, type_text};
 pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
-pub use namespace::{JobKind, Namespace, ProcessRow, ServerFacts};
+pub use namespace::{JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
 pub use rows::{Cell, Grid};
 pub use views::ViewShape;

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
-use tributary_types::{ColumnChange, SqlError, TableId, ViewDef};
+use tributary_types::{ColumnChange, SchemaVersion, SqlError, TableId, TxnId, ViewDef};
 
 /// Names → tables, as one user may see them. Answers come from memory: no call may wait, but for [`Namespace::files`].
 pub trait Namespace: Send + Sync + 'static {
@@ -33,6 +33,11 @@ pub trait Namespace: Send + Sync + 'static {
     fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>>;
     /// The changes of a table's columns, oldest first.
     fn column_changes(&self, table: TableId) -> Vec<ColumnChange>;
+    /// The jobs that change or changed columns of the database's tables, oldest first.
+    fn schema_changes(&self, database: &str) -> Vec<SchemaChangeRow> {
+        let _ = database;
+        Vec::new()
+    }
     /// The files that a call names, to read them.
     ///
     /// # Errors
@@ -49,6 +54,23 @@ pub trait Namespace: Send + Sync + 'static {
     fn server_facts(&self) -> ServerFacts;
     /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
     fn global_variables(&self) -> Vec<(String, String)>;
+}
+
+/// A job that changes a table's columns, as `SHOW ALTER TABLE COLUMN` shows it.
+#[derive(Clone, Debug)]
+pub struct SchemaChangeRow {
+    pub job: u64,
+    pub table: TableId,
+    /// The schema that it makes.
+    pub version: SchemaVersion,
+    /// Milliseconds since 1970.
+    pub created_ms: i64,
+    pub finished_ms: Option<i64>,
+    /// Transactions before this one are waited for.
+    pub txn: Option<TxnId>,
+    pub state: &'static str,
+    pub message: String,
+    pub progress: Option<String>,
 }
 
 /// Kinds of jobs that load.

@@ -24,6 +24,9 @@ struct Rows {
     labels: BTreeMap<TxnId, TransactionInfo>,
     positions: BTreeMap<SourceId, SourcePosition>,
     next_table: u64,
+    /// Heavy schema changes that have not ended, and what they make of their tables.
+    changes: BTreeMap<u64, Arc<TableDef>>,
+    next_change: u64,
 }
 
 impl SimCatalog {
@@ -78,6 +81,43 @@ impl SimCatalog {
     /// Unless the power went off with it, nothing has changed.
     pub fn clear_garbage(&self, table: TableId) -> Result<(), String> {
         self.change("clear garbage", |rows| drop(rows.garbage.remove(&table)))
+    }
+
+    /// Keeps a heavy schema change before it begins. Its number is never used again.
+    ///
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn put_change(&self, to: &Arc<TableDef>) -> Result<u64, String> {
+        let id = {
+            let mut rows = self.rows.lock();
+            rows.next_change += 1;
+            rows.next_change
+        };
+        self.change("put change", |rows| drop(rows.changes.insert(id, Arc::clone(to))))?;
+        Ok(id)
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn end_change(&self, id: u64) -> Result<(), String> {
+        self.change("end change", |rows| drop(rows.changes.remove(&id)))
+    }
+
+    /// Whether a change of the table has not ended.
+    #[must_use]
+    pub fn is_changing(&self, table: TableId) -> bool {
+        self.rows.lock().changes.values().any(|to| to.id == table)
+    }
+
+    /// The changes that have not ended.
+    #[must_use]
+    pub fn changes(&self) -> Vec<(u64, Arc<TableDef>)> {
+        self.rows.lock().changes.iter().map(|(id, to)| (*id, Arc::clone(to))).collect()
+    }
+
+    #[must_use]
+    pub fn table(&self, id: TableId) -> Option<Arc<TableDef>> {
+        self.rows.lock().tables.get(&id).cloned()
     }
 
     /// Locations of dropped tables.

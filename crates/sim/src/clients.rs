@@ -1,5 +1,6 @@
 //! What clients do, each step thrown by the dice, and what they tell the model of the answers.
 
+use crate::changes;
 use crate::counts::Counts;
 use crate::deletes::DeletionId;
 use crate::feeds;
@@ -61,7 +62,8 @@ async fn act(world: &Rc<World>) {
         74..=83 => world.query(&table).await,
         84..=86 => sync(world).await,
         87..=88 => truncate(world, &table).await,
-        89..=90 => add_column(world, &table).await,
+        89 => add_column(world, &table).await,
+        90 => changes::change(world, &table).await,
         91 => drop_table(world, &table).await,
         92 => create_table(world).await,
         93..=94 => delete(world, &table).await,
@@ -506,6 +508,9 @@ fn rows_to_delete(world: &World, table: &Table) -> Option<(DeletionId, Vec<i64>)
 async fn add_column(world: &Rc<World>, table: &Arc<Table>) {
     let changing = Rc::clone(&world.changing);
     let Ok(_changing) = changing.try_lock() else { return };
+    if world.hardware.catalog.is_changing(table.id()) {
+        return;
+    }
     let old = table.def();
     let folds = old.keys.is_aggregate();
     let most = if folds {

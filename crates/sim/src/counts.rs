@@ -46,6 +46,7 @@ counts! {
     deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",
     added_columns: "columns added",
+    heavy_changes: "changes of types and keys",
     flushes: "flushes",
     compactions: "compactions",
     sweeps: "files swept",

@@ -10,6 +10,7 @@
 //! Not its business: protocols, SQL, and the operating system's own file system.
 
 mod catalog;
+mod changes;
 mod clients;
 mod counts;
 pub mod deletes;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
-use tributary_table::{StoreOptions, Table, TableStore};
+use tributary_table::{StoreOptions, Table, TableStore, changed_def};
 use tributary_types::{
     ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
@@ -48,6 +48,23 @@ fn sync_left_names(hardware: &Hardware, def: &TableDef) -> std::io::Result<()> {
     hardware.disk.open_dir(&directory)?.sync()
 }
 
+/// Brings the catalog to the schema changes that the Delta logs have, as the engine does before it opens tables; others have come to
+/// nothing.
+async fn complete_changes(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
+    for (id, to) in hardware.catalog.changes() {
+        if let Some(current) = hardware.catalog.table(to.id) {
+            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
+            let new = changed_def(&to, &current);
+            let last = store.last_schema_change(&new).await.map_err(|error| error.to_string())?;
+            if last == Some(id) && new != *current {
+                hardware.catalog.put_table(&Arc::new(new))?;
+            }
+        }
+        hardware.catalog.end_change(id)?;
+    }
+    Ok(())
+}
+
 impl Process {
     /// Opens tables and logs. `is_dead` becomes true when the log has failed, where a server ends itself.
     ///
@@ -60,6 +77,7 @@ impl Process {
         is_dead: &Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let store = table_store(hardware, plan)?;
+        complete_changes(hardware, &store).await?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
             sync_left_names(hardware, &def).map_err(|error| error.to_string())?;

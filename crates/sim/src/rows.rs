@@ -7,7 +7,7 @@ use crate::partitions;
 use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Int8Array, Int64Array, RecordBatch, StringArray,
 };
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Decimal128Type, Int64Type, SchemaRef};
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -69,10 +69,12 @@ pub fn block_of(schema: &Arc<TableSchema>, is_unique: bool, load: LoadId, rows: 
                 ("text", ..) => builder.push_text(index, &text_of(row)),
                 ("least" | "most", ..) => builder.push_i64(index, row),
                 ("given", ..) if gives(row) => builder.push_text(index, &text_of(row)),
-                (name, DataType::LargeInt, _) => {
+                (name, DataType::LargeInt, _) if counted(name, ROWS_PER_LOAD).is_some() => {
                     builder.push_i128(index, counted(name, row).unwrap_or_default());
                 }
                 (_, DataType::Int, _) => builder.push_i32(index, row as i32),
+                (_, DataType::BigInt, _) => builder.push_i64(index, row),
+                (_, DataType::LargeInt, _) => builder.push_i128(index, row.into()),
                 _ => builder.push_null(index),
             }
         }
@@ -142,8 +144,30 @@ const KEYS: i64 = 24;
 /// Sequences are below.
 const SEQUENCES: i64 = 9;
 
-/// Rows of data files that were read once, by path and checksum.
-type FileRows = HashMap<(String, u32), Arc<Vec<Read>>>;
+/// Rows of data files that were read once, with the files' columns, by path and checksum.
+type FileRows = HashMap<(String, u32), FileRead>;
+
+/// What was read of a data file.
+#[derive(Clone)]
+struct FileRead {
+    rows: Arc<Vec<Read>>,
+    columns: SchemaRef,
+}
+
+impl FileRead {
+    /// Whether columns of the file have the types that the table says.
+    fn check_types(&self, def: &TableDef) -> Result<(), String> {
+        for column in &def.schema.columns {
+            let Ok(field) = self.columns.field_with_name(&column.physical_name) else { continue };
+            let wanted = column.data_type.to_arrow();
+            if *field.data_type() != wanted {
+                let name = &column.name;
+                return Err(format!("has {} in column {name}, which is {wanted}", field.data_type()));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A row as it was read back.
 #[derive(Clone, Debug)]
@@ -200,9 +224,11 @@ pub async fn shown(
             (format!("data file {path}: {error}"), is_missing)
         })?;
         let bytes = got.bytes().await.map_err(|error| (error.to_string(), false))?;
-        let rows = cache
+        let read = cache
             .rows(path.as_ref(), &bytes, rules)
             .map_err(|error| (format!("data file {path}: {error}"), true))?;
+        read.check_types(&snapshot.def).map_err(|error| (format!("data file {path} {error}"), true))?;
+        let rows = read.rows;
         if rows.len() as u64 != live.file.rows {
             return Err((format!("data file {path} has {} rows, not {}", rows.len(), live.file.rows), true));
         }
@@ -243,7 +269,7 @@ pub async fn find(
         let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
-        let rows = cache.rows(path.as_ref(), &bytes, Rules::of(&snapshot.def))?;
+        let rows = cache.rows(path.as_ref(), &bytes, Rules::of(&snapshot.def))?.rows;
         let is_wanted = |row: &Read| matches!(row, Read::Sent(row) if wanted.contains(row));
         let hit = rows.iter().zip(0_u64..).filter(|(row, _)| is_wanted(row));
         found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
@@ -263,23 +289,22 @@ pub fn in_memtable(snapshot: &Snapshot) -> Vec<i64> {
 }
 
 impl FileCache {
-    fn rows(&self, path: &str, bytes: &Bytes, rules: Rules) -> Result<Arc<Vec<Read>>, String> {
+    fn rows(&self, path: &str, bytes: &Bytes, rules: Rules) -> Result<FileRead, String> {
         let key = (path.to_owned(), crc32c::crc32c(bytes));
-        if let Some(rows) = self.files.borrow().get(&key) {
-            return Ok(Arc::clone(rows));
+        if let Some(read) = self.files.borrow().get(&key) {
+            return Ok(read.clone());
         }
         let failed = |error: parquet::errors::ParquetError| error.to_string();
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())
-            .map_err(failed)?
-            .build()
-            .map_err(failed)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).map_err(failed)?;
+        let columns = SchemaRef::clone(builder.schema());
+        let reader = builder.build().map_err(failed)?;
         let mut rows = Vec::new();
         for batch in reader {
             rows.extend(read_back(&batch.map_err(|error| error.to_string())?, rules)?);
         }
-        let rows = Arc::new(rows);
-        self.files.borrow_mut().insert(key, Arc::clone(&rows));
-        Ok(rows)
+        let read = FileRead { rows: Arc::new(rows), columns };
+        self.files.borrow_mut().insert(key, read.clone());
+        Ok(read)
     }
 }
 
@@ -312,16 +337,43 @@ fn read_back(batch: &RecordBatch, Rules { keys, is_partial }: Rules) -> Result<V
     })
 }
 
+/// A column that the table got later, whatever its type is by now.
+struct Added(Decimal128Array);
+
+impl Added {
+    fn value(&self, index: usize) -> Option<i128> {
+        self.0.is_valid(index).then(|| self.0.value(index))
+    }
+}
+
+fn added(batch: &RecordBatch) -> Result<Vec<Added>, String> {
+    let is_added = |name: &str| name.strip_prefix('c').is_some_and(|number| number.parse::<u32>().is_ok());
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| is_added(field.name()));
+    let as_numbers = |(_, column): (_, &ArrayRef)| {
+        let wide = arrow::compute::cast(column, &DataType::LargeInt.to_arrow());
+        Ok(Added(wide.map_err(|error| error.to_string())?.as_primitive::<Decimal128Type>().clone()))
+    };
+    columns.map(as_numbers).collect()
+}
+
+/// Whether a row has the value in a column that it got later: its number, the default of 7, or nothing.
+fn is_of_row(value: Option<i128>, row: i64) -> bool {
+    value.is_none_or(|value| value == 7 || value == i128::from(row))
+}
+
 /// The numbers of the rows, whose texts are as they were sent.
 fn checked(batch: &RecordBatch, is_unique: bool) -> Result<Vec<i64>, String> {
     let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("there is no column {name}"));
     let ids = column("id")?.as_primitive_opt::<Int64Type>().ok_or("column id is no BIGINT")?;
     let texts = column("text")?.as_string_opt::<i32>().ok_or("column text is no VARCHAR")?;
+    let added = added(batch)?;
     let rows = (0..batch.num_rows()).map(|index| {
         let id = ids.value(index);
         let row = if is_unique { number_in(texts.value(index)) } else { Some(id) };
         let is_as_sent = |row: &i64| texts.value(index) == text_of(*row) && id_of(*row, is_unique) == id;
         let row = row.filter(is_as_sent).filter(|_| ids.is_valid(index) && texts.is_valid(index));
+        let row = row.filter(|row| added.iter().all(|column| is_of_row(column.value(index), *row)));
         row.ok_or_else(|| format!("the row of id {id} is not as it was sent"))
     });
     rows.collect()

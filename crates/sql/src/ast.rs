@@ -95,6 +95,10 @@ pub enum Statement {
         db: Option<String>,
         by: JobsBy,
     },
+    /// `CANCEL ALTER TABLE COLUMN FROM t`
+    CancelAlter {
+        table: Name,
+    },
     /// Makes labels of finished loads free: one or all.
     CleanLabel {
         db: Option<String>,
@@ -433,6 +437,10 @@ pub enum AlterOp {
     ModifyColumn {
         column: ColumnSpec,
         position: Option<Position>,
+    },
+    /// All columns in their new order.
+    OrderBy {
+        columns: Vec<String>,
     },
     ModifyColumnComment {
         name: String,

@@ -1,7 +1,7 @@
 //! Statements: Doris's and MySQL's grammar → our AST, and what CREATE/ALTER TABLE mean.
 //!
 //! [`parse`] turns the text of one statement into a [`Statement`], [`split`] cuts a text into
-//! statements. [`table`] makes a [`tributary_types::TableDef`] of a CREATE TABLE, applies light
+//! statements. [`table`] makes a [`tributary_types::TableDef`] of a CREATE TABLE, applies
 //! schema changes and prints a table back. Everything is a pure function of its input: this crate
 //! knows nothing of catalogs, sessions or rows.
 //!
@@ -42,7 +42,7 @@ pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
-    QueryColumn, apply_alter, check_deletion_by_keys, index_properties, like, named_partitions,
+    QueryColumn, apply_alter, check_deletion_by_keys, index_properties, is_heavy, like, named_partitions,
     show_create_database, show_create_table,
 };
 pub use view_text::{show_create_view, with_databases};

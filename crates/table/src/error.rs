@@ -117,6 +117,19 @@ pub enum TableError {
     Raced { location: String, attempts: u32 },
     #[error("rows of table '{table}' are deleted by their keys, because it has one row for each key")]
     UniqueDelete { table: String },
+    #[error("{reason} (in the data file {file})")]
+    Unconvertible { reason: String, file: String },
+    #[error("a schema change of table '{table}' is under way; wait until it has ended")]
+    Changing { table: String },
+    #[error("the schema change of table '{table}' was stopped")]
+    Stopped { table: String },
+    /// Rows came while a schema change was to be made.
+    #[error("rows of table '{table}' are on their way; the schema change is tried again")]
+    Busy { table: String },
+    #[error(
+        "whether the Delta log has the schema change of table '{table}' is not known ({reason}); the next start finds out"
+    )]
+    Unsure { table: String, reason: String },
     #[error("table '{table}' is being dropped")]
     Closed { table: String },
 }

@@ -22,6 +22,9 @@ pub(crate) const SCHEMA_VERSION_KEY: &str = "tributary.schemaVersion";
 pub(crate) const NEXT_COLUMN_ID_KEY: &str = "tributary.nextColumnId";
 const DROPPED_COLUMNS_KEY: &str = "tributary.droppedColumns";
 
+/// The number of the last heavy schema change.
+const CHANGE_KEY: &str = "tributary.schemaChange";
+
 /// A column's id in the Delta schema's field metadata.
 const COLUMN_ID: &str = "tributary.columnId";
 
@@ -251,6 +254,20 @@ fn max_mapping_id(def: &TableDef) -> i64 {
     let has_nested = def.schema.columns.iter().any(|column| column.data_type.is_nested());
     let own = i64::from(max_column_id(def));
     if has_nested { (own + 2) * NESTED_IDS } else { own }
+}
+
+/// The metadata of the entry that makes that schema change.
+pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Metadata, TableError> {
+    let Some(change) = change else { return Ok(metadata) };
+    let failed = || TableError::json("writing Delta metadata");
+    let mut value = serde_json::to_value(&metadata).map_err(failed())?;
+    value["configuration"][CHANGE_KEY] = json!(change.to_string());
+    serde_json::from_value(value).map_err(failed())
+}
+
+/// The number of the last heavy schema change that the log has.
+pub(crate) fn last_change(metadata: &Metadata) -> Option<u64> {
+    metadata.configuration().get(CHANGE_KEY)?.parse().ok()
 }
 
 fn max_column_id(def: &TableDef) -> u32 {

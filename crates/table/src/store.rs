@@ -5,7 +5,7 @@ use crate::error::TableError;
 use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
 use crate::root::TableRoot;
-use crate::schema::{metadata_for, protocol_for};
+use crate::schema::{last_change, metadata_for, protocol_for};
 use crate::storage::{ObjectStorage, TableStorage};
 use crate::table::Table;
 use deltalake_core::kernel::Action;
@@ -174,6 +174,18 @@ impl TableStore {
             return Err(TableError::NotFound { location: def.location.clone() });
         }
         Table::open(root, def).await
+    }
+
+    /// The number of the last heavy schema change that the table's Delta log has. `None`: it has none.
+    ///
+    /// # Errors
+    /// [`TableError::NotFound`] without a log; those of reading it.
+    pub async fn last_schema_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
+        let root = self.root(&def.location)?;
+        if !root.log.exists().await? {
+            return Err(TableError::NotFound { location: def.location.clone() });
+        }
+        Ok(last_change(&root.log.load(def).await?.metadata))
     }
 
     /// Deletes all files of a dropped table. May be repeated after a failure. Close the table

@@ -10,6 +10,7 @@
 //! [`Table::oldest_unflushed_lsn`] on has them all.
 
 mod alter;
+mod change;
 mod commit;
 mod compact;
 mod complete;
@@ -23,6 +24,7 @@ mod publish;
 mod settle;
 mod sweep;
 
+pub use change::{Recast, SchemaChange, Watch, changed_def};
 pub use compact::CompactReport;
 pub use delete::{DeleteReport, FoundRows};
 pub use find::KeyFinder;
@@ -56,6 +58,8 @@ pub struct Table {
     unique: Option<UniqueKeys>,
     persisted: AtomicU64,
     closed: AtomicBool,
+    /// A heavy schema change is under way.
+    changing: AtomicBool,
 }
 
 /// What a table needs to settle its keys.
@@ -158,6 +162,7 @@ impl Table {
             rewriter: tokio::sync::Mutex::new(state),
             unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
             closed: AtomicBool::new(false),
+            changing: AtomicBool::new(false),
         });
         table.align_log().await?;
         Ok(table)

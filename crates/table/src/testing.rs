@@ -398,6 +398,17 @@ impl Bench {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
+    /// The first column of a data file's rows, in their order.
+    pub(crate) async fn names_in_file(&self, table: &Table, path: &str) -> Vec<String> {
+        let live = table.snapshot().files.iter().find(|live| live.path() == path).cloned().unwrap();
+        let mut reader = open_file(table, &live).await.unwrap();
+        let mut names = Vec::new();
+        while let Some(batch) = reader.next().await.unwrap() {
+            names.extend(text_rows(&batch).into_iter().map(|row| row.split('|').next().unwrap().to_owned()));
+        }
+        names
+    }
+
     /// Names of the table's data files on disk, sorted.
     pub(crate) fn data_files(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.dir.path().join("demo/events-7")) else { return Vec::new() };

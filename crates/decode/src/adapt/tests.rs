@@ -54,8 +54,18 @@ fn a_column_added_as_not_null_without_default_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_changed_type_is_an_error_not_a_guess() {
+fn values_of_a_changed_type_are_converted() {
     let (from, batch) = old();
+    let to = schema(vec![column(0, "id", DataType::BigInt)]);
+    let wide = adapt(&batch, &from, &to, 0).unwrap();
+    assert_eq!(wide.column(0).data_type(), &DataType::BigInt.to_arrow());
+    assert_eq!(wide.num_rows(), batch.num_rows());
+}
+
+#[test]
+fn a_batch_that_is_not_of_its_schema_is_an_error_not_a_guess() {
+    let (_, batch) = old();
+    let from = schema(batch.schema().fields().iter().map(|_| column(0, "id", DataType::Double)).collect());
     let to = schema(vec![column(0, "id", DataType::BigInt)]);
     assert!(matches!(adapt(&batch, &from, &to, 0), Err(BlockError::ColumnType { .. })));
 }

@@ -108,6 +108,7 @@ const STATEMENTS: &[&str] = &[
     "DROP TABLE d.t",
     "TRUNCATE TABLE d.t",
     "ALTER TABLE d.t ADD COLUMN x INT",
+    "CANCEL ALTER TABLE COLUMN FROM d.t",
     "DELETE FROM d.t WHERE id = 1",
     "UPDATE d.t SET name = 'x' WHERE id = 1",
     "INSERT INTO d.t VALUES (1, 'a')",
@@ -137,7 +138,8 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 36] = [
+const KINDS: [&str; 37] = [
+    "cancel alter table",
     "empty",
     "create database",
     "drop database",
@@ -189,6 +191,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::DropTable { .. } => "drop table",
         Statement::TruncateTable { .. } => "truncate",
         Statement::AlterTable { .. } => "alter table",
+        Statement::CancelAlter { .. } => "cancel alter table",
         Statement::Delete(_) => "delete",
         Statement::Update(_) => "update",
         Statement::Insert(_) => "insert",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableRef};
+use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableId, TableRef};
 
 /// The right to change databases and tables, which one statement at a time has, from its check to its
 /// end. Waiting for it may be interrupted; the change itself may not.
@@ -46,6 +46,7 @@ impl Engine {
             Err(error) => return Err(error.into()),
         };
         for table in self.names().tables(name) {
+            self.end_schema_change(table.id()).await;
             table.close().await;
         }
         self.names().remove_database(name);
@@ -147,6 +148,7 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
+        self.end_schema_change(def.id).await;
         if let Some(table) = self.names().remove_table(&name.db, &name.table) {
             table.close().await;
         }
@@ -155,19 +157,43 @@ impl Engine {
         Ok(())
     }
 
+    /// Changes a table now, or begins the job that does.
     pub(crate) async fn alter_table(
-        &self,
-        _turn: &Changing<'_>,
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
         name: &TableRef,
         ops: &[AlterOp],
     ) -> Result<(), SqlError> {
         let table = self.table_called(&name.db, &name.table)?;
         let old = table.def();
+        self.refuse_while_changing(&old)?;
         let mut new = (*old).clone();
         for op in ops {
             new = tributary_sql::apply_alter(&new, op)?;
         }
+        if tributary_sql::is_heavy(&old, &new) {
+            return self.begin_schema_change(turn, &table, new).await;
+        }
         self.change_table(table, new).await
+    }
+
+    /// Cancels the job that changes a table.
+    ///
+    /// # Errors
+    /// No table, no job, or it was too late.
+    pub(crate) async fn cancel_alter(&self, name: &TableRef) -> Result<(), SqlError> {
+        let table = self.table_called(&name.db, &name.table)?;
+        self.cancel_schema_change(&table.def()).await
+    }
+
+    /// The table of a job, whose principal was checked when it began.
+    pub(crate) fn table_to_change(&self, id: TableId) -> Option<Arc<Table>> {
+        self.names().all_tables().into_iter().find(|table| table.id() == id)
+    }
+
+    /// A job has changed a table.
+    pub(crate) fn definitions_changed(&self) {
+        self.names().changed();
     }
 
     /// Gives the table other columns.
@@ -177,6 +203,7 @@ impl Engine {
         table: Arc<Table>,
         new: TableDef,
     ) -> Result<(), SqlError> {
+        self.refuse_while_changing(&table.def())?;
         self.change_table(table, new).await
     }
 

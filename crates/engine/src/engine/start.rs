@@ -22,6 +22,7 @@ use crate::options::EngineOptions;
 use crate::overwrites::RunningOverwrites;
 use crate::processes::Processes;
 use crate::row_changes::RowChanges;
+use crate::schema_change::{self, SchemaChanges};
 use crate::start_error::StartError;
 use crate::stream_load::host::SpoolRoom;
 use crate::wal_dirs::{self, WalDirs};
@@ -76,6 +77,7 @@ impl Engine {
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = TableStore::local(options.tables.directory(), store_options)?;
+        schema_change::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         let (ingest, report) = Ingest::open(
@@ -120,6 +122,7 @@ impl Engine {
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
             exports: Exports::new(Arc::clone(&catalog), node.id()),
+            schema_changes: SchemaChanges::new(Arc::clone(&catalog), node.id()),
             load_records: LoadRecords::default(),
             row_changes: RowChanges::default(),
             overwrites: RunningOverwrites::default(),
@@ -135,6 +138,7 @@ impl Engine {
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;
         engine.resume_exports().await.map_err(StartError::Query)?;
+        engine.resume_schema_changes().await.map_err(StartError::Query)?;
         engine.start_background();
         engine.start_jobs().await.map_err(StartError::Query)?;
         Ok((engine, report))
@@ -151,6 +155,7 @@ impl Engine {
                 engine.purge_jobs(before_ms).await;
                 engine.broker_loads.purge(before_ms).await;
                 engine.exports.purge(before_ms).await;
+                engine.schema_changes.purge(before_ms).await;
                 drop(engine);
                 tokio::time::sleep(PURGE_INTERVAL).await;
             }
@@ -163,6 +168,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         self.broker_loads.pause().await;
         self.exports.pause().await;
+        self.schema_changes.pause().await;
         self.stop_jobs().await;
         let Running { background, node, wal_dirs, .. } = &self.running;
         let background = std::mem::take(&mut *background.lock());

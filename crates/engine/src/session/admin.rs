@@ -57,6 +57,10 @@ impl EngineSession {
                 let name = table.resolve(self.database.as_deref())?;
                 engine.alter_table(&turn().await?, &name, &ops).await?;
             }
+            Statement::CancelAlter { table } => {
+                let name = table.resolve(self.database.as_deref())?;
+                self.interrupt().wait(engine.cancel_alter(&name)).await??;
+            }
             Statement::CreateUser { user, if_not_exists, password } => {
                 let hash = password.unwrap_or(PasswordHash::EMPTY);
                 engine.create_user(&user.name, &user.host, hash, if_not_exists).await?;

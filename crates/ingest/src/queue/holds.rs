@@ -64,6 +64,11 @@ impl Holds {
         self.0.iter().filter(|(_, hold)| hold.why == Why::Running).map(|(&txn, _)| txn).collect()
     }
 
+    /// Whether there is one that no commit will end by itself.
+    pub fn has_waiting(&self) -> bool {
+        self.0.values().any(|hold| hold.why != Why::Running)
+    }
+
     pub fn lowest(&self) -> Option<Lsn> {
         self.0.values().map(|hold| hold.low).min()
     }

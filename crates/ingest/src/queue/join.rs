@@ -82,6 +82,10 @@ impl TableQueue {
         };
         let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, &rows))?;
         state.refuse_if_dropped(&self.table)?;
+        if state.is_held {
+            return Err(IngestError::blocked(&self.table));
+        }
+        state.refuse_old(rows.schema.version)?;
         self.core.memory.enter_group(memory);
         let mut first_deadline = None;
         if state.open.is_none() {

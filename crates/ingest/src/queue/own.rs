@@ -8,6 +8,7 @@ use super::commit::die;
 use super::entries::data_entries;
 use super::flight::InFlight;
 use super::holds::Why;
+use super::state::State;
 use crate::build::Parts;
 use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
@@ -16,6 +17,7 @@ use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tributary_table::Publication;
+use tributary_types::lock::RankedGuard;
 use tributary_types::{Attachment, Label, Partitions, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
@@ -39,9 +41,19 @@ impl TableQueue {
         rows: LoadRows,
         blocks_are_logged: bool,
     ) -> Result<Version, IngestError> {
-        let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
         let (sender, answer) = oneshot::channel();
-        self.submit_own(own, rows, blocks_are_logged, built, sender)?;
+        loop {
+            self.released().await;
+            let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
+            let state = self.lock_with_partitions(|checked| checked.own(&self.table, &built, &rows))?;
+            state.refuse_if_dropped(&self.table)?;
+            if state.is_held || built.schema.version < state.schema_floor {
+                // They are built again when the table has its new schema.
+                continue;
+            }
+            self.submit_own(state, own, rows, blocks_are_logged, built, sender)?;
+            break;
+        }
         answer
             .await
             .unwrap_or_else(|_| Err(IngestError::WalFailed("a callback of the log has panicked".into())))
@@ -49,6 +61,7 @@ impl TableQueue {
 
     fn submit_own(
         self: &Arc<Self>,
+        mut state: RankedGuard<'_, State>,
         own: OwnTransaction,
         rows: LoadRows,
         blocks_are_logged: bool,
@@ -56,8 +69,10 @@ impl TableQueue {
         sender: oneshot::Sender<Result<Version, IngestError>>,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
-        let mut state = self.lock_with_partitions(|checked| checked.own(&self.table, &built, &rows))?;
         state.refuse_if_dropped(&self.table)?;
+        if !rows.files.is_empty() {
+            state.refuse_old(rows.schema.version)?;
+        }
         let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
         let flight = InFlight::begin(self, &mut state, own.txn);
         let version = flight.version();
@@ -135,10 +150,16 @@ impl TableQueue {
         let table = self.table.id();
         let mut entries = data_entries(kind::DATA_HELD, table, txn, 0, &rows.blocks);
         entries.push(record::json(kind::PREPARE, table, txn, &body));
-        {
+        loop {
+            self.released().await;
             let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, rows))?;
             state.refuse_if_dropped(&self.table)?;
-            state.holds.hold(txn, self.space.wal.end_lsn(), Why::Prepared);
+            if !state.is_held {
+                // Its commit may come when nobody can tell the client of a value that can't be converted.
+                state.refuse_old(rows.schema.version)?;
+                state.holds.hold(txn, self.space.wal.end_lsn(), Why::Prepared);
+                break;
+            }
         }
         let result = self.space.wal.append(entries).await;
         if result.is_err() {
@@ -154,9 +175,13 @@ impl TableQueue {
         cut: Option<Partitions>,
     ) -> Result<Version, IngestError> {
         let (sender, answer) = oneshot::channel();
-        {
+        loop {
+            self.released().await;
             let mut state = self.state.lock();
             state.refuse_if_dropped(&self.table)?;
+            if state.is_held {
+                continue;
+            }
             let low = self.space.wal.end_lsn();
             state.holds.hold(txn, low, Why::Running);
             let flight = InFlight::begin(self, &mut state, txn);
@@ -190,6 +215,7 @@ impl TableQueue {
                 drop(sender.send(outcome));
             };
             self.submit(state, vec![entry], Box::new(done));
+            break;
         }
         answer
             .await

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_table::Table;
-use tributary_types::{Lsn, Version};
+use tributary_types::{Lsn, SchemaVersion, Version};
 
 /// What becomes of closed groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,10 @@ pub(super) struct State {
     next_version: Version,
     /// Where the last commit that the log has answered begins.
     answered: Lsn,
+    /// The table's schema is being changed: nothing begins.
+    pub is_held: bool,
+    /// Rows of earlier schemas have other types than the table's columns.
+    pub schema_floor: SchemaVersion,
 }
 
 impl State {
@@ -104,6 +108,8 @@ impl State {
             holds: Holds::default(),
             next_version,
             answered: Lsn(0),
+            is_held: false,
+            schema_floor: SchemaVersion(0),
         }
     }
 
@@ -200,6 +206,11 @@ impl State {
 
     pub fn refuse_if_dropped(&self, table: &Table) -> Result<(), IngestError> {
         if self.is_dropped() { Err(IngestError::TableDropped(table.def().table_ref())) } else { Ok(()) }
+    }
+
+    /// Refuses rows that would have to be converted.
+    pub fn refuse_old(&self, rows: SchemaVersion) -> Result<(), IngestError> {
+        if rows < self.schema_floor { Err(IngestError::OldSchema) } else { Ok(()) }
     }
 
     pub fn is_dropped(&self) -> bool {

@@ -9,6 +9,7 @@ mod labels;
 mod order;
 mod partitions;
 mod recovery;
+mod schema_change;
 mod sources;
 mod space;
 mod support;

@@ -138,6 +138,14 @@ impl Machine {
     }
 
     pub async fn open(&self, tables: Vec<Arc<Table>>) -> (Arc<Ingest>, RecoveryReport) {
+        self.open_with(tables, &NoHistory).await
+    }
+
+    pub async fn open_with(
+        &self,
+        tables: Vec<Arc<Table>>,
+        history: &dyn SchemaHistory,
+    ) -> (Arc<Ingest>, RecoveryReport) {
         Ingest::open(
             IngestOptions {
                 wal_dirs: self.wal_dirs.clone(),
@@ -156,7 +164,7 @@ impl Machine {
             Arc::new(self.gated.clone()),
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),
             Arc::clone(&self.labels) as Arc<dyn LabelStore>,
-            &NoHistory,
+            history,
             tables,
         )
         .await

@@ -1,16 +1,18 @@
 //! SHOW ALTER TABLE COLUMN: one row per statement that changed columns.
 //!
-//! Every change is light: the statement that asks for it is answered when it is made. So each is FINISHED, and clients
-//! that wait for that see it at their first look.
+//! The statement that asks for a light change is answered when that is made: so it is FINISHED, and clients that wait for that see
+//! it at their first look. A heavy one is a job.
 
 use crate::engine::QueryEngine;
+use crate::namespace::SchemaChangeRow;
 use crate::rows::{Cell, Grid};
 use chrono::DateTime;
+use std::collections::HashSet;
 use tributary_types::{ColumnChange, TableDef};
 
 /// Doris's `alter_table_timeout_second`.
 const TIMEOUT_SECONDS: i64 = 2_592_000;
-/// Jobs are numbered by their table and, within it, by this many versions of its schema.
+/// Light changes are numbered by their table and, within it, by this many versions of its schema.
 const VERSIONS_PER_TABLE: u64 = 1_000_000;
 
 impl QueryEngine {
@@ -30,24 +32,34 @@ impl QueryEngine {
             "Progress",
             "Timeout#",
         ]);
+        let jobs = self.namespace.schema_changes(database);
+        let made: HashSet<_> =
+            jobs.iter().filter(|job| job.state == "FINISHED").map(|job| (job.table, job.version)).collect();
         for table in self.namespace.tables(database) {
             let def = table.def();
             for change in self.namespace.column_changes(def.id) {
-                grid.push(row(&def, change));
+                if !made.contains(&(def.id, change.version)) {
+                    grid.push(row(&def, change));
+                }
             }
+            let of_table = |job: &&SchemaChangeRow| job.table == def.id;
+            jobs.iter().filter(of_table).for_each(|job| grid.push(job_row(&def, job)));
         }
         grid
     }
 }
 
+fn time(at_ms: Option<i64>) -> Cell {
+    let time = at_ms.and_then(DateTime::from_timestamp_millis);
+    Cell::from(time.map(|time| time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()))
+}
+
 fn row(def: &TableDef, change: ColumnChange) -> Vec<Cell> {
-    let time = change.made_at_ms.and_then(DateTime::from_timestamp_millis);
-    let time = Cell::from(time.map(|time| time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()));
     vec![
         (def.id.0 * VERSIONS_PER_TABLE + u64::from(change.version.0)).into(),
         def.name.as_str().into(),
-        time.clone(),
-        time,
+        time(change.made_at_ms),
+        time(change.made_at_ms),
         def.name.as_str().into(),
         def.id.0.into(),
         def.id.0.into(),
@@ -58,6 +70,24 @@ fn row(def: &TableDef, change: ColumnChange) -> Vec<Cell> {
         "FINISHED".into(),
         "".into(),
         Cell::Null,
+        Cell::Int(TIMEOUT_SECONDS),
+    ]
+}
+
+fn job_row(def: &TableDef, job: &SchemaChangeRow) -> Vec<Cell> {
+    vec![
+        job.job.into(),
+        def.name.as_str().into(),
+        time(Some(job.created_ms)),
+        time(job.finished_ms),
+        def.name.as_str().into(),
+        def.id.0.into(),
+        def.id.0.into(),
+        format!("{}:0", job.version).into(),
+        job.txn.map_or(Cell::Int(-1), |txn| txn.0.into()),
+        job.state.into(),
+        job.message.as_str().into(),
+        Cell::from(job.progress.clone()),
         Cell::Int(TIMEOUT_SECONDS),
     ]
 }

@@ -232,7 +232,24 @@ pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         let (db, by) = jobs_by(cursor)?;
         return Ok(Statement::CancelExport { db, by });
     }
+    if cursor.eat_all("ALTER TABLE") {
+        return cancel_alter(cursor);
+    }
     Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD or EXPORT")))
+}
+
+/// `CANCEL ALTER TABLE COLUMN FROM [db.]t`
+fn cancel_alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
+    if !cursor.eat("COLUMN") {
+        return match cursor.word().map(str::to_ascii_uppercase) {
+            Some(what) if ["ROLLUP", "MATERIALIZED"].contains(&what.as_str()) => {
+                Err(unsupported::refuse(&format!("CANCEL ALTER TABLE {what}"), ""))
+            }
+            _ => Err(cursor.expected("COLUMN")),
+        };
+    }
+    cursor.expect("FROM")?;
+    Ok(Statement::CancelAlter { table: cursor.name()? })
 }
 
 /// `CLEAN LABEL [l] FROM db`

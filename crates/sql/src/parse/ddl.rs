@@ -283,6 +283,11 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.is_any(&["ENABLE"]) && cursor.is_nth(1, "FEATURE") {
         return enable_feature(cursor);
     }
+    if cursor.eat_all("ORDER BY") {
+        let columns = cursor.parenthesized(|cursor| cursor.identifier("a column name"))?;
+        refuse_rollup(cursor)?;
+        return Ok(AlterOp::OrderBy { columns });
+    }
     match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "MODIFY"]) {
         Some("SET") => properties(cursor).map(AlterOp::SetProperties),
         Some("ADD") => add(cursor),
@@ -291,7 +296,7 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         Some(_) => modify(cursor),
         None => match cursor.word().map(str::to_ascii_uppercase) {
             Some(word) => Err(unsupported::refuse(&format!("ALTER TABLE … {word}"), "")),
-            None => Err(cursor.expected("SET, ADD, DROP, RENAME or MODIFY")),
+            None => Err(cursor.expected("SET, ADD, DROP, RENAME, MODIFY or ORDER BY")),
         },
     }
 }

@@ -47,11 +47,7 @@ fn check_column(column: &mut ColumnDef) -> Result<(), SqlError> {
         )));
     }
     if !aggregation.takes(column.data_type) {
-        return Err(refused(format!(
-            "Aggregate type {} is not compatible with primitive type {}",
-            aggregation.name(),
-            column.data_type
-        )));
+        return Err(not_of_type(aggregation, column));
     }
     if aggregation == Aggregation::ReplaceIfNotNull {
         if !column.nullable {
@@ -65,11 +61,23 @@ fn check_column(column: &mut ColumnDef) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// The error for an aggregation that the column's type does not have.
+pub(super) fn not_of_type(aggregation: Aggregation, column: &ColumnDef) -> SqlError {
+    refused(format!(
+        "Aggregate type {} is not compatible with primitive type {}",
+        aggregation.name(),
+        column.data_type
+    ))
+}
+
 /// Checks the aggregation of a column that a table gets.
 ///
 /// # Errors
 /// Doris's rules that it breaks.
 pub(super) fn check_added(def: &TableDef, column: &mut ColumnDef) -> Result<(), SqlError> {
+    if column.is_key {
+        return Ok(());
+    }
     let model = match (def.keys, column.aggregation) {
         (KeyModel::Aggregate, _) | (_, None) => {
             return if def.keys.is_aggregate() { check_added_value(column) } else { Ok(()) };

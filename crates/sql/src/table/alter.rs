@@ -1,24 +1,23 @@
-//! `ALTER TABLE`, light changes only: those that change the definition and no stored row.
+//! `ALTER TABLE`: what a clause makes of a definition. Changes that rewrite rows are in [`super::heavy`].
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
-use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, index, partitions, refused};
+use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, heavy, index, keys};
+use super::{partitions, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
 use std::sync::Arc;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, DataType, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, SqlError,
-    TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, ErrorCode, FLEXIBLE_UPDATES, SqlError, TableDef, TableSchema,
 };
 
 /// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
 /// change of properties, comments or the table's name does not. Nothing is stored.
 ///
 /// # Errors
-/// Changes that are not light (anything that would rewrite rows, change keys or reorder columns)
-/// are refused with [`ErrorCode::NotSupported`] and say so; wrong names, values and duplicates as in
-/// CREATE TABLE.
+/// Changes that Doris does not allow, in its words; those that are not supported, with [`ErrorCode::NotSupported`]; wrong
+/// names, values and duplicates as in CREATE TABLE.
 pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
     let mut new = def.clone();
     match op {
@@ -47,13 +46,13 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         AlterOp::AddColumns(columns) => columns.iter().try_for_each(|column| add(&mut new, column, None))?,
         AlterOp::DropColumn { name } => drop(&mut new, name)?,
         AlterOp::RenameColumn { from, to } => rename(&mut new, from, to)?,
-        AlterOp::ModifyColumn { column, position } => modify(&mut new, column, position.as_ref())?,
+        AlterOp::ModifyColumn { column, position } => heavy::modify(&mut new, column, position.as_ref())?,
+        AlterOp::OrderBy { columns } => heavy::order_by(&mut new, columns)?,
         AlterOp::AddIndex(spec) => index::add(&mut new, spec)?,
         AlterOp::DropIndex { name, if_exists } => index::drop(&mut new, name, *if_exists)?,
         AlterOp::EnableFeature { name } => enable(&mut new, name)?,
     }
     if new.schema != def.schema {
-        check_light(def)?;
         let mut schema = TableSchema::clone(&new.schema);
         schema.version = def.schema.version.next();
         new.schema = Arc::new(schema);
@@ -79,36 +78,26 @@ fn enable(def: &mut TableDef, feature: &str) -> Result<(), SqlError> {
         "SEQUENCE_LOAD" if is_unique && def.schema.sequence.is_some() => {
             Err(refused("Can not enable sequence column support, already supported sequence column."))
         }
-        "SEQUENCE_LOAD" | "BATCH_DELETE" => Err(heavy(&format!("ENABLE FEATURE \"{feature}\""))),
+        "SEQUENCE_LOAD" | "BATCH_DELETE" => Err(not_supported(&format!("ENABLE FEATURE \"{feature}\""))),
         _ => Err(refused(format!(
             "unknown feature \"{feature}\": there are UPDATE_FLEXIBLE_COLUMNS, SEQUENCE_LOAD and BATCH_DELETE"
         ))),
     }
 }
 
-fn check_light(def: &TableDef) -> Result<(), SqlError> {
-    if def.properties.light_schema_change {
-        return Ok(());
-    }
-    Err(heavy(&format!("a change of columns of '{}', whose light_schema_change is false,", def.table_ref())))
-}
-
-/// The error for a change that would rewrite rows.
-fn heavy(what: &str) -> SqlError {
+/// The error for a change that rows can't follow.
+fn not_supported(what: &str) -> SqlError {
     SqlError::detail(
         ErrorCode::NotSupported,
-        format!(
-            "{what} is not a light schema change and is not supported yet: \
-             create a new table and INSERT … SELECT"
-        ),
+        format!("{what} is not supported: create a new table and INSERT … SELECT"),
     )
 }
 
-fn change_columns(def: &mut TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) {
+pub(super) fn change_columns(def: &mut TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) {
     change(&mut Arc::make_mut(&mut def.schema).columns);
 }
 
-fn index_of(def: &TableDef, name: &str) -> Result<usize, SqlError> {
+pub(super) fn index_of(def: &TableDef, name: &str) -> Result<usize, SqlError> {
     let index = def.schema.index_of(name);
     index.filter(|index| def.schema.columns[*index].hidden.is_none()).ok_or_else(|| {
         SqlError::detail(
@@ -122,15 +111,17 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     if spec.is_key && spec.aggregation.is_some() {
         return Err(refused(format!("Can not assign aggregation method on key column: {}", spec.name)));
     }
-    // Without an aggregation it would be a key.
-    if spec.is_key || (def.keys.is_aggregate() && spec.aggregation.is_none()) {
-        return Err(heavy(&format!("adding the key column '{}'", spec.name)));
-    }
+    // Without an aggregation it is a key.
+    let is_key = spec.is_key || (def.keys.is_aggregate() && spec.aggregation.is_none());
     if find(&def.schema.columns, &spec.name).is_some() {
         return Err(duplicate_column(&spec.name));
     }
     let id = def.schema.next_column_id;
     let mut column = column_def(spec, id)?;
+    column.is_key = is_key;
+    if is_key && !column.data_type.may_be_key() {
+        return Err(keys::not_a_key_type_of(def.keys, &column));
+    }
     aggregate::check_added(def, &mut column)?;
     super::check_on_update(def.keys, super::merges_on_write(&def.properties), std::slice::from_ref(&column))?;
     if !can_be_omitted(&column) {
@@ -140,7 +131,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
         )));
     }
     column.physical_name = physical_name(&def.schema, &spec.name, id);
-    let index = index_for(def, spec, position)?;
+    let index = if is_key { heavy::key_position(def, position)? } else { index_for(def, spec, position)? };
     let schema = Arc::make_mut(&mut def.schema);
     schema.columns.insert(index, column);
     schema.next_column_id = id.next();
@@ -189,7 +180,7 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
         ));
     }
     if column.is_key {
-        return Err(heavy(&format!("dropping the key column '{name}'")));
+        heavy::check_dropped_key(def, column)?;
     }
     if def.schema.sequence == Some(column.id) {
         return Err(refused(format!(
@@ -214,7 +205,7 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn is_partition_column(def: &TableDef, column: &ColumnDef) -> bool {
+pub(super) fn is_partition_column(def: &TableDef, column: &ColumnDef) -> bool {
     def.partitioning.partitions().is_some_and(|partitions| partitions.columns.contains(&column.id))
 }
 
@@ -247,66 +238,5 @@ fn change_bloom_filter(def: &mut TableDef, change: impl Fn(&str) -> Option<Strin
         others.remove(BLOOM_FILTER_COLUMNS);
     } else {
         *value = names.join(",");
-    }
-}
-
-/// Takes a longer VARCHAR and a new comment; all else must be repeated as it is.
-fn modify(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<(), SqlError> {
-    let index = index_of(def, &spec.name)?;
-    let old = &def.schema.columns[index];
-    if is_partition_column(def, old) && spec.data_type != old.data_type {
-        return Err(refused(format!("Can not modify partition column[{}]. index[{}]", old.name, def.name)));
-    }
-    if def.schema.sequence == Some(old.id) && spec.data_type != old.data_type {
-        return Err(refused(format!("Can not alter sequence column[{}]", old.name)));
-    }
-    check_type_change(old, spec.data_type)?;
-    let name = &old.name;
-    if position.is_some() {
-        return Err(heavy(&format!("moving column '{name}'")));
-    }
-    if spec.is_key && !old.is_key {
-        return Err(heavy(&format!("making column '{name}' a key column")));
-    }
-    if spec.aggregation != old.aggregation && !def.keys.is_unique() {
-        return Err(refused(format!("Can not change aggregation type (column '{name}')")));
-    }
-    if spec.nullable.unwrap_or(true) != old.nullable {
-        let repeat = if old.nullable { "NULL" } else { "NOT NULL" };
-        return Err(heavy(&format!("changing column '{name}' from {repeat} (repeat {repeat} to keep it)")));
-    }
-    let default = match spec.aggregation {
-        Some(Aggregation::ReplaceIfNotNull) => spec.default.clone().or(Some(DefaultValue::Null)),
-        _ => spec.default.clone(),
-    };
-    if default != old.default || spec.on_update.is_some() != old.on_update {
-        return Err(refused(format!(
-            "Can not change default value of column '{name}': repeat the DEFAULT clause that SHOW CREATE TABLE prints, if any"
-        )));
-    }
-    change_columns(def, |columns| {
-        columns[index].data_type = spec.data_type;
-        if let Some(comment) = &spec.comment {
-            columns[index].comment.clone_from(comment);
-        }
-    });
-    Ok(())
-}
-
-fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
-    match (old.data_type, to) {
-        (from, to) if from == to => Ok(()),
-        (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) if to > from => Ok(()),
-        (DataType::Varchar { .. }, DataType::Varchar { .. })
-        | (DataType::Char { .. }, DataType::Char { .. }) => {
-            if to.max_bytes() < old.data_type.max_bytes() {
-                return Err(refused(format!(
-                    "Shorten type length is prohibited, srcType={}, dstType={to} (column '{}')",
-                    old.data_type, old.name
-                )));
-            }
-            Err(heavy(&format!("changing column '{}' from {} to {to}", old.name, old.data_type)))
-        }
-        (from, to) => Err(heavy(&format!("changing column '{}' from {from} to {to}", old.name))),
     }
 }

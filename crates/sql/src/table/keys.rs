@@ -36,8 +36,7 @@ pub(super) fn mark(
     check_order(&names, columns)?;
     columns.iter_mut().enumerate().for_each(|(index, column)| column.is_key = index < names.len());
     match columns.iter().find(|column| column.is_key && !column.data_type.may_be_key()) {
-        Some(column) if model.keeps_all_rows() => return Err(not_a_key_type(column)),
-        Some(column) => return Err(not_a_unique_key_type(column)),
+        Some(column) => return Err(not_a_key_type_of(model, column)),
         None => aggregate::check(model, columns)?,
     }
     match model {
@@ -127,6 +126,11 @@ fn index_bytes(data_type: DataType) -> u32 {
         | DataType::Variant
         | DataType::Nested(_) => 20,
     }
+}
+
+/// The error for a key column of a type that no key has.
+pub(super) fn not_a_key_type_of(model: KeyModel, column: &ColumnDef) -> SqlError {
+    if model.keeps_all_rows() { not_a_key_type(column) } else { not_a_unique_key_type(column) }
 }
 
 /// Doris's texts.

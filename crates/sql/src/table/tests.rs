@@ -366,7 +366,7 @@ fn columns_of_a_table_with_aggregate_keys_are_added_with_their_aggregation() {
     let unique = def("create table t (a int, s int) unique key(a)");
     let duplicate = def("create table t (a int, s int) duplicate key(a)");
     for (table, change, text) in [
-        (&table, "add column n int", "adding the key column 'n' is not a light schema change"),
+        (&table, "drop column a", "Can not drop key column when table has value column with REPLACE"),
         (&table, "add column n int key sum", "Can not assign aggregation method on key column: n"),
         (
             &table,
@@ -432,7 +432,8 @@ fn columns_are_added_behind_the_keys_as_a_new_schema() {
     assert!(new.schema.columns.iter().all(|column| column.physical_name == column.name));
     for (clauses, number) in [
         ("add column NAME int", 1060),
-        ("add column k int key", 1235),
+        ("add column k double key", 1105),
+        ("add column k int key after name", 1105),
         ("add column n int not null", 1105),
         ("add column f int first", 1105),
         ("add column f int after nowhere", 1054),
@@ -464,7 +465,7 @@ fn value_columns_can_be_dropped() {
     assert_eq!(names(&new), ["k", "a"]);
     assert!(!new.properties.others.contains_key("bloom_filter_columns"));
     assert_eq!(new.schema.next_column_id, old.schema.next_column_id);
-    for (clauses, number) in [("drop column k", 1235), ("drop column a", 1105), ("drop column x", 1054)] {
+    for (clauses, number) in [("drop column k", 1105), ("drop column a", 1105), ("drop column x", 1054)] {
         assert_eq!(try_alter(&old, clauses).unwrap_err().code.number(), number, "{clauses}");
     }
 }
@@ -495,26 +496,132 @@ fn only_a_longer_varchar_and_a_comment_are_light_modifications() {
     assert_eq!(longer.schema.columns[1].data_type, DataType::Varchar { bytes: 20 });
     assert_eq!(longer.schema.columns[1].comment, "old");
     assert_eq!(longer.schema.version, SchemaVersion(2));
+    assert!(!is_heavy(&old, &longer));
     let commented = altered(&old, "modify column v comment 'new'");
     assert_eq!(commented.schema.columns[1].comment, "new");
-    assert_eq!(
-        try_alter(&old, "modify column v varchar(5) not null default 'x'").unwrap_err().detail_text(),
-        "Shorten type length is prohibited, srcType=varchar(10), dstType=varchar(5) (column 'v')"
-    );
+    for light in ["add column a int", "add column a int after k", "drop column v", "rename column k l"] {
+        assert!(!is_heavy(&old, &altered(&old, light)), "{light}");
+    }
+    for heavy in [
+        "modify column v string not null default 'x'",
+        "modify column v varchar(10) default 'x'",
+        "modify column k bigint",
+        "add column l int key",
+        "add column a int, modify column k bigint",
+    ] {
+        assert!(is_heavy(&old, &altered(&old, heavy)), "{heavy}");
+    }
     for (clauses, text) in [
         (
-            "modify column v string not null default 'x'",
-            "changing column 'v' from varchar(10) to text is not a light schema change",
+            "modify column v varchar(5) not null default 'x'",
+            "Shorten type length is prohibited, srcType=varchar(10), dstType=varchar(5) (column 'v')",
         ),
-        ("modify column k bigint", "changing column 'k' from int to bigint is not a light schema change"),
-        ("modify column v varchar(20) default 'x'", "repeat NOT NULL"),
         ("modify column v varchar(20) not null", "Can not change default value"),
-        ("modify column v varchar(20) not null default 'x' first", "moving column 'v'"),
-        ("modify column v varchar(20) key not null default 'x'", "making column 'v' a key column"),
+        ("modify column v varchar(20) key not null default 'x'", "Can not change aggregation type"),
+        (
+            "modify column v varchar(20) not null default 'x' first",
+            "Invalid column order. value should be after key. index[t]",
+        ),
+        (
+            "modify column v varchar(10) not null default 'x'",
+            "Nothing is changed. please check your alter stmt",
+        ),
+        ("modify column k int not null", "Can not change from nullable to non-nullable"),
+        ("modify column v int not null default 'x'", "Invalid default value"),
+        ("drop column k", "No key column left. index[t]"),
     ] {
         let error = try_alter(&old, clauses).unwrap_err();
-        assert!(error.message.contains(text), "{clauses}: {error}");
+        assert!(error.detail_text().contains(text), "{clauses}: {error}");
     }
+}
+
+#[test]
+fn types_change_as_the_matrix_allows() {
+    let allowed = "tinyint int|smallint bigint|int largeint|bigint float|largeint double|tinyint varchar(4)|\
+        bigint string|int date|float double|float varchar(12)|double text|decimal(5,2) decimal(9,4)|\
+        decimal(5,2) varchar(7)|char(3) char(4)|char(3) varchar(3)|char(3) string|char(3) int|char(3) date|\
+        varchar(3) varchar(4)|varchar(3) string|varchar(3) tinyint|varchar(3) largeint|varchar(3) double|\
+        varchar(3) date|varchar(3) json|string json|json string|json varchar(9)|date datetime|datetime date|\
+        datetime(6) datetime(0)|datetime datetime(3)";
+    let refused = "int smallint|bigint int|largeint bigint|float int|double float|int decimal(9,2)|int boolean|\
+        boolean int|string varchar(9)|string int|date int|date varchar(10)|datetime string|json int|\
+        decimal(5,2) int|decimal(5,2) double|bigint date|varchar(3) datetime|varchar(3) decimal(9,2)";
+    for (pairs, is_allowed) in [(allowed, true), (refused, false)] {
+        for pair in pairs.split('|') {
+            let (from, to) = pair.split_once(' ').unwrap();
+            let old = def(&format!("create table t (k int, v {from}) duplicate key(k)"));
+            match try_alter(&old, &format!("modify column v {to}")) {
+                Ok(new) => {
+                    assert!(is_allowed && new.schema.columns[1].id == old.schema.columns[1].id, "{pair}")
+                }
+                Err(error) => {
+                    assert!(!is_allowed, "{pair}: {error}");
+                    assert!(error.detail_text().starts_with("Can not change "), "{pair}: {error}");
+                }
+            }
+        }
+    }
+    for (from, to, text) in [
+        (
+            "int",
+            "varchar(10)",
+            "Can not change from wider type int to narrower type varchar(10) (column 'v')",
+        ),
+        (
+            "decimal(9,4)",
+            "decimal(9,5)",
+            "Can not change from wider type decimal(9,4) to narrower type decimal(9,5) (column 'v')",
+        ),
+        (
+            "char(4)",
+            "varchar(3)",
+            "Shorten type length is prohibited, srcType=char(4), dstType=varchar(3) (column 'v')",
+        ),
+        ("double", "int", "Can not change DOUBLE to INT (column 'v')"),
+    ] {
+        let old = def(&format!("create table t (k int, v {from}) duplicate key(k)"));
+        let error = try_alter(&old, &format!("modify column v {to}")).unwrap_err();
+        assert_eq!(error.detail_text(), text);
+    }
+}
+
+#[test]
+fn keys_change_where_rows_can_follow() {
+    let duplicate =
+        def("create table t (a int, b varchar(9), v int) duplicate key(a, b) distributed by hash(b)");
+    assert_eq!(names(&altered(&duplicate, "add column c int key")), ["a", "b", "c", "v"]);
+    assert_eq!(names(&altered(&duplicate, "add column c int key first")), ["c", "a", "b", "v"]);
+    assert_eq!(names(&altered(&duplicate, "drop column a")), ["b", "v"]);
+    assert_eq!(names(&altered(&duplicate, "order by (b, a, v)")), ["b", "a", "v"]);
+    assert_eq!(names(&altered(&duplicate, "modify column a bigint after b")), ["b", "a", "v"]);
+    let unique = def("create table t (a int, b varchar(9), v int) unique key(a, b) distributed by hash(a)");
+    assert!(is_heavy(&unique, &altered(&unique, "add column c int key default '1'")));
+    let folded = def("create table t (a int, b int, s int sum) aggregate key(a, b) distributed by hash(a)");
+    assert_eq!(names(&altered(&folded, "add column c int")), ["a", "b", "c", "s"]);
+    altered(&folded, "modify column s bigint sum");
+    for (table, clauses, text) in [
+        (&duplicate, "modify column b varchar(10)", "Can not modify distribution column[b]. index[t]"),
+        (&duplicate, "modify column a double", "column 'a' of type DOUBLE cannot be a key column"),
+        (&duplicate, "modify column a int after v", "Can not modify key column a after value column"),
+        (&duplicate, "order by (a, b)", "Reorder stmt should contains all columns"),
+        (&duplicate, "order by (a, b, v, x)", "Column[x] not exists"),
+        (&duplicate, "order by (a, b, b, v)", "Reduplicative column[b]"),
+        (&duplicate, "order by (a, v, b)", "Cannot add key column b after value column"),
+        (&unique, "drop column b", "Can not drop key column in Unique data model table"),
+        (&unique, "modify column b int", "which of a table with UNIQUE KEY might make two keys one"),
+        (&folded, "drop column b", "would have to be folded anew"),
+        (&folded, "modify column s varchar(20) sum", "Aggregate type SUM is not compatible"),
+    ] {
+        let error = try_alter(table, clauses).unwrap_err();
+        assert!(error.detail_text().contains(text), "{clauses}: {error}");
+    }
+    let without = def(
+        r#"create table t (a int) distributed by random properties ("enable_duplicate_without_keys_by_default" = "true")"#,
+    );
+    assert_eq!(
+        try_alter(&without, "add column k int key").unwrap_err().detail_text(),
+        "Duplicate table without keys do not support add key column!"
+    );
 }
 
 #[test]
@@ -528,12 +635,10 @@ fn a_table_can_be_renamed_and_commented_without_moving() {
 }
 
 #[test]
-fn a_table_without_light_schema_change_keeps_its_columns() {
+fn every_change_of_columns_is_heavy_in_a_table_without_light_schema_change() {
     let old = def(r#"create table t (k int, v int) properties ("light_schema_change" = "false")"#);
-    let error = try_alter(&old, "add column a int").unwrap_err();
-    assert_eq!(error.code, ErrorCode::NotSupported);
-    assert!(error.message.contains("light_schema_change is false"), "{error}");
-    altered(&old, r#"set ("group_commit_interval_ms" = "1")"#);
+    assert!(is_heavy(&old, &altered(&old, "add column a int")));
+    assert!(!is_heavy(&old, &altered(&old, r#"set ("group_commit_interval_ms" = "1")"#)));
 }
 
 #[test]

@@ -26,6 +26,13 @@ const THREADS_MAX: usize = 4;
 /// Encoded bytes are handed on in pieces of about this size.
 const PIECE_BYTES: usize = 1 << 20;
 
+/// Where a column of a row group comes from.
+pub(super) enum ColumnSource {
+    Made(ArrowColumnChunk),
+    /// The column of another file's row group.
+    Copied(usize),
+}
+
 /// A data file in the making.
 pub(super) struct Encoder {
     writer: SerializedFileWriter<Pieces>,
@@ -64,6 +71,27 @@ impl Encoder {
     pub(super) fn append_encoded(&mut self, source: &EncodedRowGroup) -> Result<()> {
         let mut row_group = self.writer.next_row_group()?;
         self.pages = source.append_to(&mut row_group)?;
+        row_group.close().map(drop)
+    }
+
+    /// Ends a row group whose columns come from both sides. [`Encoder::take_bytes`] must follow.
+    pub(super) fn append_mixed(
+        &mut self,
+        columns: Vec<ColumnSource>,
+        source: &EncodedRowGroup,
+    ) -> Result<()> {
+        let mut pages = Vec::with_capacity(columns.len());
+        let mut row_group = self.writer.next_row_group()?;
+        for column in columns {
+            match column {
+                ColumnSource::Made(chunk) => {
+                    pages.push(ChunkPages::new(chunk.close()));
+                    chunk.append_to_row_group(&mut row_group)?;
+                }
+                ColumnSource::Copied(number) => pages.push(source.append_column(&mut row_group, number)?),
+            }
+        }
+        self.pages = pages;
         row_group.close().map(drop)
     }
 

@@ -17,7 +17,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::writer::SerializedRowGroupWriter;
-use parquet::schema::types::Type;
+use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl EncodedFile {
         self.version
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -135,10 +135,6 @@ impl EncodedFile {
         let is_large = |group: &RowGroupMetaData| {
             u64::try_from(group.compressed_size()).is_ok_and(|bytes| bytes >= bytes_min)
         };
-        // Every file of ours has this index; the writer can't do with it for some row groups only.
-        let is_indexed = |group: &RowGroupMetaData| {
-            group.columns().iter().all(|column| column.offset_index_offset().is_some())
-        };
         let mut all = Vec::new();
         for ((number, group), positions) in metadata.row_groups().iter().enumerate().zip(self.positions()) {
             let has_deletes =
@@ -152,6 +148,28 @@ impl EncodedFile {
             }
         }
         all
+    }
+
+    /// For each column of `schema` the parts of the row group's column that a file of it can take as it is; none if rows of the
+    /// group are deleted.
+    pub(super) fn copyable(&self, row_group: usize, schema: &SchemaDescriptor) -> Vec<Option<Vec<usize>>> {
+        let metadata = self.footer.metadata();
+        let group = metadata.row_group(row_group);
+        let wanted = schema.root_schema().get_fields();
+        if !is_ours(metadata) || !is_indexed(group) || self.has_deletes(row_group) {
+            return vec![None; wanted.len()];
+        }
+        let own = metadata.file_metadata().schema_descr();
+        let parts =
+            |root| (0..own.num_columns()).filter(|&part| own.get_column_root_idx(part) == root).collect();
+        let same = |field: &Arc<Type>| own.root_schema().get_fields().iter().position(|own| own == field);
+        wanted.iter().map(|field| same(field).map(parts)).collect()
+    }
+
+    /// Whether rows of the row group are deleted.
+    pub(super) fn has_deletes(&self, row_group: usize) -> bool {
+        let positions = self.positions().swap_remove(row_group);
+        self.deletes.as_ref().is_some_and(|deletes| deletes.rows().range_cardinality(positions) > 0)
     }
 
     /// How many rows there are, deleted ones included.
@@ -189,24 +207,36 @@ impl EncodedRowGroup {
         &self,
         writer: &mut SerializedRowGroupWriter<'_, W>,
     ) -> ParquetResult<Vec<ChunkPages>> {
-        let mut pages = Vec::new();
+        (0..self.group().num_columns()).map(|number| self.append_column(writer, number)).collect()
+    }
+
+    /// Copies the pages of one column and what is known of them. Returns the pages' sizes.
+    pub(super) fn append_column<W: Write + Send>(
+        &self,
+        writer: &mut SerializedRowGroupWriter<'_, W>,
+        number: usize,
+    ) -> ParquetResult<ChunkPages> {
+        let column = self.group().column(number);
         let column_index = self.metadata.column_index().and_then(|groups| groups.get(self.number));
         let offset_index = self.metadata.offset_index().and_then(|groups| groups.get(self.number));
-        for (number, column) in self.group().columns().iter().enumerate() {
-            let close = ColumnCloseResult {
-                bytes_written: column.compressed_size().unsigned_abs(),
-                rows_written: self.rows(),
-                metadata: column.clone(),
-                // Files of ours have none.
-                bloom_filter: None,
-                column_index: column_index.and_then(|columns| columns.get(number)).cloned(),
-                offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
-            };
-            pages.push(ChunkPages::new(&close));
-            writer.append_column(&self.bytes, close)?;
-        }
+        let close = ColumnCloseResult {
+            bytes_written: column.compressed_size().unsigned_abs(),
+            rows_written: self.rows(),
+            metadata: column.clone(),
+            // Files of ours have none.
+            bloom_filter: None,
+            column_index: column_index.and_then(|columns| columns.get(number)).cloned(),
+            offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
+        };
+        let pages = ChunkPages::new(&close);
+        writer.append_column(&self.bytes, close)?;
         Ok(pages)
     }
+}
+
+/// Every file of ours has this index; the writer can't do with it for some row groups only.
+fn is_indexed(group: &RowGroupMetaData) -> bool {
+    group.columns().iter().all(|column| column.offset_index_offset().is_some())
 }
 
 fn read_footer(bytes: &Bytes, rows: u64, name: &str) -> Result<ArrowReaderMetadata, TableError> {

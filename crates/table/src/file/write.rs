@@ -6,6 +6,10 @@
 //! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
+mod replace;
+
+pub(crate) use replace::Made;
+
 use super::divide::divided;
 use super::encode::{Encoder, Progress, encode};
 use super::encoded::{EncodedFile, RowGroups};

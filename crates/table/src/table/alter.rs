@@ -92,6 +92,7 @@ impl Table {
             version: state.app_version,
             data_change: true,
             inputs: Vec::new(),
+            change: None,
         };
         self.commit(state, goal).await?;
         self.unflushed.lock().log_behind = false;
@@ -213,6 +214,7 @@ impl Table {
             version: state.app_version,
             data_change,
             inputs: replacement.inputs.clone(),
+            change: None,
         };
         let committed = match self.commit(state, goal).await {
             // Others changed files whose rows are to be settled first.
@@ -330,6 +332,11 @@ impl Replacement {
         }
         Arc::new(kept)
     }
+}
+
+/// Whether all rows are in files.
+pub(super) fn mem_is_empty(snapshot: &Snapshot) -> bool {
+    snapshot.memtable.is_empty() && snapshot.is_settled()
 }
 
 /// Whether `new` adds a column that existing rows must get a value for.

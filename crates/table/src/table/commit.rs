@@ -5,7 +5,7 @@ use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
 use crate::log::{LogChange, LogState, Written, app_id, commit_info};
-use crate::schema::{metadata_for, protocol_for, same_metadata};
+use crate::schema::{last_change, metadata_for, protocol_for, same_metadata, with_change};
 use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -32,6 +32,8 @@ pub(super) struct Goal {
     pub(super) data_change: bool,
     /// Files that must still be live as they are here, or the goal is void.
     pub(super) inputs: Vec<LiveFile>,
+    /// The heavy schema change that the entry is.
+    pub(super) change: Option<u64>,
 }
 
 /// How a commit ended.
@@ -85,6 +87,9 @@ impl Table {
                     }
                     return Ok(Committed::Yes);
                 }
+                Written::Taken if goal.change.is_some() => {
+                    return self.change_or_void(state, &mut goal).await;
+                }
                 Written::Taken => self.catch_up(state, &mut goal).await?,
             }
         }
@@ -101,12 +106,31 @@ impl Table {
             version: state.app_version,
             data_change: false,
             inputs: Vec::new(),
+            change: None,
         };
         match self.catch_up(state, &mut goal).await {
             Ok(()) | Err(TableError::Raced { .. }) => {
                 self.log_is_at(state);
                 Ok(())
             }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The version that a schema change wanted is taken: by an attempt of its own whose answer was lost, or by another writer.
+    /// What that one brought has the old schema, so the goal is void.
+    async fn change_or_void(&self, state: &mut LogState, goal: &mut Goal) -> Result<Committed, TableError> {
+        let fresh = self.root.log.load(&goal.def).await?;
+        if fresh.table_id() == state.table_id() && last_change(&fresh.metadata) == goal.change {
+            state.advance(fresh);
+            self.log_is_at(state);
+            if let Some(unique) = &self.unique {
+                unique.lost_copies.lock().clear();
+            }
+            return Ok(Committed::Yes);
+        }
+        match self.catch_up(state, goal).await {
+            Ok(()) | Err(TableError::Raced { .. }) => Ok(Committed::Void),
             Err(error) => Err(error),
         }
     }
@@ -213,6 +237,7 @@ pub(super) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
 fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
     let has_deletes = goal.files.values().any(|file| file.deletes.is_some());
     let metadata = metadata_for(&goal.def, Some(&state.metadata), has_deletes)?;
+    let metadata = with_change(metadata, goal.change)?;
     let protocol = protocol_for(&metadata, Some(&state.protocol))?;
     let mut actions = Vec::new();
     if protocol != state.protocol {

@@ -47,6 +47,10 @@ impl Table {
     /// # Errors
     /// See [`Table::compact`].
     pub async fn compact_from(&self, min_files: usize) -> Result<Option<CompactReport>, TableError> {
+        if self.is_changing() {
+            // Files that are converted already would be converted again.
+            return Ok(None);
+        }
         let (snapshot, inputs) = {
             let state = self.lock_log().await?;
             let snapshot = self.snapshot();

@@ -158,6 +158,7 @@ impl Table {
             version: state.app_version,
             data_change: true,
             inputs: hit.iter().map(|(live, _)| LiveFile::clone(live)).collect(),
+            change: None,
         };
         self.is_in_doubt(true);
         let committed = self.commit(state, goal).await;

@@ -109,6 +109,7 @@ impl Table {
             version: frozen.version,
             data_change: true,
             inputs: Vec::new(),
+            change: None,
         };
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, committed.is_ok());

@@ -434,7 +434,7 @@ fn changed(before: Option<&Arc<RowSet>>, more: &RowSet, gone: &RowSet) -> Option
 }
 
 /// The kept keys of a data file, or those that are read from it, which are kept from now on.
-async fn read_file_keys(
+pub(super) async fn read_file_keys(
     root: &TableRoot,
     live: &LiveFile,
     schema: &TableSchema,

@@ -3,6 +3,7 @@ mod delete;
 mod failure;
 mod files;
 mod flush;
+mod heavy_change;
 mod order;
 mod partial;
 mod partitions;

@@ -26,6 +26,7 @@ mod delta;
 mod export;
 mod fallback;
 mod go;
+mod heavy_change;
 mod http_api;
 mod http_stream;
 mod insert_select;

@@ -1,0 +1,122 @@
+//! What the catalog keeps of a job.
+
+use crate::background;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tributary_types::{TableDef, TableId, TxnId};
+
+/// What tells records of this kind from those of other jobs.
+const KIND: &str = "schema_change";
+
+/// Where a job is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum State {
+    /// It waits for its turn.
+    Pending,
+    /// It waits for two-phase loads that were there before it.
+    WaitingTxn,
+    Running,
+    Finished,
+    Cancelled,
+}
+
+impl State {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::WaitingTxn => "WAITING_TXN",
+            Self::Running => "RUNNING",
+            Self::Finished => "FINISHED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+/// A job as the catalog keeps it. Times are milliseconds since 1970.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
+    kind: String,
+    /// Of the statement's time. Its columns, keys, indexes, properties and comment are what the table gets.
+    pub(super) target: TableDef,
+    pub(super) state: State,
+    pub(super) created_ms: i64,
+    /// Transactions before this one are waited for.
+    #[serde(default)]
+    pub(super) txn: Option<TxnId>,
+    #[serde(default)]
+    pub(super) finished_ms: Option<i64>,
+    /// Why it was cancelled.
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+/// How far a job is.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Files that were converted, and how many there are; none before it runs.
+    pub(super) files: Mutex<Option<(Arc<AtomicU64>, u64)>>,
+}
+
+impl Record {
+    pub fn new(target: TableDef, now_ms: i64) -> Self {
+        Self {
+            kind: KIND.to_owned(),
+            target,
+            state: State::Pending,
+            created_ms: now_ms,
+            txn: None,
+            finished_ms: None,
+            message: String::new(),
+        }
+    }
+
+    pub const fn table_id(&self) -> TableId {
+        self.target.id
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.state == State::Cancelled
+    }
+
+    pub fn finish(&mut self, now_ms: i64) {
+        self.state = State::Finished;
+        self.finished_ms = Some(now_ms);
+    }
+
+    pub fn cancel(&mut self, message: String, now_ms: i64) {
+        self.state = State::Cancelled;
+        self.finished_ms = Some(now_ms);
+        self.message = message;
+    }
+}
+
+impl background::Record for Record {
+    type Progress = Progress;
+
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
+    }
+
+    fn written(&self) -> String {
+        serde_json::to_string(self).expect("a record has only texts and numbers")
+    }
+
+    fn db(&self) -> &str {
+        &self.target.db
+    }
+
+    fn label(&self) -> &str {
+        &self.target.name
+    }
+
+    fn state(&self) -> &'static str {
+        self.state.name()
+    }
+
+    fn finished_ms(&self) -> Option<i64> {
+        self.finished_ms
+    }
+}

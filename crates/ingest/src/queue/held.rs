@@ -1,0 +1,64 @@
+//! Loads of a table wait or are refused for a moment, while its schema is changed.
+
+use super::TableQueue;
+use std::mem;
+use std::sync::Arc;
+use tributary_types::SchemaVersion;
+
+/// As long as it lives no load of the table begins its commit.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Held(Arc<TableQueue>);
+
+impl Held {
+    /// Loads go on with a new schema; those of earlier ones are converted or refused from now on.
+    pub fn to_schema(self, version: SchemaVersion) {
+        self.0.state.lock().schema_floor = version;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.state.lock().is_held = false;
+        self.0.released.notify_waiters();
+    }
+}
+
+impl TableQueue {
+    /// Holds all loads that have not begun.
+    ///
+    /// # Panics
+    /// If they are held already.
+    pub fn hold(self: &Arc<Self>) -> Held {
+        let was_held = mem::replace(&mut self.state.lock().is_held, true);
+        assert!(!was_held, "one schema change of a table is under way at a time");
+        Held(Arc::clone(self))
+    }
+
+    /// Waits until loads are not held.
+    pub async fn released(&self) {
+        loop {
+            let released = self.released.notified();
+            tokio::pin!(released);
+            released.as_mut().enable();
+            {
+                let state = self.state.lock();
+                if !state.is_held || state.is_dropped() {
+                    return;
+                }
+            }
+            released.await;
+        }
+    }
+
+    /// Whether a two-phase load waits, or acknowledged rows wait for the next start.
+    pub fn has_prepared(&self) -> bool {
+        self.state.lock().holds.has_waiting()
+    }
+
+    /// Whether nothing of the table is between its load and the memtable.
+    pub fn is_at_rest(&self) -> bool {
+        let state = self.state.lock();
+        state.groups() == 0 && state.holds.lowest().is_none()
+    }
+}

@@ -1,0 +1,134 @@
+//! Heavy schema changes beside loads: columns get wider types, or the keys another order. They are cut off by crashes at every
+//! write and cancelled half way.
+//!
+//! Added columns are INTs whose values tell their rows; they become BIGINTs and LARGEINTs. What is read back must be what was sent, by
+//! whatever schema.
+
+use crate::dice::Dice;
+use crate::partial::is_partial;
+use crate::trace::note;
+use crate::world::World;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tributary_ingest::Switched;
+use tributary_table::{SchemaChange, Table};
+use tributary_types::{DataType, SchemaVersion, TableDef, TableSchema};
+
+/// How often a change is tried that something is in the way of.
+const TRIES_MAX: u64 = 12;
+
+/// The table after some heavy change. `None`: there is nothing to change in this one.
+fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
+    if is_partial(&old.schema) {
+        // Whose texts say what they should be.
+        return None;
+    }
+    let mut schema = TableSchema::clone(&old.schema);
+    let wider = schema.columns.iter_mut().filter(|column| column.name.starts_with('c')).find_map(|column| {
+        let to = match column.data_type {
+            DataType::Int => DataType::BigInt,
+            DataType::BigInt => DataType::LargeInt,
+            _ => return None,
+        };
+        column.data_type = to;
+        Some(())
+    });
+    let reorders = old.keys.keeps_all_rows() && dice.one_in(3);
+    if reorders {
+        // The text becomes the first key, or is none any more: rows are in another order.
+        let place = schema.index_of("text")?;
+        let mut text = schema.columns.remove(place);
+        text.is_key = !text.is_key;
+        let place = if text.is_key { 0 } else { 1 };
+        schema.columns.insert(place, text);
+    }
+    if wider.is_none() && !reorders {
+        return None;
+    }
+    schema.version = SchemaVersion(schema.version.0 + 1);
+    Some(TableDef { schema: Arc::new(schema), ..old.clone() })
+}
+
+/// Begins a change of the table and carries it out, if it may.
+pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
+    let (id, to) = {
+        let changing = Rc::clone(&world.changing);
+        let Ok(_changing) = changing.try_lock() else { return };
+        let old = table.def();
+        if table.is_changing() || world.hardware.catalog.is_changing(table.id()) {
+            return;
+        }
+        let Some(to) = world.throw(|dice| target(&old, dice)) else { return };
+        let to = Arc::new(to);
+        let Ok(id) = world.hardware.catalog.put_change(&to) else { return };
+        note!(world.trace, "change", table.id().0, id, "change {id} of table {} begins", table.id());
+        (id, to)
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    if world.throw(|dice| dice.one_in(5)) {
+        let (world, stop) = (Rc::clone(world), Arc::clone(&stop));
+        world.clone().machine.spawn_local(async move {
+            world.think(20_000).await;
+            stop.store(true, Ordering::SeqCst);
+        });
+    }
+    let is_changed = carry_out(world, table, id, to, &stop).await;
+    if !world.is_alive() {
+        return;
+    }
+    note!(world.trace, "changed", table.id().0, id, "change {id} of table {}: {is_changed}", table.id());
+    if is_changed {
+        world.count(|counts| counts.heavy_changes += 1);
+    }
+    drop(world.hardware.catalog.end_change(id));
+}
+
+async fn carry_out(
+    world: &Rc<World>,
+    table: &Arc<Table>,
+    id: u64,
+    to: Arc<TableDef>,
+    stop: &Arc<AtomicBool>,
+) -> bool {
+    let process = world.process();
+    let Ok(mut change) = process.ingest.begin_schema_change(table, id, to).await else { return false };
+    for _ in 0..TRIES_MAX {
+        match convert_and_switch(world, table, &mut change, stop).await {
+            Ok(Switched::Yes(_)) => return true,
+            Ok(Switched::NotYet) => process.ingest.pause().await,
+            Err(error) => {
+                note!(world.trace, "unchanged", table.id().0, id, "change {id}: {error}");
+                break;
+            }
+        }
+    }
+    if world.is_alive() {
+        table.abandon(change).await;
+    }
+    false
+}
+
+async fn convert_and_switch(
+    world: &Rc<World>,
+    table: &Arc<Table>,
+    change: &mut SchemaChange,
+    stop: &Arc<AtomicBool>,
+) -> Result<Switched, tributary_table::TableError> {
+    let process = world.process();
+    process.ingest.convert(table, change, stop).await?;
+    let changing = Rc::clone(&world.changing);
+    let _changing = changing.lock().await;
+    let keep = |def: Arc<TableDef>| async move {
+        while world.is_alive() {
+            if process.table(def.id).is_none() || world.hardware.catalog.put_table(&def).is_ok() {
+                return true;
+            }
+            world.machine.sleep(Duration::from_millis(1)).await;
+        }
+        false
+    };
+    let ingest = Arc::clone(&world.process().ingest);
+    ingest.switch_schema(table, change, stop, keep).await
+}

@@ -1,0 +1,78 @@
+//! What a change of a column's type does to the values that are there.
+
+use crate::{ColumnDef, DataType};
+
+/// Whether every value of the type is a value of the other, stored as it is: nothing has to be written anew.
+#[must_use]
+pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
+    match (from, to) {
+        (DataType::DateTime { scale: from }, DataType::DateTime { scale: to }) => from <= to,
+        (DataType::Char { bytes: from }, DataType::Char { bytes: to } | DataType::Varchar { bytes: to })
+        | (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
+        (DataType::Char { .. } | DataType::Varchar { .. }, DataType::String)
+        | (DataType::Json, DataType::String) => true,
+        (from, to) => from == to,
+    }
+}
+
+/// Whether values of the column, as the other has them, are in the same order as before, and no two become one.
+#[must_use]
+pub fn keeps_order(from: &ColumnDef, to: &ColumnDef) -> bool {
+    let is_integer = |of: &DataType| {
+        matches!(
+            of,
+            DataType::TinyInt | DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::LargeInt
+        )
+    };
+    keeps_values(&from.data_type, &to.data_type)
+        || match (&from.data_type, &to.data_type) {
+            (from, to) if is_integer(from) && is_integer(to) => true,
+            (DataType::Decimal { scale: from, .. }, DataType::Decimal { scale: to, .. }) => from <= to,
+            (DataType::Date, DataType::DateTime { .. }) => true,
+            _ => false,
+        }
+}
+
+/// Whether different values of the column stay different as the other has them.
+#[must_use]
+pub fn keeps_apart(from: &ColumnDef, to: &ColumnDef) -> bool {
+    let is_integer = matches!(
+        from.data_type,
+        DataType::TinyInt | DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::LargeInt
+    );
+    keeps_order(from, to)
+        || match (&from.data_type, &to.data_type) {
+            (_, DataType::Varchar { .. } | DataType::String) => true,
+            // 20240101 is one day, but so is 240101.
+            (_, DataType::Date | DataType::DateTime { .. }) => false,
+            _ => is_integer,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_texts_and_finer_times_stay_as_they_are() {
+        let varchar = |bytes| DataType::Varchar { bytes };
+        assert!(keeps_values(&varchar(4), &varchar(8)));
+        assert!(!keeps_values(&varchar(8), &varchar(4)));
+        assert!(keeps_values(&DataType::Char { bytes: 3 }, &DataType::String));
+        assert!(!keeps_values(&DataType::String, &DataType::Json), "each must be a document");
+        assert!(keeps_values(&DataType::DateTime { scale: 0 }, &DataType::DateTime { scale: 6 }));
+        assert!(!keeps_values(&DataType::DateTime { scale: 6 }, &DataType::DateTime { scale: 0 }));
+        assert!(!keeps_values(&DataType::Int, &DataType::BigInt));
+    }
+
+    #[test]
+    fn integers_keep_their_order_as_wider_ones_and_not_as_texts() {
+        let column = |data_type| ColumnDef::new(1, "a", data_type);
+        let text = column(DataType::Varchar { bytes: 20 });
+        assert!(keeps_order(&column(DataType::Int), &column(DataType::LargeInt)));
+        assert!(!keeps_order(&column(DataType::Int), &text));
+        assert!(keeps_apart(&column(DataType::Int), &text));
+        assert!(!keeps_apart(&text, &column(DataType::Int)), "'1' and '01'");
+        assert!(!keeps_apart(&column(DataType::DateTime { scale: 0 }), &column(DataType::Date)));
+    }
+}

@@ -14,6 +14,7 @@ use crate::loader::{BLOCK_ROWS_TARGET, Decoded, InsertOptions, Progress};
 use crate::target::Target;
 use crate::whole::{self, Field, Rows};
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -36,6 +37,14 @@ pub fn decode_batch(
                 batch.num_columns()
             ),
         ));
+    }
+    for (field, array) in batch.columns().iter().enumerate() {
+        let Some(column) = target.column_of(field).filter(|column| column.data_type.is_state()) else {
+            continue;
+        };
+        if !matches!(array.data_type(), DataType::Binary | DataType::Null) {
+            return Err(target.not_a_state(column));
+        }
     }
     builder.reset(target.schema());
     let mut progress = Progress::default();

@@ -30,6 +30,7 @@ pub fn batch_to_block(batch: &RecordBatch, schema: &Arc<TableSchema>) -> Result<
             Kind::Bits => push_bits(&mut builder, index, array),
             Kind::Text => push_texts(&mut builder, index, array),
             Kind::Bytes => push_nested(&mut builder, index, column.data_type, array),
+            Kind::Raw => push_raw(&mut builder, index, array),
             _ => push_fixed(&mut builder, index, array),
         }
     }
@@ -50,7 +51,7 @@ fn check(array: &ArrayRef, column: &ColumnDef) -> Result<(), BlockError> {
         let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
         return Err(BlockError::UnexpectedNull { column: column.name.clone(), row });
     }
-    if column.data_type.is_text() {
+    if matches!(Kind::of(column.data_type), Kind::Text | Kind::Raw) {
         let text_bytes = text_bytes(array);
         if text_bytes > BLOCK_TEXT_BYTES_MAX {
             let (column, limit) = (column.name.clone(), BLOCK_TEXT_BYTES_MAX);
@@ -61,7 +62,10 @@ fn check(array: &ArrayRef, column: &ColumnDef) -> Result<(), BlockError> {
 }
 
 fn text_bytes(array: &ArrayRef) -> usize {
-    let offsets = array.as_string::<i32>().value_offsets();
+    let offsets = match array.as_binary_opt::<i32>() {
+        Some(bytes) => bytes.value_offsets(),
+        None => array.as_string::<i32>().value_offsets(),
+    };
     (offsets[offsets.len() - 1] - offsets[0]) as usize
 }
 
@@ -78,6 +82,15 @@ fn push_texts(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
     for value in array.as_string::<i32>() {
         match value {
             Some(text) => builder.push_text(index, text),
+            None => builder.push_null(index),
+        }
+    }
+}
+
+fn push_raw(builder: &mut BlockBuilder, index: usize, array: &ArrayRef) {
+    for value in array.as_binary::<i32>() {
+        match value {
+            Some(bytes) => builder.push_bytes(index, bytes),
             None => builder.push_null(index),
         }
     }

@@ -59,6 +59,8 @@ pub(crate) enum Kind {
     Text = 6,
     /// Values that consist of values, as `nested` writes them.
     Bytes = 7,
+    /// As text, and any bytes.
+    Raw = 8,
 }
 
 impl Kind {
@@ -76,13 +78,14 @@ impl Kind {
             | DataType::Json
             | DataType::Variant => Self::Text,
             DataType::Nested(_) => Self::Bytes,
+            DataType::Bitmap | DataType::Hll => Self::Raw,
         }
     }
 
     /// Whether values are of any length.
     #[inline]
     pub(crate) const fn is_variable(self) -> bool {
-        matches!(self, Self::Text | Self::Bytes)
+        matches!(self, Self::Text | Self::Bytes | Self::Raw)
     }
 
     /// Bytes per value; 1 for bits (one byte each until they are packed), 0 for values of any length.
@@ -93,7 +96,7 @@ impl Kind {
             Self::Fixed4 => 4,
             Self::Fixed8 => 8,
             Self::Fixed16 => 16,
-            Self::Text | Self::Bytes => 0,
+            Self::Text | Self::Bytes | Self::Raw => 0,
         }
     }
 
@@ -107,6 +110,7 @@ impl Kind {
             5 => Self::Fixed16,
             6 => Self::Text,
             7 => Self::Bytes,
+            8 => Self::Raw,
             _ => return None,
         })
     }
@@ -347,10 +351,10 @@ impl Columns<'_> {
             parts.validity = self.take("validity", rows.div_ceil(8))?;
         }
         match kind {
-            Kind::Text | Kind::Bytes if self.block.header.aligned => {
+            Kind::Text | Kind::Bytes | Kind::Raw if self.block.header.aligned => {
                 self.take_aligned_text(&mut parts, rows)?;
             }
-            Kind::Text | Kind::Bytes => self.take_packed_text(&mut parts, rows)?,
+            Kind::Text | Kind::Bytes | Kind::Raw => self.take_packed_text(&mut parts, rows)?,
             Kind::Bits => parts.values = self.take("bits", rows.div_ceil(8))?,
             fixed => parts.values = self.take("values", rows * fixed.width())?,
         }

@@ -161,6 +161,11 @@ impl BlockBuilder {
         self.checked(index, Kind::Text).push_text(value.as_bytes());
     }
 
+    /// Pushes a BITMAP or HLL.
+    pub fn push_bytes(&mut self, index: usize, value: &[u8]) {
+        self.checked(index, Kind::Raw).push_text(value);
+    }
+
     fn checked(&mut self, index: usize, kind: Kind) -> &mut ColumnBuffer {
         let column = &mut self.columns[index];
         assert_eq!(column.kind, kind, "value of another kind pushed to column {index}");
@@ -254,7 +259,7 @@ impl ColumnBuffer {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self.kind {
-            Kind::Text | Kind::Bytes => self.ends.len(),
+            Kind::Text | Kind::Bytes | Kind::Raw => self.ends.len(),
             fixed => self.data.len() / fixed.width(),
         }
     }
@@ -294,7 +299,7 @@ impl ColumnBuffer {
         let nulls = null_buffer(&self.nulls, len);
         let buffers = match self.kind {
             Kind::Bits => vec![self.data.iter().map(|&bit| bit != 0).collect::<BooleanBuffer>().into_inner()],
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 let mut offsets = Vec::with_capacity(len + 1);
                 offsets.push(0);
                 offsets.extend(self.ends.iter().map(|&end| end as i32));
@@ -327,10 +332,10 @@ impl ColumnBuffer {
         self.data.extend_from_slice(&value);
     }
 
-    /// `value` must be valid UTF-8.
+    /// `value` must be valid UTF-8 in a column of text.
     #[inline]
     pub(crate) fn push_text(&mut self, value: &[u8]) {
-        debug_assert_eq!(self.kind, Kind::Text);
+        debug_assert!(matches!(self.kind, Kind::Text | Kind::Raw));
         self.data.extend_from_slice(value);
         self.ends.push(self.data.len() as u32);
     }
@@ -338,7 +343,7 @@ impl ColumnBuffer {
     pub(crate) fn push_null(&mut self) {
         self.nulls.push(self.len() as u32);
         match self.kind {
-            Kind::Text | Kind::Bytes => self.ends.push(self.data.len() as u32),
+            Kind::Text | Kind::Bytes | Kind::Raw => self.ends.push(self.data.len() as u32),
             fixed => self.data.resize(self.data.len() + fixed.width(), 0),
         }
     }
@@ -347,7 +352,7 @@ impl ColumnBuffer {
     #[inline]
     pub(crate) fn push_stored(&mut self, value: &[u8]) {
         match self.kind {
-            Kind::Text => self.push_text(value),
+            Kind::Text | Kind::Raw => self.push_text(value),
             Kind::Bytes => self.push_written(|out| out.extend_from_slice(value)),
             fixed => {
                 debug_assert_eq!(value.len(), fixed.width());
@@ -427,7 +432,9 @@ impl ColumnBuffer {
         };
         let values = match self.kind {
             Kind::Bits => rows.div_ceil(8),
-            Kind::Text | Kind::Bytes => self.lengths().map(varint_len).sum::<usize>() + self.data.len(),
+            Kind::Text | Kind::Bytes | Kind::Raw => {
+                self.lengths().map(varint_len).sum::<usize>() + self.data.len()
+            }
             _ => self.data.len(),
         };
         1 + validity + values
@@ -443,7 +450,7 @@ impl ColumnBuffer {
         }
         match self.kind {
             Kind::Bits => self.write_bits(out),
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 self.lengths().for_each(|length| write_varint(out, length));
                 out.extend_from_slice(&self.data);
             }
@@ -463,7 +470,7 @@ impl ColumnBuffer {
         }
         match self.kind {
             Kind::Bits => part(rows.div_ceil(8)),
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 part((rows + 1) * 4);
                 part(self.data.len());
             }
@@ -484,7 +491,7 @@ impl ColumnBuffer {
         pad(out);
         match self.kind {
             Kind::Bits => self.write_bits(out),
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 out.extend_from_slice(&0u32.to_le_bytes());
                 out.extend_from_slice(self.ends.as_slice().to_byte_slice());
                 pad(out);

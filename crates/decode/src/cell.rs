@@ -10,7 +10,7 @@ use crate::convert::decimal::{self, DecimalFault};
 use crate::convert::{number, temporal};
 use crate::nested::{NestedCells, Rules, push_nested};
 use std::borrow::Cow;
-use tributary_types::{DataType, address};
+use tributary_types::{DataType, address, state};
 
 /// The longest STRING, in bytes (Doris's `string_type_length_soft_limit_bytes`).
 pub(crate) const STRING_BYTES_MAX: usize = 1024 * 1024;
@@ -115,6 +115,10 @@ pub(crate) fn push_cell(
         DataType::Ipv4 => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
         DataType::Ipv6 => buffer.push_fixed(ipv6(cell)?),
         DataType::Nested(nested) => push_nested(buffer, nested, cell, Rules { strict, utc_offset_seconds })?,
+        DataType::Bitmap | DataType::Hll => match cell {
+            Cell::Hex(bytes) if state::is_value(data_type, bytes) => buffer.push_text(bytes),
+            _ => return Err(Fault::Bad),
+        },
     }
     Ok(())
 }

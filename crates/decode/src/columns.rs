@@ -56,7 +56,7 @@ pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<R
 #[must_use]
 pub fn column_overhead_bytes(schema: &TableSchema) -> u64 {
     let of_column = |column: &ColumnDef| match Kind::of(column.data_type) {
-        Kind::Text => size_of::<i32>(),
+        Kind::Text | Kind::Raw => size_of::<i32>(),
         Kind::Bytes => NESTED_OVERHEAD_BYTES,
         kind if column.nullable => kind.width(),
         _ => 0,
@@ -132,7 +132,7 @@ fn aligned_array(
     let nulls = (parts.nulls == Nulls::Some)
         .then(|| NullBuffer::new(BooleanBuffer::new(part(&parts.validity), 0, rows)));
     let buffers = match parts.kind {
-        Kind::Text => vec![part(&parts.lengths), part(&parts.values)],
+        Kind::Text | Kind::Bytes | Kind::Raw => vec![part(&parts.lengths), part(&parts.values)],
         _ => vec![part(&parts.values)],
     };
     array_of(data_type.clone(), rows, buffers, nulls)
@@ -244,7 +244,7 @@ impl GatheredColumn {
         let values = &block.bytes()[parts.values.clone()];
         match self.kind {
             Kind::Bits => self.bits.append_packed_range(0..rows, values),
-            Kind::Text | Kind::Bytes => self.append_text(block, parts, values),
+            Kind::Text | Kind::Bytes | Kind::Raw => self.append_text(block, parts, values),
             _ => self.values.extend_from_slice(values),
         }
     }
@@ -253,7 +253,7 @@ impl GatheredColumn {
         self.nulls.append_n_nulls(rows);
         match self.kind {
             Kind::Bits => self.bits.append_n(rows, false),
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32)
             }
             fixed => self.values.resize(self.values.len() + rows * fixed.width(), 0),
@@ -290,7 +290,7 @@ impl GatheredColumn {
         let values = Buffer::from(std::mem::replace(&mut self.values, MutableBuffer::new(0)));
         let buffers = match self.kind {
             Kind::Bits => vec![self.bits.finish().into_inner()],
-            Kind::Text | Kind::Bytes => {
+            Kind::Text | Kind::Bytes | Kind::Raw => {
                 vec![Buffer::from_vec(std::mem::replace(&mut self.offsets, vec![0])), values]
             }
             _ => vec![values],

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 use tributary_types::{
     ColumnDef, DataType, DefaultValue, ErrorCode, GivenColumns, HiddenColumn, NestedType, PartitionNames,
-    SqlError, TableDef, TableSchema,
+    SqlError, TableDef, TableSchema, state,
 };
 
 /// Doris's greatest length of a STRING, shown in a reason.
@@ -229,6 +229,32 @@ impl Target {
             unfilled,
             is_flexible: true,
         })
+    }
+
+    /// Checks that no field of text or numbers goes into a column whose values functions make.
+    ///
+    /// # Errors
+    /// One does (1105, in Doris's words).
+    pub fn check_no_states(&self) -> Result<(), SqlError> {
+        let columns = self.fields.iter().flatten();
+        match columns.into_iter().find(|column| column.data_type.is_state()) {
+            Some(column) => Err(self.not_a_state(column)),
+            None => Ok(()),
+        }
+    }
+
+    /// The error for a value that is none of the column's, whose values functions make.
+    pub(crate) fn not_a_state(&self, column: &TargetColumn) -> SqlError {
+        let name = self.name_of(column);
+        let text = match column.data_type {
+            DataType::Hll => {
+                format!(
+                    "HLL column must use hll_hash function, like {name}=hll_hash(xxx) or {name}=hll_empty()"
+                )
+            }
+            _ => format!("bitmap column require the function return type is BITMAP (column '{name}')"),
+        };
+        SqlError::detail(ErrorCode::Unknown, text)
     }
 
     /// Whether each row says which columns it gives.
@@ -574,6 +600,9 @@ impl Fill {
     /// Why the column's default is not a value of its type.
     pub(crate) fn of(column: &ColumnDef) -> Result<Self, String> {
         let none = if column.nullable { Self::Null } else { Self::Missing };
+        if let Some(empty) = state::empty(column.data_type) {
+            return Ok(Self::Stored(empty.into()));
+        }
         match &column.default {
             None | Some(DefaultValue::Null) => Ok(none),
             Some(DefaultValue::Literal(text)) => stored_literal(text, column.data_type).map(Self::Stored),

@@ -69,6 +69,7 @@ impl Column {
             DataType::Ipv4 => Self::text(name, MYSQL_TYPE_VAR_STRING, 15),
             DataType::Ipv6 => Self::text(name, MYSQL_TYPE_VAR_STRING, 45),
             DataType::Variant | DataType::Nested(_) => Self::text(name, MYSQL_TYPE_VAR_STRING, TEXT_CHARS),
+            DataType::Bitmap | DataType::Hll => Self::blob(name),
         }
     }
 

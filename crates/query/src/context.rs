@@ -210,7 +210,7 @@ impl ContextProvider for StatementContext<'_> {
         if name == "sum" {
             return Some(functions::sum::sum());
         }
-        self.state.aggregate_functions().get(name).cloned()
+        functions::state_aggregates::get(name).or_else(|| self.state.aggregate_functions().get(name).cloned())
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

@@ -22,6 +22,8 @@ mod misc;
 mod nested;
 mod numbers;
 mod rounding;
+pub mod state_aggregates;
+mod states;
 pub mod sum;
 mod text;
 mod time;
@@ -82,6 +84,8 @@ pub struct MySqlFunction {
     returns: Returns,
     /// The digits of the seconds of the DATETIMEs that it returns.
     digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
+    /// What its results are, where Arrow's type does not tell.
+    makes: Option<tributary_types::DataType>,
     body: Body,
     signature: Signature,
 }
@@ -95,6 +99,7 @@ impl MySqlFunction {
             variadic: false,
             returns: Returns::Fixed(returns),
             digits: None,
+            makes: None,
             body,
             signature: Signature::one_of(
                 vec![TypeSignature::VariadicAny, TypeSignature::Nullary],
@@ -130,6 +135,11 @@ impl MySqlFunction {
 
     fn with_digits(mut self, of: fn(&ReturnFieldArgs<'_>) -> Option<u8>) -> Self {
         self.digits = Some(of);
+        self
+    }
+
+    fn making(mut self, declared: tributary_types::DataType) -> Self {
+        self.makes = Some(declared);
         self
     }
 
@@ -196,7 +206,10 @@ impl ScalarUDFImpl for MySqlFunction {
             Some(digits) if *field.data_type() == DATETIME => {
                 field.with_metadata(labels::with_digits(digits))
             }
-            _ => field,
+            _ => match self.makes {
+                Some(declared) => field.with_metadata(labels::declared(declared)),
+                None => field,
+            },
         }))
     }
 
@@ -251,6 +264,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
             misc::functions(),
             numbers::functions(),
             rounding::functions(),
+            states::functions(),
             text::functions(),
             time::functions(),
             variant::functions(),

@@ -99,7 +99,10 @@ pub fn declared_name(field: &Field) -> Option<&str> {
 pub fn result_column(title: String, field: &Field, data_type: ArrowType, is_column: bool) -> ResultColumn {
     let of = |key: &str| field.metadata().get(key).filter(|_| is_column).cloned();
     let declared: Option<DataType> = of(TYPE).and_then(|text| serde_json::from_str(&text).ok());
-    let declared = declared.filter(|declared| declared.to_arrow() == *field.data_type());
+    // A computed one tells what it is where Arrow's type does not.
+    let made =
+        || serde_json::from_str::<DataType>(field.metadata().get(TYPE)?).ok().filter(|made| made.is_state());
+    let declared = declared.or_else(made).filter(|declared| declared.to_arrow() == *field.data_type());
     ResultColumn {
         name: title,
         declared: declared.or_else(|| digits(field).map(|scale| DataType::DateTime { scale })),

@@ -8,7 +8,7 @@ use crate::functions::{DATETIME, convert};
 use crate::labels;
 use crate::model::{QueryResult, ResultColumn};
 use crate::rewrite::titles::Title;
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DFSchema, Result};
@@ -18,6 +18,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tributary_types::DataType as Declared;
 
 /// The type that a column of `data_type` has in a result.
 #[must_use]
@@ -181,4 +182,28 @@ fn convert_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch>
         .collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+}
+
+impl QueryResult {
+    /// The result with NULL in place of each BITMAP and HLL, as Doris shows them: functions read them.
+    #[must_use]
+    pub fn without_states(self) -> Self {
+        let is_state = |column: &ResultColumn| column.declared.is_some_and(Declared::is_state);
+        let places: Vec<bool> = self.columns.iter().map(is_state).collect();
+        if !places.contains(&true) {
+            return self;
+        }
+        let hidden = move |batch: Result<RecordBatch>| {
+            let batch = batch?;
+            let columns = batch.columns().iter().zip(&places).map(|(array, is_state)| match is_state {
+                true => new_null_array(array.data_type(), array.len()),
+                false => Arc::clone(array),
+            });
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
+        };
+        let schema = self.stream.schema();
+        let stream = self.stream.map(hidden);
+        Self { stream: Box::pin(RecordBatchStreamAdapter::new(schema, stream)), ..self }
+    }
 }

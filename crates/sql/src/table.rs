@@ -118,8 +118,10 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
             spec.name
         )));
     }
-    let nullable = spec.nullable.unwrap_or(true);
-    if let Some(default) = &spec.default {
+    let nullable = spec.nullable.unwrap_or(!spec.data_type.is_state());
+    if spec.data_type.is_state() {
+        check_state(spec)?;
+    } else if let Some(default) = &spec.default {
         default_value::check(&spec.name, spec.data_type, nullable, default)?;
     }
     Ok(ColumnDef {
@@ -135,6 +137,25 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         aggregation: spec.aggregation,
         on_update: on_update(spec)?,
     })
+}
+
+/// The rules of columns whose values are states.
+fn check_state(spec: &ColumnSpec) -> Result<(), SqlError> {
+    let name = &spec.name;
+    if spec.nullable == Some(true) {
+        return Err(refused(format!("complex type column must be not nullable, column:{name}")));
+    }
+    let is_empty =
+        |default: &DefaultValue| matches!(default, DefaultValue::Literal(name) if name == "BITMAP_EMPTY");
+    match &spec.default {
+        Some(_) if spec.data_type == DataType::Hll => {
+            Err(refused(format!("Hll type column can not set default value (column '{name}')")))
+        }
+        Some(default) if !is_empty(default) => Err(refused(format!(
+            "Bitmap type column default value only support BITMAP_EMPTY (column '{name}')"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the column has `ON UPDATE`, which is the time that it has by default.
@@ -208,7 +229,7 @@ fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result
             column.data_type,
             DataType::Float | DataType::Double | DataType::Json | DataType::Variant | DataType::Nested(_)
         );
-        if !is_hashed {
+        if !is_hashed || column.data_type.is_state() {
             return Err(refused(format!(
                 "column '{name}' of type {} cannot be a distribution column: choose another or RANDOM",
                 column.data_type.base_name()
@@ -259,6 +280,8 @@ fn by_keys(
 /// Whether a new row may leave the column out.
 fn can_be_omitted(column: &ColumnDef) -> bool {
     match &column.default {
+        // Without a value it is empty.
+        _ if column.data_type.is_state() => true,
         Some(DefaultValue::Null) | None => column.nullable,
         Some(_) => true,
     }

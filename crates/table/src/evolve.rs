@@ -6,14 +6,14 @@
 
 use crate::error::TableError;
 use arrow::array::{
-    ArrayRef, FixedSizeBinaryArray, ListArray, RecordBatch, RecordBatchOptions, StringArray,
+    ArrayRef, BinaryArray, FixedSizeBinaryArray, ListArray, RecordBatch, RecordBatchOptions, StringArray,
     TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, host};
+use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, host, state};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -79,6 +79,9 @@ pub(crate) fn default_array(
     now_micros: i64,
 ) -> Result<ArrayRef, TableError> {
     let wanted = column.data_type.to_arrow();
+    if let Some(empty) = state::empty(column.data_type) {
+        return Ok(Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(empty, rows))));
+    }
     let text = match &column.default {
         None | Some(DefaultValue::Null) => return Ok(arrow::array::new_null_array(&wanted, rows)),
         // The only one that such a column may have.
@@ -155,7 +158,7 @@ pub(crate) fn civil_now_micros() -> i64 {
 
 /// Whether rows that were written before `column` was added get a value other than NULL for it.
 pub(crate) fn fills_old_rows(column: &ColumnDef) -> bool {
-    !matches!(column.default, None | Some(DefaultValue::Null))
+    column.data_type.is_state() || !matches!(column.default, None | Some(DefaultValue::Null))
 }
 
 /// Checks that rows of `old` can follow to `new`.

@@ -84,6 +84,7 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         | DataType::Json
         | DataType::Variant => DeltaType::STRING,
         DataType::Nested(nested) => return delta_nested(nested, None),
+        DataType::Bitmap | DataType::Hll => DeltaType::BINARY,
     })
 }
 

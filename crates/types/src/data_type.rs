@@ -52,10 +52,14 @@ pub enum DataType {
     Ipv6,
     /// ARRAY, MAP or STRUCT.
     Nested(Nested),
+    /// A set of numbers, [`crate::state::Bitmap`].
+    Bitmap,
+    /// An estimate of how many different values there are, [`crate::state::Hll`].
+    Hll,
 }
 
 impl DataType {
-    /// One of each type whose values do not consist of values, for what must hold for all of them.
+    /// One of each type whose values have a text and do not consist of values, for what must hold for all of them.
     pub const EXAMPLES: [Self; 18] = [
         Self::Boolean,
         Self::TinyInt,
@@ -122,6 +126,7 @@ impl DataType {
             Self::Ipv4 => ArrowType::UInt32,
             Self::Ipv6 => ArrowType::FixedSizeBinary(16),
             Self::Nested(nested) => nested.to_arrow(),
+            Self::Bitmap | Self::Hll => ArrowType::Binary,
         }
     }
 
@@ -141,6 +146,12 @@ impl DataType {
         matches!(self, Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json | Self::Variant)
     }
 
+    /// Whether values are states of an aggregation, which no text and no literal gives: functions make and read them.
+    #[must_use]
+    pub const fn is_state(self) -> bool {
+        matches!(self, Self::Bitmap | Self::Hll)
+    }
+
     /// The longest text in bytes, for types that have such a limit.
     #[must_use]
     pub const fn max_bytes(self) -> Option<u32> {
@@ -155,7 +166,14 @@ impl DataType {
     pub const fn may_be_key(self) -> bool {
         !matches!(
             self,
-            Self::Float | Self::Double | Self::String | Self::Json | Self::Variant | Self::Nested(_)
+            Self::Float
+                | Self::Double
+                | Self::String
+                | Self::Json
+                | Self::Variant
+                | Self::Nested(_)
+                | Self::Bitmap
+                | Self::Hll
         )
     }
 
@@ -183,6 +201,8 @@ impl DataType {
             Self::Ipv4 => "IPV4",
             Self::Ipv6 => "IPV6",
             Self::Nested(nested) => nested.base_name(),
+            Self::Bitmap => "BITMAP",
+            Self::Hll => "HLL",
         }
     }
 }

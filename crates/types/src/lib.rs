@@ -23,6 +23,7 @@ pub mod password;
 pub mod pattern;
 pub mod principal;
 pub mod sealed;
+pub mod state;
 pub mod system;
 pub mod table;
 pub mod text;

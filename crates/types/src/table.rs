@@ -83,10 +83,22 @@ pub enum Aggregation {
     Replace,
     /// The last one that is not NULL.
     ReplaceIfNotNull,
+    /// All numbers of the sets.
+    BitmapUnion,
+    /// All values of the estimates.
+    HllUnion,
 }
 
 impl Aggregation {
-    pub const ALL: [Self; 5] = [Self::Sum, Self::Min, Self::Max, Self::Replace, Self::ReplaceIfNotNull];
+    pub const ALL: [Self; 7] = [
+        Self::Sum,
+        Self::Min,
+        Self::Max,
+        Self::Replace,
+        Self::ReplaceIfNotNull,
+        Self::BitmapUnion,
+        Self::HllUnion,
+    ];
 
     /// Doris's name.
     #[must_use]
@@ -97,6 +109,8 @@ impl Aggregation {
             Self::Max => "MAX",
             Self::Replace => "REPLACE",
             Self::ReplaceIfNotNull => "REPLACE_IF_NOT_NULL",
+            Self::BitmapUnion => "BITMAP_UNION",
+            Self::HllUnion => "HLL_UNION",
         }
     }
 
@@ -123,8 +137,12 @@ impl Aggregation {
                     | DataType::Ipv4
                     | DataType::Ipv6
                     | DataType::Nested(_)
+                    | DataType::Bitmap
+                    | DataType::Hll
             ),
-            Self::Replace | Self::ReplaceIfNotNull => true,
+            Self::Replace | Self::ReplaceIfNotNull => !data_type.is_state(),
+            Self::BitmapUnion => matches!(data_type, DataType::Bitmap),
+            Self::HllUnion => matches!(data_type, DataType::Hll),
         }
     }
 

@@ -127,4 +127,12 @@ def copied(directory, ids):
     wait_until(f"the rows {wanted} are those of {found}", are_there)
 
 
-main({check.__name__: check for check in (types, nested, addresses, sums, deleted, copied)})
+def states(directory, days):
+    """The keys of a table with BITMAP and HLL columns, which are bytes."""
+    rows = QueryBuilder().register("t", DeltaTable(directory)).execute("SELECT day, users, pages FROM t ORDER BY day").read_all()
+    equal(rows.column("day").to_pylist(), [int(day) for day in days.split(",")])
+    equal(bytes(rows.column("users").to_pylist()[0])[:8], b"\x01" + bytes(7), "one half of 64 bits")
+    equal(bytes(rows.column("pages").to_pylist()[2]), b"\x01")
+
+
+main({check.__name__: check for check in (types, nested, addresses, sums, deleted, copied, states)})

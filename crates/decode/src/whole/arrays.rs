@@ -9,7 +9,7 @@ use arrow::datatypes::{
     DataType as ArrowType, Date32Type, Decimal128Type, TimeUnit, TimestampMicrosecondType,
 };
 use std::sync::Arc;
-use tributary_types::DataType;
+use tributary_types::{DataType, state};
 
 /// Texts that take more, in bytes, are split into blocks row by row.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -52,6 +52,10 @@ pub(super) fn whole(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef>
             has_short_texts(converted.as_string(), bytes as usize).then_some(converted)?
         }
         DataType::String => has_short_texts(converted.as_string(), STRING_BYTES_MAX).then_some(converted)?,
+        DataType::Bitmap | DataType::Hll => {
+            let values = converted.as_binary::<i32>().iter().flatten();
+            all(values, |bytes| state::is_value(column.data_type, bytes)).then_some(converted)?
+        }
         DataType::Json | DataType::Variant => has_documents(converted.as_string()).then_some(converted)?,
         _ => converted,
     };

@@ -26,6 +26,8 @@ impl EngineSession {
         let view = self.view();
         let run = async {
             let result = self.queries.query(&view, query, params).await?;
+            let shows_states = self.variables.values().return_object_data_as_binary;
+            let result = if shows_states { result } else { result.without_states() };
             send_some(result, rows_max, out).await
         };
         self.interrupt().or_after(timeout).wait(run).await?

@@ -145,6 +145,7 @@ impl RowReader {
         let rules = LoadRules { strict, clock: time.clock };
         let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
         let direct = |target: Target| {
+            target.check_no_states()?;
             let target = if mapping.deletes { target.deleting() } else { target };
             let target = target.into_partitions(mapping.partitions)?;
             let builder = engine.builders.take(target.schema());

@@ -500,8 +500,8 @@ variables! {
     require_sequence_in_insert: bool = true, flag(), Obeyed;
     /// Doris's; answers are the same.
     resource_group: String = "".into(), text(), Kept;
-    /// BITMAP and HLL values are shown as NULL.
-    return_object_data_as_binary: bool = false, flag(), Fixed;
+    /// BITMAP and HLL values are shown as their bytes; otherwise as NULL.
+    return_object_data_as_binary: bool = false, flag(), Obeyed;
     /// Doris's; answers are the same.
     rewrite_count_distinct_to_bitmap_hll: bool = true, flag(), Kept;
     /// Doris's; answers are the same.

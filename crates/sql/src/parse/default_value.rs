@@ -31,7 +31,15 @@ pub(super) fn default_value(cursor: &mut Cursor<'_>) -> Parsed<DefaultValue> {
             Ok(DefaultValue::CurrentDate)
         }
         Some(word) => literal(word.to_ascii_lowercase()),
-        None if cursor.is_any(&["PI", "E", "BITMAP_EMPTY", "HLL_EMPTY", "NOW", "UUID"]) => {
+        None if cursor.is_any(&["BITMAP_EMPTY", "HLL_EMPTY"]) => {
+            let name = cursor.word().unwrap_or_default().to_ascii_uppercase();
+            cursor.advance();
+            if cursor.eat_token(&Token::LParen) {
+                cursor.expect_token(&Token::RParen)?;
+            }
+            literal(name)
+        }
+        None if cursor.is_any(&["PI", "E", "NOW", "UUID"]) => {
             let what = cursor.word().unwrap_or_default().to_ascii_uppercase();
             Err(unsupported::refuse(
                 &format!("DEFAULT {what}"),

@@ -69,6 +69,10 @@ impl Open {
             let instead = if part == DataType::Variant { "use JSON" } else { "use VARCHAR" };
             return Err(unsupported::refuse(&what, instead));
         }
+        if part.is_state() {
+            let what = format!("column '{column}': {} within a type", part.base_name());
+            return Err(unsupported::refuse(&what, "make it a column of its own"));
+        }
         if cursor.is("NOT") {
             let what = format!("column '{column}': NOT NULL within a type");
             return Err(unsupported::refuse(&what, "leave it out: elements and fields may be NULL"));

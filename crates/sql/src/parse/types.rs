@@ -13,9 +13,7 @@ const DECIMAL_DEFAULT: (u8, u8) = (38, 9);
 const DATETIME_SCALE_MAX: u8 = 6;
 
 /// Types that MySQL or Doris has and we do not, with the one to use instead.
-const UNSUPPORTED: [(&str, &str); 35] = [
-    ("BITMAP", "BIGINT rows with COUNT(DISTINCT …)"),
-    ("HLL", "the values with COUNT(DISTINCT …)"),
+const UNSUPPORTED: [(&str, &str); 33] = [
     ("QUANTILE_STATE", "DOUBLE"),
     ("AGG_STATE", "the values, aggregated in queries"),
     ("TIME", "VARCHAR(16) or DATETIME"),
@@ -52,7 +50,7 @@ const UNSUPPORTED: [(&str, &str); 35] = [
 ];
 
 /// Aggregations of types that we do not have.
-const AGGREGATES: [&str; 4] = ["HLL_UNION", "BITMAP_UNION", "QUANTILE_UNION", "GENERIC"];
+const AGGREGATES: [&str; 2] = ["QUANTILE_UNION", "GENERIC"];
 
 /// `name type [KEY | SUM | …] [[NOT] NULL] [DEFAULT v] [COMMENT 'x']`, the options in any order.
 pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
@@ -142,6 +140,8 @@ pub(super) fn data_type(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataTyp
         "VARIANT" if *cursor.peek_nth(1) != Token::Lt => Some(DataType::Variant),
         "IPV4" => Some(DataType::Ipv4),
         "IPV6" => Some(DataType::Ipv6),
+        "BITMAP" => Some(DataType::Bitmap),
+        "HLL" => Some(DataType::Hll),
         _ => None,
     };
     if let Some(data_type) = plain {

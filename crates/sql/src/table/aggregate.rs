@@ -35,6 +35,9 @@ fn check_column(column: &mut ColumnDef) -> Result<(), SqlError> {
         return Ok(());
     }
     let Some(aggregation) = column.aggregation else {
+        if column.data_type.is_state() {
+            return Err(refused(format!("complex type have to use aggregate function: {}", column.name)));
+        }
         return Err(refused("should set aggregation type to non-key column in aggregate key table"));
     };
     if let DataType::Nested(nested) = column.data_type

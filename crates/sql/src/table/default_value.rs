@@ -92,7 +92,7 @@ fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
         DataType::Json => serde_json::from_str::<serde_json::Value>(text).is_ok(),
         DataType::String => true,
         // Checked before.
-        DataType::Variant | DataType::Nested(_) => false,
+        DataType::Variant | DataType::Nested(_) | DataType::Bitmap | DataType::Hll => false,
         DataType::Char { bytes } | DataType::Varchar { bytes } => {
             if text.len() <= bytes as usize {
                 return Ok(());

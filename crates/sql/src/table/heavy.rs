@@ -126,7 +126,7 @@ fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<Column
     if is_other_aggregation || (spec.is_key && !old.is_key) {
         return Err(refused(format!("Can not change aggregation type (column '{name}')")));
     }
-    let nullable = spec.nullable.unwrap_or(true);
+    let nullable = spec.nullable.unwrap_or(!spec.data_type.is_state());
     if old.nullable && !nullable {
         return Err(refused(format!(
             "Can not change from nullable to non-nullable (column '{name}': repeat NULL to keep it)"

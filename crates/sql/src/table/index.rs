@@ -127,9 +127,10 @@ fn check_column(kind: IndexKind, keys: KeyModel, column: &ColumnDef) -> Result<(
     let fits = match kind {
         IndexKind::NgramBf => is_text,
         // Of the nested types an ARRAY of texts and the like has one in Doris, to find elements with.
-        IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2,
+        IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2 && !data_type.is_state(),
         IndexKind::Bitmap => {
-            !matches!(data_type, DataType::Json | DataType::Variant) && !data_type.is_nested()
+            let has_parts = matches!(data_type, DataType::Json | DataType::Variant) || data_type.is_nested();
+            !has_parts && !data_type.is_state()
         }
     };
     if !fits {

@@ -124,7 +124,9 @@ fn index_bytes(data_type: DataType) -> u32 {
         | DataType::String
         | DataType::Json
         | DataType::Variant
-        | DataType::Nested(_) => 20,
+        | DataType::Nested(_)
+        | DataType::Bitmap
+        | DataType::Hll => 20,
     }
 }
 
@@ -152,11 +154,15 @@ fn not_a_unique_key_type(column: &ColumnDef) -> SqlError {
                 "{type_name} can only be used in the non-key column of the duplicate table at present. (column '{name}')"
             )
         }
+        DataType::Bitmap | DataType::Hll => format!("Key column can not set complex type:{name}"),
         _ => format!("JsonType type should not be used in key column[{name}]."),
     })
 }
 
 fn not_a_key_type(column: &ColumnDef) -> SqlError {
+    if column.data_type.is_state() {
+        return refused(format!("Key column can not set complex type:{}", column.name));
+    }
     let instead = match column.data_type {
         DataType::Float | DataType::Double => "use DECIMAL",
         DataType::Nested(_) => "use it as a value column",

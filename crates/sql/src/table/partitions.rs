@@ -110,7 +110,9 @@ fn check_column(column: &ColumnDef, method: PartitionMethod, model: KeyModel) ->
             | DataType::Ipv4
             | DataType::Ipv6
             | DataType::Decimal { .. }
-            | DataType::Nested(_),
+            | DataType::Nested(_)
+            | DataType::Bitmap
+            | DataType::Hll,
             _,
         ) => Err(refused(format!(
             "Complex type column can't be partition column: {}",

@@ -48,7 +48,11 @@ fn column(column: &ColumnDef) -> String {
     let mut line = format!("  {name} {data_type}{} {nullable}", aggregation.unwrap_or_default());
     if let Some(default) = &column.default {
         line.push_str(" DEFAULT ");
-        line.push_str(&default_value(default));
+        match default {
+            // The only one that it may have.
+            DefaultValue::Literal(name) if column.data_type.is_state() => line.push_str(name),
+            other => line.push_str(&default_value(other)),
+        }
         if column.on_update {
             line.push_str(" ON UPDATE ");
             line.push_str(&default_value(default));

@@ -8,8 +8,8 @@ use crate::error::TableError;
 use crate::evolve::assemble;
 use crate::memtable::batch_bytes;
 use arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch,
-    StringArray, new_null_array,
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray,
+    RecordBatch, StringArray, new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::interleave;
@@ -19,7 +19,8 @@ use arrow::datatypes::{
 };
 use std::f64::consts::LOG2_10;
 use std::sync::Arc;
-use tributary_types::{Aggregation, ColumnDef, TableSchema};
+use tributary_types::state::{self, State};
+use tributary_types::{Aggregation, ColumnDef, DataType, TableSchema};
 
 const DOING: &str = "folding rows of equal keys";
 /// Rows from files are let go when they have this many bytes, at least.
@@ -72,7 +73,7 @@ enum Column {
     Numbers(Box<dyn Numbers>),
 }
 
-/// Numbers that are summed or compared, NULLs left out.
+/// Numbers that are summed or compared, or states that are merged, NULLs left out.
 trait Numbers: Send {
     fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]);
     /// The results in the order of the slots.
@@ -215,6 +216,9 @@ impl Column {
             _ if column.is_key => return Self::First,
             None | Some(Aggregation::Replace) => return Self::Last,
             Some(Aggregation::ReplaceIfNotNull) => return Self::LastGiven(nowhere()),
+            Some(Aggregation::BitmapUnion | Aggregation::HllUnion) => {
+                return Self::Numbers(Box::new(States::new(column.data_type, slots)));
+            }
             Some(Aggregation::Sum) => Operation::Sum,
             Some(Aggregation::Min) => Operation::Min,
             Some(Aggregation::Max) => Operation::Max,
@@ -358,6 +362,55 @@ where
         }
         let values = PrimitiveArray::<T>::new(values.into(), Some(NullBuffer::from(is_valid)));
         Arc::new(values.with_data_type(data_type))
+    }
+}
+
+/// States of sets, made into one for each slot. A slot with one value has its bytes, as they came.
+struct States {
+    data_type: DataType,
+    slots: Vec<Merged>,
+}
+
+enum Merged {
+    Nothing,
+    One(Vec<u8>),
+    Several(Box<State>),
+}
+
+impl States {
+    fn new(data_type: DataType, slots: usize) -> Self {
+        Self { data_type, slots: (0..slots).map(|_| Merged::Nothing).collect() }
+    }
+}
+
+impl Numbers for States {
+    fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]) {
+        let array = array.as_binary::<i32>();
+        for (&row, &slot) in rows.iter().zip(slots).filter(|(row, _)| array.is_valid(**row as usize)) {
+            let bytes = array.value(row as usize);
+            let merged = &mut self.slots[slot as usize];
+            if let Merged::One(first) = merged {
+                let mut state = State::new(self.data_type).expect("such a column has states");
+                assert!(state.merge(first), "a column has values of its type");
+                *merged = Merged::Several(Box::new(state));
+            }
+            match merged {
+                Merged::Several(state) => {
+                    assert!(state.merge(bytes), "a column has values of its type");
+                }
+                Merged::Nothing | Merged::One(_) => *merged = Merged::One(bytes.to_vec()),
+            }
+        }
+    }
+
+    fn finish(self: Box<Self>) -> ArrayRef {
+        let empty = state::empty(self.data_type).expect("such a column has states");
+        let bytes = self.slots.into_iter().map(|merged| match merged {
+            Merged::Nothing => empty.clone(),
+            Merged::One(bytes) => bytes,
+            Merged::Several(state) => state.bytes(),
+        });
+        Arc::new(BinaryArray::from_iter_values(bytes))
     }
 }
 

@@ -171,8 +171,8 @@ fn what_is_not_built_is_refused_by_name() {
     let mut db = server.database().with_dt("");
     for (statement, names) in [
         (
-            "CREATE TABLE a (id INT, n BITMAP BITMAP_UNION) AGGREGATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
-            "BITMAP",
+            "CREATE TABLE a (id INT, n QUANTILE_STATE QUANTILE_UNION) AGGREGATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+            "QUANTILE_STATE",
         ),
         (
             "CREATE TABLE v (id INT, tags QUANTILE_STATE) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",

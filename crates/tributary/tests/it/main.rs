@@ -51,6 +51,7 @@ mod partial_update;
 mod partitions;
 mod python;
 mod routine_load;
+mod states;
 mod stream_load;
 mod support;
 mod table_functions;

@@ -2,6 +2,7 @@
 
 use super::super::{Rewriter, ast};
 use super::{as_text, last_name, lookup, plain_args, rename, set_args};
+use crate::functions::state_aggregates;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, NullTreatment,
     OrderByExpr, Value,
@@ -45,7 +46,8 @@ const OF_REAL: [(&str, &str); 13] = [
 ];
 
 /// Aggregates under another name of DataFusion's.
-const RENAMED: [(&str, &str); 6] = [
+const RENAMED: [(&str, &str); 7] = [
+    ("hll_raw_agg", "hll_union"),
     ("any", "any_value"),
     ("ndv", "approx_distinct"),
     ("approx_count_distinct", "approx_distinct"),
@@ -68,8 +70,9 @@ pub(in super::super) fn is_aggregate(function: &Function) -> bool {
     });
     let name = last_name(&function.name);
     let tables: [&[(&str, &str)]; 3] = [&NUMERIC, &OF_REAL, &RENAMED];
-    let ours =
-        OVER_LISTS.contains(&name.as_str()) || tables.iter().any(|table| lookup(table, &name).is_some());
+    let ours = OVER_LISTS.contains(&name.as_str())
+        || state_aggregates::NAMES.contains(&name.as_str())
+        || tables.iter().any(|table| lookup(table, &name).is_some());
     function.over.is_none() && (ours || NAMES.contains(&name))
 }
 

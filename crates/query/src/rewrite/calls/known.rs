@@ -59,5 +59,6 @@ pub(super) fn is_known(name: &str) -> bool {
     SCALARS.contains(&name)
         || AGGREGATES.contains(&name)
         || WINDOWS.contains(&name)
+        || functions::state_aggregates::NAMES.contains(&name)
         || functions::all().iter().any(|function| function.name() == name)
 }

@@ -99,14 +99,13 @@ fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
         ("map<string,int not null>", "leave it out"),
         ("struct<a:int comment 'x'>", "into the comment of the column"),
         ("array<variant>", "use JSON"),
-        ("bitmap", "COUNT(DISTINCT"),
-        ("hll", "COUNT(DISTINCT"),
+        ("array<bitmap>", "make it a column of its own"),
         ("map<int,ipv4>", "use VARCHAR"),
         ("timestamp", "use DATETIME"),
         ("longtext", "use STRING"),
         ("int auto_increment", "load the values"),
         ("int as (a + 1)", "compute the value"),
-        ("bigint bitmap_union", "aggregate in queries"),
+        ("bigint quantile_union", "aggregate in queries"),
     ] {
         let refused = error(&format!("create table t (c {text})"));
         assert_eq!(refused.code, ErrorCode::NotSupported, "{text}");

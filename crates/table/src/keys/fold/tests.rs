@@ -81,3 +81,31 @@ fn a_sum_wraps_at_the_width_of_its_type() {
         assert_eq!(sums.as_primitive::<Decimal128Type>().value(0), -most - 1, "{digits} digits");
     }
 }
+
+#[test]
+fn sets_and_estimates_are_merged_whether_rows_are_let_go_or_not() {
+    use tributary_types::state::{Bitmap, Hll};
+    let bitmap = |values: &[u64]| values.iter().copied().collect::<Bitmap>().bytes();
+    let hll = |values: &[&str]| {
+        let mut all = Hll::default();
+        values.iter().for_each(|value| all.add(value.as_bytes()));
+        all.bytes()
+    };
+    let column = |values: Vec<Vec<u8>>| -> ArrayRef { Arc::new(BinaryArray::from_iter_values(values)) };
+    for let_go in [false, true] {
+        let sets = [
+            (column(vec![bitmap(&[1]), bitmap(&[2, 9]), bitmap(&[])]), &[0, 1, 2][..]),
+            (column(vec![bitmap(&[1, 7]), bitmap(&[1 << 40])]), &[0, 0][..]),
+        ];
+        let definition = ColumnDef::new(2, "v", DataType::Bitmap).aggregated(Aggregation::BitmapUnion);
+        let merged = folded(definition, &sets, let_go);
+        assert_eq!(&merged, &column(vec![bitmap(&[1, 7, 1 << 40]), bitmap(&[2, 9]), bitmap(&[])]));
+        let estimates = [
+            (column(vec![hll(&["a"]), hll(&["b"]), hll(&[])]), &[0, 1, 2][..]),
+            (column(vec![hll(&["a", "c"]), hll(&["d"])]), &[0, 0][..]),
+        ];
+        let definition = ColumnDef::new(2, "v", DataType::Hll).aggregated(Aggregation::HllUnion);
+        let merged = folded(definition, &estimates, let_go);
+        assert_eq!(&merged, &column(vec![hll(&["a", "c", "d"]), hll(&["b"]), hll(&[])]));
+    }
+}

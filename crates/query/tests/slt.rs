@@ -127,6 +127,7 @@ files! {
     files_are_tables: "files.slt",
     views_answer_as_their_queries_do: "views.slt",
     the_last_row_of_a_key_stays: "unique.slt",
+    sets_and_estimates_are_made_and_read_by_functions: "states.slt",
     rows_are_in_their_partitions: "partitions.slt",
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
 }

@@ -126,6 +126,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::Triggers { db, .. }
             | Show::Events { db, .. }
             | Show::Transaction { db, .. }
+            | Show::DynamicPartitionTables { db }
             | Show::Delete { db } => (Privilege::Show, database(db)),
             // As above.
             Show::RoutineLoad { .. }

@@ -11,6 +11,7 @@
 //! | `views` | views are created, changed and dropped |
 
 pub(crate) mod ddl;
+mod dynamic_partitions;
 mod start;
 pub(crate) mod unfinished;
 mod views;
@@ -32,6 +33,7 @@ use crate::row_changes::RowChanges;
 use crate::schema_change::SchemaChanges;
 use crate::stream_load::host::SpoolRoom;
 use crate::variables::Variables;
+use dynamic_partitions::DynamicTables;
 use start::Running;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +66,8 @@ pub struct Engine {
     pub(crate) row_changes: RowChanges,
     /// What INSERT OVERWRITE statements overwrite now.
     pub(crate) overwrites: RunningOverwrites,
+    /// How tables with dynamic partitions were when they were last looked at.
+    pub(crate) dynamic_tables: DynamicTables,
     pub(crate) options: EngineOptions,
     /// Names, connections, variables: what users see parts of.
     facts: Arc<Facts>,

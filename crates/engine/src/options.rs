@@ -23,6 +23,8 @@ pub struct EngineOptions {
     /// A load with more decoded bytes is written to data files while it arrives.
     pub large_load_bytes: u64,
     pub error_log_keep: Duration,
+    /// How often partitions are made and dropped by the clock.
+    pub dynamic_partition_interval: Duration,
     /// Statements read files of this machine below this directory; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
     pub ingest: IngestOptions,

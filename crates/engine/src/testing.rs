@@ -35,6 +35,7 @@ impl TestEngine {
             group_commit_data_bytes: 1 << 20,
             large_load_bytes: 1 << 20,
             error_log_keep: Duration::from_secs(3600),
+            dynamic_partition_interval: Duration::from_secs(3600),
             secure_load_dir: None,
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],

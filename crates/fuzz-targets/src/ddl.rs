@@ -9,12 +9,24 @@ use tributary_decode::{Target, check_literal};
 use tributary_sql::{
     CreateTable, Expr, Statement, apply_alter, parse, parse_expression, parse_query, show_create_table, split,
 };
-use tributary_types::{DbId, DefaultValue, KeyModel, TableDef, TableId, TableSchema};
+use tributary_types::{
+    ColumnId, DbId, DefaultValue, KeyModel, Partitioning, Partitions, TableDef, TableId, TableSchema,
+};
 
 /// The table that ALTER TABLE is tried on.
 const BASE: &str = "CREATE TABLE t (k INT NOT NULL COMMENT 'key', v VARCHAR(50) NULL DEFAULT 'x', \
      at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), d DECIMAL(10, 2), s STRING) DUPLICATE KEY(k) COMMENT 'text' \
      DISTRIBUTED BY HASH(k) BUCKETS 10 PROPERTIES (\"group_commit_interval_ms\" = \"2000\")";
+
+/// The same with partitions.
+const PARTITIONED: [&str; 3] = [
+    "CREATE TABLE t (k INT NOT NULL, d DATE) DUPLICATE KEY(k) PARTITION BY RANGE(d) (PARTITION p1 VALUES [('2023-01-01'), ('2024-01-01')), \
+     FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) DISTRIBUTED BY HASH(k) BUCKETS 1",
+    "CREATE TABLE t (k INT NOT NULL, at DATETIME) DUPLICATE KEY(k) PARTITION BY RANGE(at) () DISTRIBUTED BY HASH(k) BUCKETS 1 \
+     PROPERTIES (\"dynamic_partition.time_unit\" = \"DAY\", \"dynamic_partition.end\" = \"3\", \"dynamic_partition.prefix\" = \"p\")",
+    "CREATE TABLE t (c VARCHAR(20), k INT) DUPLICATE KEY(c) PARTITION BY LIST(c, k) (PARTITION p1 VALUES IN (('a', '1'), (NULL, '-5')), \
+     PARTITION rest) DISTRIBUTED BY HASH(c) BUCKETS 1",
+];
 
 /// The bytes are a text of statements.
 pub fn ddl(data: &[u8]) {
@@ -44,12 +56,14 @@ fn one(text: &str) {
     match parse(text) {
         Ok(Statement::CreateTable(create)) => created(&create),
         Ok(Statement::AlterTable { ops, .. }) => {
-            let Ok(Statement::CreateTable(base)) = parse(BASE) else { panic!("the base table is legal") };
-            let mut def = definition(&base).expect("the base table is legal");
-            for op in &ops {
-                if let Ok(altered) = apply_alter(&def, op) {
-                    check_definition(&altered);
-                    def = altered;
+            for base in PARTITIONED.iter().chain([&BASE]) {
+                let Ok(Statement::CreateTable(base)) = parse(base) else { panic!("the base table is legal") };
+                let mut def = definition(&base).expect("the base table is legal");
+                for op in &ops {
+                    if let Ok(altered) = apply_alter(&def, op) {
+                        check_definition(&altered);
+                        def = altered;
+                    }
                 }
             }
         }
@@ -113,5 +127,28 @@ fn comparable(def: &TableDef) -> TableDef {
         KeyModel::Duplicate { .. } => KeyModel::Duplicate { declared: true },
         others => others,
     };
-    TableDef { schema: schema.into(), location, keys, indexes, ..def.clone() }
+    TableDef {
+        schema: schema.into(),
+        location,
+        keys,
+        indexes,
+        partitioning: comparable_parts(def),
+        ..def.clone()
+    }
+}
+
+/// The partitions with the ids that they get when they are made in their order, and without properties, which are not shown.
+fn comparable_parts(def: &TableDef) -> Partitioning {
+    let Some(partitions) = def.partitioning.partitions() else { return Partitioning::None };
+    let mut names = std::collections::HashSet::new();
+    // The columns' places, as they are numbered above.
+    let places = partitions.columns.iter().filter_map(|id| def.schema.index_of_id(*id));
+    let columns = places.map(|place| ColumnId(place as u32 + 1)).collect();
+    let mut again = Partitions::new(partitions.method, columns);
+    again.auto = partitions.auto;
+    for partition in &partitions.list {
+        assert!(names.insert(partition.name.to_lowercase()), "two partitions are called {}", partition.name);
+        again.add(&partition.name, partition.rows.clone(), std::collections::BTreeMap::new());
+    }
+    Partitioning::By(again.into())
 }

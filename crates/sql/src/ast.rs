@@ -655,6 +655,9 @@ pub enum Show {
         table: Name,
         tail: ShowTail,
     },
+    DynamicPartitionTables {
+        db: Option<String>,
+    },
     Data {
         table: Option<Name>,
         tail: ShowTail,

@@ -42,7 +42,8 @@ pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
-    QueryColumn, apply_alter, check_deletion_by_keys, index_properties, is_heavy, like, named_partitions,
-    show_create_database, show_create_table,
+    DynamicFacts, QueryColumn, Scheduled, apply_alter, check_deletion_by_keys, dynamic_facts,
+    dynamic_time_zone, index_properties, is_heavy, like, named_partitions, scheduled, show_create_database,
+    show_create_table,
 };
 pub use view_text::{show_create_view, with_databases};

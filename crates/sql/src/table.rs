@@ -25,6 +25,7 @@ pub use create_as::{QueryColumn, like};
 pub use deletion::check_deletion_by_keys;
 pub use heavy::is_heavy;
 pub use index::properties as index_properties;
+pub use partitions::dynamic::{DynamicFacts, Scheduled, dynamic_facts, dynamic_time_zone, scheduled};
 pub use partitions::named_partitions;
 pub(crate) use show_create::{escaped, quoted};
 pub use show_create::{show_create_database, show_create_table};
@@ -83,7 +84,7 @@ impl CreateTable {
         }
         let next_column_id = ColumnId(FIRST_COLUMN_ID.0 + columns.len() as u32);
         let name = self.table.table.clone();
-        Ok(TableDef {
+        let mut def = TableDef {
             id,
             db_id,
             db: db.to_owned(),
@@ -100,7 +101,9 @@ impl CreateTable {
             indexes,
             location: location(db, &name, id),
             name,
-        })
+        };
+        partitions::dynamic::settle(&mut def)?;
+        Ok(def)
     }
 }
 

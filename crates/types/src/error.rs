@@ -80,6 +80,10 @@ pub enum ErrorCode {
     NotPartitioned,
     /// A table without partitions takes no rows.
     NoPartitions,
+    /// The properties of dynamic partitions.
+    DynamicTimeUnit,
+    DynamicRange,
+    DynamicBuckets,
     /// A view where a table has to be, or a table where a view has to be.
     WrongObject,
     /// A view's query has parameters or variables of the session.
@@ -144,6 +148,9 @@ impl ErrorCode {
             Self::UnknownPartition => (1735, "HY000"),
             Self::NotPartitioned => (1747, "HY000"),
             Self::NoPartitions => (5083, "42000"),
+            Self::DynamicTimeUnit => (5065, "42000"),
+            Self::DynamicRange => (5066, "42000"),
+            Self::DynamicBuckets => (5067, "42000"),
             Self::UnknownVariable => (1193, "HY000"),
             Self::PrivilegeDenied => (1227, "42000"),
             Self::WrongArguments => (1210, "HY000"),

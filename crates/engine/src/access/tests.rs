@@ -91,6 +91,7 @@ const STATEMENTS: &[&str] = &[
     "EXPORT TABLE d.t TO 's3://b/p_' WITH S3('s3.endpoint' = 'http://127.0.0.1:1')",
     "CANCEL EXPORT FROM d WHERE LABEL = 'l'",
     "SHOW EXPORT FROM d",
+    "SHOW DYNAMIC PARTITION TABLES FROM d",
     "CLEAN LABEL l FROM d",
     "SHOW LOAD WARNINGS FROM d WHERE LABEL = 'l'",
     "SHOW LOAD WARNINGS ON 'http://127.0.0.1:1/api/_load_error_log?file=x'",

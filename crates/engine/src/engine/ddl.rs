@@ -83,6 +83,7 @@ impl Engine {
         }
         let db_id = self.names().database_id(&name.db)?;
         let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?)?;
+        let def = self.with_dynamic_partitions(def, self.unix_ms())?;
         self.add_table(def).await.map(drop)
     }
 
@@ -108,7 +109,7 @@ impl Engine {
         let db_id = self.names().database_id(&name.db)?;
         let mut def = create.to_def(&name.db, db_id, self.catalog.next_table_id().await?)?;
         self.apply_defaults(&mut def, create);
-        Ok(def)
+        self.with_dynamic_partitions(def, self.unix_ms())
     }
 
     pub(super) async fn add_table(&self, def: TableDef) -> Result<Arc<Table>, SqlError> {
@@ -170,6 +171,9 @@ impl Engine {
         let mut new = (*old).clone();
         for op in ops {
             new = tributary_sql::apply_alter(&new, op)?;
+        }
+        if ops.iter().any(|op| matches!(op, AlterOp::SetProperties(_))) {
+            new = self.with_dynamic_partitions(new, self.unix_ms())?;
         }
         if tributary_sql::is_heavy(&old, &new) {
             return self.begin_schema_change(turn, &table, new).await;

@@ -8,6 +8,7 @@ use super::Engine;
 use crate::access::{Access, Everything};
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
+use crate::engine::dynamic_partitions::DynamicTables;
 use crate::error_log::ErrorLog;
 use crate::export::Exports;
 use crate::files::FileReading;
@@ -126,6 +127,7 @@ impl Engine {
             load_records: LoadRecords::default(),
             row_changes: RowChanges::default(),
             overwrites: RunningOverwrites::default(),
+            dynamic_tables: DynamicTables::default(),
             options,
             facts,
             access,
@@ -160,7 +162,16 @@ impl Engine {
                 tokio::time::sleep(PURGE_INTERVAL).await;
             }
         });
-        self.running.background.lock().extend([maintain, purge]);
+        let engine = Arc::downgrade(self);
+        let schedule = tokio::spawn(async move {
+            while let Some(engine) = engine.upgrade() {
+                engine.schedule_partitions(unix_ms()).await;
+                let interval = engine.options.dynamic_partition_interval;
+                drop(engine);
+                tokio::time::sleep(interval).await;
+            }
+        });
+        self.running.background.lock().extend([maintain, purge, schedule]);
     }
 
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served

@@ -153,6 +153,9 @@ impl EngineSession {
                 self.queries.tailed(&self.view(), grid, limit, 1)?
             }
             Show::CreateLoad { label } => self.show_create_load(label)?,
+            Show::DynamicPartitionTables { db } => {
+                self.engine.show_dynamic_tables(&self.principal, self.database_or(db.as_deref())?)?
+            }
             Show::Export { db, tail } => {
                 let db = db.as_deref().or(self.database.as_deref());
                 let grid = self.engine.show_exports(&self.principal, db)?;

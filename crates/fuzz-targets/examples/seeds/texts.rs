@@ -146,7 +146,26 @@ pub fn ddl() -> Vec<Vec<u8>> {
     seeds.push(format!("SELECT {}1{}", "(".repeat(120), ")".repeat(120)).into_bytes());
     seeds.push(format!("SELECT {}1", "NOT ".repeat(400)).into_bytes());
     seeds.push(format!("SELECT 1{}", " + 1".repeat(300)).into_bytes());
+    seeds.extend(partitions());
     seeds
+}
+
+/// Statements about partitions.
+fn partitions() -> Vec<Vec<u8>> {
+    [
+        r##"CREATE TABLE t (d DATE, id INT) DUPLICATE KEY(d) PARTITION BY RANGE(d) (PARTITION p1 VALUES LESS THAN ('2024-01-01'), PARTITION `p-2` VALUES [('2024-01-01'), ('2024-02-01')), PARTITION p3 VALUES LESS THAN MAXVALUE) DISTRIBUTED BY HASH(d) BUCKETS AUTO"##,
+        r##"CREATE TABLE t (d DATETIME(3) NOT NULL, id BIGINT) DUPLICATE KEY(d) PARTITION BY RANGE(d) (FROM ("2000-11-14") TO ("2003-11-14") INTERVAL 1 YEAR, FROM ("2022-01-03") TO ("2022-02-06") INTERVAL 1 WEEK, FROM ("2023-01-03") TO ("2023-01-04") INTERVAL 6 HOUR) DISTRIBUTED BY RANDOM"##,
+        r##"CREATE TABLE t (a INT, b SMALLINT) DUPLICATE KEY(a, b) PARTITION BY RANGE(a, b) (PARTITION p1 VALUES LESS THAN ("10", "-5"), PARTITION p2 VALUES LESS THAN ("20"), PARTITION p3 VALUES [("20"), (MAXVALUE, MAXVALUE))) DISTRIBUTED BY HASH(a) BUCKETS 3"##,
+        r##"CREATE TABLE t (c VARCHAR(20), b BOOLEAN) UNIQUE KEY(c, b) PARTITION BY LIST(c, b) (PARTITION p VALUES IN (('x"\\', true), (NULL, 'false')) ("replication_num" = "1"), PARTITION rest) DISTRIBUTED BY HASH(c) BUCKETS 1"##,
+        r##"CREATE TABLE t (d DATE NOT NULL, id INT) DUPLICATE KEY(d) AUTO PARTITION BY RANGE (date_trunc(d, 'month')) (PARTITION old VALUES LESS THAN ('2020-01-01')) DISTRIBUTED BY HASH(d) BUCKETS 1; CREATE TABLE t (c CHAR(3)) DUPLICATE KEY(c) AUTO PARTITION BY LIST (c) () DISTRIBUTED BY HASH(c) BUCKETS 1"##,
+        r##"CREATE TABLE t (d DATE, id INT) DUPLICATE KEY(d) PARTITION BY RANGE(d) () DISTRIBUTED BY HASH(d) PROPERTIES ("dynamic_partition.enable" = "true", "dynamic_partition.time_unit" = "WEEK", "dynamic_partition.start" = "-3", "dynamic_partition.end" = "3", "dynamic_partition.prefix" = "p", "dynamic_partition.start_day_of_week" = "7", "dynamic_partition.reserved_history_periods" = "[2020-06-01,2020-06-20],[2020-10-31,2020-11-15]")"##,
+        r##"ALTER TABLE t ADD PARTITION IF NOT EXISTS p9 VALUES LESS THAN ('2025-01-01') ("in_memory" = "false") DISTRIBUTED BY HASH(k) BUCKETS 4"##,
+        r##"ALTER TABLE t ADD PARTITIONS FROM ('2024-05-01') TO ('2024-07-01') INTERVAL 1 MONTH; ALTER TABLE t DROP PARTITION IF EXISTS p1 FORCE; ALTER TABLE t RENAME PARTITION p1 old; ALTER TABLE t MODIFY PARTITION (*) SET ("storage_medium" = "HDD")"##,
+        r##"ALTER TABLE t SET ("dynamic_partition.enable" = "false", "dynamic_partition.create_history_partition" = "true", "dynamic_partition.history_partition_num" = "3")"##,
+        r##"INSERT OVERWRITE TABLE t PARTITION (*) (a, b) SELECT 1, 2; INSERT OVERWRITE TABLE t PARTITION (p1, `p2`) WITH LABEL l VALUES (1, DEFAULT); SELECT * FROM t TEMPORARY PARTITION (p) x; TRUNCATE TABLE t PARTITION (p1) FORCE"##,
+    ]
+    .map(|sql| sql.as_bytes().to_vec())
+    .to_vec()
 }
 
 /// Lists of columns, with expressions.

@@ -73,17 +73,30 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if let Some(show) = tables_or_columns(cursor, false)? {
         return Ok(Some(show));
     }
-    let show =
-        match cursor.eat_any(&["DATABASES", "SCHEMAS", "INDEX", "INDEXES", "KEYS", "PARTITIONS", "DATA"]) {
-            Some("DATABASES" | "SCHEMAS") => Show::Databases { filter: filter(cursor)? },
-            Some("PARTITIONS") => Show::Partitions { table: from_table(cursor)?, tail: tail(cursor)? },
-            Some("DATA") => {
-                let table = if is_from(cursor) { Some(from_table(cursor)?) } else { None };
-                Show::Data { table, tail: tail(cursor)? }
-            }
-            Some(_) => Show::Index { table: from_table(cursor)? },
-            None => return Ok(None),
-        };
+    let show = match cursor.eat_any(&[
+        "DATABASES",
+        "SCHEMAS",
+        "INDEX",
+        "INDEXES",
+        "KEYS",
+        "PARTITIONS",
+        "DATA",
+        "DYNAMIC",
+    ]) {
+        Some("DATABASES" | "SCHEMAS") => Show::Databases { filter: filter(cursor)? },
+        Some("DYNAMIC") => {
+            cursor.expect("PARTITION")?;
+            cursor.expect("TABLES")?;
+            Show::DynamicPartitionTables { db: from_db(cursor)? }
+        }
+        Some("PARTITIONS") => Show::Partitions { table: from_table(cursor)?, tail: tail(cursor)? },
+        Some("DATA") => {
+            let table = if is_from(cursor) { Some(from_table(cursor)?) } else { None };
+            Show::Data { table, tail: tail(cursor)? }
+        }
+        Some(_) => Show::Index { table: from_table(cursor)? },
+        None => return Ok(None),
+    };
     Ok(Some(show))
 }
 

@@ -23,6 +23,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
     match op {
         AlterOp::SetProperties(written) => {
             new.properties = properties::of_alter(&def.properties, written, &def.schema.columns)?;
+            partitions::dynamic::settle(&mut new)?;
         }
         AlterOp::RenameTable { to } => {
             names::check_table(to)?;

@@ -1,6 +1,7 @@
 //! What `PARTITION BY` means: partitions with bounds of the columns' types.
 
 mod alter;
+pub(super) mod dynamic;
 mod steps;
 mod value;
 

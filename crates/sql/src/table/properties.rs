@@ -3,6 +3,7 @@
 //! Group Commit's properties and `light_schema_change` change what the server does. Others that
 //! Doris's users write are checked for their name, kept and printed back.
 
+use super::partitions::dynamic;
 use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
 use super::{find, refused};
 use std::collections::BTreeMap;
@@ -25,12 +26,28 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 29] = [
+pub(super) const KEPT: [&str; 45] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
     "is_being_synced",
     "colocate_with",
+    "dynamic_partition.enable",
+    "dynamic_partition.time_unit",
+    "dynamic_partition.time_zone",
+    "dynamic_partition.start",
+    "dynamic_partition.end",
+    "dynamic_partition.prefix",
+    "dynamic_partition.replication_allocation",
+    "dynamic_partition.replication_num",
+    "dynamic_partition.buckets",
+    "dynamic_partition.create_history_partition",
+    "dynamic_partition.history_partition_num",
+    "dynamic_partition.hot_partition_num",
+    "dynamic_partition.reserved_history_periods",
+    "dynamic_partition.storage_policy",
+    "dynamic_partition.start_day_of_week",
+    "dynamic_partition.start_day_of_month",
     "in_memory",
     "storage_medium",
     "storage_cooldown_time",
@@ -59,8 +76,7 @@ pub(super) const KEPT: [&str; 29] = [
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
 /// Properties of tables that we do not have, with what they belong to.
-const REFUSED: [(&str, &str); 6] = [
-    ("dynamic_partition.", "dynamic partitions"),
+const REFUSED: [(&str, &str); 5] = [
     ("partition.", "partitions"),
     ("enable_mow_light_delete", "deletions by key"),
     ("sequence_mapping.", "sequence columns"),
@@ -173,6 +189,11 @@ fn set(
             check_columns(value, columns)?;
             keep(properties, key, value.to_owned());
         }
+        "dynamic_partition.replication_num" => {
+            let value = allocation(replication_num(value)?);
+            keep(properties, "dynamic_partition.replication_allocation", value);
+        }
+        key if key.starts_with(dynamic::PREFIX) => keep(properties, key, dynamic::checked(key, value)?),
         _ => keep(properties, key, value.to_owned()),
     }
     Ok(())

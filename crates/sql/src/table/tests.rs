@@ -245,7 +245,7 @@ fn group_commits_properties_have_doriss_limits_and_texts() {
     ] {
         assert_eq!(wrong(&format!("create table t (a int) properties ({property})")).detail_text(), text);
     }
-    for property in ["dynamic_partition.enable", "delete_bitmap_x", "sequence_mapping.a"] {
+    for property in ["delete_bitmap_x", "sequence_mapping.a"] {
         let error = wrong(&format!(r#"create table t (a int) properties ("{property}" = "true")"#));
         assert_eq!(error.code, ErrorCode::NotSupported, "{error}");
     }

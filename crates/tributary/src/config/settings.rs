@@ -133,6 +133,9 @@ settings! {
     /// Directory of files of this machine that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may name. None: none is read or written.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
+    /// How often dynamic partitions are made and dropped by the clock.
+    dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
+
     /// How long the reasons of rejected rows are kept.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
 

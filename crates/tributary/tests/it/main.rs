@@ -23,6 +23,7 @@ mod create_as;
 mod damage;
 mod delete;
 mod delta;
+mod dynamic_partitions;
 mod export;
 mod fallback;
 mod go;

@@ -22,6 +22,7 @@ pub(in crate::table) fn added(
         }
         return Err(SqlError::new(ErrorCode::PartitionExists, format!("Duplicate partition name {name}")));
     }
+    super::dynamic::refuse_by_hand(def)?;
     let mut changed = Partitions::clone(partitions);
     let columns: Vec<ColumnDef> = changed.columns_of(&def.schema).into_iter().cloned().collect();
     Forms::default().check(item)?;
@@ -33,6 +34,7 @@ pub(in crate::table) fn added(
 /// Drops a partition.
 pub(in crate::table) fn dropped(def: &mut TableDef, name: &str, if_exists: bool) -> Result<(), SqlError> {
     let partitions = divided(def)?;
+    super::dynamic::refuse_by_hand(def)?;
     let Some(place) = partitions.index_of(name) else {
         if if_exists {
             return Ok(());

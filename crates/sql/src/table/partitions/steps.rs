@@ -123,7 +123,7 @@ fn after(start: NaiveDateTime, interval: i64, unit: &str) -> Option<NaiveDateTim
 }
 
 /// What the range that begins there is called, behind the prefix.
-fn name(start: NaiveDateTime, unit: &str) -> String {
+pub(super) fn name(start: NaiveDateTime, unit: &str) -> String {
     match unit {
         "YEAR" => start.format("%Y").to_string(),
         "MONTH" => start.format("%Y%m").to_string(),

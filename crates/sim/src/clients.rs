@@ -52,6 +52,9 @@ async fn act(world: &Rc<World>) {
             _ => partition_changes::cut_while_compacting(world, &table).await,
         };
     }
+    if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
+        return changes::change(world, &table).await;
+    }
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
         25..=42 => group_load(world, &table, Kind::Sync).await,
@@ -598,6 +601,9 @@ async fn create_table(world: &Rc<World>) {
     }
     if def.schema.sequence.is_none() && def.id.0 * 41 % 100 < world.plan.copying_tables {
         def = copying(&def);
+    }
+    if changes::is_often_changed(&def) {
+        def = changes::with_number(&def);
     }
     note!(world.trace, "create", def.id.0, interval_ms, "table {}, interval {interval_ms} ms", def.id);
     let Ok(table) = process.store.create(&def).await else { return };

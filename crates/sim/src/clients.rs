@@ -149,7 +149,7 @@ async fn async_loads(world: &Rc<World>, table: &Arc<Table>) {
     join_all((0..count).map(|_| group_load(world, table, Kind::Async))).await;
 }
 
-async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
+pub async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
     let rows = row_count(world);
     let id = world.model.borrow_mut().begin(table.id(), kind, rows, None);
     note!(world.trace, "load", id, rows, "{kind:?} load {id} of {rows} rows into table {}", table.id());
@@ -256,6 +256,13 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
         return give_up(world, id, reservation);
     };
     let ingest = Arc::clone(&world.process().ingest);
+    if let Some(replaced) = partition_changes::replaced(world, table, id) {
+        let load = LoadRows { replaces: Some(Arc::new(replaced)), ..load };
+        let answer = ingest.commit(table, reservation, load).await;
+        partition_changes::replacement_answered(world, table, &answer);
+        answered(world, id, Kind::Off, rows, Some(answer));
+        return world.query(table).await;
+    }
     let answer = request(world, ingest.commit(table, reservation, load)).await;
     answered(world, id, Kind::Off, rows, answer);
     if world.model.borrow().loads[&id].fate == Fate::Visible {
@@ -634,7 +641,7 @@ fn unique(def: &TableDef, has_sequence: bool) -> Arc<TableDef> {
     Arc::new(TableDef { keys: KeyModel::Unique, schema: Arc::new(schema), ..def.clone() })
 }
 
-async fn flush(world: &Rc<World>, table: &Arc<Table>) {
+pub async fn flush(world: &Rc<World>, table: &Arc<Table>) {
     note!(world.trace, "flush", table.id().0, 0, "table {}", table.id());
     world.check_order(table, &table.snapshot());
     if world.throw(|dice| dice.one_in(3)) {

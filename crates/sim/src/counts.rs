@@ -42,6 +42,7 @@ counts! {
     truncations: "truncations",
     dropped_partitions: "partitions dropped",
     added_partitions: "partitions added",
+    replacements: "loads that replaced others",
     deletions: "deletions",
     deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",

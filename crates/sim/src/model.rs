@@ -77,6 +77,8 @@ struct Wipe {
     settled: BTreeSet<LoadId>,
     /// A query has shown that it happened.
     applied: bool,
+    /// The load that takes the place of what is wiped, in the same commit.
+    by: Option<LoadId>,
 }
 
 /// What a query may show: taken when its snapshot is.
@@ -86,6 +88,7 @@ pub struct Expected {
     loads: Vec<(LoadId, Fate, bool)>,
     settled: BTreeSet<LoadId>,
     applied: bool,
+    by: Option<LoadId>,
     first_unborn: LoadId,
     deletions: Deletions,
     lost: Lost,
@@ -300,6 +303,14 @@ impl Model {
         self.deletions.disturb(table);
     }
 
+    /// A load is about to be committed that takes the place of some of the others. One at a time per table, with truncations.
+    pub fn replacement_begins(&mut self, table: TableId, by: LoadId, is_met: impl Fn(LoadId) -> bool) {
+        self.wipe_of_loads_begins(table, |load| load != by && is_met(load));
+        if let Some(wipe) = self.wipes.get_mut(&table) {
+            wipe.by = Some(by);
+        }
+    }
+
     /// Loads with rows that a deletion may meet: `(load, rows)`.
     #[must_use]
     pub fn deletable(&self, table: TableId) -> Vec<(LoadId, u64)> {
@@ -379,6 +390,7 @@ impl Model {
             loads: of_table.map(|(id, load)| (*id, load.fate, load.seen)).collect(),
             settled: wipe.map(|wipe| wipe.settled.clone()).unwrap_or_default(),
             applied: wipe.is_some_and(|wipe| wipe.applied),
+            by: wipe.and_then(|wipe| wipe.by),
             first_unborn: self.next + 1,
             deletions: self.deletions.clone(),
             lost: self.winners.lost(),
@@ -434,6 +446,13 @@ impl Model {
             if has {
                 self.seen(*id)?;
             }
+        }
+        if let Some(by) = expected.by {
+            let has = shown.rows.contains_key(&by);
+            if applied && !has && !deletions.hides(by, self.loads[&by].rows) {
+                return violation(format!("{where_} lacks loads that load {by} replaces, and load {by}"));
+            }
+            applied |= has;
         }
         if applied && let Some(id) = expected.settled.iter().find(|id| shown.rows.contains_key(id)) {
             return violation(format!("{where_} shows load {id} but not others from before a truncation"));
@@ -732,6 +751,14 @@ impl Model {
             .copied()
             .filter(|id| !is_hidden(id))
             .partition(|id| shown.rows.contains_key(id));
+        if let Some(by) = wipe.by.filter(|by| !is_hidden(by)) {
+            let has = shown.rows.contains_key(&by);
+            let broken = if has { there.first() } else { gone.first() };
+            if let Some(other) = broken {
+                let what = if has { "has" } else { "lacks" };
+                return violation(format!("{where_} {what} load {by} and load {other}, which it replaces"));
+            }
+        }
         match (there.first(), gone.first()) {
             (Some(there), Some(gone)) => violation(format!(
                 "{where_} has load {there} and not load {gone}, both from before a truncation that was cut off"

@@ -1,7 +1,8 @@
 //! Clients that drop and add partitions while others load, and loads that make theirs, as the engine does it: the catalog first,
 //! then the table; a cut in the log after a partition is dropped, and before one is added to a table that has lost some.
 
-use crate::clients::{compact, cut};
+use crate::clients::{compact, cut, flush, group_load};
+use crate::model::{Kind, LoadId};
 use crate::partitions;
 use crate::trace::note;
 use crate::world::World;
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_table::Table;
+use tributary_ingest::{Answered, IngestError};
+use tributary_table::{Replaced, Table};
 use tributary_types::partition::PartitionRows;
 use tributary_types::{Partitioning, Partitions, TableDef};
 
@@ -115,8 +117,57 @@ pub async fn make(world: &Rc<World>, table: &Arc<Table>, load: u64) -> bool {
     add(world, table, rows).await
 }
 
+/// What a load takes the place of, now and then: all rows of the table, or those of the load's partition.
+pub fn replaced(world: &World, table: &Table, load: LoadId) -> Option<Replaced> {
+    let def = table.def();
+    let is_possible = def.keys.keeps_all_rows() && !world.model.borrow().is_wiping(table.id());
+    if !is_possible || !world.throw(|dice| dice.one_in(4)) {
+        return None;
+    }
+    if !partitions::has_whole(&def) || world.throw(|dice| dice.one_in(4)) {
+        note!(world.trace, "replace", load, table.id().0, "load {load} replaces all of table {}", table.id());
+        world.model.borrow_mut().replacement_begins(table.id(), load, |_| true);
+        return Some(Replaced::All);
+    }
+    let only = partitions::only_of(&def, load)?;
+    note!(
+        world.trace,
+        "replace",
+        load,
+        table.id().0,
+        "load {load} replaces {:?} of table {}",
+        only.list,
+        table.id()
+    );
+    let is_met = |other| partitions::has_load(&only, other);
+    world.model.borrow_mut().replacement_begins(table.id(), load, is_met);
+    Some(Replaced::In(only))
+}
+
+/// Tells the model how the commit of a load that replaces others was answered.
+pub fn replacement_answered(world: &World, table: &Table, answer: &Result<Answered, IngestError>) {
+    let is_sure = answer.as_ref().err().is_none_or(IngestError::says_nothing_was_kept);
+    if !world.is_alive() || !is_sure {
+        return;
+    }
+    world.count(|counts| counts.replacements += u64::from(answer.is_ok()));
+    let checked = world.model.borrow_mut().wiped(table.id(), answer.is_ok());
+    world.check(checked);
+}
+
 /// A compaction, and a partition with several files that is emptied while it runs.
 pub async fn cut_while_compacting(world: &Rc<World>, table: &Arc<Table>) {
+    if world.plan.compact_min_files > 3 {
+        return;
+    }
+    // Loads in a row are in the same partition, most of them.
+    for _ in 0..world.plan.compact_min_files {
+        group_load(world, table, Kind::Sync).await;
+        flush(world, table).await;
+        if !world.is_alive() {
+            return;
+        }
+    }
     let snapshot = table.snapshot();
     let mut files = BTreeMap::new();
     for id in snapshot.files.iter().filter_map(|live| live.file.partition) {

@@ -93,6 +93,14 @@ pub fn made_for(def: &TableDef, load: LoadId) -> Option<PartitionRows> {
     Some(PartitionRows::Range { lower: bound(first), upper: bound(first + LOADS_PER_MADE) })
 }
 
+/// The partition that a load is in, alone.
+#[must_use]
+pub fn only_of(def: &TableDef, load: LoadId) -> Option<Partitions> {
+    let partitions = def.partitioning.partitions()?;
+    let id = partition_of(partitions, load as i64 * ROWS_PER_LOAD)?;
+    Some(partitions.only(&[id]))
+}
+
 /// Whether the rows of a load are in one of the partitions.
 #[must_use]
 pub fn has_load(partitions: &Partitions, load: LoadId) -> bool {

@@ -161,7 +161,6 @@ fn row(def: &TableDef, looked: Looked) -> Option<Vec<Cell>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::TestEngine;
 
     const DAY_MS: i64 = 86_400_000;

@@ -254,7 +254,7 @@ impl GatheredColumn {
         match self.kind {
             Kind::Bits => self.bits.append_n(rows, false),
             Kind::Text | Kind::Bytes | Kind::Raw => {
-                self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32)
+                self.offsets.resize(self.offsets.len() + rows, self.values.len() as i32);
             }
             fixed => self.values.resize(self.values.len() + rows * fixed.width(), 0),
         }

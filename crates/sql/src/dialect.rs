@@ -4,10 +4,11 @@
 //!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
 //! - XOR binds less than AND and more than OR (sqlparser: more than a comparison).
 //! - `DIV` is left-associative and binds like `*` (sqlparser lets it swallow all that follows).
-//! - `a MOD b`, `!a`, `TRIM(a, b)` and Doris's lambdas (`x -> x + 1`) exist.
+//! - `a MOD b`, `!a`, `TRIM(a, b)`, and Doris's lambdas (`x -> x + 1`) and maps and structs (`{'k': 1}`, `{1, 'x'}`) exist.
 //! - Work is bounded: sqlparser tries alternatives again and again, which grows exponentially with
 //!   nesting. Each parser counts the operands it has begun and gives up at a multiple of the tokens.
 
+use crate::braces;
 use sqlparser::ast::{BinaryOperator, Expr, Statement};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -114,7 +115,7 @@ impl Dialect for Grammar {
             return Some(Err(ParserError::ParserError(TOO_COMPLEX.to_owned())));
         }
         self.operands_left.set(left - 1);
-        None
+        braces::begin(parser).then(|| braces::parse(parser))
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
@@ -122,6 +123,8 @@ impl Dialect for Grammar {
             Token::Overlap => Precedence::And,
             Token::StringConcat => Precedence::Or,
             Token::Word(_) if is_infix_mod(parser) => Precedence::MulDivModOp,
+            // Between parts of maps and of arrays; to sqlparser an operator on JSON.
+            Token::Colon => return Some(Ok(self.prec_unknown())),
             _ => return None,
         };
         Some(Ok(self.prec_value(precedence)))

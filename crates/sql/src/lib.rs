@@ -13,6 +13,7 @@
 //! Errors are [`tributary_types::SqlError`] at once: every error of this crate is for a client.
 
 pub mod ast;
+mod braces;
 mod chains;
 mod cursor;
 mod dialect;

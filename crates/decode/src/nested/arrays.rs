@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// An array of nested values whose parts give cells.
 pub(crate) enum NestedCells {
-    List { of: ListArray, items: ArrayCells },
-    Map { of: MapArray, keys: ArrayCells, values: ArrayCells },
+    List { of: ListArray, items: Box<ArrayCells> },
+    Map { of: MapArray, keys: Box<ArrayCells>, values: Box<ArrayCells> },
     Struct { of: StructArray, fields: Vec<ArrayCells> },
 }
 
@@ -32,10 +32,11 @@ impl NestedCells {
     /// Wraps an array; `None` if its values do not consist of values.
     pub(crate) fn new(array: &ArrayRef, utc_offset_seconds: i32) -> Result<Option<Self>, ArrowError> {
         let cells = |array: &ArrayRef| ArrayCells::new(array, utc_offset_seconds);
+        let boxed = |array: &ArrayRef| cells(array).map(Box::new);
         Ok(Some(match array.data_type() {
             DataType::List(_) => {
                 let of = array.as_list::<i32>().clone();
-                Self::List { items: cells(of.values())?, of }
+                Self::List { items: boxed(of.values())?, of }
             }
             DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::ListView(item) => {
                 let list = arrow::compute::cast(array, &DataType::List(Arc::clone(item)))?;
@@ -43,7 +44,7 @@ impl NestedCells {
             }
             DataType::Map(..) => {
                 let of = array.as_map().clone();
-                Self::Map { keys: cells(of.keys())?, values: cells(of.values())?, of }
+                Self::Map { keys: boxed(of.keys())?, values: boxed(of.values())?, of }
             }
             DataType::Struct(_) => {
                 let of = array.as_struct().clone();
@@ -212,9 +213,9 @@ fn extend_leaf(values: &mut ColumnBuffer, array: &ArrayRef, rows: Range<usize>) 
             let texts = array.as_string::<i32>();
             for row in rows {
                 if texts.is_null(row) {
-                    values.push_null()
+                    values.push_null();
                 } else {
-                    values.push_text(texts.value(row).as_bytes())
+                    values.push_text(texts.value(row).as_bytes());
                 }
             }
         }
@@ -222,9 +223,9 @@ fn extend_leaf(values: &mut ColumnBuffer, array: &ArrayRef, rows: Range<usize>) 
             let bits = array.as_boolean();
             for row in rows {
                 if bits.is_null(row) {
-                    values.push_null()
+                    values.push_null();
                 } else {
-                    values.push_fixed([u8::from(bits.value(row))])
+                    values.push_fixed([u8::from(bits.value(row))]);
                 }
             }
         }

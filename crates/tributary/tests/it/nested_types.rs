@@ -23,7 +23,7 @@ fn nested_values_come_by_every_door_and_are_there_after_a_crash() {
         let [a, m, s] = TEXTS.map(|text| text.replace('\'', "\\'"));
         db.client.ok(&format!("INSERT INTO n VALUES ({id}, '{a}', '{m}', '{s}')"));
     }
-    db.client.ok("INSERT INTO n VALUES (3, [1, NULL, 3], map('k', [1.5], 'l', NULL),
+    db.client.ok("INSERT INTO n VALUES (3, [1, NULL, 3], {'k': [1.5], 'l': NULL},
         named_struct('f', 7, 'at', ['2024-02-29 01:02:03']))");
     db.client.ok("INSERT INTO n SELECT 4, a, m, s FROM n WHERE id = 0");
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.mysql_port()));

@@ -71,7 +71,9 @@ pub(crate) fn with_hidden(
         mapped.take_sequence(source, is_keyed)?;
     }
     if let Some(condition) = &merge.delete {
-        let sign = tributary_sql::parse_expression(&format!("CASE WHEN ({condition}) THEN 1 ELSE 0 END"))?;
+        // Alone it is an expression; a comment at its end ends with the line.
+        tributary_sql::parse_expression(condition)?;
+        let sign = tributary_sql::parse_expression(&format!("CASE WHEN ({condition}\n) THEN 1 ELSE 0 END"))?;
         mapped.compute(HiddenColumn::DeleteSign, sign);
     }
     if merge.negative {

@@ -114,7 +114,7 @@ impl Connected {
 }
 
 impl Connected {
-    fn reading(mut self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Reading, SourceError> {
+    fn reading(mut self, from: &Offsets, framing: Framing) -> Result<Reading, SourceError> {
         let mut assignment = TopicPartitionList::with_capacity(from.len());
         for (&partition, &offset) in from {
             check(&self.topic, partition, offset, self.extent(partition)?)?;
@@ -125,7 +125,7 @@ impl Connected {
         self.is_reading = true;
         self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
         let behind = from.keys().copied().collect();
-        Ok(Reading { connected: *self, framing, behind })
+        Ok(Reading { connected: self, framing, behind })
     }
 }
 
@@ -176,7 +176,7 @@ impl Topic for Connected {
     }
 
     fn read(self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
-        Ok(Box::new(self.reading(from, framing)?))
+        Ok(Box::new((*self).reading(from, framing)?))
     }
 }
 
@@ -325,7 +325,7 @@ mod tests {
             config.set(name, value);
         }
         let consumer: BaseConsumer<Heard> = config.create_with_context(Heard::new("t")).unwrap();
-        let connected = Box::new(Connected { consumer, topic: "t".to_owned(), is_reading: false });
+        let connected = Connected { consumer, topic: "t".to_owned(), is_reading: false };
         let mut reader = connected.reading(&Offsets::from([(0, 0)]), Framing::OneLine).unwrap();
         let (mut next, mut messages) = (0, 0);
         let until = Instant::now() + ANSWER_MAX;

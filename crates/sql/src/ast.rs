@@ -708,7 +708,7 @@ pub enum Show {
 /// A statement about jobs that load from a source for as long as they run. A job's name is in the place of a table's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoutineLoad {
-    Create(CreateRoutineLoad),
+    Create(Box<CreateRoutineLoad>),
     /// Changes the properties that are named.
     Alter {
         job: Name,

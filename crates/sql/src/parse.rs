@@ -59,9 +59,12 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 ///
 /// # Errors
 /// See [`parse`].
-#[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
-    with_cursor(text, |cursor| cursor.expr())
+    with_cursor(text, |cursor| {
+        let expr = cursor.expr()?;
+        // It is no statement, behind which a semicolon could be.
+        if cursor.at_end() { Ok(expr) } else { Err(cursor.expected("the end of the expression")) }
+    })
 }
 
 /// Parses one query and nothing else.

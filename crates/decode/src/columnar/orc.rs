@@ -63,13 +63,13 @@ pub(super) struct OrcSource {
 
 enum State {
     Gathering(Box<dyn Spool>),
-    Known(Box<File>),
+    Known(Box<Opened>),
     Reading(Box<Reading>),
     /// The body is empty or is not to be read any more.
     Empty,
 }
 
-struct File {
+struct Opened {
     file: Arc<dyn Spooled>,
     room: Arc<Room>,
     tail: Tail,
@@ -77,7 +77,7 @@ struct File {
 }
 
 struct Reading {
-    file: File,
+    file: Opened,
     /// The file's columns that batches have, and their schema.
     chosen: Vec<usize>,
     schema: SchemaRef,
@@ -106,7 +106,7 @@ impl OrcSource {
         let room = Arc::default();
         let tail = Tail::read(&file, &room)?;
         let schema = Arc::new(Schema::new(tail.fields()?));
-        self.state = State::Known(Box::new(File { file, room, tail, schema }));
+        self.state = State::Known(Box::new(Opened { file, room, tail, schema }));
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl OrcSource {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let of_file = |file: &File| file.file.held_bytes() + file.room.bytes();
+        let of_file = |file: &Opened| file.file.held_bytes() + file.room.bytes();
         match &self.state {
             State::Gathering(spool) => spool.held_bytes(),
             State::Known(file) => of_file(file),
@@ -169,7 +169,7 @@ impl Reading {
     fn open(&mut self, stripe: Stripe, host: &Arc<dyn LoadHost>) -> Outcome<()> {
         // The last stripe's blocks are free before those of the next are taken.
         self.columns.clear();
-        let File { file, room, tail, .. } = &self.file;
+        let Opened { file, room, tail, .. } = &self.file;
         let footer = stripe.footer(file, room, tail.packing)?;
         let opening = Opening { tail, footer: &footer, file, room, host };
         let columns = self.chosen.iter().map(|&column| opening.column(tail.types[0].children[column]));

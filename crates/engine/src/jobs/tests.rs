@@ -113,7 +113,7 @@ async fn create(test: &TestEngine, list: &List) {
     test.engine.jobs.connect_by(Arc::new(list.clone()));
     let Ok(Statement::RoutineLoad(statement)) = tributary_sql::parse(CREATE) else { panic!("it is one") };
     let RoutineLoad::Create(statement) = *statement else { panic!("it is one") };
-    test.engine.create_job(&Principal::new("root", "%", 0), Some("d"), statement).await.expect("a new job");
+    test.engine.create_job(&Principal::new("root", "%", 0), Some("d"), *statement).await.expect("a new job");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,7 +24,7 @@ impl EngineSession {
         let done = tokio::spawn(async move {
             let (principal, db) = (&principal, db.as_deref());
             match statement {
-                RoutineLoad::Create(create) => engine.create_job(principal, db, create).await,
+                RoutineLoad::Create(create) => engine.create_job(principal, db, *create).await,
                 RoutineLoad::Alter { job, properties, source } => {
                     engine.alter_job(principal, db, &job, &properties, &source).await
                 }

@@ -34,7 +34,7 @@ pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let source = source(cursor)?;
     let comment = if cursor.eat("COMMENT") { cursor.string("a comment in quotes")? } else { String::new() };
     let create = CreateRoutineLoad { job, table, clauses, properties, source, comment };
-    Ok(Statement::RoutineLoad(Box::new(RoutineLoad::Create(create))))
+    Ok(Statement::RoutineLoad(Box::new(RoutineLoad::Create(Box::new(create)))))
 }
 
 /// Takes the next clause about rows, if there is one.

@@ -100,6 +100,15 @@ fn texts_may_be_in_either_quotes_and_names_in_backticks() {
 }
 
 #[test]
+fn an_expression_ends_with_its_text_and_not_with_a_semicolon() {
+    for text in ["a + 1;", "f(a, 2); -- last", "a; b", "a b"] {
+        let error = parse_expression(text).unwrap_err().to_string();
+        assert!(error.contains("the end of the expression"), "{text}: {error}");
+    }
+    parse_expression("a + 1 -- last").unwrap();
+}
+
+#[test]
 fn an_insert_of_values_takes_literals_expressions_and_defaults() {
     let insert = insert_of("INSERT INTO d.t (a, `b`) VALUES (1, DEFAULT), (1+1, now()), ()");
     assert_eq!(insert.table, name(Some("d"), "t"));

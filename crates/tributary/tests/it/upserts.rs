@@ -81,7 +81,7 @@ fn rows_are_deleted_by_loads_and_stay_deleted_against_smaller_sequences() {
     load(&server, &db, "m", &["columns:name,gender,age", "merge_type:delete"], "li,male,10\nnobody,male,1\n")
         .success();
     assert_eq!(db.client.rows(shown), ["wang|male|14", "zhang|male|12"]);
-    let merge = ["columns:name,gender,age", "merge_type:MERGE", "delete:name='wang' or age > 40"];
+    let merge = ["columns:name,gender,age", "merge_type:MERGE", "delete:name='wang' or age > 40 -- both"];
     let reply = load(&server, &db, "m", &merge, "li,male,10\nwang,male,14\nzhao,female,41\n");
     assert_eq!(reply.success().rows()[1], 3, "rows that delete are loaded");
     assert_eq!(db.client.rows(shown), ["li|male|10", "zhang|male|12"]);

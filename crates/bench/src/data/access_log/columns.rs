@@ -102,6 +102,7 @@ mod tests {
     use crate::data::access_log::Format;
     use crate::data::{IdForm, Request};
     use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+    use parquet::file::metadata::RowGroupMetaData;
     use std::collections::BTreeSet;
 
     #[test]
@@ -142,7 +143,8 @@ mod tests {
         let (file, ids) = file_of_groups(&mut log, 1_500_000, 2);
         let file = bytes::Bytes::from(file);
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.clone()).unwrap();
-        let groups: Vec<i64> = builder.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        let groups: Vec<i64> =
+            builder.metadata().row_groups().iter().map(RowGroupMetaData::num_rows).collect();
         assert!(groups.len() > 2 && groups[0] == 20_000, "{groups:?}");
         assert_eq!(groups.iter().sum::<i64>(), ids.len() as i64);
         for (row, &place) in ids.iter().enumerate() {

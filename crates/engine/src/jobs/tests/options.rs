@@ -136,7 +136,7 @@ async fn create(engine: &Arc<Engine>, number: usize, case: &Case) -> Result<(), 
     );
     let Statement::RoutineLoad(statement) = tributary_sql::parse(&sql)? else { panic!("{sql}") };
     let RoutineLoad::Create(statement) = *statement else { panic!("{sql}") };
-    engine.create_job(&root(), Some("d"), statement).await
+    engine.create_job(&root(), Some("d"), *statement).await
 }
 
 async fn rows(engine: &Engine, number: usize) -> Vec<String> {

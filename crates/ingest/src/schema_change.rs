@@ -152,7 +152,7 @@ impl Ingest {
         let switched = table.switch_schema(change, &stopping).await;
         let error = match switched {
             Ok(def) if keep(Arc::clone(&def)).await => {
-                held.to_schema(def.schema.version);
+                held.switched_to(def.schema.version);
                 return Ok(Switched::Yes(def));
             }
             Ok(def) => TableError::Unsure {

@@ -41,7 +41,7 @@ fn target(old: &TableDef, dice: &mut Dice) -> Option<TableDef> {
         let place = schema.index_of("text")?;
         let mut text = schema.columns.remove(place);
         text.is_key = !text.is_key;
-        let place = if text.is_key { 0 } else { 1 };
+        let place = usize::from(!text.is_key);
         schema.columns.insert(place, text);
     }
     if wider.is_none() && !reorders {

@@ -9,8 +9,7 @@ pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
         (DataType::DateTime { scale: from }, DataType::DateTime { scale: to }) => from <= to,
         (DataType::Char { bytes: from }, DataType::Char { bytes: to } | DataType::Varchar { bytes: to })
         | (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
-        (DataType::Char { .. } | DataType::Varchar { .. }, DataType::String)
-        | (DataType::Json, DataType::String) => true,
+        (DataType::Char { .. } | DataType::Varchar { .. } | DataType::Json, DataType::String) => true,
         (from, to) => from == to,
     }
 }

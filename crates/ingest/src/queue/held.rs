@@ -12,7 +12,7 @@ pub(crate) struct Held(Arc<TableQueue>);
 
 impl Held {
     /// Loads go on with a new schema; those of earlier ones are converted or refused from now on.
-    pub fn to_schema(self, version: SchemaVersion) {
+    pub fn switched_to(self, version: SchemaVersion) {
         self.0.state.lock().schema_floor = version;
     }
 }

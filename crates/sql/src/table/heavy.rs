@@ -274,13 +274,11 @@ fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
             }
             true
         }
-        (T::Int, T::Date)
+        (T::Int | T::DateTime { .. }, T::Date)
         | (T::Float, T::Double)
-        | (T::String, T::Json)
+        | (T::String | T::Varchar { .. }, T::Json)
         | (T::Json, T::String | T::Varchar { .. })
-        | (T::Date, T::DateTime { .. })
-        | (T::DateTime { .. }, T::Date | T::DateTime { .. })
-        | (T::Varchar { .. }, T::Json)
+        | (T::Date | T::DateTime { .. }, T::DateTime { .. })
         | (
             T::Char { .. } | T::Varchar { .. },
             T::String

@@ -28,7 +28,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Where a column of a row group comes from.
 pub(super) enum ColumnSource {
-    Made(ArrowColumnChunk),
+    Made(Box<ArrowColumnChunk>),
     /// The column of another file's row group.
     Copied(usize),
 }

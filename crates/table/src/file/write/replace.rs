@@ -88,7 +88,9 @@ impl RunWriter {
         let mut columns = Vec::with_capacity(schema.num_columns());
         for part in 0..schema.num_columns() {
             columns.push(match is_made(part) {
-                true => ColumnSource::Made(chunks.next().expect("each part of a made column is encoded")),
+                true => ColumnSource::Made(Box::new(
+                    chunks.next().expect("each part of a made column is encoded"),
+                )),
                 false => ColumnSource::Copied(copied.next().expect("each other part is copied")),
             });
         }

@@ -193,6 +193,10 @@ impl Server {
         &mut self,
         sql: &str,
     ) -> Result<Option<(Vec<ResultColumn>, Vec<RecordBatch>)>, SqlError> {
+        if let Some(name) = sql.strip_prefix("COMPACT ") {
+            self.table(name.trim()).compact_from(2).await.unwrap();
+            return Ok(None);
+        }
         if let Some(name) = sql.strip_prefix("FLUSH ") {
             self.table(name.trim()).flush().await.unwrap();
             return Ok(None);

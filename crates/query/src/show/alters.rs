@@ -33,8 +33,9 @@ impl QueryEngine {
             "Timeout#",
         ]);
         let jobs = self.namespace.schema_changes(database);
+        // The catalog has a schema a moment before its job is FINISHED; whoever took it for that would be refused the next change.
         let made: HashSet<_> =
-            jobs.iter().filter(|job| job.state == "FINISHED").map(|job| (job.table, job.version)).collect();
+            jobs.iter().filter(|job| job.state != "CANCELLED").map(|job| (job.table, job.version)).collect();
         for table in self.namespace.tables(database) {
             let def = table.def();
             for change in self.namespace.column_changes(def.id) {

@@ -108,16 +108,16 @@ impl Options {
     }
 }
 
-fn is_wanted(filter: &Option<String>, name: &str) -> bool {
-    filter.as_ref().is_none_or(|part| name.contains(part))
+fn is_wanted(filter: Option<&str>, name: &str) -> bool {
+    filter.is_none_or(|part| name.contains(part))
 }
 
 fn run(options: &Options) -> Outcome<Results> {
     let mut results = Results::default();
     for round in 0..options.rounds {
-        for peer in PEERS.iter().filter(|peer| is_wanted(&options.peer, peer.name())) {
+        for peer in PEERS.iter().filter(|peer| is_wanted(options.peer.as_deref(), peer.name())) {
             let server = servers::start(*peer, options)?;
-            for load in LOADS.iter().filter(|load| is_wanted(&options.load, load.name)) {
+            for load in LOADS.iter().filter(|load| is_wanted(options.load.as_deref(), load.name)) {
                 let sample = one(*peer, &server, load, options)
                     .map_err(|error| format!("{} at {}: {error}", load.name, peer.name()))?;
                 eprintln!("round {}: {:<20} {:<26} {sample}", round + 1, peer.name(), load.name);

@@ -51,7 +51,7 @@ pub fn lines(load: &Load, connection: usize) -> Vec<u8> {
     let mut text = String::new();
     match load.table {
         Table::Small | Table::Keyed => {
-            small_rows(connection, load.rows).iter().for_each(|row| small_line(&mut text, row))
+            small_rows(connection, load.rows).iter().for_each(|row| small_line(&mut text, row));
         }
         Table::Lineitem => {
             lineitem_rows(connection, load.rows).iter().for_each(|row| lineitem_line(&mut text, row));

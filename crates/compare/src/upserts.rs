@@ -28,8 +28,9 @@ pub fn run(options: &Options, present: u32) -> Outcome<Results> {
         return Err(format!("--upserts {present}: use a multiple of {FILLED_AT_ONCE}").into());
     }
     let mut results = Results::default();
-    for peer in
-        PEERS.into_iter().filter(|peer| *peer != Peer::QuestDb && is_wanted(&options.peer, peer.name()))
+    for peer in PEERS
+        .into_iter()
+        .filter(|peer| *peer != Peer::QuestDb && is_wanted(options.peer.as_deref(), peer.name()))
     {
         let server = servers::start(peer, options)?;
         let begin = Instant::now();
@@ -37,7 +38,7 @@ pub fn run(options: &Options, present: u32) -> Outcome<Results> {
         fill(peer, &server, present)?;
         eprintln!("{}: {present} rows in {:.0} s", peer.name(), begin.elapsed().as_secs_f64());
         for round in 0..options.rounds {
-            for load in UPSERTS.iter().filter(|load| is_wanted(&options.load, load.name)) {
+            for load in UPSERTS.iter().filter(|load| is_wanted(options.load.as_deref(), load.name)) {
                 rustix::fs::sync();
                 let order = Order::Scattered(present);
                 let mut connections = connect(peer, &server, load, order)?;

@@ -68,6 +68,7 @@ impl Drop for Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use tributary_types::{ColumnId, PartitionMethod, Partitions, SchemaVersion, TableSchema};
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
         let def = TableDef::new(TableId(1), "db", "t", TableSchema::new(SchemaVersion(1), Vec::new()));
         let mut all = Partitions::new(PartitionMethod::List, vec![ColumnId(1)]);
         for name in ["p", "q"] {
-            all.add(name, tributary_types::partition::PartitionRows::Others, Default::default());
+            all.add(name, tributary_types::partition::PartitionRows::Others, BTreeMap::default());
         }
         let [p, q] = [1, 2].map(|id| Overwrites::In(all.only(&[PartitionId(id)])));
         let running = RunningOverwrites::default();

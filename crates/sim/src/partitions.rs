@@ -26,7 +26,7 @@ pub fn partitioned(def: &TableDef) -> Arc<TableDef> {
         false => vec![5, 6, 14, 20],
     };
     let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
-    if def.keys.keeps_all_rows() && !cuts_loads(def) && def.id.0 % 3 == 0 {
+    if def.keys.keeps_all_rows() && !cuts_loads(def) && def.id.0.is_multiple_of(3) {
         // The unit is the engine's business.
         partitions.auto = Some(AutoPartition::Range(TimeUnit::Day));
         return Arc::new(TableDef { partitioning: Partitioning::By(partitions.into()), ..def.clone() });

@@ -43,7 +43,7 @@ pub(crate) struct DynamicTables(Mutex<HashMap<TableId, Looked>>);
 struct Looked {
     /// When partitions were last made or dropped.
     changed_ms: Option<i64>,
-    looked_ms: i64,
+    at_ms: i64,
     create_error: Option<String>,
     /// Why the table could not be changed.
     change_error: Option<String>,
@@ -70,7 +70,7 @@ impl Engine {
         let scheduled = scheduled(&def, now.naive_utc());
         let mut tables = self.dynamic_tables.0.lock();
         let looked = tables.entry(def.id).or_default();
-        looked.looked_ms = now_ms;
+        looked.at_ms = now_ms;
         looked.create_error = scheduled.create_error;
         looked.change_error = None;
         if scheduled.def.is_some() {
@@ -151,7 +151,7 @@ fn row(def: &TableDef, looked: Looked) -> Option<Vec<Cell>> {
         facts.replication.into(),
         facts.start_of.into(),
         time(looked.changed_ms).into(),
-        time(Some(looked.looked_ms)).into(),
+        time(Some(looked.at_ms)).into(),
         if is_well { "NORMAL" } else { "ERROR" }.into(),
         text(looked.create_error).into(),
         text(looked.change_error).into(),
@@ -198,6 +198,6 @@ mod tests {
         engine.schedule_partitions(far + 4 * DAY_MS + 5).await;
         let looked = engine.dynamic_tables.0.lock()[&table.id()].clone();
         assert_eq!(looked.changed_ms, Some(far + 4 * DAY_MS));
-        assert_eq!(looked.looked_ms, far + 4 * DAY_MS + 5);
+        assert_eq!(looked.at_ms, far + 4 * DAY_MS + 5);
     }
 }

@@ -1,4 +1,4 @@
-//! Addresses of the Internet Protocol: IPV4 is a UInt32 in plans and IPV6 sixteen bytes, which nothing else is.
+//! Addresses of the Internet Protocol: IPV4 is a `UInt32` in plans and IPV6 sixteen bytes, which nothing else is.
 
 use super::{MySqlFunction, Param, convert};
 use arrow::array::{

@@ -183,7 +183,7 @@ fn set(
             keep(properties, REPLICATION_ALLOCATION, spaced_allocation(value));
         }
         SKIP_BITMAP | MERGE_ON_WRITE | DELETION_VECTORS => {
-            keep(properties, key, parse_bool(key, value)?.to_string())
+            keep(properties, key, parse_bool(key, value)?.to_string());
         }
         BLOOM_FILTER_COLUMNS => {
             check_columns(value, columns)?;

@@ -552,7 +552,7 @@ fn types_change_as_the_matrix_allows() {
             let old = def(&format!("create table t (k int, v {from}) duplicate key(k)"));
             match try_alter(&old, &format!("modify column v {to}")) {
                 Ok(new) => {
-                    assert!(is_allowed && new.schema.columns[1].id == old.schema.columns[1].id, "{pair}")
+                    assert!(is_allowed && new.schema.columns[1].id == old.schema.columns[1].id, "{pair}");
                 }
                 Err(error) => {
                     assert!(!is_allowed, "{pair}: {error}");

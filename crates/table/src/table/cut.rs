@@ -44,7 +44,7 @@ pub(super) fn emptied(
     unflushed.epoch += 1;
     let is_cut = |live: &LiveFile| live.file.partition.is_some_and(|id| cut.by_id(id).is_some());
     let files = Arc::new(current.files.iter().filter(|live| !is_cut(live)).cloned().collect());
-    Ok(Snapshot { memtable, files, ..current.clone() })
+    Ok(Snapshot { files, memtable, ..current.clone() })
 }
 
 impl Unflushed {

@@ -1,7 +1,7 @@
 //! HLL: an estimate of how many different values were added, by 16384 registers as in Doris.
 //!
 //! Values are told apart by 64 bits of XXH3: the first 14 name a register, which keeps the greatest number of zeros, and one, that the
-//! others began with. The estimate is the one of Ertl, "New cardinality estimation algorithms for HyperLogLog sketches" (2017), which needs no
+//! others began with. The estimate is the one of Ertl, "New cardinality estimation algorithms for `HyperLogLog` sketches" (2017), which needs no
 //! tables of corrections; its standard error is 0.8 %.
 //!
 //! The bytes are `1` and, for each register that is not 0, in order, its number (u16, little endian) and its value (u8); or, where more than a

@@ -133,7 +133,8 @@ pub(in crate::table) fn checked(key: &str, value: &str) -> Result<String, SqlErr
             return Ok(unit.name().to_owned());
         }
         START => {
-            if whole("Invalid dynamic partition start", ErrorCode::DynamicRange)? >= 0 {
+            let number = whole("Invalid dynamic partition start", ErrorCode::DynamicRange)?;
+            if number >= 0 {
                 return Err(range("Dynamic partition start must less than 0"));
             }
         }
@@ -149,7 +150,8 @@ pub(in crate::table) fn checked(key: &str, value: &str) -> Result<String, SqlErr
             refused(format!("Invalid dynamic partition properties: dynamic_partition.prefix. It should be a prefix of names of partitions, and is '{value}'"))
         })?,
         BUCKETS => {
-            if whole("Invalid dynamic partition buckets", ErrorCode::DynamicBuckets)? <= 0 {
+            let number = whole("Invalid dynamic partition buckets", ErrorCode::DynamicBuckets)?;
+            if number <= 0 {
                 return Err(SqlError::detail(
                     ErrorCode::DynamicBuckets,
                     "Dynamic partition buckets must greater than 0",
@@ -163,7 +165,8 @@ pub(in crate::table) fn checked(key: &str, value: &str) -> Result<String, SqlErr
             }
         }
         HOT_NUM => {
-            if whole("Invalid hot partition num:", ErrorCode::Unknown)? < 0 {
+            let number = whole("Invalid hot partition num:", ErrorCode::Unknown)?;
+            if number < 0 {
                 return Err(refused("Dynamic hot_partition_num must greater than 0."));
             }
         }

@@ -20,6 +20,8 @@ pub fn columns(data: &[u8]) {
         // A comment may end with the line.
         match tributary_sql::parse_expression(&format!("({text}\n)")) {
             Ok(Expr::Nested(inner)) => assert_eq!(*inner, expr, "{text}"),
+            // It was as deep as it may be.
+            Err(error) if error.detail_text().contains("nests deeper") => {}
             // Two of them are a row, which no entry is without its own parentheses.
             other => panic!("{text}: {other:?}"),
         }

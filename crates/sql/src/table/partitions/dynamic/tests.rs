@@ -43,7 +43,7 @@ fn each_unit_has_its_borders_and_names() {
             r#""dynamic_partition.time_unit" = "{unit}", "dynamic_partition.end" = "1", "dynamic_partition.prefix" = "p"{more}"#
         );
         shown(
-            &created("at) (", &properties.to_string()).unwrap_or_else(|error| panic!("{error}")),
+            &created("at) (", &properties).unwrap_or_else(|error| panic!("{error}")),
             "2024-02-29 13:30:00",
         )
     };

@@ -42,10 +42,7 @@ fn each_unit_has_its_borders_and_names() {
         let properties = format!(
             r#""dynamic_partition.time_unit" = "{unit}", "dynamic_partition.end" = "1", "dynamic_partition.prefix" = "p"{more}"#
         );
-        shown(
-            &created("at) (", &properties).unwrap_or_else(|error| panic!("{error}")),
-            "2024-02-29 13:30:00",
-        )
+        shown(&created("at) (", &properties).unwrap_or_else(|error| panic!("{error}")), "2024-02-29 13:30:00")
     };
     assert_eq!(
         of("HOUR", ""),

@@ -134,7 +134,6 @@ fn such_a_table_is_described_as_it_was_written() {
     for (statement, text) in [
         ("UPDATE a SET total = 1", "Only unique table could be updated."),
         ("DELETE FROM a WHERE total = 1", "delete predicate on value column only supports"),
-        ("ALTER TABLE a ADD COLUMN n INT", "adding the key column 'n'"),
         (
             "CREATE TABLE b (k INT, v INT) AGGREGATE KEY(k)",
             "should set aggregation type to non-key column in aggregate key table",

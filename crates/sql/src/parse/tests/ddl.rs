@@ -251,11 +251,11 @@ fn alter_table_takes_several_clauses() {
         ops("enable feature 'sequence_load'"),
         [AlterOp::EnableFeature { name: "SEQUENCE_LOAD".into() }]
     );
+    assert_eq!(ops("order by (b, a)"), [AlterOp::OrderBy { columns: vec!["b".into(), "a".into()] }]);
     for refused in [
         "enable feature 'update_flexible_columns' with properties ('a' = 'b')",
         "add temporary partition p values less than (1)",
         "add rollup r (a)",
-        "order by (a)",
         "replace with table u",
         "modify distribution distributed by random",
     ] {

@@ -3,7 +3,7 @@
 
 use super::{AccessLog, Second};
 use crate::data::FIRST_ID;
-use arrow::array::{ArrayRef, Int16Array, Int32Array, RecordBatch, StringArray, TimestampSecondArray};
+use arrow::array::{ArrayRef, Int16Array, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use memchr::memmem;
 use parquet::arrow::ArrowWriter;
@@ -27,7 +27,8 @@ pub(super) fn file(log: &mut AccessLog, bytes: usize) -> (Vec<u8>, Vec<u32>) {
 fn file_of_groups(log: &mut AccessLog, bytes: usize, group_batches: usize) -> (Vec<u8>, Vec<u32>) {
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int32, false),
-        Field::new("ts", DataType::Timestamp(TimeUnit::Second, None), false),
+        // Parquet has no type for seconds: without it they would be plain numbers, which are no times.
+        Field::new("ts", DataType::Timestamp(TimeUnit::Microsecond, None), false),
         Field::new("clientip", DataType::Utf8, false),
         Field::new("request", DataType::Utf8, false),
         Field::new("status", DataType::Int16, false),
@@ -63,7 +64,9 @@ fn batch(log: &mut AccessLog, schema: &Arc<Schema>, first: i32) -> RecordBatch {
     let rows: Vec<_> = (0..BATCH_ROWS).map(|_| log.row()).collect();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int32Array::from_iter_values((0..BATCH_ROWS).map(|row| FIRST_ID as i32 + first + row))),
-        Arc::new(TimestampSecondArray::from_iter_values(rows.iter().map(|row| unix_seconds(row.at_second)))),
+        Arc::new(TimestampMicrosecondArray::from_iter_values(
+            rows.iter().map(|row| unix_seconds(row.at_second) * 1_000_000),
+        )),
         Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.client))),
         Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.request))),
         Arc::new(Int16Array::from_iter_values(rows.iter().map(|row| row.status))),

@@ -3,7 +3,7 @@
 use crate::error::IngestError;
 use crate::group::CloseReason;
 use crate::load::{Answered, LoadRows};
-use crate::memory::MemoryBudget;
+use crate::memory::{Admitted, MemoryBudget};
 use crate::metrics::IngestMetrics;
 use crate::options::{IngestOptions, LabelStore, SchemaHistory};
 use crate::prepared::PreparedLoads;
@@ -156,10 +156,18 @@ impl Ingest {
     }
 
     /// The table's queue, once there is memory for the rows.
-    pub(crate) async fn admit(&self, table: &Table, rows: &LoadRows) -> Result<Arc<TableQueue>, IngestError> {
+    pub(crate) async fn admit(
+        &self,
+        table: &Table,
+        rows: &LoadRows,
+    ) -> Result<(Arc<TableQueue>, Admitted), IngestError> {
         let queue = self.live_queue(table)?;
-        self.core.memory.admit(rows.memory_bytes()).await?;
-        Ok(queue)
+        let (memory, bytes) = (&self.core.memory, rows.memory_bytes());
+        let admitted = match table.keeps_all_rows() {
+            true => memory.admit(bytes).await?,
+            false => memory.admit_at_pace(bytes).await?,
+        };
+        Ok((queue, admitted))
     }
 
     /// Loads into the table's group. In sync mode the rows are durable and visible on return; in
@@ -201,14 +209,16 @@ impl Ingest {
         rows: LoadRows,
         timeout: Duration,
     ) -> Result<Answered, IngestError> {
-        let queue = self.admit(table, &rows).await?;
+        let (queue, admitted) = self.admit(table, &rows).await?;
         if is_async {
             let joined = queue.join_async(rows)?;
+            drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
             received(joined.answer.await)?;
             return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
         }
         let joined = queue.join_sync(rows)?;
+        drop(admitted);
         joined.turn.into_iter().for_each(CommitTurn::here);
         let version = match tasks::timeout(timeout, joined.answer).await {
             Some(answer) => received(answer)?,
@@ -250,12 +260,12 @@ impl Ingest {
         let started = host::now();
         let row_count = rows.rows;
         let outcome = match self.admit(table, &rows).await {
-            Ok(queue) => {
+            Ok((queue, admitted)) => {
                 if rows.replaces.is_some() {
                     // What was acknowledged before is replaced, too.
                     queue.settle(CloseReason::SchemaChange).await;
                 }
-                self.commit_reserved(queue, reservation, rows).await
+                self.commit_reserved(queue, reservation, rows, admitted).await
             }
             Err(error) => {
                 table.discard(&rows.files).await;
@@ -277,6 +287,7 @@ impl Ingest {
         queue: Arc<TableQueue>,
         reservation: Reservation,
         rows: LoadRows,
+        admitted: Admitted,
     ) -> Result<Answered, IngestError> {
         let own = self.own(&reservation);
         let (txn, label) = reservation.hand_over();
@@ -284,7 +295,7 @@ impl Ingest {
         let core = Arc::clone(&self.core);
         let commit = self.core.tasks.run(async move {
             let files = rows.files.clone();
-            let outcome = queue.commit_own(own, rows, false).await;
+            let outcome = queue.commit_own(own, rows, Some(admitted)).await;
             if let Err(error) = &outcome {
                 core.transactions.aborted(txn, host::unix_ms(), error.to_string());
             }

@@ -24,6 +24,7 @@
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
 //! | `inspect` | the log's entries in words, for its owner |
+//! | `memory`, `pace` | the budget for rows in memory, and how loads wait for it |
 //! | `maintenance` | flushing tables and releasing the log |
 
 mod appends;
@@ -42,6 +43,7 @@ mod member;
 pub mod memory;
 pub mod metrics;
 pub mod options;
+mod pace;
 mod prepared;
 mod queue;
 pub mod record;

@@ -121,13 +121,18 @@ impl Ingest {
     async fn flush(&self, table: &Table) {
         let started = host::now();
         let memory = Arc::clone(&self.core.memory);
+        let sets_pace = memory.is_pressed() && !table.keeps_all_rows();
         match table.flush_with(Arc::new(move |bytes| memory.encoded(bytes))).await {
             Ok(Some(report)) => {
                 let metrics = &self.core.metrics;
                 metrics.flushes.inc();
                 metrics.flushed_rows.inc_by(report.rows);
                 metrics.flushed_bytes.inc_by(report.bytes);
-                metrics.flush_seconds.observe(host::now().saturating_duration_since(started).as_secs_f64());
+                let took = host::now().saturating_duration_since(started);
+                metrics.flush_seconds.observe(took.as_secs_f64());
+                if sets_pace {
+                    self.core.memory.flush_took(took);
+                }
                 tracing::info!(table = %table.def().table_ref(), rows = report.rows, bytes = report.bytes, files = report.files, "flushed");
                 self.to_compact.lock().insert(table.id());
                 self.flushed.notify_one();

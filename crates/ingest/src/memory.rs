@@ -2,14 +2,17 @@
 //! their way in.
 //!
 //! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are
-//! refused with an error that may be retried. Nothing of a refused load was kept.
+//! refused with an error that may be retried. Nothing of a refused load was kept. Those that wait are let in in the order
+//! in which they came, and none that comes later overtakes them, however small it is. Loads of tables with keys keep a
+//! [pace](crate::pace) before that.
 
 use crate::error::IngestError;
+use crate::pace::Pace;
 use crate::tasks;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 
 /// How long a load waits for memory before it is refused.
 pub const MEMORY_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -22,6 +25,15 @@ pub struct MemoryBudget {
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
     in_flight: AtomicU64,
+    /// Of loads that have waited, from when they are let in until they have joined a group.
+    admitted: AtomicU64,
+    /// How many loads wait.
+    waiting: AtomicUsize,
+    /// What the first of them waits for; 0 for none.
+    head: AtomicU64,
+    /// Held by the first of them.
+    line: Mutex<()>,
+    pace: Pace,
     freed: Notify,
     flush_wanted: Notify,
 }
@@ -35,6 +47,11 @@ impl MemoryBudget {
             in_groups: AtomicU64::new(0),
             in_memtables: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
+            admitted: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            head: AtomicU64::new(0),
+            line: Mutex::new(()),
+            pace: Pace::default(),
             freed: Notify::new(),
             flush_wanted: Notify::new(),
         }
@@ -74,38 +91,64 @@ impl MemoryBudget {
         group_bytes > self.limit / 4
     }
 
-    /// Whether loads will wait soon because of what is in groups: no flush makes room there.
+    /// Whether loads wait, or will soon, because of what is in groups: no flush makes room there.
     pub(crate) fn groups_are_in_the_way(&self) -> bool {
-        self.used() > self.limit - self.limit / 8 && self.in_groups() > self.limit / 2
+        let (in_groups, head) = (self.in_groups(), self.head.load(Ordering::Relaxed));
+        let will_be = self.used() > self.limit - self.limit / 8 && in_groups > self.limit / 2;
+        will_be || (head > 0 && in_groups.saturating_add(head) > self.limit)
     }
 
     /// Whether loads wait or are about to.
     #[must_use]
     pub fn is_pressed(&self) -> bool {
-        self.used() > self.limit / 2
+        let (used, head) = (self.used(), self.head.load(Ordering::Relaxed));
+        used > self.limit / 2 || (head > 0 && used.saturating_add(head) > self.limit)
     }
 
-    /// Waits until `bytes` more fit; an empty budget has room for anything.
+    /// Waits until `bytes` more fit; an empty budget has room for anything. The room is kept for the load until the result is
+    /// dropped, which is when it has joined a group.
     ///
     /// # Errors
     /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
-    pub async fn admit(&self, bytes: u64) -> Result<(), IngestError> {
-        if bytes == 0 || self.has_room(bytes) {
-            return Ok(());
+    pub async fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, IngestError> {
+        if bytes == 0 || (self.waiting.load(Ordering::Relaxed) == 0 && self.has_room(bytes)) {
+            return Ok(Admitted(None));
         }
-        let wait = async {
-            loop {
-                let freed = self.freed.notified();
-                self.want_flush();
-                if self.has_room(bytes) {
-                    return;
-                }
-                freed.await;
-            }
-        };
-        tasks::timeout(self.wait_max, wait)
+        tasks::timeout(self.wait_max, self.wait_in_line(bytes))
             .await
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
+    }
+
+    /// [`MemoryBudget::admit`] for a load of a table with keys: when memory runs short, it waits for its [turn](crate::pace) first.
+    ///
+    /// # Errors
+    /// See [`MemoryBudget::admit`].
+    pub async fn admit_at_pace(self: &Arc<Self>, bytes: u64) -> Result<Admitted, IngestError> {
+        if bytes == 0 || !self.is_pressed() {
+            return self.admit(bytes).await;
+        }
+        let room = || self.is_pressed().then(|| self.limit.saturating_sub(self.taken()));
+        let _turn = self.pace.turn(bytes, &self.freed, room).await;
+        self.admit(bytes).await
+    }
+
+    /// A flush of a table with keys took that long while memory was short.
+    pub(crate) fn flush_took(&self, took: Duration) {
+        self.pace.flush_took(took);
+    }
+
+    async fn wait_in_line(self: &Arc<Self>, bytes: u64) -> Admitted {
+        let _waiting = Waiting::new(&self.waiting);
+        let _first = self.line.lock().await;
+        let _head = Head::new(&self.head, bytes);
+        loop {
+            let freed = self.freed.notified();
+            if self.has_room(bytes) {
+                return Admitted::new(self, bytes);
+            }
+            self.want_flush();
+            freed.await;
+        }
     }
 
     /// Completes when somebody needs a flush.
@@ -154,9 +197,67 @@ impl MemoryBudget {
         }
     }
 
+    /// Bytes in use or about to be.
+    fn taken(&self) -> u64 {
+        self.used() + self.admitted.load(Ordering::Relaxed)
+    }
+
     fn has_room(&self, bytes: u64) -> bool {
-        let used = self.used();
-        used == 0 || used.saturating_add(bytes) <= self.limit
+        let taken = self.taken();
+        taken == 0 || taken.saturating_add(bytes) <= self.limit
+    }
+}
+
+/// The room that a load which has waited was given, until this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, the room is given to others"]
+pub struct Admitted(Option<(Arc<MemoryBudget>, u64)>);
+
+impl Admitted {
+    fn new(budget: &Arc<MemoryBudget>, bytes: u64) -> Self {
+        budget.admitted.fetch_add(bytes, Ordering::Relaxed);
+        Self(Some((Arc::clone(budget), bytes)))
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some((budget, bytes)) = self.0.take() {
+            budget.admitted.fetch_sub(bytes, Ordering::Relaxed);
+            budget.freed.notify_waiters();
+        }
+    }
+}
+
+/// Counts a load that waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Says what the first load of the line waits for.
+struct Head<'a>(&'a AtomicU64);
+
+impl<'a> Head<'a> {
+    fn new(head: &'a AtomicU64, bytes: u64) -> Self {
+        head.store(bytes, Ordering::Relaxed);
+        Self(head)
+    }
+}
+
+impl Drop for Head<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 
@@ -194,6 +295,8 @@ impl Drop for InFlight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
 
     #[tokio::test]
     async fn a_load_waits_until_a_flush_made_room() {
@@ -205,7 +308,7 @@ mod tests {
         });
         budget.flush_wanted().await;
         budget.leave_group(90);
-        waiting.await.expect("no panic").expect("admitted");
+        drop(waiting.await.expect("no panic").expect("admitted"));
     }
 
     #[test]
@@ -223,9 +326,62 @@ mod tests {
         assert_eq!(budget.in_flight(), 0);
     }
 
+    /// Polls the load once: whether it was let in.
+    fn is_let_in(load: &mut (impl Future<Output = Result<Admitted, IngestError>> + Unpin)) -> bool {
+        let waker = std::task::Waker::noop();
+        matches!(Pin::new(load).poll(&mut Context::from_waker(waker)), Poll::Ready(Ok(_)))
+    }
+
+    #[tokio::test]
+    async fn a_small_load_does_not_overtake_a_large_one_that_waits() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        budget.enter_group(60);
+        let mut large = Box::pin(budget.admit(50));
+        assert!(!is_let_in(&mut large));
+        let mut small = Box::pin(budget.admit(10));
+        assert!(!is_let_in(&mut small), "there is room for it, but it is not its turn");
+        budget.leave_group(20);
+        assert!(is_let_in(&mut large));
+        assert!(is_let_in(&mut small));
+    }
+
+    #[tokio::test]
+    async fn room_is_given_once_although_many_wait_for_it() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        budget.enter_group(100);
+        let mut loads: Vec<_> = (0..10).map(|_| Box::pin(budget.admit(30))).collect();
+        assert!(!loads.iter_mut().any(is_let_in));
+        budget.leave_group(40);
+        let mut first = loads.remove(0);
+        let waker = std::task::Waker::noop();
+        let Poll::Ready(Ok(room)) = first.as_mut().poll(&mut Context::from_waker(waker)) else {
+            panic!("there is room for one");
+        };
+        assert!(!loads.iter_mut().any(is_let_in), "its room is kept until it has joined");
+        budget.enter_group(30);
+        drop(room);
+        assert!(!loads.iter_mut().any(is_let_in));
+        budget.leave_group(30);
+        assert!(is_let_in(&mut loads[0]));
+    }
+
+    #[tokio::test]
+    async fn a_load_that_is_given_up_holds_nobody_up() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        budget.enter_group(60);
+        let mut large = Box::pin(budget.admit(90));
+        let mut small = Box::pin(budget.admit(10));
+        assert!(!is_let_in(&mut large) && !is_let_in(&mut small));
+        assert!(budget.groups_are_in_the_way(), "it fits only when they are flushed");
+        drop(large);
+        assert!(is_let_in(&mut small));
+        assert!(!budget.groups_are_in_the_way());
+        assert!(is_let_in(&mut Box::pin(budget.admit(20))), "nobody waits any more");
+    }
+
     #[tokio::test]
     async fn a_load_is_refused_when_no_flush_comes() {
-        let budget = MemoryBudget { wait_max: Duration::from_millis(1), ..MemoryBudget::new(100) };
+        let budget = Arc::new(MemoryBudget { wait_max: Duration::from_millis(1), ..MemoryBudget::new(100) });
         budget.enter_group(100);
         let error = budget.admit(1).await.unwrap_err();
         assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
@@ -241,6 +397,6 @@ mod tests {
 
     #[tokio::test]
     async fn a_load_larger_than_the_budget_passes_when_nothing_else_is_in_memory() {
-        MemoryBudget::new(100).admit(1000).await.expect("admitted");
+        drop(Arc::new(MemoryBudget::new(100)).admit(1000).await.expect("admitted"));
     }
 }

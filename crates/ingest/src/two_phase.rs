@@ -6,6 +6,7 @@
 use crate::error::{IngestError, wal_error};
 use crate::ingest::{Ingest, discard_after, panicked};
 use crate::load::{Answered, LoadRows};
+use crate::memory::Admitted;
 use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue};
 use crate::record::{self, AbortBody, Format, PrepareBody, kind};
@@ -27,8 +28,8 @@ impl Ingest {
         reservation: Reservation,
         rows: LoadRows,
     ) -> Result<Answered, IngestError> {
-        let queue = match self.admit(table, &rows).await {
-            Ok(queue) => queue,
+        let (queue, admitted) = match self.admit(table, &rows).await {
+            Ok(admitted) => admitted,
             Err(error) => {
                 table.discard(&rows.files).await;
                 return Err(error);
@@ -40,7 +41,7 @@ impl Ingest {
         let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
         let prepare = self.core.tasks.run(async move {
             let files = rows.files.clone();
-            let outcome = core.prepare(&all, queue.clone(), own, rows).await;
+            let outcome = core.prepare(&all, queue.clone(), own, rows, admitted).await;
             discard_after(&outcome, &queue.table, &files).await;
             outcome
         });
@@ -60,7 +61,7 @@ impl Ingest {
         let commit = self.core.tasks.run(async move {
             let Prepared { queue, own, rows } = prepared.clone();
             let memory = rows.memory_bytes();
-            match queue.commit_own(own, rows, true).await {
+            match queue.commit_own(own, rows, None).await {
                 Ok(_) => {
                     core.memory.leave_group(memory);
                     Ok(txn)
@@ -159,6 +160,7 @@ impl Core {
         queue: Arc<TableQueue>,
         own: OwnTransaction,
         rows: LoadRows,
+        admitted: Admitted,
     ) -> Result<(), IngestError> {
         let txn = own.txn;
         let body = PrepareBody {
@@ -173,6 +175,7 @@ impl Core {
             attachment: own.attachment.clone(),
         };
         self.memory.enter_group(rows.memory_bytes());
+        drop(admitted);
         let outcome = queue.prepare(txn, body, &rows).await;
         // Whoever drops the table marks the queue first, and then looks for what is prepared.
         let mut all = all.lock();

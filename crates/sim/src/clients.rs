@@ -628,7 +628,7 @@ fn copying(def: &TableDef) -> Arc<TableDef> {
 }
 
 /// The table with unique keys, rows that delete, and perhaps a sequence.
-fn unique(def: &TableDef, has_sequence: bool) -> Arc<TableDef> {
+pub(crate) fn unique(def: &TableDef, has_sequence: bool) -> Arc<TableDef> {
     let mut columns = def.schema.columns.clone();
     let mut hide = |what: HiddenColumn| {
         let id = columns.len() as u32 + 1;

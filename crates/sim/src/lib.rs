@@ -26,6 +26,8 @@ pub mod partition_changes;
 pub mod partitions;
 mod plan;
 pub mod planted;
+#[cfg(test)]
+mod pressure;
 mod process;
 mod rows;
 mod run;

@@ -39,7 +39,12 @@ pub struct SimStore {
     /// One answer in this many is lost; 0 for none.
     loses_one_in: Arc<AtomicU64>,
     answers_lost: Arc<AtomicU64>,
+    /// What each step takes at most, in µs.
+    step_us: Arc<AtomicU64>,
 }
+
+/// What a step takes at most, in µs, unless the store is a slow one.
+const STEP_US: u64 = 300;
 
 impl SimStore {
     #[must_use]
@@ -51,7 +56,14 @@ impl SimStore {
             is_dead,
             loses_one_in: Arc::default(),
             answers_lost: Arc::default(),
+            step_us: Arc::new(AtomicU64::new(STEP_US)),
         }
+    }
+
+    /// From now on each step takes up to so many µs.
+    #[cfg(test)]
+    pub fn slow_down(&self, step_us: u64) {
+        self.step_us.store(step_us, Ordering::Relaxed);
     }
 
     /// From now on one answer to a write or a delete out of `one_in` is lost; 0 for none.
@@ -95,7 +107,7 @@ impl SimStore {
             return;
         }
         let wait = host::simulated().map(|host| {
-            let micros = self.dice.lock().below(300);
+            let micros = self.dice.lock().below(self.step_us.load(Ordering::Relaxed));
             host.sleep_until(host.now() + Duration::from_micros(micros))
         });
         if let Some(wait) = wait {

@@ -179,6 +179,12 @@ impl Table {
         Arc::clone(&self.snapshot.load().def)
     }
 
+    /// Whether all rows stay. Otherwise a key has one row, and a flush settles rows before it writes any.
+    #[must_use]
+    pub const fn keeps_all_rows(&self) -> bool {
+        self.unique.is_none()
+    }
+
     /// Reads the definition that readers see now, without sharing it.
     pub fn with_def<T>(&self, read: impl FnOnce(&TableDef) -> T) -> T {
         read(&self.snapshot.load().def)

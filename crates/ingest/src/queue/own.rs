@@ -13,6 +13,7 @@ use crate::build::Parts;
 use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
 use crate::load::LoadRows;
+use crate::memory::Admitted;
 use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -34,13 +35,15 @@ pub(crate) struct OwnTransaction {
 }
 
 impl TableQueue {
-    /// Commits a transaction of its own. Durable and visible on return.
+    /// Commits a transaction of its own, of rows that were let in just now, or of those of a prepared load, which the log has
+    /// already. Durable and visible on return.
     pub async fn commit_own(
         self: &Arc<Self>,
         own: OwnTransaction,
         rows: LoadRows,
-        blocks_are_logged: bool,
+        admitted: Option<Admitted>,
     ) -> Result<Version, IngestError> {
+        let blocks_are_logged = admitted.is_none();
         let (sender, answer) = oneshot::channel();
         loop {
             self.released().await;
@@ -52,6 +55,7 @@ impl TableQueue {
                 continue;
             }
             self.submit_own(state, own, rows, blocks_are_logged, built, sender)?;
+            drop(admitted);
             break;
         }
         answer

@@ -111,20 +111,41 @@ pub(crate) fn push_cell(
         }
         DataType::String => push_string(buffer, cell)?,
         DataType::Json => push_json(buffer, cell)?,
-        DataType::Variant => push_variant(buffer, cell)?,
-        DataType::Ipv4 => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
-        DataType::Ipv6 => buffer.push_fixed(ipv6(cell)?),
-        DataType::Nested(nested) => push_nested(buffer, nested, cell, Rules { strict, utc_offset_seconds })?,
-        DataType::Bitmap | DataType::Hll => match cell {
-            Cell::Hex(bytes) if state::is_value(data_type, bytes) => buffer.push_text(bytes),
-            _ => return Err(Fault::Bad),
-        },
+        DataType::Variant
+        | DataType::Ipv4
+        | DataType::Ipv6
+        | DataType::Nested(_)
+        | DataType::Bitmap
+        | DataType::Hll => push_uncommon(buffer, data_type, cell, Rules { strict, utc_offset_seconds })?,
+    }
+    Ok(())
+}
+
+/// [`push_cell`] of the types that few columns have: kept out of the function that every value goes through, which is part of
+/// the loop of each format.
+#[inline(never)]
+fn push_uncommon(
+    buffer: &mut ColumnBuffer,
+    data_type: DataType,
+    cell: Cell<'_>,
+    rules: Rules,
+) -> Result<(), Fault> {
+    match (data_type, cell) {
+        (DataType::Variant, cell) => push_variant(buffer, cell)?,
+        (DataType::Ipv4, cell) => buffer.push_fixed(ipv4(cell)?.to_le_bytes()),
+        (DataType::Ipv6, cell) => buffer.push_fixed(ipv6(cell)?),
+        (DataType::Nested(nested), cell) => push_nested(buffer, nested, cell, rules)?,
+        (DataType::Bitmap | DataType::Hll, Cell::Hex(bytes)) if state::is_value(data_type, bytes) => {
+            buffer.push_text(bytes);
+        }
+        _ => return Err(Fault::Bad),
     }
     Ok(())
 }
 
 /// [`push_cell`] of a text: what every field of a file and every literal in quotes is, so the types that
-/// most columns have are converted with nothing in between.
+/// most columns have are converted with nothing in between. It has one caller, into which it is inlined; a second one would make it a
+/// call for every value (3 % of the time of a CSV).
 #[inline]
 pub(crate) fn push_text(
     buffer: &mut ColumnBuffer,

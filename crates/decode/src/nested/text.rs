@@ -4,7 +4,7 @@
 //! quotes `null` is NULL, and so is nothing at all. A backslash in quotes is that of JSON.
 
 use super::{Rules, Tree};
-use crate::cell::{Fault, push_text};
+use crate::cell::{Cell, Fault, push_cell};
 use crate::json::unescape;
 use tributary_types::{DataType, StructField};
 
@@ -86,7 +86,8 @@ impl Tree {
                     Some(text) => text,
                     None => token.text,
                 };
-                push_text(values, *data_type, text, rules.strict, rules.utc_offset_seconds)
+                let cell = Cell::Text(text);
+                push_cell(values, *data_type, cell, rules.strict, rules.utc_offset_seconds)
             }
             tree => tree.push_text(quoted.as_deref().unwrap_or(token.text), form, rules),
         }

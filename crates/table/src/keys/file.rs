@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const RUN_ENTRIES: u32 = 16;
 pub(super) const ENTRY_BYTES: usize = 11;
 const START_BYTES: usize = 4;
-const MAGIC: &[u8; 8] = b"TRBKEYS1";
+const MAGIC: &[u8; 8] = b"TRBKEYS2";
 const HEADER_BYTES: usize = 36;
 /// Pages that are read at a time by whoever reads most of them.
 const PAGES_AHEAD: usize = 32;

@@ -1,11 +1,10 @@
 //! `INSERT INTO … SELECT` of a whole table into another, beside plain DataFusion that writes the rows of the same data files
 //! to Parquet files with the same compression.
 
-use crate::cell::{Cell, Form, Mode, compacted};
+use crate::cell::{Cell, Form, Mode};
 use crate::data::lineitem;
 use crate::error::BenchError;
-use crate::query::{live_files, load, median};
-use crate::server::Server;
+use crate::query::{in_files, live_files, median};
 use crate::suite::Target;
 use std::time::Instant;
 use tributary_yardstick::Yardstick;
@@ -19,17 +18,8 @@ const INSERT: &str = "INSERT INTO copy SELECT * FROM lineitem";
 /// # Errors
 /// A load or a statement failed, or both did not write the same rows.
 pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
-    let Target::Start { program, directory, settings } = target else {
-        let text = "the test of INSERT INTO … SELECT starts its own server: leave out --host";
-        return Err(BenchError::Argument(text.into()));
-    };
     let cell = Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000);
-    let mut server = Server::start(program, directory, settings)?;
-    cell.create_table(&server)?;
-    load(&cell, &server, rows)?;
-    // Stopping flushes everything.
-    server.restart(settings)?;
-    compacted(&server)?;
+    let (server, own) = in_files(target, "the test of INSERT INTO … SELECT", &cell, rows)?;
     let files = live_files(&server)?;
     let plain = Yardstick::over("lineitem", &files).map_err(BenchError::Server)?;
     let mut client = server.connect("bench")?;
@@ -43,7 +33,7 @@ pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
         ours.push(begin.elapsed());
         let count = client.query("SELECT COUNT(*) FROM copy")?;
         let count = count.first().and_then(|row| row.first()?.parse().ok()).unwrap_or(0);
-        let written = tempfile::tempdir_in(directory)?;
+        let written = tempfile::tempdir_in(own.directory)?;
         let (took, plain_count) =
             plain.copy("lineitem", written.path(), COMPRESSION).map_err(BenchError::Server)?;
         theirs.push(took);

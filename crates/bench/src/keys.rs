@@ -6,7 +6,7 @@ use crate::client::mysql::Mysql;
 use crate::data::access_log::Format;
 use crate::data::{FIRST_ID, Order};
 use crate::error::BenchError;
-use crate::query::{QUERY, Quiet, load, median};
+use crate::query::{QUERY, Quiet, in_files, median};
 use crate::server::Server;
 use crate::suite::Target;
 use serde::Serialize;
@@ -120,16 +120,9 @@ const POINT_QUERIES: u64 = 1000;
 /// # Errors
 /// A load or a query failed, or there are not as many rows as keys.
 pub fn query(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
-    let Target::Start { program, directory, settings } = target else {
-        return Err(BenchError::Argument("queries of keys start their own server: leave out --host".into()));
-    };
     let keys = Keys { model: Model::Unique, present: 0 };
     let cell = Cell { keys, ..Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000) };
-    let mut server = Server::start(program, directory, settings)?;
-    cell.create_table(&server)?;
-    load(&cell, &server, rows)?;
-    server.restart(settings)?;
-    settle(&server)?;
+    let (mut server, own) = in_files(target, "the test of queries of keys", &cell, rows)?;
     let (before, points_before) = ask(&server, rows, runs)?;
     let among = u32::try_from(rows).map_err(|_| BenchError::Argument("--rows: too many".into()))?;
     let mut connections: Vec<_> = cell
@@ -140,7 +133,7 @@ pub fn query(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> 
     // So many that this share of the keys is among them.
     let superseding = (-(1.0 - SUPERSEDED).ln() * rows as f64) as u64;
     closed_loop::run(&mut connections, Limit::Rows(superseding), false, &mut Quiet)?;
-    server.restart(settings)?;
+    server.restart(own.settings)?;
     settle(&server)?;
     let (after, points_after) = ask(&server, rows, runs)?;
     let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -1,11 +1,11 @@
 //! TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion over the same rows
 //! in the server's own Parquet files.
 
-use crate::cell::{Cell, Form, Mode, compacted};
+use crate::cell::{Cell, Form, Mode, compacted, settle};
 use crate::client::closed_loop::{self, Limit, Watch};
 use crate::error::BenchError;
 use crate::server::Server;
-use crate::suite::Target;
+use crate::suite::{Own, Target};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tributary_yardstick::Yardstick;
@@ -22,6 +22,7 @@ const KEEP: [(&str, &str); 3] = [
     ("TRIBUTARY_FLUSH_AGE_MS", "86400000"),
     ("TRIBUTARY_GROUP_COMMIT_QUEUE_MEM_LIMIT", "4294967296"),
 ];
+const TEST: &str = "the query test";
 /// Share of the rows that stay in memory.
 const IN_MEMORY: f64 = 0.1;
 
@@ -30,21 +31,16 @@ const IN_MEMORY: f64 = 0.1;
 /// # Errors
 /// A load or a query failed, or both did not see the same rows.
 pub fn run(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> {
-    let Target::Start { program, directory, settings } = target else {
-        return Err(BenchError::Argument("the query test starts its own server: leave out --host".into()));
-    };
-    let mut settings = settings.clone();
     let in_memory = (rows as f64 * IN_MEMORY) as u64;
     // One connection, so that two servers are given the same rows.
     let cell = Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000);
     // The same rows by a server of their own, all in data files when it has stopped.
-    let mut other = Server::start(program, directory, &settings)?;
-    cell.create_table(&other)?;
+    let (mut other, _) = target.own_server(TEST, &cell)?;
     load(&cell, &other, rows)?;
     other.stop()?;
-    let mut server = Server::start(program, directory, &settings)?;
-    cell.create_table(&server)?;
+    let (mut server, own) = target.own_server(TEST, &cell)?;
     load(&cell, &server, rows - in_memory)?;
+    let mut settings = own.settings.to_vec();
     settings.extend(KEEP.map(|(name, value)| (name.to_owned(), value.to_owned())));
     // Stopping flushes everything.
     server.restart(&settings)?;
@@ -86,6 +82,21 @@ pub(crate) fn load(cell: &Cell, server: &Server, rows: u64) -> Result<(), BenchE
     let mut connections = cell.connect(server)?;
     closed_loop::run(&mut connections, Limit::Rows(rows), false, &mut Quiet)?;
     server.connect("bench")?.query("SYNC").map(drop)
+}
+
+/// A server of the test's own with rows of the cell, all of them in data files.
+pub(crate) fn in_files<'a>(
+    target: &'a Target,
+    test: &str,
+    cell: &Cell,
+    rows: u64,
+) -> Result<(Server, Own<'a>), BenchError> {
+    let (mut server, own) = target.own_server(test, cell)?;
+    load(cell, &server, rows)?;
+    // Stopping flushes everything.
+    server.restart(own.settings)?;
+    settle(&server)?;
+    Ok((server, own))
 }
 
 /// Asks the server and DataFusion by turns, so that a machine that slows down slows both. The times of each run but

@@ -1,8 +1,8 @@
 //! A heavy schema change of a large table while loads go on: how many rows a second it converts, and how long a load waits at most.
 
-use crate::cell::{Cell, Form, Mode, compacted};
+use crate::cell::{Cell, Form, Mode};
 use crate::error::BenchError;
-use crate::query::load;
+use crate::query::in_files;
 use crate::server::Server;
 use crate::suite::Target;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,17 +33,8 @@ struct Writer {
 /// # Errors
 /// A load or the statement failed, the job was cancelled, or rows are missing.
 pub fn run(target: &Target, rows: u64) -> Result<(), BenchError> {
-    let Target::Start { program, directory, settings } = target else {
-        let text = "the test of schema changes starts its own server: leave out --host";
-        return Err(BenchError::Argument(text.into()));
-    };
     let cell = Cell::new(Form::Text { rows: 1000 }, Mode::Async, 1, 1000);
-    let mut server = Server::start(program, directory, settings)?;
-    cell.create_table(&server)?;
-    load(&cell, &server, rows)?;
-    // Stopping flushes everything.
-    server.restart(settings)?;
-    compacted(&server)?;
+    let (server, _) = in_files(target, "the test of schema changes", &cell, rows)?;
     let stop = AtomicBool::new(false);
     let (took, writers) = thread::scope(|scope| {
         let writers: Vec<_> = ["off_mode", "sync_mode"]

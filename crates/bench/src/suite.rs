@@ -7,8 +7,15 @@ use crate::error::BenchError;
 use crate::server::{Address, Server};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What a server that a test starts itself is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'a> {
+    pub directory: &'a Path,
+    pub settings: &'a [(String, String)],
+}
 
 /// The server to measure.
 #[derive(Clone, Debug)]
@@ -25,6 +32,19 @@ impl Target {
             Self::Start { directory, settings, .. } => Self::Start { program: binary, directory, settings },
             running @ Self::Running(_) => running,
         }
+    }
+
+    /// A server of a test's own, which the test may restart, with an empty table for the cell.
+    ///
+    /// # Errors
+    /// The target is a running server; the server does not start.
+    pub fn own_server(&self, test: &str, cell: &Cell) -> Result<(Server, Own<'_>), BenchError> {
+        let Self::Start { program, directory, settings } = self else {
+            return Err(BenchError::Argument(format!("{test} starts its own server: leave out --host")));
+        };
+        let server = Server::start(program, directory, settings)?;
+        cell.create_table(&server)?;
+        Ok((server, Own { directory, settings }))
     }
 
     /// # Errors

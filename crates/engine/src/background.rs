@@ -7,6 +7,8 @@
 
 use crate::interrupt::{Interrupt, Interrupted, Stop};
 use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,13 +28,24 @@ pub(crate) const UNFINISHED_MAX: usize = 1000;
 const TURN_LOOK: Duration = Duration::from_millis(50);
 
 /// What the catalog keeps of a job of one kind.
-pub(crate) trait Record: Clone + Send + 'static {
+pub(crate) trait Record: Clone + Send + Serialize + DeserializeOwned + 'static {
+    /// What tells records of this kind from those of other jobs.
+    const KIND: &'static str;
+
     /// How far a job is, which is not kept.
     type Progress: Default + Send + Sync;
 
     /// Reads what [`Record::written`] gave; `None` for the record of another kind of job.
-    fn read(text: &str) -> Option<Self>;
-    fn written(&self) -> String;
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|record: &Self| record.kind() == Self::KIND)
+    }
+
+    fn written(&self) -> String {
+        serde_json::to_string(self).expect("a record has only texts and numbers")
+    }
+
+    /// The kind that the record says it is of.
+    fn kind(&self) -> &str;
     fn db(&self) -> &str;
     fn label(&self) -> &str;
     /// As SHOW has it.

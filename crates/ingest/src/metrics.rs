@@ -28,6 +28,8 @@ pub struct IngestMetrics {
     pub flushed_bytes: IntCounter,
     pub flush_seconds: Histogram,
     pub compactions: IntCounter,
+    /// What came for a table whose schema was being changed, and waited for the end of that.
+    pub held: IntCounter,
 }
 
 impl IngestMetrics {
@@ -98,6 +100,10 @@ impl IngestMetrics {
             )?,
             compactions: make
                 .counter("tributary_compactions_total", "Rewrites of many data files into few")?,
+            held: make.counter(
+                "tributary_loads_held_total",
+                "Loads and truncations that waited for the end of a schema change of their table",
+            )?,
         })
     }
 

@@ -41,7 +41,9 @@ pub(crate) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     Ok(call(if is_map { "map" } else { "struct" }, args))
 }
 
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+/// The call of a function by its name.
+#[must_use]
+pub fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

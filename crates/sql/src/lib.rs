@@ -33,6 +33,7 @@ mod view_text;
 pub mod visit;
 
 pub use ast::*;
+pub use braces::call as function_call;
 pub use chains::STACK_BYTES;
 pub use file_calls::{FILES_FUNCTION, FileCall, FileFunction};
 pub use limits::STATEMENT_BYTES_MAX;

@@ -7,9 +7,6 @@ use tributary_decode::Counts;
 use tributary_sql::BrokerLoad;
 use tributary_types::{Label, Principal, TxnId};
 
-/// What tells records of this kind from those of other jobs.
-const KIND: &str = "broker_load";
-
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -96,7 +93,7 @@ impl Record {
             found.map_or(default, |(_, text)| text).to_owned()
         };
         Self {
-            kind: KIND.to_owned(),
+            kind: <Self as background::Record>::KIND.to_owned(),
             db: db.to_owned(),
             label: label.as_str().to_owned(),
             user: principal.user().to_owned(),
@@ -147,14 +144,12 @@ impl Record {
 }
 
 impl background::Record for Record {
+    const KIND: &'static str = "broker_load";
+
     type Progress = Progress;
 
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
-    }
-
-    fn written(&self) -> String {
-        serde_json::to_string(self).expect("a record has only texts and numbers")
+    fn kind(&self) -> &str {
+        &self.kind
     }
 
     fn db(&self) -> &str {

@@ -8,9 +8,6 @@ use std::sync::atomic::AtomicU64;
 use tributary_sql::Export;
 use tributary_types::{Principal, TableRef};
 
-/// What tells records of this kind from those of other jobs.
-const KIND: &str = "export";
-
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -92,7 +89,7 @@ impl Record {
         plan: &Plan,
     ) -> Self {
         Self {
-            kind: KIND.to_owned(),
+            kind: <Self as background::Record>::KIND.to_owned(),
             db: table.db.clone(),
             table: table.table.clone(),
             label,
@@ -137,14 +134,12 @@ impl Record {
 }
 
 impl background::Record for Record {
+    const KIND: &'static str = "export";
+
     type Progress = Progress;
 
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
-    }
-
-    fn written(&self) -> String {
-        serde_json::to_string(self).expect("a record has only texts and numbers")
+    fn kind(&self) -> &str {
+        &self.kind
     }
 
     fn db(&self) -> &str {

@@ -7,9 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tributary_types::{TableDef, TableId, TxnId};
 
-/// What tells records of this kind from those of other jobs.
-const KIND: &str = "schema_change";
-
 /// Where a job is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -63,7 +60,7 @@ pub(crate) struct Progress {
 impl Record {
     pub fn new(target: TableDef, now_ms: i64) -> Self {
         Self {
-            kind: KIND.to_owned(),
+            kind: <Self as background::Record>::KIND.to_owned(),
             target,
             state: State::Pending,
             created_ms: now_ms,
@@ -94,14 +91,12 @@ impl Record {
 }
 
 impl background::Record for Record {
+    const KIND: &'static str = "schema_change";
+
     type Progress = Progress;
 
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
-    }
-
-    fn written(&self) -> String {
-        serde_json::to_string(self).expect("a record has only texts and numbers")
+    fn kind(&self) -> &str {
+        &self.kind
     }
 
     fn db(&self) -> &str {

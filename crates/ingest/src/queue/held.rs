@@ -37,6 +37,7 @@ impl TableQueue {
 
     /// Waits until loads are not held.
     pub async fn released(&self) {
+        let mut has_waited = false;
         loop {
             let released = self.released.notified();
             tokio::pin!(released);
@@ -46,6 +47,9 @@ impl TableQueue {
                 if !state.is_held || state.is_dropped() {
                     return;
                 }
+            }
+            if !mem::replace(&mut has_waited, true) {
+                self.core.metrics.held.inc();
             }
             released.await;
         }

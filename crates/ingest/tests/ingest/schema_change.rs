@@ -69,7 +69,7 @@ async fn while_the_schema_changes_groups_are_refused_and_others_wait_and_are_con
         assert!(error.says_nothing_was_kept());
     }
     let waiting = [own(&running, "good", good), own(&running, "bad", bad), own(&running, "files", in_files)];
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    until("loads wait", || running.ingest.metrics().held.get() == 3).await;
     assert!(waiting.iter().all(|load| !load.is_finished()), "they wait for the catalog");
     go_on.send(()).unwrap();
     let switched = in_time("the switch", switching).await.unwrap().unwrap();

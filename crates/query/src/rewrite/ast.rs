@@ -1,11 +1,9 @@
 //! Small builders of expressions in sqlparser's tree.
 
 use datafusion::common::ScalarValue;
-use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Value, ValueWithSpan,
-};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Value, ValueWithSpan};
 use sqlparser::tokenizer::Span;
+pub(super) use tributary_sql::function_call as call;
 
 pub(super) fn value(value: Value) -> Expr {
     Expr::Value(ValueWithSpan { value, span: Span::empty() })
@@ -21,24 +19,6 @@ pub(super) fn text(text: impl Into<String>) -> Expr {
 
 pub(super) fn number(number: impl ToString) -> Expr {
     value(Value::Number(number.to_string(), false))
-}
-
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }
 
 pub(super) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {

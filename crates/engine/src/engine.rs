@@ -13,6 +13,7 @@
 pub(crate) mod ddl;
 mod dynamic_partitions;
 mod start;
+pub(crate) mod temporary;
 pub(crate) mod unfinished;
 mod views;
 

@@ -3,6 +3,7 @@
 use crate::access::{Access, Object, Privilege};
 use crate::clock::date_time;
 use crate::engine::Engine;
+use crate::engine::temporary::{is_beside, name_beside};
 use crate::engine::unfinished::is_unfinished;
 use crate::files::FileReading;
 use crate::names::Names;
@@ -19,7 +20,7 @@ use tributary_query::{
 };
 use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
-use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableId, ViewDef};
+use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
 
 /// What all users' views are made of, and what the engine looks names and connections up in.
 pub(crate) struct Facts {
@@ -45,6 +46,18 @@ pub(crate) struct EngineNamespace {
     pub viewer: Option<(Arc<dyn Access>, Principal)>,
 }
 
+/// Whether no statement can name a table of that name.
+fn is_hidden(name: &str) -> bool {
+    is_unfinished(name) || is_beside(name)
+}
+
+impl Facts {
+    /// The table that has the temporary partitions of this one, if it has any.
+    pub fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.names.find(&def.db, &name_beside(def.id))
+    }
+}
+
 impl EngineNamespace {
     fn shows(&self, object: Object<'_>) -> bool {
         self.viewer.as_ref().is_some_and(|(access, who)| access.allows(who, Privilege::Show, object))
@@ -61,7 +74,7 @@ impl Namespace for EngineNamespace {
         let mut all = self.facts.names.tables(database);
         all.retain(|table| {
             let def = table.def();
-            !is_unfinished(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
+            !is_hidden(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
         });
         all
     }
@@ -85,7 +98,11 @@ impl Namespace for EngineNamespace {
     }
 
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
-        self.facts.names.find(database, name).filter(|_| !is_unfinished(name))
+        self.facts.names.find(database, name).filter(|_| !is_hidden(name))
+    }
+
+    fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.facts.beside(def)
     }
 
     fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>> {

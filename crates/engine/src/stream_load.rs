@@ -65,6 +65,11 @@ impl Engine {
             Ok(table) => table,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
+        let named = &request.table_headers.partitions;
+        let (table, partitions) = match self.table_of_partitions(table, named) {
+            Ok(found) => found,
+            Err(error) => return LoadAnswer::from_sql_error(&error),
+        };
         let updates = match self.updates(&table, &request).await {
             Ok(updates) => updates,
             Err(refusal) => return *refusal,
@@ -74,7 +79,7 @@ impl Engine {
             label: request.label.clone(),
             group_commit: request.group_commit,
             two_phase_commit: request.two_phase_commit,
-            partitions: !request.table_headers.partitions.is_any(),
+            partitions: !partitions.is_any(),
             partial_update: request.update.mode != UpdateMode::Upsert,
             rejects_new_keys: request.update.rejects_new_keys,
             max_filter_ratio: request.max_filter_ratio,
@@ -99,7 +104,7 @@ impl Engine {
                 deletes: request.merge.merge_type == MergeType::Delete,
                 updates,
                 unnamed_fields: FieldNames::Numbered,
-                partitions: &request.table_headers.partitions,
+                partitions: &partitions,
             };
             RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)
         };

@@ -211,13 +211,13 @@ impl Ingest {
     ) -> Result<Answered, IngestError> {
         let (queue, admitted) = self.admit(table, &rows).await?;
         if is_async {
-            let joined = queue.join_async(rows)?;
+            let joined = queue.join_when_released(rows, TableQueue::join_async).await?;
             drop(admitted);
             joined.turn.into_iter().for_each(CommitTurn::spawn);
             received(joined.answer.await)?;
             return Ok(Answered { label: joined.label, txn: joined.txn, version: None });
         }
-        let joined = queue.join_sync(rows)?;
+        let joined = queue.join_when_released(rows, TableQueue::join_sync).await?;
         drop(admitted);
         joined.turn.into_iter().for_each(CommitTurn::here);
         let version = match tasks::timeout(timeout, joined.answer).await {

@@ -12,6 +12,7 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `schema_change` | heavy schema changes beside loads |
+//! | `replace_partitions` | partitions that take the place of others |
 //! | `route` | the one rule that says which loads may share a group |
 //! | `ingest`, `two_phase` | the public face; what it is given is in `options` |
 //! | `queue` | one table's open group, closed groups and commits, as a state machine |
@@ -48,6 +49,7 @@ mod prepared;
 mod queue;
 pub mod record;
 mod recovery;
+mod replace_partitions;
 pub mod route;
 mod schema_change;
 mod tasks;
@@ -62,6 +64,7 @@ pub use load::{Answered, LoadRows};
 pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
 pub use recovery::RecoveryReport;
+pub use replace_partitions::PartitionSwitch;
 pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};
 pub use schema_change::Switched;
 pub use transactions::{Reservation, SourcePosition, TransactionInfo, TwoPhaseTarget};

@@ -36,7 +36,7 @@ use crate::tasks::Tasks;
 use crate::timer::Timer;
 use crate::transactions::Transactions;
 use crate::wal_space::WalSpace;
-pub(crate) use held::Held;
+pub(crate) use held::{Held, Loads};
 use holds::Why;
 pub(crate) use own::OwnTransaction;
 use state::{Closed, Next, State};

@@ -11,7 +11,7 @@
 use crate::error::IngestError;
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
-use crate::queue::{Held, TableQueue};
+use crate::queue::{Held, Loads, TableQueue};
 use crate::tasks;
 use arrow::array::ArrayRef;
 use futures::future::BoxFuture;
@@ -47,7 +47,7 @@ impl Recast for ByLoads {
     }
 }
 
-struct Stopping(Arc<AtomicBool>);
+pub(crate) struct Stopping(pub Arc<AtomicBool>);
 
 impl Watch for Stopping {
     fn is_stopped(&self) -> bool {
@@ -103,7 +103,7 @@ impl Ingest {
         }
     }
 
-    fn open_queue(&self, table: &Table) -> Result<Arc<TableQueue>, TableError> {
+    pub(crate) fn open_queue(&self, table: &Table) -> Result<Arc<TableQueue>, TableError> {
         self.queue(table.id()).ok_or_else(|| TableError::Closed { table: table.def().name.clone() })
     }
 
@@ -148,13 +148,24 @@ impl Ingest {
     ) -> Result<Switched, TableError> {
         let queue = self.open_queue(table)?;
         let stopping = Stopping(Arc::clone(stop));
-        let Some(held) = queue.hold_when_settled().await else { return Ok(Switched::NotYet) };
+        let Some(held) = queue.hold_when_settled(Loads::Refused).await else { return Ok(Switched::NotYet) };
         let switched = table.switch_schema(change, &stopping).await;
+        if let Ok(def) = &switched {
+            held.schema_is(def.schema.version);
+        }
+        held.end(switched, keep).await
+    }
+}
+
+impl Held {
+    /// Tells the catalog what the Delta log has, and lets loads go on, unless it is not known what they would meet.
+    pub(crate) async fn end<K: Future<Output = bool>>(
+        self,
+        switched: Result<Arc<TableDef>, TableError>,
+        keep: impl FnOnce(Arc<TableDef>) -> K,
+    ) -> Result<Switched, TableError> {
         let error = match switched {
-            Ok(def) if keep(Arc::clone(&def)).await => {
-                held.switched_to(def.schema.version);
-                return Ok(Switched::Yes(def));
-            }
+            Ok(def) if keep(Arc::clone(&def)).await => return Ok(Switched::Yes(def)),
             Ok(def) => TableError::Unsure {
                 table: def.name.clone(),
                 reason: "the catalog could not be told".to_owned(),
@@ -163,8 +174,7 @@ impl Ingest {
             Err(error) => error,
         };
         if matches!(error, TableError::Unsure { .. }) {
-            // Which schema a row that comes now should have is not known.
-            std::mem::forget(held);
+            std::mem::forget(self);
         }
         Err(error)
     }
@@ -172,11 +182,11 @@ impl Ingest {
 
 impl TableQueue {
     /// Holds loads, if everything before them ends soon.
-    async fn hold_when_settled(self: &Arc<Self>) -> Option<Held> {
+    pub(crate) async fn hold_when_settled(self: &Arc<Self>, loads: Loads) -> Option<Held> {
         if self.has_prepared() {
             return None;
         }
-        let held = self.hold();
+        let held = self.hold(loads);
         let settled = tasks::timeout(SETTLE_MAX, self.settle(CloseReason::SchemaChange)).await;
         (settled.is_some() && self.is_at_rest()).then_some(held)
     }

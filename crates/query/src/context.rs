@@ -95,8 +95,22 @@ impl StatementContext<'_> {
             not_partitioned(&partitions)?;
             return self.view(&view).map_err(external);
         };
+        let (table, places) = match &partitions {
+            PartitionNames::Temporary(_) => {
+                let def = table.def();
+                let beside = self.namespace.beside(&def);
+                let of_beside = beside.as_ref().map(|beside| self.snapshot_of(beside));
+                let of_beside = of_beside.as_ref().map(|snapshot| &*snapshot.def);
+                let places = partitions.resolve_temporary(&def, of_beside).map_err(external)?;
+                (beside.unwrap_or(table), Some(places))
+            }
+            _ => {
+                let places = partitions.resolve(&self.snapshot_of(&table).def).map_err(external)?;
+                (table, places)
+            }
+        };
         let snapshot = self.snapshot_of(&table);
-        let read = match partitions.resolve(&snapshot.def).map_err(external)? {
+        let read = match places {
             Some(places) => {
                 let read = snapshot.in_partitions(&places);
                 Arc::new(read.map_err(|error| DataFusionError::External(Box::new(error)))?)

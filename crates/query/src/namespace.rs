@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
-use tributary_types::{ColumnChange, SchemaVersion, SqlError, TableId, TxnId, ViewDef};
+use tributary_types::{ColumnChange, SchemaVersion, SqlError, TableDef, TableId, TxnId, ViewDef};
 
 /// Names → tables, as one user may see them. Answers come from memory: no call may wait, but for [`Namespace::files`].
 pub trait Namespace: Send + Sync + 'static {
@@ -29,6 +29,11 @@ pub trait Namespace: Send + Sync + 'static {
     fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError>;
     /// The table of that name for a view that reads it: whoever made the view was allowed to.
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>>;
+    /// The table that has the temporary partitions of this one, whose reader was checked; `None`: it has none.
+    fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        let _ = def;
+        None
+    }
     /// The view of that name for another view that reads it.
     fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>>;
     /// The changes of a table's columns, oldest first.

@@ -97,8 +97,8 @@ impl QueryEngine {
             Show::Index { table } => self.index(session, table)?,
             Show::Backends => nodes::backends(namespace),
             Show::Frontends => nodes::frontends(namespace),
-            Show::Partitions { table, tail } => {
-                self.tailed(session, self.partitions(session, table)?, tail, 1)?
+            Show::Partitions { table, is_temporary, tail } => {
+                self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?
             }
             Show::Data { table, tail } => {
                 self.tailed(session, self.data(session, table.as_ref())?, tail, 0)?

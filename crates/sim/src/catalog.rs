@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
-use tributary_types::{SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
 use tributary_wal::MemDisk;
 
 /// The catalog. Clones are the same one; it lives as long as the disk.
@@ -27,6 +27,8 @@ struct Rows {
     /// Heavy schema changes that have not ended, and what they make of their tables.
     changes: BTreeMap<u64, Arc<TableDef>>,
     next_change: u64,
+    /// Replacements of partitions that have not ended, and the partitions that their tables get.
+    replacements: BTreeMap<u64, (TableId, Arc<Partitions>)>,
 }
 
 impl SimCatalog {
@@ -113,6 +115,35 @@ impl SimCatalog {
     #[must_use]
     pub fn changes(&self) -> Vec<(u64, Arc<TableDef>)> {
         self.rows.lock().changes.iter().map(|(id, to)| (*id, Arc::clone(to))).collect()
+    }
+
+    /// Keeps a replacement of partitions before it begins. Its number is that of no change.
+    ///
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn put_replacement(&self, table: TableId, partitions: &Arc<Partitions>) -> Result<u64, String> {
+        let id = {
+            let mut rows = self.rows.lock();
+            rows.next_change += 1;
+            rows.next_change
+        };
+        self.change("put replacement", |rows| {
+            rows.replacements.insert(id, (table, Arc::clone(partitions)));
+        })?;
+        Ok(id)
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn end_replacement(&self, id: u64) -> Result<(), String> {
+        self.change("end replacement", |rows| drop(rows.replacements.remove(&id)))
+    }
+
+    /// The replacements that have not ended.
+    #[must_use]
+    pub fn replacements(&self) -> Vec<(u64, TableId, Arc<Partitions>)> {
+        let rows = self.rows.lock();
+        rows.replacements.iter().map(|(id, (table, to))| (*id, *table, Arc::clone(to))).collect()
     }
 
     #[must_use]

@@ -11,6 +11,7 @@ use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
+use crate::temporary;
 use crate::trace::note;
 use crate::world::World;
 use futures::future::join_all;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
-use tributary_table::{Snapshot, Table, TableError};
+use tributary_table::{Replaced, Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
     Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema,
@@ -241,6 +242,7 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
         label.clone().unwrap_or_else(|| Label::of_insert(u128::from(world.throw(crate::dice::Dice::next))));
     let Some(reservation) = begin(world, &table.def(), &named, label.is_some()) else { return };
     let rows = row_count(world);
+    let is_unlabelled = label.is_none();
     let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, label);
     note!(
         world.trace,
@@ -257,6 +259,13 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     };
     let ingest = Arc::clone(&world.process().ingest);
     if let Some(replaced) = partition_changes::replaced(world, table, id) {
+        if let Replaced::In(only) = &replaced
+            && is_unlabelled
+            && temporary::is_next(id)
+        {
+            drop((load, reservation));
+            return replace_by_temporary(world, table, id, rows, only).await;
+        }
         let load = LoadRows { replaces: Some(Arc::new(replaced)), ..load };
         let answer = ingest.commit(table, reservation, load).await;
         partition_changes::replacement_answered(world, table, &answer);
@@ -268,6 +277,30 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     if world.model.borrow().loads[&id].fate == Fate::Visible {
         world.query(table).await;
     }
+}
+
+/// The load fills a temporary partition, which takes the place of another.
+async fn replace_by_temporary(
+    world: &Rc<World>,
+    table: &Arc<Table>,
+    id: LoadId,
+    rows: u64,
+    only: &Partitions,
+) {
+    let answer = temporary::replace(world, table, id, rows, only).await;
+    if !world.is_alive() {
+        return;
+    }
+    let checked = world.model.borrow_mut().wiped(table.id(), answer.is_some());
+    world.check(checked);
+    match answer {
+        Some(answer) => answered(world, id, Kind::Off, rows, Some(Ok(answer))),
+        None => {
+            let checked = world.model.borrow_mut().refused(id);
+            world.check(checked);
+        }
+    }
+    world.query(table).await;
 }
 
 /// A job loads the next messages of the table's source: one after the other, each from the position that the server gives.

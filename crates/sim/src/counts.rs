@@ -43,6 +43,7 @@ counts! {
     dropped_partitions: "partitions dropped",
     added_partitions: "partitions added",
     replacements: "loads that replaced others",
+    switched_partitions: "temporary partitions that replaced others",
     deletions: "deletions",
     deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",

@@ -32,6 +32,7 @@ mod process;
 mod rows;
 mod run;
 mod store;
+pub mod temporary;
 mod trace;
 pub mod winners;
 mod world;

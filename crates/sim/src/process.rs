@@ -4,6 +4,7 @@ use crate::catalog::SimCatalog;
 use crate::lying::LyingDisk;
 use crate::plan::Plan;
 use crate::store::SimStore;
+use crate::temporary::is_beside;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use tributary_ingest::wal_space::WalLimit;
 use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
 use tributary_table::{StoreOptions, Table, TableStore, changed_def};
 use tributary_types::{
-    ColumnDef, DataType, DbId, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
+    ColumnDef, DataType, DbId, Partitioning, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
 };
 use tributary_wal::{Disk, MemDisk, WalOptions};
 use url::Url;
@@ -65,6 +66,40 @@ async fn complete_changes(hardware: &Hardware, store: &TableStore) -> Result<(),
     Ok(())
 }
 
+/// As [`complete_changes`], for replacements of partitions.
+async fn complete_replacements(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
+    for (id, table, partitions) in hardware.catalog.replacements() {
+        if let Some(current) = hardware.catalog.table(table) {
+            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
+            let last = store.last_schema_change(&current).await.map_err(|error| error.to_string())?;
+            if last == Some(id) {
+                let partitioning = Partitioning::By(partitions);
+                let new = TableDef { partitioning, ..TableDef::clone(&current) };
+                hardware.catalog.put_table(&Arc::new(new))?;
+            }
+        }
+        hardware.catalog.end_replacement(id)?;
+    }
+    Ok(())
+}
+
+/// Drops what is left of temporary partitions.
+async fn drop_beside(
+    hardware: &Hardware,
+    ingest: &Ingest,
+    tables: &mut Vec<Arc<Table>>,
+) -> Result<(), String> {
+    let (beside, others): (Vec<_>, Vec<_>) =
+        std::mem::take(tables).into_iter().partition(|table| is_beside(&table.def()));
+    *tables = others;
+    for table in beside {
+        hardware.catalog.drop_table(table.id())?;
+        table.close().await;
+        ingest.detach(table.id());
+    }
+    Ok(())
+}
+
 impl Process {
     /// Opens tables and logs. `is_dead` becomes true when the log has failed, where a server ends itself.
     ///
@@ -78,6 +113,7 @@ impl Process {
     ) -> Result<Self, String> {
         let store = table_store(hardware, plan)?;
         complete_changes(hardware, &store).await?;
+        complete_replacements(hardware, &store).await?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
             sync_left_names(hardware, &def).map_err(|error| error.to_string())?;
@@ -111,6 +147,7 @@ impl Process {
         )
         .await
         .map_err(|error| error.to_string())?;
+        drop_beside(hardware, &ingest, &mut tables).await?;
         for (table, location) in hardware.catalog.garbage() {
             store.remove(&location).await.map_err(|error| error.to_string())?;
             hardware.catalog.clear_garbage(table)?;

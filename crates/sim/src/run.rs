@@ -18,6 +18,7 @@ use crate::planted::{self, Bug};
 use crate::process::{DB, Hardware, Process, table_store};
 use crate::rows::{self, FileCache};
 use crate::store::SimStore;
+use crate::temporary::is_beside;
 use crate::trace::{Trace, note};
 use crate::world::World;
 use std::any::Any;
@@ -506,7 +507,7 @@ fn last_check(world: &Rc<World>) {
         let process = of_task.process();
         process.ingest.flush_all().await;
         let store = table_store(&of_task.hardware, &of_task.plan)?;
-        for def in of_task.hardware.catalog.tables() {
+        for def in of_task.hardware.catalog.tables().into_iter().filter(|def| !is_beside(def)) {
             let table = store.open(&def).await.map_err(|error| error.to_string())?;
             let snapshot = table.settled().await.map_err(|error| error.to_string())?;
             if def.properties.copies_on_write() && snapshot.files.iter().any(|live| live.deletes.is_some()) {

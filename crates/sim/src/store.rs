@@ -254,8 +254,10 @@ impl ObjectStore for SimStore {
         Ok(result)
     }
 
-    async fn copy_opts(&self, _from: &Path, _to: &Path, _options: CopyOptions) -> Result<()> {
-        Err(not_implemented("copy_opts"))
+    async fn copy_opts(&self, from: &Path, to: &Path, _options: CopyOptions) -> Result<()> {
+        self.take_time().await;
+        let bytes = self.disk.contents(&Self::disk_path(from)).map_err(|error| to_error(from, error))?;
+        self.put_file(to, PutPayload::from(bytes), false).await.map(drop)
     }
 }
 

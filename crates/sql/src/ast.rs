@@ -465,6 +465,16 @@ pub enum AlterOp {
         from: String,
         to: String,
     },
+    /// `ADD TEMPORARY PARTITION tp …`, and `ADD TEMPORARY PARTITIONS FROM … TO … INTERVAL …`.
+    AddTemporaryPartitions {
+        item: PartitionItem,
+        if_not_exists: bool,
+    },
+    DropTemporaryPartition {
+        name: String,
+        if_exists: bool,
+    },
+    ReplacePartitions(ReplacePartitions),
     /// No names: all partitions.
     ModifyPartitions {
         names: Vec<String>,
@@ -479,6 +489,14 @@ pub enum AlterOp {
     EnableFeature {
         name: String,
     },
+}
+
+/// `REPLACE PARTITION (p, …) WITH TEMPORARY PARTITION (tp, …)`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacePartitions {
+    pub names: Vec<String>,
+    pub with: Vec<String>,
+    pub properties: Vec<(String, String)>,
 }
 
 /// Which variables a statement means. Without a word it is the session's.
@@ -653,6 +671,8 @@ pub enum Show {
     },
     Partitions {
         table: Name,
+        /// `SHOW TEMPORARY PARTITIONS`
+        is_temporary: bool,
         tail: ShowTail,
     },
     DynamicPartitionTables {

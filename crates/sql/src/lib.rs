@@ -29,6 +29,7 @@ mod secrets;
 mod split;
 mod syntax;
 pub mod table;
+mod temporary;
 mod view_text;
 pub mod visit;
 
@@ -44,8 +45,8 @@ pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
-    DynamicFacts, QueryColumn, Scheduled, apply_alter, check_deletion_by_keys, dynamic_facts,
-    dynamic_time_zone, index_properties, is_heavy, like, named_partitions, scheduled, show_create_database,
-    show_create_table,
+    DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, beside,
+    check_deletion_by_keys, dynamic_facts, dynamic_time_zone, index_properties, is_heavy, like,
+    named_partitions, replacement, scheduled, show_create_database, show_create_table, without_partition,
 };
 pub use view_text::{show_create_view, with_databases};

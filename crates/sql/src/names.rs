@@ -78,7 +78,11 @@ fn is_plain(name: &str, may_begin: impl Fn(u8) -> bool) -> bool {
 /// Stands between a table's name and the partitions that a query reads of it, and between these; in no name.
 const MARK: char = '\u{1}';
 
-/// The table called `table` with some of its partitions only, as the planner of queries names it.
+/// The first of the names that the parser has for `TEMPORARY PARTITION (p, …)`; no partition is called so.
+pub const TEMPORARY: &str = "\u{2}";
+
+/// The table called `table` with some of its partitions only, as the planner of queries names it. If the first is
+/// [`TEMPORARY`], the others are temporary ones.
 #[must_use]
 pub fn with_partitions<'p>(table: &str, partitions: impl IntoIterator<Item = &'p str>) -> String {
     let mut name = table.to_owned();
@@ -94,8 +98,13 @@ pub fn with_partitions<'p>(table: &str, partitions: impl IntoIterator<Item = &'p
 pub fn without_partitions(name: &str) -> (&str, PartitionNames) {
     let mut parts = name.split(MARK);
     let table = parts.next().unwrap_or_default();
-    let partitions: Vec<String> = parts.map(str::to_owned).collect();
-    (table, if partitions.is_empty() { PartitionNames::Any } else { PartitionNames::Named(partitions) })
+    let mut partitions: Vec<String> = parts.map(str::to_owned).collect();
+    let names = match partitions.first().map(String::as_str) {
+        None => PartitionNames::Any,
+        Some(TEMPORARY) => PartitionNames::Temporary(partitions.split_off(1)),
+        Some(_) => PartitionNames::Named(partitions),
+    };
+    (table, names)
 }
 
 #[cfg(test)]

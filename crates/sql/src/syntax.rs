@@ -6,6 +6,7 @@ use crate::errors::{self, Parsed};
 use crate::escapes;
 use crate::limits::STATEMENT_BYTES_MAX;
 use crate::retries;
+use crate::temporary;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -45,6 +46,7 @@ pub(crate) fn tokenize(sql: &str, grammar: &Grammar) -> Parsed<Vec<TokenWithSpan
         .map_err(|error| errors::at(&format!("syntax error: {}", error.message), error.location))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     tokens.iter_mut().for_each(|token| escapes::resolve(&mut token.token));
+    temporary::mark(&mut tokens);
     chains::check(&tokens)?;
     retries::check(&tokens)?;
     grammar.limit(tokens.len());

@@ -30,7 +30,7 @@ pub(crate) use read::FileReader;
 pub(crate) use sort::sorted;
 pub(crate) use vector::{VectorReader, is_vector_file};
 pub(crate) use vector::{path_of as vector_path, write as write_vectors};
-pub(crate) use write::{Made, RunWriter, delete_files, publish_names};
+pub(crate) use write::{Made, RunWriter, delete_files, new_file_name, publish_names};
 
 use crate::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};

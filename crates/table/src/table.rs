@@ -21,6 +21,7 @@ mod find;
 mod flush;
 mod fold;
 mod publish;
+mod replace;
 mod settle;
 mod sweep;
 
@@ -30,6 +31,7 @@ pub use delete::{DeleteReport, FoundRows};
 pub use find::KeyFinder;
 pub use flush::FlushReport;
 pub use publish::{Publication, Replaced};
+pub use replace::CopiedFiles;
 pub use sweep::SweepReport;
 
 use crate::error::TableError;

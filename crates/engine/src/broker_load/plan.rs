@@ -124,9 +124,24 @@ impl Plan {
         let table = engine.table(principal, Privilege::Load, None, Some(db), name)?;
         engine.check(principal, Privilege::Load, Object::Server)?;
         let properties = JobProperties::of(load)?;
+        let is_temporary = |part: &DataInfile| matches!(part.partitions, PartitionNames::Temporary(_));
+        let fills_temporary = load.parts.iter().any(is_temporary);
+        if fills_temporary && !load.parts.iter().all(is_temporary) {
+            let text = "LOAD LABEL fills temporary partitions with all of its files or with none: write a LOAD LABEL for each";
+            return Err(SqlError::detail(ErrorCode::NotSupported, text));
+        }
+        let mut table = table;
+        let mut partitions = Vec::with_capacity(load.parts.len());
+        let of_load = Arc::clone(&table);
+        for part in &load.parts {
+            let (found, names) = engine.table_of_partitions(Arc::clone(&of_load), &part.partitions)?;
+            table = found;
+            partitions.push(names);
+        }
         let updates = updates(engine, &table, load, &properties).await?;
         let def = table.def();
-        let parts = load.parts.iter().map(|part| Part::new(engine, &def, load, part).map(Arc::new));
+        let parts = load.parts.iter().zip(partitions);
+        let parts = parts.map(|(part, names)| Part::new(engine, &def, load, part, names).map(Arc::new));
         let parts = parts.collect::<Result<_, SqlError>>()?;
         let cores = engine.options.query.target_partitions;
         Ok(Self {
@@ -149,10 +164,16 @@ impl Plan {
 }
 
 impl Part {
-    fn new(engine: &Engine, def: &TableDef, load: &BrokerLoad, part: &DataInfile) -> Result<Self, SqlError> {
+    fn new(
+        engine: &Engine,
+        def: &TableDef,
+        load: &BrokerLoad,
+        part: &DataInfile,
+        partitions: PartitionNames,
+    ) -> Result<Self, SqlError> {
         let places = part.files.iter().map(|file| place(engine, load, file).map(Arc::new));
         let LoadFormat { body, compression } = format(part)?;
-        part.partitions.resolve(def)?;
+        partitions.resolve(def)?;
         let columns = hidden_columns::with_hidden(def, columns(def, part)?, &merge(part), body.is_keyed())?;
         Ok(Self {
             places: places.collect::<Result<_, SqlError>>()?,
@@ -162,7 +183,7 @@ impl Part {
             filter: part.filter.clone(),
             preceding_filter: part.preceding_filter.clone(),
             deletes: part.rows == RowsOf::Delete,
-            partitions: part.partitions.clone(),
+            partitions,
             path_columns: part.path_columns.clone(),
         })
     }

@@ -133,6 +133,21 @@ impl Engine {
         }
     }
 
+    /// Drops a table with its temporary partitions.
+    pub(crate) async fn drop_table_called(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        name: &TableRef,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        let table = self.names().find(&name.db, &name.table);
+        self.drop_table(turn, name, if_exists).await?;
+        match table {
+            Some(table) => self.drop_beside(turn, &table.def()).await,
+            None => Ok(()),
+        }
+    }
+
     pub(crate) async fn drop_table(
         self: &Arc<Self>,
         _turn: &Changing<'_>,
@@ -168,6 +183,11 @@ impl Engine {
         let table = self.table_called(&name.db, &name.table)?;
         let old = table.def();
         self.refuse_while_changing(&old)?;
+        if let [op] = ops
+            && self.alter_temporary(turn, &table, op).await?
+        {
+            return Ok(());
+        }
         let mut new = (*old).clone();
         for op in ops {
             new = tributary_sql::apply_alter(&new, op)?;
@@ -175,6 +195,7 @@ impl Engine {
         if ops.iter().any(|op| matches!(op, AlterOp::SetProperties(_))) {
             new = self.with_dynamic_partitions(new, self.unix_ms())?;
         }
+        self.refuse_for_temporary(&old, &new)?;
         if tributary_sql::is_heavy(&old, &new) {
             return self.begin_schema_change(turn, &table, new).await;
         }

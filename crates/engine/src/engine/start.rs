@@ -79,6 +79,7 @@ impl Engine {
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = TableStore::local(options.tables.directory(), store_options)?;
         schema_change::complete(&catalog, &store, &node.id()).await?;
+        super::temporary::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         let (ingest, report) = Ingest::open(
@@ -137,6 +138,7 @@ impl Engine {
         });
         drop(engine.facts.engine.set(Arc::downgrade(&engine)));
         engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
+        engine.drop_left_beside().await.map_err(StartError::Query)?;
         engine.collect_garbage().await.map_err(StartError::Query)?;
         engine.resume_broker_loads().await.map_err(StartError::Query)?;
         engine.resume_exports().await.map_err(StartError::Query)?;

@@ -40,18 +40,27 @@ impl EngineSession {
             }
             Statement::DropTable { table, if_exists, .. } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.drop_table(&turn().await?, &name, if_exists).await?;
+                engine.drop_table_called(&turn().await?, &name, if_exists).await?;
             }
             Statement::TruncateTable { table, partitions, .. } => {
                 let table = self.named(Privilege::Load, &table)?;
                 let cut = match &partitions {
                     PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
-                    names => names.resolve(&table.def()).map(|_| None)?,
+                    PartitionNames::Temporary(_) => {
+                        let text = "Not support truncate temp partitions";
+                        return Err(SqlError::detail(ErrorCode::Unknown, text));
+                    }
+                    PartitionNames::Any => None,
                 };
                 match cut {
-                    Some(cut) => self.interrupt().wait(engine.ingest.cut(&table, cut)).await??,
-                    None => self.interrupt().wait(engine.ingest.truncate(&table)).await??,
-                };
+                    Some(cut) => {
+                        self.interrupt().wait(engine.ingest.cut(&table, cut)).await??;
+                    }
+                    None => {
+                        self.interrupt().wait(engine.ingest.truncate(&table)).await??;
+                        engine.drop_beside(&turn().await?, &table.def()).await?;
+                    }
+                }
             }
             Statement::AlterTable { table, ops } => {
                 let name = table.resolve(self.database.as_deref())?;

@@ -180,9 +180,10 @@ impl EngineSession {
             return Box::pin(self.run_overwrite(insert, params, out)).await;
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
+        let (table, partitions) = self.engine.table_of_partitions(table, &insert.partitions)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = table.def();
-        let target = target.into_partitions(&insert.partitions)?;
+        let target = target.into_partitions(&partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let (Some(label), Some(_)) = (&label, &self.transaction) {
             return Err(SqlError::detail(
@@ -193,8 +194,8 @@ impl EngineSession {
                 ),
             ));
         }
-        let partitions = !insert.partitions.is_any();
-        let traits = LoadTraits { has_label: label.is_some(), partitions, ..self.traits(0) };
+        let traits =
+            LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
         match insert.source {
             InsertSource::Values(rows) => {
                 let has_expression = rows.iter().flatten().any(|value| !is_literal(value));

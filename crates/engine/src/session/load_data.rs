@@ -106,6 +106,7 @@ impl EngineSession {
     /// Checks the statement and begins its load.
     fn begin_load_data(&mut self, statement: &LoadData) -> Result<PendingLoad, SqlError> {
         let table = self.table(Privilege::Load, statement.table.db.as_deref(), &statement.table.table)?;
+        let (table, partitions) = self.engine.table_of_partitions(table, &statement.partitions)?;
         let def = table.def();
         if statement.ignores_duplicates && def.keys.is_unique() {
             return Err(refused(
@@ -122,7 +123,7 @@ impl EngineSession {
             deletes: false,
             updates: Updates::Whole,
             unnamed_fields: FieldNames::Numbered,
-            partitions: &statement.partitions,
+            partitions: &partitions,
         };
         let time = match properties.text("timezone") {
             Some(zone) => LoadTime::of(&self.engine, Some(zone))?,

@@ -31,6 +31,11 @@ impl EngineSession {
                 "INSERT OVERWRITE gives whole rows; SET enable_unique_key_partial_update = false",
             ));
         }
+        if matches!(insert.partitions, PartitionNames::Temporary(_)) {
+            return Err(refused(
+                "INSERT OVERWRITE of a TEMPORARY PARTITION is not supported: DROP it, ADD it again and INSERT INTO it",
+            ));
+        }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
         let def = table.def();

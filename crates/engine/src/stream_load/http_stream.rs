@@ -49,6 +49,10 @@ impl Engine {
             PartitionNames::Any => request.table_headers.partitions.clone(),
             named => named.clone(),
         };
+        let (table, partitions) = match self.table_of_partitions(table, &partitions) {
+            Ok(found) => found,
+            Err(error) => return LoadAnswer::from_sql_error(&error),
+        };
         let load = LoadRequest {
             partitions: !partitions.is_any(),
             source: Source::HttpStream,

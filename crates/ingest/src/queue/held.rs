@@ -1,4 +1,4 @@
-//! Loads of a table wait or are refused for a moment, while its schema is changed.
+//! Loads of a table wait or are refused for a moment, while its schema or its partitions are changed.
 
 use super::TableQueue;
 use std::mem;
@@ -10,9 +10,17 @@ use tributary_types::SchemaVersion;
 #[must_use]
 pub(crate) struct Held(Arc<TableQueue>);
 
+/// What becomes of loads of Group Commit while others wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loads {
+    /// As Doris refuses them while it changes a schema.
+    Refused,
+    Wait,
+}
+
 impl Held {
-    /// Loads go on with a new schema; those of earlier ones are converted or refused from now on.
-    pub fn switched_to(self, version: SchemaVersion) {
+    /// The table has a new schema; loads of earlier ones are converted or refused from now on.
+    pub fn schema_is(&self, version: SchemaVersion) {
         self.0.state.lock().schema_floor = version;
     }
 }
@@ -29,9 +37,13 @@ impl TableQueue {
     ///
     /// # Panics
     /// If they are held already.
-    pub fn hold(self: &Arc<Self>) -> Held {
-        let was_held = mem::replace(&mut self.state.lock().is_held, true);
-        assert!(!was_held, "one schema change of a table is under way at a time");
+    pub fn hold(self: &Arc<Self>, loads: Loads) -> Held {
+        let was_held = {
+            let mut state = self.state.lock();
+            state.lets_wait = loads == Loads::Wait;
+            mem::replace(&mut state.is_held, true)
+        };
+        assert!(!was_held, "one change of a table is under way at a time");
         Held(Arc::clone(self))
     }
 

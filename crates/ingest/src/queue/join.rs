@@ -34,9 +34,41 @@ pub(crate) struct Joined<T> {
     pub turn: Option<CommitTurn>,
 }
 
+/// Why a load is in no group.
+pub(crate) enum NotJoined {
+    /// Loads are held, and it may try again when they are [released](TableQueue::released).
+    Held(Box<LoadRows>),
+    Refused(IngestError),
+}
+
+impl From<IngestError> for NotJoined {
+    fn from(error: IngestError) -> Self {
+        Self::Refused(error)
+    }
+}
+
 impl TableQueue {
+    /// Has a load join the open group, when loads are not held.
+    ///
+    /// # Errors
+    /// Why it can't.
+    pub async fn join_when_released<T>(
+        self: &Arc<Self>,
+        mut rows: LoadRows,
+        join: impl Fn(&Arc<Self>, LoadRows) -> Result<Joined<T>, NotJoined>,
+    ) -> Result<Joined<T>, IngestError> {
+        loop {
+            match join(self, rows) {
+                Ok(joined) => return Ok(joined),
+                Err(NotJoined::Refused(error)) => return Err(error),
+                Err(NotJoined::Held(held)) => rows = *held,
+            }
+            self.released().await;
+        }
+    }
+
     /// Joins the open group; the answer comes when the group is visible.
-    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Version>, IngestError> {
+    pub fn join_sync(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<Version>, NotJoined> {
         let (sender, answer) = oneshot::channel();
         let is_logged = rows.bytes >= host::limit(HELD_LOAD_BYTES_MAX, 160);
         self.join(rows, is_logged, false, |group, load| {
@@ -48,7 +80,7 @@ impl TableQueue {
     }
 
     /// Joins the open group; the answer comes when the log has the rows.
-    pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, IngestError> {
+    pub fn join_async(self: &Arc<Self>, rows: LoadRows) -> Result<Joined<()>, NotJoined> {
         let (sender, answer) = oneshot::channel();
         self.join(rows, true, true, |group, load| {
             let appends = Arc::clone(&group.appends);
@@ -68,7 +100,7 @@ impl TableQueue {
         is_logged: bool,
         is_async: bool,
         answer: F,
-    ) -> Result<(Label, TxnId, Option<CommitTurn>), IngestError>
+    ) -> Result<(Label, TxnId, Option<CommitTurn>), NotJoined>
     where
         F: FnOnce(&mut Group, u32) -> Box<dyn FnOnce(Result<Appended, WalError>) + Send>,
     {
@@ -83,7 +115,10 @@ impl TableQueue {
         let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, &rows))?;
         state.refuse_if_dropped(&self.table)?;
         if state.is_held {
-            return Err(IngestError::blocked(&self.table));
+            return Err(match state.lets_wait {
+                true => NotJoined::Held(Box::new(rows)),
+                false => IngestError::blocked(&self.table).into(),
+            });
         }
         state.refuse_old(rows.schema.version)?;
         self.core.memory.enter_group(memory);

@@ -93,6 +93,8 @@ pub(super) struct State {
     answered: Lsn,
     /// The table's schema is being changed: nothing begins.
     pub is_held: bool,
+    /// Those of Group Commit wait then, too.
+    pub lets_wait: bool,
     /// Rows of earlier schemas have other types than the table's columns.
     pub schema_floor: SchemaVersion,
 }
@@ -109,6 +111,7 @@ impl State {
             next_version,
             answered: Lsn(0),
             is_held: false,
+            lets_wait: false,
             schema_floor: SchemaVersion(0),
         }
     }

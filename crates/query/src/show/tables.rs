@@ -265,10 +265,16 @@ impl QueryEngine {
     }
 
     /// A table without partitions has one of its own name.
-    pub(super) fn partitions(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
-        let table = self.existing(session, name)?;
-        let snapshot = table.snapshot();
-        let def = &snapshot.def;
+    pub(super) fn partitions(
+        &self,
+        session: &SessionView,
+        name: &Name,
+        is_temporary: bool,
+    ) -> Result<Grid, SqlError> {
+        let mut table = Some(self.existing(session, name)?);
+        if is_temporary {
+            table = table.and_then(|table| self.namespace.beside(&table.def()));
+        }
         let mut grid = Grid::new(&[
             "PartitionId#",
             "PartitionName",
@@ -291,6 +297,8 @@ impl QueryEngine {
             "SyncWithBaseTables",
             "UnsyncTables",
         ]);
+        let Some(snapshot) = table.map(|table| table.snapshot()) else { return Ok(grid) };
+        let def = &snapshot.def;
         for partition in facts::partitions(&snapshot) {
             grid.push(vec![
                 partition.id.into(),

@@ -1,13 +1,14 @@
 //! CREATE, DROP, ALTER and TRUNCATE: databases and tables; views and users have modules of their own.
 
-use crate::ast::{AlterOp, ColumnSpec, CreateTable, IndexSpec, Position, Statement};
+use crate::ast::{AlterOp, ColumnSpec, CreateTable, IndexSpec, Position, ReplacePartitions, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
+use crate::parse::partition::PartitionItem;
 use crate::parse::{create_as, index, partition, routine_load, types, unsupported, user, view};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
-use tributary_types::{ErrorCode, KeyModel, SqlError};
+use tributary_types::{ErrorCode, KeyModel, PartitionNames, SqlError};
 
 /// What Doris makes of `DISTRIBUTED BY …` without BUCKETS.
 const BUCKETS_DEFAULT: u32 = 10;
@@ -288,15 +289,16 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         refuse_rollup(cursor)?;
         return Ok(AlterOp::OrderBy { columns });
     }
-    match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "MODIFY"]) {
+    match cursor.eat_any(&["SET", "ADD", "DROP", "RENAME", "REPLACE", "MODIFY"]) {
         Some("SET") => properties(cursor).map(AlterOp::SetProperties),
         Some("ADD") => add(cursor),
         Some("DROP") => drop_column(cursor),
         Some("RENAME") => rename(cursor),
+        Some("REPLACE") => replace_partitions(cursor),
         Some(_) => modify(cursor),
         None => match cursor.word().map(str::to_ascii_uppercase) {
             Some(word) => Err(unsupported::refuse(&format!("ALTER TABLE … {word}"), "")),
-            None => Err(cursor.expected("SET, ADD, DROP, RENAME, MODIFY or ORDER BY")),
+            None => Err(cursor.expected("SET, ADD, DROP, RENAME, REPLACE, MODIFY or ORDER BY")),
         },
     }
 }
@@ -325,11 +327,16 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("INDEX") {
         return index::definition(cursor).map(AlterOp::AddIndex);
     }
-    if cursor.eat("PARTITIONS") {
-        return Ok(AlterOp::AddPartitions { item: partition::steps(cursor)?, if_not_exists: false });
-    }
-    if cursor.eat("PARTITION") {
-        return add_partition(cursor);
+    let is_temporary = is_temporary_partition(cursor) && cursor.eat("TEMPORARY");
+    if let Some(word) = cursor.eat_any(&["PARTITIONS", "PARTITION"]) {
+        let (item, if_not_exists) = match word {
+            "PARTITIONS" => (partition::steps(cursor)?, false),
+            _ => added_partition(cursor)?,
+        };
+        return Ok(match is_temporary {
+            true => AlterOp::AddTemporaryPartitions { item, if_not_exists },
+            false => AlterOp::AddPartitions { item, if_not_exists },
+        });
     }
     expect_column(cursor, "ADD")?;
     if *cursor.peek() == Token::LParen {
@@ -345,14 +352,38 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
 }
 
 /// After `ADD PARTITION`. Buckets of a partition are its own in Doris and nothing here.
-fn add_partition(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+fn added_partition(cursor: &mut Cursor<'_>) -> Parsed<(PartitionItem, bool)> {
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let name = cursor.identifier_or_string("a partition name")?;
     let item = partition::one(cursor, name)?;
     if cursor.eat_all("DISTRIBUTED BY") {
         distribution(cursor)?;
     }
-    Ok(AlterOp::AddPartitions { item, if_not_exists })
+    Ok((item, if_not_exists))
+}
+
+/// Whether `TEMPORARY PARTITION` is next.
+fn is_temporary_partition(cursor: &Cursor<'_>) -> bool {
+    cursor.is("TEMPORARY") && (cursor.is_nth(1, "PARTITION") || cursor.is_nth(1, "PARTITIONS"))
+}
+
+/// After `REPLACE`: `PARTITION (p, …) WITH TEMPORARY PARTITION (tp, …) [FORCE] [PROPERTIES (…)]`
+fn replace_partitions(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
+    let only = || refused("Only support replace partitions with temp partitions");
+    if cursor.is("WITH") {
+        return Err(unsupported::refuse("ALTER TABLE … REPLACE WITH TABLE", ""));
+    }
+    let PartitionNames::Named(names) = partition::names(cursor)? else { return Err(only()) };
+    cursor.expect("WITH")?;
+    let PartitionNames::Temporary(with) = partition::names(cursor)? else { return Err(only()) };
+    // What is replaced is gone either way.
+    cursor.eat("FORCE");
+    let properties = if cursor.eat("PROPERTIES") { properties(cursor)? } else { Vec::new() };
+    Ok(AlterOp::ReplacePartitions(ReplacePartitions { names, with, properties }))
+}
+
+fn refused(text: &str) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
 }
 
 /// Takes COLUMN. It may be left out before a name, but not before what else can be altered.
@@ -402,12 +433,16 @@ fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         let if_exists = cursor.eat_all("IF EXISTS");
         return Ok(AlterOp::DropIndex { name: cursor.identifier("an index name")?, if_exists });
     }
+    let is_temporary = is_temporary_partition(cursor) && cursor.eat("TEMPORARY");
     if cursor.eat("PARTITION") {
         let if_exists = cursor.eat_all("IF EXISTS");
         let name = cursor.identifier_or_string("a partition name")?;
         // What is dropped is gone either way.
         cursor.eat("FORCE");
-        return Ok(AlterOp::DropPartition { name, if_exists });
+        return Ok(match is_temporary {
+            true => AlterOp::DropTemporaryPartition { name, if_exists },
+            false => AlterOp::DropPartition { name, if_exists },
+        });
     }
     expect_column(cursor, "DROP")?;
     let name = cursor.identifier("a column name")?;

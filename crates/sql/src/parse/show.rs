@@ -80,6 +80,7 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         "INDEXES",
         "KEYS",
         "PARTITIONS",
+        "TEMPORARY",
         "DATA",
         "DYNAMIC",
     ]) {
@@ -89,7 +90,11 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
             cursor.expect("TABLES")?;
             Show::DynamicPartitionTables { db: from_db(cursor)? }
         }
-        Some("PARTITIONS") => Show::Partitions { table: from_table(cursor)?, tail: tail(cursor)? },
+        Some("PARTITIONS") => partitions(cursor, false)?,
+        Some("TEMPORARY") => {
+            cursor.expect("PARTITIONS")?;
+            partitions(cursor, true)?
+        }
         Some("DATA") => {
             let table = if is_from(cursor) { Some(from_table(cursor)?) } else { None };
             Show::Data { table, tail: tail(cursor)? }
@@ -98,6 +103,10 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         None => return Ok(None),
     };
     Ok(Some(show))
+}
+
+fn partitions(cursor: &mut Cursor<'_>, is_temporary: bool) -> Parsed<Show> {
+    Ok(Show::Partitions { table: from_table(cursor)?, is_temporary, tail: tail(cursor)? })
 }
 
 fn tables_or_columns(cursor: &mut Cursor<'_>, full: bool) -> Parsed<Option<Show>> {

@@ -33,6 +33,13 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
             new.name.clone_from(to);
         }
         AlterOp::AddPartitions { item, if_not_exists } => partitions::added(&mut new, item, *if_not_exists)?,
+        AlterOp::AddTemporaryPartitions { .. }
+        | AlterOp::DropTemporaryPartition { .. }
+        | AlterOp::ReplacePartitions(_) => {
+            return Err(refused(
+                "temporary partitions are changed by a statement of their own: write one clause of them in an ALTER TABLE",
+            ));
+        }
         AlterOp::DropPartition { name, if_exists } => partitions::dropped(&mut new, name, *if_exists)?,
         AlterOp::RenamePartition { from, to } => partitions::renamed(&mut new, from, to)?,
         AlterOp::ModifyPartitions { names, properties } => {

@@ -3,10 +3,12 @@
 mod alter;
 pub(super) mod dynamic;
 mod steps;
+mod temporary;
 mod value;
 
-pub use alter::named_partitions;
 pub(super) use alter::{added, dropped, modified, renamed};
+pub use alter::{named_partitions, without_partition};
+pub use temporary::{Replacement, add_temporary, beside, replacement};
 
 use super::{find, refused};
 use crate::parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};

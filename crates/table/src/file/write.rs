@@ -403,7 +403,7 @@ impl RunWriter {
     fn start_file(&mut self) -> Result<OpenFile, TableError> {
         // Later files of a writer come later by name, too.
         self.named_ms = now_ms().max(self.named_ms + 1);
-        let name = format!("part-{:013}-{}.zstd.parquet", self.named_ms, new_uuid());
+        let name = name_of(self.named_ms);
         let encoder = Encoder::new(&self.physical, self.properties.clone())
             .map_err(TableError::parquet(format!("starting the data file '{name}'")))?;
         self.root.unpublished.lock().insert(name.clone());
@@ -535,6 +535,15 @@ fn properties(root: &TableRoot, physical: &SchemaRef, gives_single_rows: bool) -
         }
     }
     properties.build()
+}
+
+/// A name that no data file has.
+pub(crate) fn new_file_name() -> String {
+    name_of(now_ms())
+}
+
+fn name_of(ms: i64) -> String {
+    format!("part-{ms:013}-{}.zstd.parquet", new_uuid())
 }
 
 /// Marks files as held by the snapshot, so that only the Delta log decides when they go.

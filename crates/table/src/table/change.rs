@@ -343,7 +343,12 @@ impl Table {
             let def = Arc::new(change.result(&self.def()));
             let mut files = change.files(&state);
             let stored = self.store_deletes(&mut files).await?;
-            let committed = self.commit_surely(&mut state, change, &def, files.clone(), watch).await;
+            let inputs: Vec<LiveFile> = match change.rewrites {
+                true => state.live.values().cloned().collect(),
+                false => Vec::new(),
+            };
+            let committed =
+                self.commit_surely(&mut state, change.id, inputs, &def, files.clone(), watch).await;
             self.show_stored(&stored, false);
             if committed? == Committed::Void {
                 // Another writer has changed files.
@@ -354,7 +359,7 @@ impl Table {
             let unused = change.done.values().filter_map(|replaced| replaced.output.clone());
             let unused: Vec<_> = unused.filter(|output| !files.contains_key(output.path())).collect();
             self.discard_live(&unused).await;
-            self.show_changed(change, &def, &state);
+            self.show_changed(change.rewrites, &def, &state);
             if let Some(keys) = &mut keys {
                 **keys = Keys::default();
             }
@@ -366,19 +371,16 @@ impl Table {
         }
     }
 
-    /// Writes the entry, until it is known whether the log has it.
-    async fn commit_surely(
+    /// Writes the entry of the change with the number `id`, until it is known whether the log has it.
+    pub(super) async fn commit_surely(
         &self,
         state: &mut LogState,
-        change: &SchemaChange,
+        id: u64,
+        inputs: Vec<LiveFile>,
         def: &Arc<TableDef>,
         files: FileSet,
         watch: &dyn Watch,
     ) -> Result<Committed, TableError> {
-        let inputs: Vec<LiveFile> = match change.rewrites {
-            true => state.live.values().cloned().collect(),
-            false => Vec::new(),
-        };
         loop {
             let goal = Goal {
                 operation: "ALTER TABLE",
@@ -388,7 +390,7 @@ impl Table {
                 version: state.app_version,
                 data_change: true,
                 inputs: inputs.clone(),
-                change: Some(change.id),
+                change: Some(id),
             };
             match self.commit(state, goal).await {
                 Err(error) if watch.is_stopped() => {
@@ -396,7 +398,7 @@ impl Table {
                     return Err(TableError::Unsure { table, reason });
                 }
                 Err(error) => {
-                    tracing::warn!(table = def.name, %error, "whether the Delta log has the schema change is not known; it is tried again");
+                    tracing::warn!(table = def.name, %error, "whether the Delta log has the change is not known; it is tried again");
                     watch.pause().await;
                 }
                 known => return known,
@@ -404,7 +406,7 @@ impl Table {
         }
     }
 
-    fn show_changed(&self, change: &SchemaChange, def: &Arc<TableDef>, state: &LogState) {
+    pub(super) fn show_changed(&self, has_other_files: bool, def: &Arc<TableDef>, state: &LogState) {
         let mut unflushed = self.unflushed.lock();
         let current = self.snapshot.load_full();
         unflushed.epoch += 1;
@@ -412,7 +414,7 @@ impl Table {
         self.swap(&current, |next| {
             next.def = Arc::clone(def);
             next.schema = def.schema.arrow();
-            if change.rewrites {
+            if has_other_files {
                 next.files = Arc::new(state.live.values().cloned().collect());
             }
             next.delta_version = delta_version(state);

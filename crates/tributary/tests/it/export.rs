@@ -297,7 +297,7 @@ fn partitions_are_exported_and_loaded_by_name() {
         (load("unknown", "p9", "0"), "partition p9 is not found in table copy"),
         (
             load("temporary", "p_202401", "0").replace("PARTITION (", "TEMPORARY PARTITION ("),
-            "temporary partitions are not supported yet",
+            "partition p_202401 is not found in table copy",
         ),
         (
             format!("EXPORT TABLE orders PARTITION (p9) TO 'file://{}/y_'", files.display()),

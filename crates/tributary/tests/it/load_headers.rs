@@ -42,7 +42,7 @@ const CASES: &[Case] = &[
     ("strict_mode", &["strict_mode: false"], "1,a,x\n", Rows(&["1|a|NULL"])),
     ("strict_mode", &["strict_mode: true"], "1,a,x\n", Refused("too many filtered rows")),
     ("partitions", &["partitions: p1"], BODY, Refused("PARTITION () clause on non partitioned table")),
-    ("temporary_partitions", &["temporary_partitions: p1"], BODY, Refused("temporary partitions are not supported yet")),
+    ("temporary_partitions", &["temporary_partitions: p1"], BODY, Refused("PARTITION () clause on non partitioned table")),
     ("timeout", &["timeout: 30"], BODY, Rows(ROWS)),
     ("timeout", &["timeout: 259201"], BODY, Refused("Invalid timeout: 259201")),
     ("timezone", &["timezone: +08:00", "columns: id, name, score = hour(from_unixtime(0))"], "1,a", Rows(&["1|a|8"])),

@@ -56,6 +56,7 @@ mod states;
 mod stream_load;
 mod support;
 mod table_functions;
+mod temporary_partitions;
 mod texts;
 mod torture;
 mod two_phase;

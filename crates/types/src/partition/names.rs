@@ -29,6 +29,28 @@ impl PartitionNames {
         }
     }
 
+    /// As [`Self::resolve`], for temporary partitions of `table`, which are those of `beside`.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_temporary(
+        &self,
+        table: &TableDef,
+        beside: Option<&TableDef>,
+    ) -> Result<Vec<bool>, SqlError> {
+        if table.partitioning.partitions().is_none() {
+            return Err(not_partitioned());
+        }
+        let temporary = beside.and_then(|beside| beside.partitioning.partitions());
+        let list = temporary.map_or(&[][..], |temporary| &temporary.list);
+        let mut allowed = vec![false; list.len()];
+        for name in self.named() {
+            let place = temporary.and_then(|temporary| temporary.index_of(name));
+            allowed[place.ok_or_else(|| not_found(name, table))?] = true;
+        }
+        Ok(allowed)
+    }
+
     /// By the places of the table's partitions, which of them are named. `None`: all are meant.
     ///
     /// # Errors
@@ -40,24 +62,26 @@ impl PartitionNames {
             Self::Temporary(_) => {
                 return Err(SqlError::detail(
                     ErrorCode::NotSupported,
-                    "temporary partitions are not supported yet: name partitions of the table",
+                    "temporary partitions are not supported here: name partitions of the table",
                 ));
             }
         };
         let Some(partitions) = table.partitioning.partitions() else {
-            return Err(SqlError::new(
-                ErrorCode::NotPartitioned,
-                "PARTITION () clause on non partitioned table",
-            ));
+            return Err(not_partitioned());
         };
         let mut allowed = vec![false; partitions.list.len()];
         for name in names {
-            let place = partitions.index_of(name).ok_or_else(|| {
-                let text = format!("partition {name} is not found in table {}", table.name);
-                SqlError::detail(ErrorCode::Unknown, text)
-            })?;
+            let place = partitions.index_of(name).ok_or_else(|| not_found(name, table))?;
             allowed[place] = true;
         }
         Ok(Some(allowed))
     }
+}
+
+fn not_partitioned() -> SqlError {
+    SqlError::new(ErrorCode::NotPartitioned, "PARTITION () clause on non partitioned table")
+}
+
+fn not_found(name: &str, table: &TableDef) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("partition {name} is not found in table {}", table.name))
 }

@@ -254,13 +254,56 @@ fn alter_table_takes_several_clauses() {
     assert_eq!(ops("order by (b, a)"), [AlterOp::OrderBy { columns: vec!["b".into(), "a".into()] }]);
     for refused in [
         "enable feature 'update_flexible_columns' with properties ('a' = 'b')",
-        "add temporary partition p values less than (1)",
         "add rollup r (a)",
         "replace with table u",
         "modify distribution distributed by random",
     ] {
         assert_eq!(error(&format!("alter table t {refused}")).code, ErrorCode::NotSupported, "{refused}");
     }
+}
+
+#[test]
+fn temporary_partitions_are_added_dropped_replace_others_and_are_read() {
+    let op = |sql: &str| match parse(&format!("alter table t {sql}")) {
+        Ok(Statement::AlterTable { ops, .. }) if ops.len() == 1 => ops[0].clone(),
+        other => panic!("{sql}: {other:?}"),
+    };
+    for added in [
+        "add temporary partition p values less than (1) distributed by hash(a) buckets 3",
+        "add temporary partition if not exists p values in (1, 2)",
+        "add temporary partitions from (1) to (10) interval 2",
+    ] {
+        assert!(matches!(op(added), AlterOp::AddTemporaryPartitions { .. }), "{added}");
+    }
+    assert_eq!(
+        op("drop temporary partition if exists p force"),
+        AlterOp::DropTemporaryPartition { name: "p".into(), if_exists: true }
+    );
+    let AlterOp::ReplacePartitions(replace) = op(
+        "replace partition (p, q) with temporary partition tp force properties ('strict_range' = 'false')",
+    ) else {
+        panic!("it replaces");
+    };
+    assert_eq!((replace.names.len(), replace.with), (2, vec!["tp".to_owned()]));
+    assert_eq!(replace.properties, [("strict_range".to_owned(), "false".to_owned())]);
+    for bad in
+        ["replace partition p with partition q", "replace temporary partition p with temporary partition q"]
+    {
+        let error = error(&format!("alter table t {bad}"));
+        assert!(
+            error.message.contains("Only support replace partitions with temp partitions"),
+            "{bad}: {error}"
+        );
+    }
+    for query in [
+        "select * from t temporary partition (p, q) as x where a = 1",
+        "select * from d.t temporary partitions (p) join u temporary partition q on true",
+        "insert into t temporary partition (a) select * from t temporary partition (b)",
+        "select temporary from temporary",
+    ] {
+        parse(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+    }
+    assert!(parse("select * from t temporary partition").is_err());
 }
 
 #[test]

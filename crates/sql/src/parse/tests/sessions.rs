@@ -205,7 +205,10 @@ fn every_show_is_known_by_its_words() {
         ),
         ("show stream load", Show::StreamLoad { db: None, tail: ShowTail::default() }),
         ("show data from d.t", Show::Data { table: Some(name(Some("d"), "t")), tail: ShowTail::default() }),
-        ("show partitions from t", Show::Partitions { table: name(None, "t"), tail: ShowTail::default() }),
+        (
+            "show partitions from t",
+            Show::Partitions { table: name(None, "t"), is_temporary: false, tail: ShowTail::default() },
+        ),
         ("show alter table column", Show::AlterTableColumn { db: None, tail: ShowTail::default() }),
         ("show triggers from d", Show::Triggers { db: db(), filter: None }),
         ("show events", Show::Events { db: None, filter: None }),

@@ -33,11 +33,21 @@ pub(in crate::table) fn added(
 
 /// Drops a partition.
 pub(in crate::table) fn dropped(def: &mut TableDef, name: &str, if_exists: bool) -> Result<(), SqlError> {
-    let partitions = divided(def)?;
+    divided(def)?;
     super::dynamic::refuse_by_hand(def)?;
+    *def = without_partition(def, name, if_exists)?;
+    Ok(())
+}
+
+/// The table without a partition.
+///
+/// # Errors
+/// There is none of that name (1507).
+pub fn without_partition(def: &TableDef, name: &str, if_exists: bool) -> Result<TableDef, SqlError> {
+    let partitions = divided(def)?;
     let Some(place) = partitions.index_of(name) else {
         if if_exists {
-            return Ok(());
+            return Ok(def.clone());
         }
         return Err(SqlError::new(
             ErrorCode::DropPartitionMissing,
@@ -46,8 +56,7 @@ pub(in crate::table) fn dropped(def: &mut TableDef, name: &str, if_exists: bool)
     };
     let mut changed = Partitions::clone(partitions);
     changed.remove(&[changed.list[place].id]);
-    def.partitioning = Partitioning::By(Arc::new(changed));
-    Ok(())
+    Ok(TableDef { partitioning: Partitioning::By(Arc::new(changed)), ..def.clone() })
 }
 
 /// Gives a partition another name.
@@ -104,7 +113,7 @@ pub(in crate::table) fn modified(
     Ok(())
 }
 
-fn divided(def: &TableDef) -> Result<&Arc<Partitions>, SqlError> {
+pub(super) fn divided(def: &TableDef) -> Result<&Arc<Partitions>, SqlError> {
     let none = || refused(format!("table [{}] is not a partitioned table", def.name));
     def.partitioning.partitions().ok_or_else(none)
 }

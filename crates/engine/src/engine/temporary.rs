@@ -1,0 +1,398 @@
+//! Temporary partitions: partitions of a table beside the one that they are to fill, and `REPLACE PARTITION`.
+//!
+//! The table beside has the columns and keys of its table, and a name that no statement can write. It is there as long as it has
+//! partitions. Loads and queries that name temporary partitions load and read it; nobody else sees it, nor do other readers of the
+//! table's Delta log.
+//!
+//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log. What the catalog should say
+//! then is kept before it ([`Record`]), and a start that finds the entry completes the catalog before it opens a table.
+//!
+//! Not its business: which partitions may replace which, and how loads are held meanwhile.
+
+use super::Engine;
+use super::ddl::{Changing, table_error};
+use crate::start_error::StartError;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tributary_catalog::{Catalog, CatalogError, JobRecord};
+use tributary_ingest::{PartitionSwitch, Switched};
+use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
+use tributary_table::{Table, TableError, TableStore};
+use tributary_types::{
+    ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
+};
+
+/// No name of a table has a dot.
+const PREFIX: &str = "tributary.temporary.";
+/// What tells records of this kind from those of other jobs.
+const KIND: &str = "replace_partitions";
+/// How long loads that were there before a replacement are waited for.
+const WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long a catalog or a Delta log that can't be written is tried again.
+const TRY_MAX: Duration = Duration::from_secs(60);
+/// How long it is waited before the catalog is tried again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The name of the table that has the temporary partitions of a table.
+pub(crate) fn name_beside(table: TableId) -> String {
+    format!("{PREFIX}{table}")
+}
+
+/// Whether a table of that name has the temporary partitions of another.
+pub(crate) fn is_beside(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// A replacement that may be cut off between the Delta log and the catalog.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Record {
+    kind: String,
+    table: TableId,
+    /// What the table has then.
+    partitions: Partitions,
+    beside: TableId,
+    /// What the table beside has no more then.
+    moved: Vec<PartitionId>,
+}
+
+impl Record {
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
+    }
+}
+
+/// The definition without these partitions.
+fn without(def: &TableDef, ids: &[PartitionId]) -> TableDef {
+    let Some(partitions) = def.partitioning.partitions() else { return def.clone() };
+    let mut left = Partitions::clone(partitions);
+    left.remove(ids);
+    TableDef { partitioning: Partitioning::By(Arc::new(left)), ..def.clone() }
+}
+
+fn has_partitions(def: &TableDef) -> bool {
+    def.partitioning.partitions().is_some_and(|partitions| !partitions.list.is_empty())
+}
+
+/// Brings the catalog to the replacements that the Delta logs have, before any table is opened; others have come to nothing.
+///
+/// # Errors
+/// A log or the catalog can't be read or written.
+pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) -> Result<(), StartError> {
+    for JobRecord { id, definition } in catalog.jobs(node).await? {
+        let Some(record) = Record::read(&definition) else { continue };
+        if let Some(current) = catalog.table_by_id(record.table)
+            && store.last_schema_change(&current).await? == Some(id.0)
+        {
+            let partitioning = Partitioning::By(Arc::new(record.partitions));
+            let new = TableDef { partitioning, ..TableDef::clone(&current) };
+            if new != *current {
+                tracing::info!(table = %new.table_ref(), "a replacement of partitions that was cut off is completed");
+                catalog.replace_table_def(&current, new).await?;
+            }
+            if let Some(beside) = catalog.table_by_id(record.beside) {
+                let left = without(&beside, &record.moved);
+                if left != *beside {
+                    catalog.replace_table_def(&beside, left).await?;
+                }
+            }
+        }
+        catalog.delete_job(node, id).await?;
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// The table that has the temporary partitions of this one, if it has any.
+    pub(crate) fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.facts.beside(def)
+    }
+
+    /// The table whose partitions a load names, and their names in it.
+    ///
+    /// # Errors
+    /// No temporary partition of such a name.
+    pub(crate) fn table_of_partitions(
+        &self,
+        table: Arc<Table>,
+        names: &PartitionNames,
+    ) -> Result<(Arc<Table>, PartitionNames), SqlError> {
+        let PartitionNames::Temporary(temporary) = names else { return Ok((table, names.clone())) };
+        let def = table.def();
+        let beside = self.beside(&def);
+        names.resolve_temporary(&def, beside.as_ref().map(|beside| beside.def()).as_deref())?;
+        Ok((beside.unwrap_or(table), PartitionNames::Named(temporary.clone())))
+    }
+
+    /// Refuses changes of a table that its temporary partitions can't follow.
+    ///
+    /// # Errors
+    /// Other columns, in Doris's words, or a name of a partition that a temporary one has.
+    pub(super) fn refuse_for_temporary(&self, old: &TableDef, new: &TableDef) -> Result<(), SqlError> {
+        let Some(beside) = self.beside(old).map(|beside| beside.def()) else { return Ok(()) };
+        if new.schema != old.schema {
+            return Err(refused("Can not alter table when there are temp partitions in table"));
+        }
+        let (Some(partitions), Some(temporary)) =
+            (new.partitioning.partitions(), beside.partitioning.partitions())
+        else {
+            return Ok(());
+        };
+        let is_taken = |name: &str| temporary.index_of(name).is_some();
+        match partitions.list.iter().find(|partition| is_taken(&partition.name)) {
+            Some(both) => Err(SqlError::new(
+                ErrorCode::PartitionExists,
+                format!("Duplicate partition name {}", both.name),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a clause that is about temporary partitions; `false`: it is not.
+    pub(super) async fn alter_temporary(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Arc<Table>,
+        op: &AlterOp,
+    ) -> Result<bool, SqlError> {
+        match op {
+            AlterOp::AddTemporaryPartitions { item, if_not_exists } => {
+                self.add_temporary(table, item, *if_not_exists).await?;
+            }
+            AlterOp::DropTemporaryPartition { name, if_exists } => {
+                self.drop_temporary(turn, table, name, *if_exists).await?;
+            }
+            AlterOp::ReplacePartitions(replace) => self.replace_partitions(turn, table, replace).await?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn add_temporary(
+        &self,
+        table: &Table,
+        item: &PartitionItem,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        if let Some(beside) = self.beside(&def) {
+            let new = tributary_sql::add_temporary(&def, &beside.def(), item, if_not_exists)?;
+            return self.change_table(beside, new).await;
+        }
+        let id = self.catalog.next_table_id().await?;
+        let beside = tributary_sql::beside(&def, id, name_beside(def.id))?;
+        let new = tributary_sql::add_temporary(&def, &beside, item, if_not_exists)?;
+        if has_partitions(&new) {
+            self.add_table(new).await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_temporary(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Table,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let beside = self.beside(&def);
+        // Of a table that has none, as of one that has others.
+        let of = beside.as_ref().map_or_else(|| without_any(&def), |beside| (*beside.def()).clone());
+        let new = tributary_sql::without_partition(&of, name, if_exists)?;
+        let Some(beside) = beside else { return Ok(()) };
+        match has_partitions(&new) {
+            true => self.change_table(beside, new).await,
+            false => self.drop_beside(turn, &def).await,
+        }
+    }
+
+    /// Drops all temporary partitions of a table.
+    pub(crate) async fn drop_beside(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        def: &TableDef,
+    ) -> Result<(), SqlError> {
+        match self.beside(def) {
+            Some(beside) => self.drop_table(turn, &beside.def().table_ref(), true).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Drops what a crash left of temporary partitions: of tables that are dropped, and tables that have no more of them.
+    pub(super) async fn drop_left_beside(self: &Arc<Self>) -> Result<(), SqlError> {
+        let turn = self.changing().await;
+        let tables = self.names().all_tables();
+        let in_use: Vec<String> = tables.iter().map(|table| name_beside(table.id())).collect();
+        for table in &tables {
+            let def = table.def();
+            if is_beside(&def.name) && (!in_use.contains(&def.name) || !has_partitions(&def)) {
+                self.drop_table(&turn, &def.table_ref(), true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn replace_partitions(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Arc<Table>,
+        replace: &ReplacePartitions,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let found = self.beside(&def);
+        let of_beside = found.as_ref().map(|beside| beside.def());
+        let replacement = tributary_sql::replacement(&def, of_beside.as_deref(), replace)?;
+        let Some(beside) = found else { return Err(refused("the table has no temporary partitions")) };
+        self.same_columns(table, &beside).await?;
+        let SourceId(id) = self.schema_changes.next_id().await?;
+        let record = Record {
+            kind: KIND.to_owned(),
+            table: def.id,
+            partitions: replacement.partitions.clone(),
+            beside: beside.id(),
+            moved: replacement.moved.iter().map(|(id, _)| *id).collect(),
+        };
+        let definition = serde_json::to_string(&record).map_err(|error| refused(error.to_string()))?;
+        self.catalog.put_job(&self.facts.node, &JobRecord { id: SourceId(id), definition }).await?;
+        let switch =
+            PartitionSwitch { id, partitions: Arc::new(replacement.partitions), moved: replacement.moved };
+        let (engine, table) = (Arc::clone(self), Arc::clone(table));
+        // In a task of its own, so that nobody can end it half way.
+        let work = tokio::spawn(async move { engine.carry_out(&table, &beside, &switch).await });
+        work.await.map_err(|error| refused(error.to_string()))??;
+        match self.beside(&def) {
+            Some(beside) if !has_partitions(&beside.def()) => self.drop_beside(turn, &def).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        table: &Arc<Table>,
+        beside: &Arc<Table>,
+        switch: &PartitionSwitch,
+    ) -> Result<(), SqlError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let timer = {
+            let stop = Arc::clone(&stop);
+            tokio::spawn(async move {
+                tokio::time::sleep(TRY_MAX).await;
+                stop.store(true, Ordering::SeqCst);
+            })
+        };
+        let switched = self.switch_partitions(table, beside, switch, &stop).await;
+        timer.abort();
+        if let Err(TableError::Unsure { reason, .. }) = &switched {
+            tracing::error!(table = %table.def().table_ref(), reason, "whether partitions were replaced is not known; the next start finds out");
+        } else if let Err(error) = self.catalog.delete_job(&self.facts.node, SourceId(switch.id)).await {
+            tracing::warn!(%error, "the record of a replacement of partitions stays until the next start");
+        }
+        match switched {
+            Ok(Switched::Yes(_)) => Ok(()),
+            Ok(Switched::NotYet) => Err(refused(format!(
+                "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
+                table.def().name,
+                WAIT_MAX.as_secs()
+            ))),
+            Err(error) => Err(table_error(error)),
+        }
+    }
+
+    /// Tries it until what was under way before has ended.
+    async fn switch_partitions(
+        &self,
+        table: &Arc<Table>,
+        beside: &Arc<Table>,
+        switch: &PartitionSwitch,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Switched, TableError> {
+        let begun = tokio::time::Instant::now();
+        loop {
+            let old = table.def();
+            let keep = |new: Arc<TableDef>| async move {
+                let is_kept = self.keep_partitions(&old, &new, beside, switch, stop).await;
+                self.names().changed();
+                is_kept
+            };
+            match self.ingest.replace_partitions(table, beside, switch, stop, keep).await {
+                Ok(Switched::NotYet) if begun.elapsed() < WAIT_MAX => self.ingest.pause().await,
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Tells the catalog, which the Delta log is ahead of, until it has heard or that is to be left to the next start.
+    async fn keep_partitions(
+        &self,
+        old: &TableDef,
+        new: &TableDef,
+        beside: &Table,
+        switch: &PartitionSwitch,
+        stop: &AtomicBool,
+    ) -> bool {
+        let ids: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
+        loop {
+            match self.catalog_of_replacement(old, new, beside, &ids).await {
+                Ok(()) => return true,
+                Err(error) if stop.load(Ordering::SeqCst) => {
+                    tracing::error!(%error, "the catalog lags behind a replacement of partitions; the next start completes it");
+                    return false;
+                }
+                Err(error) => {
+                    tracing::error!(table = new.name, %error, "the catalog can't be told of a replacement of partitions; it is tried again, and loads wait");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn catalog_of_replacement(
+        &self,
+        old: &TableDef,
+        new: &TableDef,
+        beside: &Table,
+        moved: &[PartitionId],
+    ) -> Result<(), CatalogError> {
+        if self.catalog.table_by_id(new.id).is_some_and(|kept| *kept == *old) {
+            self.catalog.replace_table_def(old, new.clone()).await?;
+        }
+        let def = beside.def();
+        let left = self.catalog.replace_table_def(&def, without(&def, moved)).await?;
+        if let Err(error) = beside.alter(left).await {
+            tracing::warn!(%error, "temporary partitions that have replaced others are still there until the next start");
+        }
+        Ok(())
+    }
+
+    /// Gives both the columns of the one that got another for partial updates.
+    async fn same_columns(&self, table: &Arc<Table>, beside: &Arc<Table>) -> Result<(), SqlError> {
+        let (of_table, of_beside) = (table.def(), beside.def());
+        let with =
+            |def: &TableDef, like: &TableDef| TableDef { schema: Arc::clone(&like.schema), ..def.clone() };
+        match of_table.schema.version.cmp(&of_beside.schema.version) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => {
+                self.change_table(Arc::clone(table), with(&of_table, &of_beside)).await
+            }
+            std::cmp::Ordering::Greater => {
+                self.change_table(Arc::clone(beside), with(&of_beside, &of_table)).await
+            }
+        }
+    }
+}
+
+/// The table as if it had no partition.
+fn without_any(def: &TableDef) -> TableDef {
+    let ids: Vec<PartitionId> = def
+        .partitioning
+        .partitions()
+        .map(|all| all.list.iter().map(|one| one.id).collect())
+        .unwrap_or_default();
+    without(def, &ids)
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

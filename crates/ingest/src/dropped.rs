@@ -110,7 +110,8 @@ fn has_all(
     batches: &[RecordBatch],
     files: &[DataFile],
 ) -> bool {
-    let is_there = |file: &DataFile| file.partition.is_none_or(|id| partitions.by_id(id).is_some());
+    // A file without one has rows that had none when it was written.
+    let is_there = |file: &DataFile| file.partition.is_some_and(|id| partitions.by_id(id).is_some());
     files.iter().all(is_there)
         && batches.iter().all(|batch| partitions.of_rows(batch, schema).iter().all(Option::is_some))
 }

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
-use tributary_table::{Replaced, Snapshot, Table, TableError};
+use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
     Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema,
@@ -47,9 +47,10 @@ pub async fn client(world: Rc<World>) {
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
     if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(5)) {
-        return match world.throw(|dice| dice.below(3)) {
+        return match world.throw(|dice| dice.below(4)) {
             0 => truncate(world, &table).await,
             1 => partition_changes::change(world, &table).await,
+            2 => replace_by_temporary(world, &table).await,
             _ => partition_changes::cut_while_compacting(world, &table).await,
         };
     }
@@ -242,7 +243,6 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
         label.clone().unwrap_or_else(|| Label::of_insert(u128::from(world.throw(crate::dice::Dice::next))));
     let Some(reservation) = begin(world, &table.def(), &named, label.is_some()) else { return };
     let rows = row_count(world);
-    let is_unlabelled = label.is_none();
     let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, label);
     note!(
         world.trace,
@@ -259,13 +259,6 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     };
     let ingest = Arc::clone(&world.process().ingest);
     if let Some(replaced) = partition_changes::replaced(world, table, id) {
-        if let Replaced::In(only) = &replaced
-            && is_unlabelled
-            && temporary::is_next(id)
-        {
-            drop((load, reservation));
-            return replace_by_temporary(world, table, id, rows, only).await;
-        }
         let load = LoadRows { replaces: Some(Arc::new(replaced)), ..load };
         let answer = ingest.commit(table, reservation, load).await;
         partition_changes::replacement_answered(world, table, &answer);
@@ -279,26 +272,40 @@ async fn own_load(world: &Rc<World>, table: &Arc<Table>) {
     }
 }
 
-/// The load fills a temporary partition, which takes the place of another.
-async fn replace_by_temporary(
-    world: &Rc<World>,
-    table: &Arc<Table>,
-    id: LoadId,
-    rows: u64,
-    only: &Partitions,
-) {
-    let answer = temporary::replace(world, table, id, rows, only).await;
+/// A load fills a temporary partition, which takes the place of the one that its rows are in.
+async fn replace_by_temporary(world: &Rc<World>, table: &Arc<Table>) {
+    if world.model.borrow().is_wiping(table.id()) {
+        return;
+    }
+    let rows = row_count(world);
+    let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, None);
+    let Some(only) = partitions::only_of(&table.def(), id) else {
+        let checked = world.model.borrow_mut().refused(id);
+        world.check(checked);
+        return;
+    };
+    note!(
+        world.trace,
+        "temporary",
+        id,
+        rows,
+        "load {id} of {rows} rows replaces {:?} of table {}",
+        only.list,
+        table.id()
+    );
+    let is_met = |other| partitions::has_load(&only, other);
+    world.model.borrow_mut().replacement_begins(table.id(), id, is_met);
+    let answer = temporary::replace(world, table, id, rows, &only).await;
     if !world.is_alive() {
         return;
     }
     let checked = world.model.borrow_mut().wiped(table.id(), answer.is_some());
     world.check(checked);
-    match answer {
-        Some(answer) => answered(world, id, Kind::Off, rows, Some(Ok(answer))),
-        None => {
-            let checked = world.model.borrow_mut().refused(id);
-            world.check(checked);
-        }
+    if let Some(answer) = answer {
+        answered(world, id, Kind::Off, rows, Some(Ok(answer)));
+    } else {
+        let checked = world.model.borrow_mut().refused(id);
+        world.check(checked);
     }
     world.query(table).await;
 }

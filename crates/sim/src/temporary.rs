@@ -27,12 +27,6 @@ pub fn is_beside(def: &TableDef) -> bool {
     def.name.starts_with(PREFIX)
 }
 
-/// Whether a load that replaces others fills a temporary partition first.
-#[must_use]
-pub const fn is_next(load: LoadId) -> bool {
-    load % 2 == 0
-}
-
 /// Loads `rows` rows into a temporary partition of the same rows as the one that `only` has, and lets it take its place. `None`: nothing
 /// has changed, or the server has died.
 pub async fn replace(

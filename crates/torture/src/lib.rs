@@ -9,6 +9,7 @@
 //! - a label is used exactly when its load is there; a prepared two-phase load can be committed or
 //!   aborted;
 //! - what a query saw before the kill is still there;
+//! - every partition that clients load into, empty, drop, add, overwrite and replace has the rows that the order of that leaves;
 //! - every key of a table with unique keys has the row that the order of loads or their sequences decide.
 //!
 //! Meanwhile readers check that counts only grow and that no query ever sees half of a load, or two rows of a unique key.
@@ -20,6 +21,8 @@
 //! | `server` | the child process |
 //! | `writers`, `reader` | the clients |
 //! | `upserts` | the same for tables with one row for each key: the clients, their books and the check |
+//! | `divided` | the same for tables in partitions, whose partitions are changed meanwhile |
+//! | `changes` | a client that changes columns of a table, by light and heavy changes |
 //! | `load` | what a load's rows are, so that they can be written, repeated and recognised |
 //! | `books` | what was sent, acknowledged, refused |
 //! | `check` | the books against the tables |
@@ -27,7 +30,9 @@
 //! | `mysql`, `http` | connections to the server; as much of HTTP as the clients need |
 
 mod books;
+mod changes;
 mod check;
+mod divided;
 mod full_disk;
 mod http;
 mod load;

@@ -57,6 +57,18 @@ pub struct Figures {
     pub keys_checked: u64,
     /// Keys whose row is not the one that it should be.
     pub wrong_winners: u64,
+    /// Loads into partitions of clients and changes of these that were acknowledged.
+    pub partition_steps: u64,
+    /// Rows of such loads.
+    pub partitioned_rows: u64,
+    /// Partitions compared, over all checks.
+    pub partitions_checked: u64,
+    /// Partitions that are not there, or have other loads than they should have.
+    pub wrong_partitions: u64,
+    /// Columns added and dropped.
+    pub light_changes: u64,
+    /// Types of columns changed, by jobs that were begun.
+    pub heavy_changes: u64,
     pub lost_rows: u64,
     pub doubled_rows: u64,
     /// Rows missing of loads of which others are there.
@@ -173,6 +185,12 @@ impl fmt::Display for Report {
         line("rows with unique keys acknowledged", grouped(figures.upserted_rows))?;
         line("keys compared", grouped(figures.keys_checked))?;
         line("wrong winners", grouped(figures.wrong_winners))?;
+        line("steps in partitions", grouped(figures.partition_steps))?;
+        line("rows in partitions acknowledged", grouped(figures.partitioned_rows))?;
+        line("partitions compared", grouped(figures.partitions_checked))?;
+        line("wrong partitions", grouped(figures.wrong_partitions))?;
+        line("light changes of columns", grouped(figures.light_changes))?;
+        line("heavy changes of columns", grouped(figures.heavy_changes))?;
         line("lost rows", grouped(figures.lost_rows))?;
         line("doubled rows", grouped(figures.doubled_rows))?;
         line("rows missing of half loads", grouped(figures.half_rows))?;

@@ -1,6 +1,8 @@
 //! Rounds: write, kill, start, check.
 
+use crate::changes::Changes;
 use crate::check::{Ports, Settled, check, check_settled};
+use crate::divided::{self, Divided};
 use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
 use crate::report::{Figures, Report, grouped};
@@ -44,6 +46,8 @@ pub(crate) struct Torture<'a> {
     pub shared: Shared,
     pub settled: Settled,
     pub upserts: Upserts,
+    pub divided: Divided,
+    pub changes: Changes,
     pub figures: Figures,
     pub began: Instant,
     round: u32,
@@ -73,6 +77,8 @@ impl<'a> Torture<'a> {
             shared: Shared::default(),
             settled: Settled::default(),
             upserts: Upserts::new(),
+            divided: Divided::new(),
+            changes: Changes::default(),
             figures: Figures::default(),
             began: Instant::now(),
             round: 0,
@@ -123,6 +129,7 @@ impl<'a> Torture<'a> {
         let outcome =
             connect(server.mysql_port, Some(DATABASE)).map_err(Into::into).and_then(|mut client| {
                 self.upserts.check(&self.shared, &mut client, &mut self.figures)?;
+                self.divided.check(&self.shared, &mut client, &mut self.figures)?;
                 check_settled(&self.shared, &mut client, &self.settled, &mut self.figures)
             });
         if let Err(problem) = outcome {
@@ -231,6 +238,10 @@ impl<'a> Torture<'a> {
             for number in 0..self.upserts.count() {
                 scope.spawn(move || self.upserts.write(&self.shared, round, number, seed));
             }
+            for number in 0..self.divided.count() {
+                scope.spawn(move || self.divided.write(&self.shared, round, number, seed));
+            }
+            scope.spawn(|| self.changes.write(&self.shared, round));
             for _ in 0..READERS {
                 scope.spawn(|| reader::read(&self.shared, round));
             }
@@ -267,7 +278,8 @@ impl<'a> Torture<'a> {
         let outcome =
             check(&self.shared, round, ports, &mut self.settled, &mut self.figures).and_then(|()| {
                 let mut client = connect(server.mysql_port, Some(DATABASE))?;
-                self.upserts.check(&self.shared, &mut client, &mut self.figures)
+                self.upserts.check(&self.shared, &mut client, &mut self.figures)?;
+                self.divided.check(&self.shared, &mut client, &mut self.figures)
             });
         self.figures.refusals(round.books.refusals());
         outcome.map_err(|problem| {
@@ -278,6 +290,7 @@ impl<'a> Torture<'a> {
 
     fn report(mut self) -> Report {
         self.figures.queries = self.shared.queries.load(Ordering::Relaxed);
+        (self.figures.light_changes, self.figures.heavy_changes) = self.changes.counts();
         let violations = std::mem::take(&mut *self.shared.violations.lock());
         Report::new(self.options.seed, self.began.elapsed(), self.figures, violations)
     }
@@ -314,6 +327,9 @@ pub(crate) fn create_tables(server: &Server) -> Result<(), TortureError> {
     }
     for table in upserts::TABLES {
         client.run(&upserts::create(table)).map_err(failed)?;
+    }
+    for sql in divided::create() {
+        client.run(&sql).map_err(failed)?;
     }
     Ok(())
 }

@@ -20,11 +20,21 @@ fn assert_good(output: &Output) -> Value {
     let report = report(output);
     assert_eq!(report["ok"], true, "{report:#}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
-    for name in ["lost_rows", "doubled_rows", "half_rows", "changed_rows", "strange_rows", "wrong_winners"] {
+    for name in [
+        "lost_rows",
+        "doubled_rows",
+        "half_rows",
+        "changed_rows",
+        "strange_rows",
+        "wrong_winners",
+        "wrong_partitions",
+    ] {
         assert_eq!(report["figures"][name], 0, "{name}");
     }
     assert!(report["figures"]["acknowledged"]["async"]["rows"].as_u64() > Some(0), "{report:#}");
-    assert!(report["figures"]["upserted_rows"].as_u64() > Some(0), "{report:#}");
+    for name in ["upserted_rows", "partition_steps", "partitioned_rows", "light_changes"] {
+        assert!(report["figures"][name].as_u64() > Some(0), "{name}: {report:#}");
+    }
     report
 }
 

@@ -67,6 +67,7 @@ async fn a_load_that_is_committed_after_its_partition_was_dropped_fails_as_a_who
     let running = machine.start().await;
     let rows = running.rows("VALUES (1, 'a'), (11, 'b')");
     let in_files = running.file_rows("VALUES (12, 'c')").await;
+    let decoded = running.rows("VALUES (15, 'x')");
     let prepared = running.prepare("two", "VALUES (13, 'd')").await;
     machine.drop_partition(&running).await;
 
@@ -81,6 +82,10 @@ async fn a_load_that_is_committed_after_its_partition_was_dropped_fails_as_a_who
     let reservation = running.begin("files").unwrap();
     let files = running.ingest.commit(&running.table, reservation, in_files).await.unwrap_err();
     assert_eq!(files.to_string(), TEXT);
+    let written_late = running.written(decoded).await;
+    let reservation = running.begin("late-files").unwrap();
+    let files = running.ingest.commit(&running.table, reservation, written_late).await.unwrap_err();
+    assert_eq!(files.to_string(), TEXT, "its rows were decoded before the drop and written after it");
     assert_eq!(machine.data_files().await, 0, "what was written ahead is deleted");
     let reservation = running.begin("late").unwrap();
     let late = running.ingest.prepare(&running.table, reservation, rows).await.unwrap_err();

@@ -222,7 +222,11 @@ impl Running {
 
     /// Rows in data files that were written ahead.
     pub async fn file_rows(&self, values: &str) -> LoadRows {
-        let rows = self.rows(values);
+        self.written(self.rows(values)).await
+    }
+
+    /// Rows that were decoded, in data files.
+    pub async fn written(&self, rows: LoadRows) -> LoadRows {
         let mut writer = self.table.new_file_writer().unwrap();
         for batch in blocks_to_batches(&rows.schema, &rows.blocks).unwrap() {
             writer.append(batch).await.unwrap();

@@ -19,6 +19,14 @@ pub struct Reject {
     pub source_line: String,
 }
 
+impl Reject {
+    /// A row that was rejected before anything was decoded: as text, shortened if it is long.
+    #[must_use]
+    pub fn of_bytes(reason: impl Into<String>, row: &[u8]) -> Self {
+        Self { reason: reason.into(), source_line: shown(row) }
+    }
+}
+
 /// A line of the error log, without its line end.
 impl fmt::Display for Reject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -70,7 +70,10 @@ const fn of_view(statement: &ViewStatement) -> Privilege {
 fn of_routine_load<'a>(statement: &'a RoutineLoad, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
     match statement {
         RoutineLoad::Create(create) => match create.job.db.as_deref().or(session_db) {
-            Some(db) => (Privilege::Load, Object::Table { db, table: &create.table }),
+            Some(db) => match &create.table {
+                Some(table) => (Privilege::Load, Object::Table { db, table }),
+                None => (Privilege::Load, Object::Database(db)),
+            },
             None => (Privilege::Load, Object::Server),
         },
         // The job's table is checked where the job is looked up.

@@ -138,7 +138,7 @@ impl Engine {
         self.facts.files.room.clone()
     }
 
-    fn names(&self) -> &Names {
+    pub(crate) fn names(&self) -> &Names {
         &self.facts.names
     }
 

@@ -12,12 +12,14 @@
 //! | `properties` | what the properties of a statement mean |
 //! | `job` | a job in memory |
 //! | `runner`, `task` | reading the source, loading batches, going on after errors |
+//! | `names` | messages that name their tables |
 //! | `show` | what is shown |
 //!
 //! Not its business: protocols, grammar, the source's client.
 
 mod job;
 mod kept;
+mod names;
 mod properties;
 mod runner;
 mod show;
@@ -35,6 +37,7 @@ use properties::{Beginning, wrong};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_catalog::JobRecord;
+use tributary_ingest::Progress;
 use tributary_kafka::{Connect, Offsets, SourceError};
 use tributary_sql::{CreateRoutineLoad, Name};
 use tributary_table::Table;
@@ -155,8 +158,19 @@ impl Engine {
         create: CreateRoutineLoad,
     ) -> Result<(), SqlError> {
         let TableRef { db, table: name } = create.job.resolve(session_db)?;
-        let table = self.table(principal, Privilege::Load, None, Some(&db), &create.table)?;
-        let def = table.def();
+        let target = match &create.table {
+            Some(table) => {
+                let table = self.table(principal, Privilege::Load, None, Some(&db), table)?;
+                let def = table.def();
+                Some((table, def))
+            }
+            None => {
+                self.check(principal, Privilege::Load, Object::Database(&db))?;
+                None
+            }
+        };
+        let unknown = || SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{db}'"));
+        let db_id = self.catalog.database_id(&db).ok_or_else(unknown)?;
         let _changing = self.jobs.changing.lock().await;
         if self.jobs.find(&db, &name).is_some_and(|job| !job.kept().state.is_final()) {
             return Err(wrong(format!("Name {name} already used in db {db}")));
@@ -170,11 +184,11 @@ impl Engine {
         let clauses = Clauses::from(create.clauses);
         let mut definition = Definition {
             kind: Definition::KIND.to_owned(),
-            format: clauses.format(),
+            format: Definition::format_of(&clauses, target.is_none()),
             name,
             db,
-            db_id: def.db_id,
-            table: def.id,
+            db_id,
+            table: target.as_ref().map(|(_, def)| def.id),
             user: principal.user().to_owned(),
             host: principal.host().to_owned(),
             comment: create.comment,
@@ -188,11 +202,17 @@ impl Engine {
             ended_at_ms: None,
             generation: 1,
             start: Offsets::new(),
+            ahead: Vec::new(),
+            statistics: None,
         };
-        properties::check(&definition, &def)?;
-        self.ready_for_job(&table, &definition).await?;
+        properties::check(&definition, target.as_ref().map(|(_, def)| &**def))?;
         // What can be wrong is found now, and not by a runner that nobody watches.
-        task::reader(self, &table.def(), &definition)?;
+        if let Some((table, _)) = &target {
+            self.ready_for_job(table, &definition).await?;
+            task::reader(self, &table.def(), &definition)?;
+        } else {
+            task::time(self, &definition)?;
+        }
         definition.start = self.beginning(&definition).await?;
         let id = self.catalog.next_job_id().await?;
         let job = Arc::new(Job::new(id, definition));
@@ -244,7 +264,7 @@ impl Engine {
 
     fn may_load(&self, principal: &Principal, job: &Job) -> Result<(), SqlError> {
         let kept = job.kept();
-        match self.catalog.table_by_id(kept.table) {
+        match kept.table.and_then(|table| self.catalog.table_by_id(table)) {
             Some(def) => {
                 let object = Object::Table { db: &def.db, table: &def.name };
                 self.check(principal, Privilege::Load, object)
@@ -377,28 +397,29 @@ impl Engine {
         if kept.state != JobState::Paused {
             return Err(wrong("Only supports modification of PAUSED jobs"));
         }
-        let Some(def) = self.catalog.table_by_id(kept.table) else {
-            return Err(wrong(format!("the table of job {} was dropped", kept.name)));
-        };
+        let dropped = || wrong(format!("the table of job {} was dropped", kept.name));
+        let table = kept.table.map(|table| self.table_by_id(table).ok_or_else(dropped)).transpose()?;
         let (changed, source) = (properties::by_name(properties)?, properties::by_name(source)?);
         let mut altered = Definition::clone(&kept);
         altered.properties.extend(changed);
         altered.source.extend(source.clone());
-        properties::check(&altered, &def)?;
-        let table = self.table_by_id(kept.table).ok_or_else(|| wrong("the table of the job was dropped"))?;
-        self.ready_for_job(&table, &altered).await?;
-        task::reader(self, &table.def(), &altered)?;
+        properties::check(&altered, table.as_ref().map(|table| table.def()).as_deref())?;
+        if let Some(table) = &table {
+            self.ready_for_job(table, &altered).await?;
+            task::reader(self, &table.def(), &altered)?;
+        } else {
+            task::time(self, &altered)?;
+        }
         let is_elsewhere = ["kafka_broker_list", "kafka_topic"].iter().any(|name| source.contains_key(*name));
         let begin = Beginning::of(&source)?;
         if begin.is_given() || is_elsewhere {
-            let mut start =
-                if source.contains_key("kafka_topic") { Offsets::new() } else { job.next_offsets(self) };
-            let asked = Definition { source: altered.source.clone(), ..altered.clone() };
-            if begin.is_given() || start.is_empty() {
-                start.extend(self.beginning(&asked).await?);
+            let is_other = source.contains_key("kafka_topic");
+            let mut progress = if is_other { Progress::default() } else { job.progress(self) };
+            if begin.is_given() || progress.offsets().is_empty() {
+                progress.go_to(self.beginning(&altered).await?);
             }
-            altered.start = start;
-            altered.generation += 1;
+            let statistics = altered.is_of_many().then(|| job.now().statistics);
+            altered.begin_generation(progress, statistics);
         }
         self.change_job(&job, |kept| *kept = altered).await?;
         job.remember(self);

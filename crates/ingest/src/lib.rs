@@ -21,6 +21,7 @@
 //! | `build`, `columns` | what a commit publishes, as columns, in the order of the log |
 //! | `dropped` | loads whose partition was dropped after their rows were decoded |
 //! | `transactions` | labels and the states of transactions |
+//! | `progress` | how far a source was read that is for several tables |
 //! | `labels` | labels and the store that keeps them longer than the log |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
@@ -46,6 +47,7 @@ pub mod metrics;
 pub mod options;
 mod pace;
 mod prepared;
+pub mod progress;
 mod queue;
 pub mod record;
 mod recovery;
@@ -63,6 +65,7 @@ pub use ingest::Ingest;
 pub use load::{Answered, LoadRows};
 pub use metrics::IngestMetrics;
 pub use options::{IngestOptions, LabelStore, SchemaHistory};
+pub use progress::Progress;
 pub use recovery::RecoveryReport;
 pub use replace_partitions::PartitionSwitch;
 pub use route::{Body, Fallback, LoadTraits, Route, Source, Switch, route};

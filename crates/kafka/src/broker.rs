@@ -3,7 +3,7 @@
 //! Invariant: a partition is read from the offset that was asked for. The client would go on elsewhere, or nowhere, without a word if the
 //! broker no longer has it, so the offset is compared with what the partition has first, and the client may not choose.
 
-use crate::chunk::{Chunk, Framing};
+use crate::chunk::{Chunk, Shape};
 use crate::log::Heard;
 use crate::source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic, check};
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -114,7 +114,7 @@ impl Connected {
 }
 
 impl Connected {
-    fn reading(mut self, from: &Offsets, framing: Framing) -> Result<Reading, SourceError> {
+    fn reading(mut self, from: &Offsets, shape: Shape) -> Result<Reading, SourceError> {
         let mut assignment = TopicPartitionList::with_capacity(from.len());
         for (&partition, &offset) in from {
             check(&self.topic, partition, offset, self.extent(partition)?)?;
@@ -125,7 +125,7 @@ impl Connected {
         self.is_reading = true;
         self.consumer.assign(&assignment).map_err(|error| self.error("reading", &error))?;
         let behind = from.keys().copied().collect();
-        Ok(Reading { connected: self, framing, behind })
+        Ok(Reading { connected: self, shape, behind })
     }
 }
 
@@ -175,15 +175,15 @@ impl Topic for Connected {
         }
     }
 
-    fn read(self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
-        Ok(Box::new((*self).reading(from, framing)?))
+    fn read(self: Box<Self>, from: &Offsets, shape: Shape) -> Result<Box<dyn Reader>, SourceError> {
+        Ok(Box::new((*self).reading(from, shape)?))
     }
 }
 
 /// A client that reads.
 struct Reading {
     connected: Connected,
-    framing: Framing,
+    shape: Shape,
     /// Partitions whose ends were not seen yet, or that have moved on since.
     behind: BTreeSet<i32>,
 }
@@ -240,7 +240,7 @@ impl Reader for Reading {
                 polled.map(|message| {
                     // A message without a value (a deletion, in a compacted topic) is no row.
                     if let Some(payload) = message.payload() {
-                        chunk.push(payload, self.framing);
+                        chunk.push_from(message.partition(), message.offset(), payload, self.shape);
                     }
                     (message.partition(), message.offset() + 1)
                 })
@@ -279,6 +279,7 @@ impl Reader for Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::Framing;
     use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
     fn connect(properties: &[(&str, &str)]) -> Result<Box<dyn Topic>, SourceError> {
@@ -326,16 +327,19 @@ mod tests {
         }
         let consumer: BaseConsumer<Heard> = config.create_with_context(Heard::new("t")).unwrap();
         let connected = Connected { consumer, topic: "t".to_owned(), is_reading: false };
-        let mut reader = connected.reading(&Offsets::from([(0, 0)]), Framing::OneLine).unwrap();
-        let (mut next, mut messages) = (0, 0);
+        let shape = Shape { framing: Framing::OneLine, has_places: true };
+        let mut reader = connected.reading(&Offsets::from([(0, 0)]), shape).unwrap();
+        let (mut next, mut messages, mut places) = (0, 0, Vec::new());
         let until = Instant::now() + ANSWER_MAX;
         while next < MESSAGES && Instant::now() < until {
             drop(reader.connected.error("asking", &KafkaError::MetadataFetch(Code::BrokerTransportFailure)));
             let chunk = reader.next(Duration::from_millis(100)).unwrap();
             messages += chunk.messages;
+            places.extend(chunk.places.iter().map(|place| (place.partition, place.offset)));
             next = chunk.next.get(&0).copied().unwrap_or(next);
         }
         assert_eq!((next, messages), (MESSAGES, MESSAGES as u64));
+        assert_eq!(places, (0..MESSAGES).map(|offset| (0, offset)).collect::<Vec<_>>());
     }
 
     #[test]

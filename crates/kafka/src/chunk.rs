@@ -15,6 +15,23 @@ pub enum Framing {
     OneLine,
 }
 
+/// How chunks are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub framing: Framing,
+    /// Whether [`Chunk::places`] are wanted.
+    pub has_places: bool,
+}
+
+/// Where a message is in a chunk, and where it was in its topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub partition: i32,
+    pub offset: i64,
+    /// Behind its line break in [`Chunk::bytes`].
+    pub end: usize,
+}
+
 /// What no text of JSON has unescaped, and no line ends with.
 const ILLEGAL: u8 = 0x01;
 
@@ -25,6 +42,8 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
     /// Messages in `bytes`.
     pub messages: u64,
+    /// The place of each of them, in their order, if they are wanted.
+    pub places: Vec<Place>,
     /// The next offsets of the partitions that moved on, which may be beyond the last message.
     pub next: Offsets,
     /// The offsets at which partitions end, as far as there is news.
@@ -48,6 +67,14 @@ impl Chunk {
         }
         self.bytes.push(b'\n');
         self.messages += 1;
+    }
+
+    /// Appends a message, as it is wanted, with its place.
+    pub fn push_from(&mut self, partition: i32, offset: i64, message: &[u8], shape: Shape) {
+        self.push(message, shape.framing);
+        if shape.has_places {
+            self.places.push(Place { partition, offset, end: self.bytes.len() });
+        }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -92,6 +119,12 @@ mod tests {
             framed(Framing::OneLine, &["{\"a\":1}", "{\n \"a\":\r\n2\n}\n"]),
             "{\"a\":1}\n{  \"a\":  2 } \n"
         );
+        let mut chunk = Chunk::default();
+        let shape = Shape { framing: Framing::Lines, has_places: true };
+        chunk.push_from(3, 7, b"1\n2\n", shape);
+        chunk.push_from(4, 0, b"", shape);
+        let place = |partition, offset, end| Place { partition, offset, end };
+        assert_eq!(chunk.places, [place(3, 7, 4), place(4, 0, 5)]);
         // A break in a text is illegal before and after.
         assert_eq!(
             framed(Framing::OneLine, &["{\"a\\\"\n\":\n\"\\\\\"\n}", "{\"a\":\"\\\n\"}"]),

@@ -14,5 +14,5 @@ mod source;
 
 #[cfg(feature = "broker")]
 pub use broker::Broker;
-pub use chunk::{CHUNK_BYTES, Chunk, Framing};
+pub use chunk::{CHUNK_BYTES, Chunk, Framing, Place, Shape};
 pub use source::{Connect, Extent, Offsets, Reader, Settings, SourceError, Topic};

@@ -1,6 +1,6 @@
 //! What a job needs of a source of messages.
 
-use crate::chunk::{Chunk, Framing};
+use crate::chunk::{Chunk, Shape};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub trait Topic: Send + Sync {
     ///
     /// # Errors
     /// [`SourceError::OutOfRange`] if a partition does not have its offset, else as [`Topic::partitions`].
-    fn read(self: Box<Self>, from: &Offsets, framing: Framing) -> Result<Box<dyn Reader>, SourceError>;
+    fn read(self: Box<Self>, from: &Offsets, shape: Shape) -> Result<Box<dyn Reader>, SourceError>;
 }
 
 /// Messages as they come.

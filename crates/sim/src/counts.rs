@@ -31,6 +31,7 @@ counts! {
     acknowledged_sync: "loads acknowledged, sync",
     acknowledged_off: "loads acknowledged, off",
     fed: "loads of sources acknowledged",
+    shared: "loads of the source of several tables acknowledged",
     prepared: "two-phase loads prepared",
     committed_two_phase: "two-phase loads committed",
     aborted_two_phase: "two-phase loads aborted",

@@ -31,6 +31,7 @@ mod pressure;
 mod process;
 mod rows;
 mod run;
+pub mod shares;
 mod store;
 pub mod temporary;
 mod trace;

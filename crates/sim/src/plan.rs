@@ -16,6 +16,8 @@ pub struct Plan {
     pub partial_tables: u64,
     /// Of 100 tables without a sequence so many have no deletion vectors.
     pub copying_tables: u64,
+    /// Whether there is a source whose messages are for all tables.
+    pub shared_source: bool,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -53,6 +55,7 @@ impl Plan {
         let partitioned_tables = beside.pick(&[0, 0, 50, 100]);
         let partial_tables = beside.pick(&[0, 50, 100]);
         let copying_tables = beside.pick(&[0, 50, 100]);
+        let shared_source = beside.one_in(3);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -60,6 +63,7 @@ impl Plan {
             partitioned_tables,
             partial_tables,
             copying_tables,
+            shared_source,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

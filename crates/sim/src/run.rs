@@ -17,6 +17,7 @@ use crate::plan::Plan;
 use crate::planted::{self, Bug};
 use crate::process::{DB, Hardware, Process, table_store};
 use crate::rows::{self, FileCache};
+use crate::shares;
 use crate::store::SimStore;
 use crate::temporary::is_beside;
 use crate::trace::{Trace, note};
@@ -131,6 +132,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         trace: trace.clone(),
         model: RefCell::new(Model::default()),
         feeds: RefCell::default(),
+        shares: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),
@@ -306,6 +308,7 @@ fn recovered(world: &Rc<World>, process: Process) -> bool {
         if process.table(table).is_none() {
             world.model.borrow_mut().dropped(table, false);
             world.feeds.borrow_mut().dropped(SourceId(table.0));
+            world.shares.borrow_mut().dropped(table);
         }
     }
     let of_task = Rc::clone(world);
@@ -322,6 +325,9 @@ fn check_sources(world: &Rc<World>) -> bool {
         |source| feeds::read(transactions.position(source).as_ref()),
         |load| model.loads[&load].fate,
     );
+    world.check(checked);
+    let found = shares::read(transactions.position(shares::SOURCE).as_ref());
+    let checked = world.shares.borrow_mut().recovered(&found, |load| model.loads[&load].fate);
     drop(model);
     world.check(checked);
     world.violation.borrow().is_none()

@@ -8,6 +8,7 @@ use crate::model::{Model, Violation};
 use crate::plan::Plan;
 use crate::process::{Hardware, Process};
 use crate::rows::{self, FileCache};
+use crate::shares::Shares;
 use crate::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,6 +26,7 @@ pub struct World {
     pub trace: Trace,
     pub model: RefCell<Model>,
     pub feeds: RefCell<Feeds>,
+    pub shares: RefCell<Shares>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

@@ -742,12 +742,12 @@ pub enum RoutineLoad {
     Stop(Name),
 }
 
-/// `CREATE ROUTINE LOAD … ON … FROM KAFKA`
+/// `CREATE ROUTINE LOAD … [ON …] … FROM KAFKA`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateRoutineLoad {
     pub job: Name,
-    /// A table of the job's database.
-    pub table: String,
+    /// A table of the job's database; `None`: each message names one.
+    pub table: Option<String>,
     pub clauses: RoutineLoadClauses,
     pub properties: Vec<(String, String)>,
     /// The properties of the source.

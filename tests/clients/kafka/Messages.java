@@ -20,6 +20,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * json TOPIC FROM TO PARTITIONS [CODEC]    {"id": n, "text": "row n"}, round robin over the first partitions
  * csv TOPIC FROM TO PARTITIONS [CODEC]     n,row n
  * json100, csv100                          the same in messages of 100 bytes
+ * json/TABLES, csv100/TABLES, …            the same for the tables t0, t1, …, each in its turn: t0|{"id": …
  * say TOPIC PARTITION TEXT                 one message
  * delete TOPIC
  * </pre>
@@ -49,7 +50,8 @@ public final class Messages {
 
     private void run(String[] words) throws Exception {
         String topic = words[1];
-        switch (words[0]) {
+        String[] kind = words[0].split("/");
+        switch (kind[0]) {
             case "create":
                 admin(admin -> admin.createTopics(List.of(new NewTopic(topic, Integer.parseInt(words[2]), (short) 1))).all().get());
                 break;
@@ -70,8 +72,10 @@ public final class Messages {
                 String[] rest = words[3].split(" ");
                 String codec = rest.length > 2 ? rest[2] : "none";
                 int partitions = Integer.parseInt(rest[1]);
+                int tables = kind.length > 1 ? Integer.parseInt(kind[1]) : 0;
                 for (long id = Long.parseLong(words[2]); id < Long.parseLong(rest[0]); id++) {
-                    send(codec, topic, (int) (id % partitions), row(words[0], id));
+                    String table = tables > 0 ? "t" + id / partitions % tables + "|" : "";
+                    send(codec, topic, (int) (id % partitions), table + row(kind[0], id));
                 }
                 producer.flush();
                 break;

@@ -1,6 +1,6 @@
 //! A job in memory: what is kept of it, what it does now, and its runner.
 
-use super::kept::{Definition, Position, Statistics, next_offsets};
+use super::kept::{self, Definition, Position, Statistics};
 use super::properties::Limits;
 use crate::engine::Engine;
 use parking_lot::{Mutex, MutexGuard};
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tributary_decode::Counts;
+use tributary_ingest::Progress;
 use tributary_kafka::Offsets;
 use tributary_types::{SourceId, TxnId};
 
@@ -32,8 +33,8 @@ pub(crate) struct Job {
 pub(crate) struct Now {
     pub statistics: Statistics,
     pub aborted_tasks: u64,
-    /// Where each partition goes on.
-    pub next: Offsets,
+    /// How far the tables have the source.
+    pub progress: Progress,
     /// Where each partition ends, as far as is known.
     pub ends: Offsets,
     pub task: Option<Task>,
@@ -54,7 +55,8 @@ struct Window {
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub id: String,
-    pub txn: Option<TxnId>,
+    /// A load's for each table that has rows by now.
+    pub txns: Vec<TxnId>,
     pub created_at_ms: i64,
     pub started_at_ms: Option<i64>,
     pub from: Offsets,
@@ -93,11 +95,11 @@ impl Stop {
 
 impl Job {
     pub fn new(id: SourceId, kept: Definition) -> Self {
-        let next = kept.start.clone();
+        let progress = kept::progress(&kept, None);
         Self {
             id,
             kept: Mutex::new(Arc::new(kept)),
-            now: Mutex::new(Now { next, ..Now::default() }),
+            now: Mutex::new(Now { progress, ..Now::default() }),
             stop: Stop::default(),
         }
     }
@@ -123,18 +125,17 @@ impl Job {
         engine.ingest.transactions().position(self.id).map(|kept| Position::read(&kept)).transpose()
     }
 
-    /// Where the job goes on.
-    pub fn next_offsets(&self, engine: &Engine) -> Offsets {
-        next_offsets(&self.kept(), self.position(engine).ok().flatten().as_ref())
+    /// How far the tables have the source.
+    pub fn progress(&self, engine: &Engine) -> Progress {
+        kept::progress(&self.kept(), self.position(engine).ok().flatten().as_ref())
     }
 
     /// Takes the numbers from what the last committed load has kept.
     pub fn remember(&self, engine: &Engine) {
-        let position = self.position(engine).ok().flatten();
-        let next = next_offsets(&self.kept(), position.as_ref());
+        let (kept, position) = (self.kept(), self.position(engine).ok().flatten());
         let mut now = self.now();
-        now.next = next;
-        now.statistics = position.map(|position| position.statistics).unwrap_or_default();
+        now.progress = kept::progress(&kept, position.as_ref());
+        now.statistics = kept::statistics(&kept, position.as_ref());
     }
 
     /// The budget of bad rows is new.
@@ -146,11 +147,16 @@ impl Job {
 }
 
 impl Now {
-    /// Takes a committed batch. Whether the job may go on, or has had too many bad rows.
-    pub fn committed(&mut self, position: Position, counts: Counts, limits: &Limits) -> bool {
-        self.next.extend(position.offsets);
-        self.statistics = position.statistics;
-        self.task = None;
+    /// Takes what was committed. Whether the job may go on, or has had too many bad rows.
+    pub fn committed(
+        &mut self,
+        progress: Progress,
+        statistics: Statistics,
+        counts: Counts,
+        limits: &Limits,
+    ) -> bool {
+        self.progress = progress;
+        self.statistics = statistics;
         self.window.take(counts, limits)
     }
 

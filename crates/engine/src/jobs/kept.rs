@@ -5,13 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tributary_decode::Counts;
 use tributary_http::{MergeHeaders, MergeType};
+use tributary_ingest::Progress;
+use tributary_ingest::progress::{Ahead, Parts};
 use tributary_kafka::Offsets;
 use tributary_sql::{Deletes, RoutineLoadClauses};
 use tributary_types::{Attachment, DbId, PartitionNames, TableId};
 
 /// What this server writes, and the newest that it reads.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+/// What a job of one table has that says which rows it takes, and what they do.
+const FORMAT_OF_RULES: u32 = 2;
 /// What a definition is that older servers read rightly, too.
 const FORMAT_OF_PLAIN: u32 = 1;
 
@@ -107,9 +112,9 @@ pub(crate) struct Clauses {
 
 impl Clauses {
     /// The oldest format in which all of them are known.
-    pub fn format(&self) -> u32 {
+    fn format(&self) -> u32 {
         let is_append = !self.deletes && self.delete_on.is_none() && self.sequence.is_none();
-        if is_append && self.partitions.is_empty() { FORMAT_OF_PLAIN } else { FORMAT }
+        if is_append && self.partitions.is_empty() { FORMAT_OF_PLAIN } else { FORMAT_OF_RULES }
     }
 
     /// What rows do, as the headers of a Stream Load say it.
@@ -175,7 +180,9 @@ pub(crate) struct Definition {
     pub name: String,
     pub db: String,
     pub db_id: DbId,
-    pub table: TableId,
+    /// `None`: each message names its table of the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<TableId>,
     /// Who made it, and from where: whose privileges it loads with.
     pub user: String,
     pub host: String,
@@ -201,10 +208,33 @@ pub(crate) struct Definition {
     /// Where this generation begins.
     #[serde(default)]
     pub start: Offsets,
+    /// Tables that have more than that when it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ahead: Vec<Ahead>,
+    /// What was done when it begins, if no load has kept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<Statistics>,
 }
 
 impl Definition {
     pub const KIND: &str = "routine_load";
+
+    /// The oldest format in which a job with these clauses, of one table or of many, is read rightly.
+    pub fn format_of(clauses: &Clauses, is_of_many: bool) -> u32 {
+        if is_of_many { FORMAT } else { clauses.format() }
+    }
+
+    /// Whether each message names its table.
+    pub const fn is_of_many(&self) -> bool {
+        self.table.is_none()
+    }
+
+    /// Begins a generation: whatever positions say, the job goes on here.
+    pub fn begin_generation(&mut self, progress: Progress, statistics: Option<Statistics>) {
+        let Parts { offsets, ahead } = progress.into();
+        (self.start, self.ahead, self.statistics) = (offsets, ahead, statistics);
+        self.generation += 1;
+    }
 
     /// Whether a job's record is one of these.
     pub fn is_one(text: &str) -> bool {
@@ -245,16 +275,43 @@ pub(crate) struct Statistics {
     pub task_ms: u64,
 }
 
+impl Statistics {
+    /// With rows, and the bytes that they were in.
+    pub const fn plus(self, rows: Counts, bytes: u64) -> Self {
+        Self {
+            received_bytes: self.received_bytes + bytes,
+            total_rows: self.total_rows + rows.total,
+            loaded_rows: self.loaded_rows + rows.loaded,
+            error_rows: self.error_rows + rows.filtered,
+            unselected_rows: self.unselected_rows + rows.unselected,
+            ..self
+        }
+    }
+
+    /// With a task that is committed as a whole.
+    pub const fn with_task(self, task_ms: u64) -> Self {
+        Self { committed_tasks: self.committed_tasks + 1, task_ms: self.task_ms + task_ms, ..self }
+    }
+}
+
 /// How far a job has come: becomes durable with the rows that it is behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Position {
     pub generation: u64,
     pub offsets: Offsets,
+    /// Tables that have more than that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ahead: Vec<Ahead>,
     pub statistics: Statistics,
 }
 
 impl Position {
+    pub fn new(generation: u64, progress: Progress, statistics: Statistics) -> Self {
+        let Parts { offsets, ahead } = progress.into();
+        Self { generation, offsets, ahead, statistics }
+    }
+
     /// # Errors
     /// It has too many partitions to be kept.
     pub fn written(&self) -> Result<Attachment, String> {
@@ -267,13 +324,21 @@ impl Position {
     }
 }
 
-/// Where to go on: behind what was loaded since somebody last said where to begin.
-pub(crate) fn next_offsets(definition: &Definition, position: Option<&Position>) -> Offsets {
-    let mut next = definition.start.clone();
+/// How far the tables have the source since somebody last said where to begin.
+pub(crate) fn progress(definition: &Definition, position: Option<&Position>) -> Progress {
+    let mut parts = Parts { offsets: definition.start.clone(), ahead: definition.ahead.clone() };
     if let Some(position) = position.filter(|position| position.generation == definition.generation) {
-        next.extend(position.offsets.iter().map(|(partition, offset)| (*partition, *offset)));
+        parts.offsets.extend(position.offsets.iter().map(|(partition, offset)| (*partition, *offset)));
+        parts.ahead.clone_from(&position.ahead);
     }
-    next
+    parts.into()
+}
+
+/// What the job has done.
+pub(crate) fn statistics(definition: &Definition, position: Option<&Position>) -> Statistics {
+    let is_current = |position: &&Position| position.generation == definition.generation;
+    let current = position.filter(is_current).map(|position| position.statistics);
+    current.or(definition.statistics).or(position.map(|position| position.statistics)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -287,7 +352,7 @@ mod tests {
             name: "j".to_owned(),
             db: "d".to_owned(),
             db_id: DbId(1),
-            table: TableId(2),
+            table: Some(TableId(2)),
             user: "root".to_owned(),
             host: "127.0.0.1".to_owned(),
             comment: "why".to_owned(),
@@ -304,6 +369,8 @@ mod tests {
             ended_at_ms: None,
             generation: 3,
             start: [(0, 17), (1, 0)].into(),
+            ahead: Vec::new(),
+            statistics: None,
         }
     }
 
@@ -323,19 +390,45 @@ mod tests {
         let golden_of_merging = include_str!("golden/definition-2.json").trim();
         assert_eq!(merging.written(), golden_of_merging);
         assert_eq!(Definition::read(golden_of_merging).unwrap(), merging);
-        let newer = golden.replace("\"format\":1", "\"format\":3");
-        assert!(Definition::read(&newer).unwrap_err().contains("format 3"));
+        let newer = golden.replace("\"format\":1", "\"format\":4");
+        assert!(Definition::read(&newer).unwrap_err().contains("format 4"));
+        let ahead = vec![Ahead { tables: vec![TableId(7), TableId(9)], offsets: [(0, 19)].into() }];
+        let clauses = Clauses::default();
+        let of_many = Definition {
+            format: Definition::format_of(&clauses, true),
+            table: None,
+            clauses,
+            ahead: ahead.clone(),
+            statistics: Some(Statistics { error_rows: 1, ..Statistics::default() }),
+            ..definition()
+        };
+        let golden_of_many = include_str!("golden/definition-3.json").trim();
+        assert_eq!(of_many.written(), golden_of_many);
+        assert_eq!(Definition::read(golden_of_many).unwrap(), of_many);
         let position = Position {
             generation: 3,
             offsets: [(0, 20), (2, 5)].into(),
+            ahead: Vec::new(),
             statistics: Statistics { total_rows: 8, loaded_rows: 7, error_rows: 1, ..Statistics::default() },
         };
         let golden = include_str!("golden/position-1.json").trim();
         assert_eq!(position.written().unwrap().bytes(), golden.as_bytes());
         let kept = Attachment::new(golden.as_bytes()).unwrap();
         assert_eq!(Position::read(&kept).unwrap(), position);
-        assert_eq!(next_offsets(&definition(), Some(&position)), [(0, 20), (1, 0), (2, 5)].into());
+        assert_eq!(progress(&definition(), Some(&position)).offsets(), &[(0, 20), (1, 0), (2, 5)].into());
+        let uneven = Position { ahead, offsets: [(0, 18)].into(), ..position.clone() };
+        let golden = include_str!("golden/position-2.json").trim();
+        assert_eq!(uneven.written().unwrap().bytes(), golden.as_bytes());
+        assert_eq!(Position::read(&Attachment::new(golden.as_bytes()).unwrap()).unwrap(), uneven);
+        let found = progress(&of_many, Some(&uneven));
+        assert!(
+            found.has(TableId(9), 0, 18) && !found.has(TableId(9), 0, 19) && !found.has(TableId(8), 0, 18)
+        );
+        assert_eq!(statistics(&of_many, Some(&uneven)).total_rows, 8);
         let before = Position { generation: 2, ..position };
-        assert_eq!(next_offsets(&definition(), Some(&before)), [(0, 17), (1, 0)].into());
+        assert_eq!(progress(&definition(), Some(&before)).offsets(), &[(0, 17), (1, 0)].into());
+        assert_eq!(statistics(&definition(), Some(&before)).total_rows, 8, "what was done stays done");
+        assert_eq!(statistics(&of_many, Some(&before)), of_many.statistics.unwrap());
+        assert!(progress(&of_many, Some(&before)).has(TableId(7), 0, 18));
     }
 }

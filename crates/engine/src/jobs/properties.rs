@@ -8,7 +8,7 @@ use sqlparser::ast::Expr;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tributary_decode::LoadFormat;
-use tributary_kafka::{Framing, Offsets, Settings, SourceError, Topic};
+use tributary_kafka::{Framing, Offsets, Settings, Shape, SourceError, Topic};
 use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
 
 /// Properties of the body's format, which mean what they mean in a Stream Load.
@@ -133,8 +133,8 @@ impl Limits {
     }
 }
 
-/// Checks all properties that a table's job is made of.
-pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), SqlError> {
+/// Checks all properties that a job is made of, of a table or, without one, of those that messages name.
+pub(super) fn check(definition: &Definition, table: Option<&TableDef>) -> Result<(), SqlError> {
     let Definition { clauses, properties, source, .. } = definition;
     let known = |name: &str| FORMAT.contains(&name) || OTHERS.contains(&name) || UPDATES.contains(&name);
     if let Some(name) = properties.keys().find(|name| !known(name)) {
@@ -148,9 +148,14 @@ pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), Sql
         return Err(wrong("load_to_single_tablet needs a table with RANDOM distribution; leave it out"));
     }
     format(definition)?;
-    clauses.partitions().resolve(table)?;
-    columns(definition, table)?;
-    check_updates(definition, table)?;
+    match table {
+        Some(table) => {
+            clauses.partitions().resolve(table)?;
+            columns(definition, table)?;
+            check_updates(definition, table)?;
+        }
+        None => check_for_many(definition)?,
+    }
     let is_known = |name: &str| {
         [BROKERS, TOPIC, PARTITIONS, OFFSETS, DEFAULT_OFFSETS].contains(&name) || name.starts_with(CUSTOM)
     };
@@ -161,6 +166,22 @@ pub(super) fn check(definition: &Definition, table: &TableDef) -> Result<(), Sql
         )));
     }
     settings(source).map(drop)
+}
+
+/// Checks what a job of several tables can have: in Doris's words what it can't.
+fn check_for_many(definition: &Definition) -> Result<(), SqlError> {
+    let Definition { clauses, properties, .. } = definition;
+    if clauses.columns.is_some() {
+        return Err(wrong("Multi-table load does not support setting columns info"));
+    }
+    if updates(properties)? != Updates::Whole {
+        return Err(wrong("Partial update is not supported in multi-table load."));
+    }
+    rejects_new_keys(properties)?;
+    condition(clauses.preceding_filter.as_deref())?;
+    condition(clauses.filter.as_deref())?;
+    condition(clauses.delete_on.as_deref())?;
+    Ok(())
 }
 
 /// Which columns the rows of a job give.
@@ -251,8 +272,10 @@ fn is_json(properties: &BTreeMap<String, String>) -> bool {
     properties.get("format").is_some_and(|format| format.eq_ignore_ascii_case("json"))
 }
 
-pub(super) fn framing(properties: &BTreeMap<String, String>) -> Framing {
-    if is_json(properties) { Framing::OneLine } else { Framing::Lines }
+/// How messages are put together.
+pub(super) fn shape(definition: &Definition) -> Shape {
+    let framing = if is_json(&definition.properties) { Framing::OneLine } else { Framing::Lines };
+    Shape { framing, has_places: definition.is_of_many() }
 }
 
 pub(super) fn is_strict(properties: &BTreeMap<String, String>) -> bool {

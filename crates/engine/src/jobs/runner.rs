@@ -3,7 +3,7 @@
 //! Whatever goes wrong, the next attempt begins with a new reader at the position that is durable with the rows.
 
 use super::job::{Job, Task};
-use super::kept::{JobState, Reason, next_offsets};
+use super::kept::{self, JobState, Reason};
 use super::properties::{self, Limits};
 use super::task::{Batch, Ended};
 use crate::access::{Object, Privilege};
@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tributary_ingest::Progress;
 use tributary_ingest::memory::InFlight;
 use tributary_kafka::{CHUNK_BYTES, Chunk, Offsets, Reader, SourceError, Topic};
 use tributary_table::Table;
@@ -50,6 +51,13 @@ impl From<SourceError> for Halt {
     }
 }
 
+/// Where a job's messages go.
+pub(super) enum Target {
+    Table(Arc<Table>),
+    /// To the tables that they name, with somebody's privileges.
+    Named(Principal),
+}
+
 /// What the thread that reads has to say.
 pub(super) enum News {
     Chunk(Chunk),
@@ -66,17 +74,26 @@ impl Engine {
         job.stop.begin(|token| tokio::spawn(run(engine, job_of_runner, token))).await;
     }
 
-    /// The table of a job, if its maker may still load into it.
-    fn table_of_job(&self, job: &Job) -> Result<Arc<Table>, Halt> {
+    /// Where the messages of a job go, if it is still there and the job's maker may load into it.
+    fn target_of_job(&self, job: &Job) -> Result<Target, Halt> {
         let kept = job.kept();
-        let table = self.table_by_id(kept.table).ok_or_else(|| {
+        let principal = Principal::new(&kept.user, &kept.host, self.generation());
+        let Some(id) = kept.table else {
+            // The tables are checked when messages name them.
+            return match self.catalog.database_id(&kept.db) {
+                Some(id) if id == kept.db_id => Ok(Target::Named(principal)),
+                _ => {
+                    Err(Halt::Cancel(Reason::internal(format!("database of job {} was dropped", kept.name))))
+                }
+            };
+        };
+        let table = self.table_by_id(id).ok_or_else(|| {
             Halt::Cancel(Reason::internal(format!("table of job {} was dropped", kept.name)))
         })?;
-        let principal = Principal::new(&kept.user, &kept.host, self.generation());
         let def = table.def();
         self.check(&principal, Privilege::Load, Object::Table { db: &def.db, table: &def.name })
             .map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
-        Ok(table)
+        Ok(Target::Table(table))
     }
 }
 
@@ -136,13 +153,14 @@ async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken
         () = token.cancelled() => return Halt::Stopped,
         opened = open(engine, job) => opened,
     };
-    let (reader, from) = match outcome {
+    let (reader, progress) = match outcome {
         Ok(opened) => opened,
         Err(halt) => return halt,
     };
+    let from = progress.offsets().clone();
     {
         let mut now = job.now();
-        now.next = from.clone();
+        now.progress = progress;
         now.other_message.clear();
     }
     let kept = job.kept();
@@ -161,29 +179,33 @@ async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken
 
 /// Begins a batch, when the table is ready for it.
 async fn begin(engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Batch, Halt> {
-    let table = engine.table_of_job(job)?;
-    let ready = engine.ready_for_job(&table, &job.kept()).await;
-    ready.map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
-    Batch::begin(engine, job, table, limits)
+    let target = engine.target_of_job(job)?;
+    if let Target::Table(table) = &target {
+        let ready = engine.ready_for_job(table, &job.kept()).await;
+        ready.map_err(|error| Halt::Pause(Reason::internal(error.detail_text())))?;
+    }
+    Batch::begin(engine, job, target, limits)
 }
 
 /// Connects, and finds out where to go on.
-async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Offsets), Halt> {
-    engine.table_of_job(job)?;
+async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Progress), Halt> {
+    engine.target_of_job(job)?;
     let kept = job.kept();
     let position = job.position(engine).map_err(|error| {
         Halt::Pause(Reason::internal(format!("the job's position can't be read: {error}")))
     })?;
-    let known = next_offsets(&kept, position.as_ref());
+    let mut progress = kept::progress(&kept, position.as_ref());
     let refused = |error: tributary_types::SqlError| Halt::Pause(Reason::internal(error.detail_text()));
     let settings = properties::settings(&kept.source).map_err(refused)?;
     let named = properties::partitions(&kept.source).map_err(refused)?;
-    let framing = properties::framing(&kept.properties);
+    let shape = properties::shape(&kept);
     let connect = Arc::clone(&engine.jobs.connect.read());
     let opened = tokio::task::spawn_blocking(move || {
         let topic = connect.connect(&settings)?;
-        let from = from(&*topic, named, &known)?;
-        Ok::<_, SourceError>((topic.read(&from, framing)?, from))
+        let from = from(&*topic, named, progress.offsets())?;
+        let reader = topic.read(&from, shape)?;
+        progress.keep_only(&from);
+        Ok::<_, SourceError>((reader, progress))
     });
     match opened.await {
         Ok(opened) => opened.map_err(Halt::from),
@@ -287,7 +309,7 @@ async fn load(
                             Err(halt) => return halt,
                         },
                     };
-                    if let Err(halt) = open.feed(engine, &chunk).await {
+                    if let Err(halt) = open.feed(engine, job, &chunk).await {
                         job.now().aborted_tasks += 1;
                         open.abort(&halt.text()).await;
                         return halt;
@@ -315,7 +337,7 @@ async fn load(
         }
         if batch.is_none() && looked.elapsed() >= LOOK_INTERVAL {
             looked = Instant::now();
-            if let Err(halt) = engine.table_of_job(job) {
+            if let Err(halt) = engine.target_of_job(job) {
                 return halt;
             }
         }
@@ -334,7 +356,7 @@ fn note(job: &Job, chunk: &Chunk, is_idle: bool) {
     let mut now = job.now();
     now.ends.extend(chunk.ends.iter().map(|(partition, end)| (*partition, *end)));
     if is_idle && chunk.messages == 0 {
-        now.next.extend(chunk.next.iter().map(|(partition, next)| (*partition, *next)));
+        now.progress.pass(&chunk.next);
     }
 }
 
@@ -350,5 +372,5 @@ impl Halt {
 
 /// A task that has begun at these offsets.
 pub(super) fn task(id: String, from: Offsets) -> Task {
-    Task { id, txn: None, created_at_ms: unix_ms(), started_at_ms: Some(unix_ms()), from }
+    Task { id, txns: Vec::new(), created_at_ms: unix_ms(), started_at_ms: Some(unix_ms()), from }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tributary_kafka::Offsets;
 use tributary_query::{Cell, Grid};
 use tributary_sql::Show;
-use tributary_types::{ErrorCode, Principal, SqlError, TableRef};
+use tributary_types::{ErrorCode, Principal, SqlError, TableRef, TxnId};
 
 const JOB_COLUMNS: [&str; 22] = [
     "Id",
@@ -161,16 +161,16 @@ impl Engine {
             time(kept.ended_at_ms),
             kept.db.as_str().into(),
             table.into(),
-            "false".into(),
+            kept.is_of_many().to_string().into(),
             kept.state.name().into(),
             "KAFKA".into(),
             u8::from(now.task.is_some()).to_string().into(),
             job_properties(&kept).to_string().into(),
-            source_properties(&kept, &now.next).to_string().into(),
+            source_properties(&kept, now.progress.offsets()).to_string().into(),
             json!(properties::custom(&kept.source)).to_string().into(),
             statistic(&now).to_string().into(),
-            progress(&now.next).to_string().into(),
-            lag(&now.next, &now.ends).to_string().into(),
+            progress(now.progress.offsets()).to_string().into(),
+            lag(now.progress.offsets(), &now.ends).to_string().into(),
             reason.unwrap_or_default().into(),
             urls.join(", ").into(),
             now.other_message.as_str().into(),
@@ -179,8 +179,10 @@ impl Engine {
         ]
     }
 
+    /// The name of a job's table; empty if it has many.
     fn table_name(&self, kept: &Definition) -> String {
-        self.catalog.table_by_id(kept.table).map_or_else(|| kept.table.to_string(), |def| def.name.clone())
+        let Some(table) = kept.table else { return String::new() };
+        self.catalog.table_by_id(table).map_or_else(|| table.to_string(), |def| def.name.clone())
     }
 
     fn task_rows(&self, job: &Job) -> Grid {
@@ -188,18 +190,24 @@ impl Engine {
         let kept = job.kept();
         let timeout = Limits::of(&kept.properties).map_or(0, |limits| limits.interval.as_secs());
         if let Some(task) = &job.now().task {
-            let status = task.txn.and_then(|txn| self.ingest.transactions().by_id(txn));
-            grid.push(vec![
-                task.id.as_str().into(),
-                task.txn.map_or_else(|| "-1".to_owned(), |txn| txn.to_string()).into(),
-                status.map_or("UNKNOWN", |info| info.status.name()).into(),
-                job.id.to_string().into(),
-                date_time(task.created_at_ms).into(),
-                task.started_at_ms.map(date_time).unwrap_or_default().into(),
-                timeout.to_string().into(),
-                "0".into(),
-                json!(texts(&task.from)).to_string().into(),
-            ]);
+            let txns: Vec<Option<TxnId>> = match &task.txns[..] {
+                [] => vec![None],
+                txns => txns.iter().copied().map(Some).collect(),
+            };
+            for txn in txns {
+                let status = txn.and_then(|txn| self.ingest.transactions().by_id(txn));
+                grid.push(vec![
+                    task.id.as_str().into(),
+                    txn.map_or_else(|| "-1".to_owned(), |txn| txn.to_string()).into(),
+                    status.map_or("UNKNOWN", |info| info.status.name()).into(),
+                    job.id.to_string().into(),
+                    date_time(task.created_at_ms).into(),
+                    task.started_at_ms.map(date_time).unwrap_or_default().into(),
+                    timeout.to_string().into(),
+                    "0".into(),
+                    json!(texts(&task.from)).to_string().into(),
+                ]);
+            }
         }
         grid
     }
@@ -234,7 +242,7 @@ impl Engine {
                 "******".clone_into(value);
             }
         }
-        let next = job.now().next.clone();
+        let next = job.now().progress.offsets().clone();
         let joined = |texts: Vec<String>| texts.join(", ");
         source.insert("kafka_partitions".to_owned(), joined(next.keys().map(ToString::to_string).collect()));
         source.insert("kafka_offsets".to_owned(), joined(next.values().map(ToString::to_string).collect()));
@@ -245,9 +253,9 @@ impl Engine {
         };
         let rules = rules.join(",\n");
         let mut text = format!(
-            "CREATE ROUTINE LOAD {} ON {}\nWITH {}\n",
+            "CREATE ROUTINE LOAD {}{}\nWITH {}\n",
             kept.name,
-            self.table_name(&kept),
+            if kept.is_of_many() { String::new() } else { format!(" ON {}", self.table_name(&kept)) },
             clauses.merge_type()
         );
         if !rules.is_empty() {
@@ -297,7 +305,7 @@ fn statistic(now: &super::job::Now) -> Value {
     let seconds = (statistics.task_ms / 1000).max(1);
     json!({
         "receivedBytes": statistics.received_bytes,
-        "runningTxns": now.task.as_ref().and_then(|task| task.txn).map(|txn| txn.0).into_iter().collect::<Vec<_>>(),
+        "runningTxns": now.task.iter().flat_map(|task| task.txns.iter().map(|txn| txn.0)).collect::<Vec<_>>(),
         "errorRows": statistics.error_rows,
         "committedTaskNum": statistics.committed_tasks,
         "loadedRows": statistics.loaded_rows,

@@ -1,6 +1,7 @@
 //! Jobs whose source is a list in memory that can be away.
 
 mod options;
+mod tables;
 
 use super::kept::JobState;
 use crate::testing::{TestEngine, wait_until};
@@ -8,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_kafka::{Chunk, Connect, Extent, Framing, Offsets, Reader, Settings, SourceError, Topic};
+use tributary_kafka::{Chunk, Connect, Extent, Offsets, Reader, Settings, Shape, SourceError, Topic};
 use tributary_sql::{Name, RoutineLoad, Statement};
 use tributary_types::Principal;
 
@@ -59,9 +60,9 @@ impl Topic for List {
         Ok(FIRST)
     }
 
-    fn read(self: Box<Self>, from: &Offsets, _framing: Framing) -> Result<Box<dyn Reader>, SourceError> {
+    fn read(self: Box<Self>, from: &Offsets, shape: Shape) -> Result<Box<dyn Reader>, SourceError> {
         self.inside.lock().readers += 1;
-        Ok(Box::new(Reading { list: *self, next: from.clone(), given: 0 }))
+        Ok(Box::new(Reading { list: *self, next: from.clone(), given: 0, shape }))
     }
 }
 
@@ -69,6 +70,7 @@ struct Reading {
     list: List,
     next: Offsets,
     given: u64,
+    shape: Shape,
 }
 
 impl Reader for Reading {
@@ -81,10 +83,8 @@ impl Reader for Reading {
         }
         for (partition, next) in &mut self.next {
             if let Some(message) = inside.messages[partition].get((*next - FIRST) as usize) {
-                chunk.bytes.extend_from_slice(message.as_bytes());
-                chunk.bytes.push(b'\n');
+                chunk.push_from(*partition, *next, message.as_bytes(), self.shape);
                 *next += 1;
-                chunk.messages += 1;
                 chunk.next.insert(*partition, *next);
             }
         }

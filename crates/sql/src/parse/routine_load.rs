@@ -12,13 +12,7 @@ use tributary_types::{ErrorCode, PartitionNames, SqlError};
 /// What follows `CREATE ROUTINE LOAD`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let job = cursor.name()?;
-    if !cursor.eat("ON") {
-        return Err(unsupported::refuse(
-            "CREATE ROUTINE LOAD without ON, into several tables",
-            "make a job for each table",
-        ));
-    }
-    let table = cursor.identifier("a table name")?;
+    let table = if cursor.eat("ON") { Some(cursor.identifier("a table name")?) } else { None };
     let kind = if cursor.eat("WITH") {
         let kind = cursor.eat_any(&["APPEND", "MERGE", "DELETE"]);
         Some(kind.ok_or_else(|| cursor.expected("APPEND, MERGE or DELETE"))?)

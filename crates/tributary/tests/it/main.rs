@@ -52,6 +52,7 @@ mod partial_update;
 mod partitions;
 mod python;
 mod routine_load;
+mod routine_load_tables;
 mod states;
 mod stream_load;
 mod support;

@@ -27,7 +27,7 @@ fn a_job_is_made_with_every_clause_in_any_order_and_expressions_stay_as_they_are
         PROPERTIES(\"format\" = \"csv\", \"max_batch_rows\" = \"300000\")
         FROM KAFKA (\"kafka_broker_list\" = \"h:9092\", \"kafka_topic\" = \"t\") COMMENT \"why\";";
     let RoutineLoad::Create(create) = statement(sql) else { panic!("{sql}") };
-    assert_eq!((create.job, create.table), (job(Some("d"), "j"), "t".to_owned()));
+    assert_eq!((create.job, create.table), (job(Some("d"), "j"), Some("t".to_owned())));
     let column = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
     let expected = RoutineLoadClauses {
         column_separator: Some(",".to_owned()),
@@ -45,6 +45,10 @@ fn a_job_is_made_with_every_clause_in_any_order_and_expressions_stay_as_they_are
     assert_eq!(create.properties, pairs(&[("format", "csv"), ("max_batch_rows", "300000")]));
     assert_eq!(create.source, pairs(&[("kafka_broker_list", "h:9092"), ("kafka_topic", "t")]));
     assert_eq!(create.comment, "why");
+    let of_many =
+        "create routine load d.j with delete columns terminated by '|' from kafka (\"kafka_topic\" = \"t\")";
+    let RoutineLoad::Create(create) = statement(of_many) else { panic!("{of_many}") };
+    assert_eq!((create.table, create.clauses.deletes), (None, Some(Deletes::All)));
 }
 
 #[test]
@@ -83,7 +87,6 @@ fn jobs_are_altered_paused_resumed_stopped_and_shown() {
 fn what_a_job_cannot_do_is_refused_by_name() {
     let from = "FROM KAFKA (\"kafka_topic\" = \"t\")";
     for (sql, what) in [
-        (format!("create routine load j {from}"), "CREATE ROUTINE LOAD without ON"),
         (
             format!("create routine load j on t temporary partition(p) {from}"),
             "CREATE ROUTINE LOAD … TEMPORARY PARTITION",

@@ -93,7 +93,9 @@ struct Unflushed {
     last_files: Version,
     /// Publications that a flush took but did not finish.
     frozen: Option<Pending>,
-    /// Publications since the freeze.
+    /// Publications since the freeze that are settled or about to be; for a moment, in a table whose rows all stay.
+    settled: Option<Pending>,
+    /// Publications after those.
     active: Option<Pending>,
     /// The last truncation; 0 for none.
     truncated_at: Version,
@@ -125,7 +127,24 @@ impl Pending {
 
 impl Unflushed {
     fn pending(&self) -> Option<Pending> {
-        Pending::join(self.frozen, self.active)
+        Pending::join(Pending::join(self.frozen, self.settled), self.active)
+    }
+
+    /// What was published until now is told apart from what comes.
+    fn settles(&mut self) {
+        let active = self.active.take();
+        self.settled = Pending::join(self.settled, active);
+    }
+
+    /// Freezes what was published until [`Unflushed::settles`] was called last, which `snapshot` has. `None`: the log has that.
+    fn freeze(&mut self, snapshot: Arc<Snapshot>) -> Option<Arc<Snapshot>> {
+        if self.frozen.is_none() && self.settled.is_none() && !self.log_behind {
+            return None;
+        }
+        self.frozen_parts = snapshot.memtable.len();
+        let settled = self.settled.take();
+        self.frozen = Pending::join(self.frozen, settled);
+        Some(snapshot)
     }
 }
 

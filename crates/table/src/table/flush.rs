@@ -10,7 +10,7 @@
 
 use super::commit::{FileSet, Goal};
 use super::settle::{Stored, find_rows};
-use super::{Pending, Table, Unflushed, UniqueKeys};
+use super::{Table, UniqueKeys};
 use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::{
@@ -127,30 +127,22 @@ impl Table {
 
     /// The snapshot to flush, `None` when the log has everything.
     fn freeze(&self) -> Option<Arc<Snapshot>> {
-        self.freeze_now(&mut self.unflushed.lock())
+        let mut unflushed = self.unflushed.lock();
+        unflushed.settles();
+        unflushed.freeze(self.snapshot.load_full())
     }
 
-    fn freeze_now(&self, unflushed: &mut Unflushed) -> Option<Arc<Snapshot>> {
-        if unflushed.pending().is_none() && !unflushed.log_behind {
-            return None;
-        }
-        let current = self.snapshot.load_full();
-        unflushed.frozen_parts = current.memtable.len();
-        let active = unflushed.active.take();
-        unflushed.frozen = Pending::join(unflushed.frozen, active);
-        Some(current)
-    }
-
-    /// [`Table::freeze`], after all rows are settled.
+    /// The snapshot to flush of a table whose rows are settled first: what is published meanwhile stays in the memtable, however
+    /// much that is, so that a flush settles once.
     async fn freeze_settled(&self, unique: &UniqueKeys) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut keys = unique.keys.lock().await;
         loop {
-            self.settle(&mut keys).await?;
+            let (settled, epoch) = self.settle_in_epoch(&mut keys).await?;
             let mut unflushed = self.unflushed.lock();
-            if self.snapshot.load().is_settled() {
-                return Ok(self.freeze_now(&mut unflushed));
+            if unflushed.epoch == epoch {
+                return Ok(unflushed.freeze(settled));
             }
-            // Rows were published since.
+            // Some of its rows are gone since.
         }
     }
 

@@ -52,13 +52,19 @@ impl Table {
 
     /// [`Table::settled`] for whoever has the keys.
     pub(super) async fn settle(&self, keys: &mut Keys) -> Result<Arc<Snapshot>, TableError> {
+        Ok(self.settle_in_epoch(keys).await?.0)
+    }
+
+    /// [`Table::settle`], and the epoch that the snapshot is of: while that lasts, the memtable begins with the snapshot's.
+    pub(super) async fn settle_in_epoch(&self, keys: &mut Keys) -> Result<(Arc<Snapshot>, u64), TableError> {
         let mut losses = 0;
         loop {
             let (current, truncated_at, next_row) = {
                 let mut unflushed = self.unflushed.lock();
+                unflushed.settles();
                 let current = self.snapshot.load_full();
                 if current.is_settled() {
-                    return Ok(current);
+                    return Ok((current, unflushed.epoch));
                 }
                 unflushed.settled_parts = current.memtable.len();
                 let next_row = self.unique.as_ref().map(|unique| unique.next_row.load(Ordering::Relaxed));
@@ -82,7 +88,7 @@ impl Table {
             if let Some(settled) = self.swap_settled(&current, truncated_at, found)? {
                 keys.truncated_at = known_at;
                 keys.orphans = Orphans::default();
-                return Ok(settled);
+                return Ok((settled, truncated_at.0));
             }
             // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
             // an error: they have rows that no snapshot shows as settled.

@@ -7,6 +7,10 @@ use crate::{DataFile, Table, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tributary_types::{DataType, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version};
 
 mod kept;
@@ -67,6 +71,43 @@ async fn check(bench: &Bench, table: &Table, winners: &Winners) {
     assert_eq!(logged(table).await, winners.texts(), "the log alone");
     let again = bench.store.open(&def()).await.unwrap();
     assert_eq!(visible(&again).await, winners.texts(), "after opening it again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flush_ends_while_loads_never_do() {
+    let bench = Bench::new();
+    let table = bench.store.create(&def()).await.unwrap();
+    let flushes = 3;
+    let done = AtomicUsize::new(0);
+    let loads = thread::scope(|scope| {
+        let loading = scope.spawn(|| {
+            let begin = Instant::now();
+            for load in 0.. {
+                if done.load(Ordering::SeqCst) == flushes {
+                    return load;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(120), "a flush waits for the end of loads");
+                put(&table, &some([load % 10, load % 7], &load.to_string()), Vec::new());
+            }
+            unreachable!("it loads until all flushes are done")
+        });
+        let flushing = async {
+            while done.load(Ordering::SeqCst) < flushes {
+                if let Some(report) = table.flush().await.unwrap() {
+                    assert!(report.version <= table.snapshot().version);
+                    assert_eq!(table.persisted_version(), report.version);
+                    done.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        };
+        tokio::task::block_in_place(|| Handle::current().block_on(flushing));
+        loading.join().unwrap()
+    });
+    assert!(table.oldest_unflushed_lsn().is_none_or(|lsn| lsn.0 > table.persisted_version().0 * 100));
+    let mut winners = Winners::default();
+    (0..loads).for_each(|load| winners.put(&some([load % 10, load % 7], &load.to_string())));
+    check(&bench, &table, &winners).await;
+    assert_eq!(table.oldest_unflushed_lsn(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,6 +9,7 @@ use crate::data::lineitem::{self, Lineitem};
 use crate::data::{FIRST_ID, Order};
 use crate::error::BenchError;
 use crate::keys::Keys;
+use crate::partitions::Days;
 use crate::published;
 use crate::server::{self, Server, Usage};
 use serde::Serialize;
@@ -65,13 +66,15 @@ pub struct Cell {
     pub interval_ms: u64,
     #[serde(flatten)]
     pub keys: Keys,
+    #[serde(flatten)]
+    pub days: Days,
 }
 
 impl Cell {
     /// A combination with a table of all rows.
     #[must_use]
     pub fn new(form: Form, mode: Mode, connections: usize, interval_ms: u64) -> Self {
-        Self { form, mode, connections, interval_ms, keys: Keys::default() }
+        Self { form, mode, connections, interval_ms, keys: Keys::default(), days: Days::default() }
     }
 }
 
@@ -94,7 +97,7 @@ impl fmt::Display for Cell {
             Form::Prepared { rows } => write!(f, "prepared INSERT, {rows} rows")?,
             Form::Text { rows } => write!(f, "text INSERT, {rows} rows")?,
         }
-        write!(f, ", {}, {} connections{}", self.mode.name(), self.connections, self.keys)?;
+        write!(f, ", {}, {} connections{}{}", self.mode.name(), self.connections, self.keys, self.days)?;
         if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
     }
 }
@@ -145,7 +148,7 @@ impl Cell {
     pub fn published(&self) -> Option<f64> {
         match (self.form, self.mode) {
             // Doris's figures are of CSV.
-            (Form::StreamLoad { request_bytes, format: Format::Csv }, mode) => {
+            (Form::StreamLoad { request_bytes, format: Format::Csv }, mode) if self.days.days == 0 => {
                 published::stream_load(mode == Mode::Off, request_bytes, self.connections)
             }
             (Form::Prepared { rows: 100 }, Mode::Async) => published::jdbc(self.connections),
@@ -176,7 +179,7 @@ impl Cell {
             Form::StreamLoad { .. } => access_log::TABLE.to_owned(),
             Form::Prepared { .. } | Form::Text { .. } => lineitem::table(self.interval_ms),
         };
-        client.query(&self.keys.table(&table))?;
+        client.query(&self.days.table(&self.keys.table(&table)))?;
         Ok(())
     }
 
@@ -189,7 +192,7 @@ impl Cell {
         (0..self.connections as u64)
             .map(|seed| match self.form {
                 Form::StreamLoad { request_bytes, format } => {
-                    let mut log = AccessLog::new(seed, format);
+                    let mut log = AccessLog::new(seed, format).over_days(self.days.days);
                     let head = |length| http::stream_load_head(self.mode.name(), format, length);
                     let count = (per_connection / request_bytes).clamp(1, 200);
                     let requests = (0..count).map(|_| log.stream_load(head, request_bytes)).collect();

@@ -12,6 +12,7 @@ mod error;
 mod insert_select;
 mod keys;
 mod options;
+mod partitions;
 mod published;
 mod query;
 mod report;

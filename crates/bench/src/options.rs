@@ -8,7 +8,7 @@ use crate::keys::{self, Keys, Model};
 use crate::report;
 use crate::server::Address;
 use crate::suite::{Suite, Target};
-use crate::{insert_select, query, schema_change};
+use crate::{insert_select, partitions, query, schema_change};
 use clap::{Args, Subcommand};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -151,6 +151,33 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
+    /// Stream Loads of rows of many days into a table with AUTO PARTITION by day, beside one without partitions
+    Partitions {
+        /// Days of each load
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=2000))]
+        days: u32,
+        #[arg(long, value_delimiter = ',', default_value = "1M", value_parser = bytes)]
+        sizes: Vec<usize>,
+        #[arg(long, default_value_t = 10)]
+        connections: usize,
+        /// Bytes of rows in all, instead of a time: data files and bytes written, too
+        #[arg(long, value_parser = bytes)]
+        bytes: Option<usize>,
+    },
+    /// One load of rows of very many partitions, which it makes: time and memory
+    PartitionsOfALoad {
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2000))]
+        partitions: u32,
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        rows: u32,
+    },
+    /// Queries of one of very many days, in a table of very many small files: the time of planning
+    PartitionQueries {
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2000))]
+        days: u32,
+        #[arg(long, default_value_t = 10_000)]
+        files: u32,
+    },
     /// INSERT INTO … SELECT of a whole lineitem, beside plain DataFusion that writes the same rows as Parquet
     InsertSelect {
         #[arg(long, default_value_t = 6_000_000)]
@@ -182,6 +209,15 @@ impl Bench {
         }
         if let Test::SchemaChange { rows } = self.test {
             return schema_change::run(&target, rows);
+        }
+        match self.test {
+            Test::PartitionsOfALoad { partitions, rows } => {
+                return partitions::one_load(&target, partitions, rows);
+            }
+            Test::PartitionQueries { days, files } => {
+                return partitions::one_day(&target, days, files, self.common.runs.max(11));
+            }
+            _ => {}
         }
         let (cells, limit) = self.test.cells(&self.common);
         let (runs, sends_again) = (self.common.runs.max(1), self.common.send_again);
@@ -275,7 +311,15 @@ impl Test {
                     return (cells, Limit::Bytes(*bytes as u64));
                 }
             }
-            Self::Query { .. }
+            Self::Partitions { days, sizes, connections, bytes } => {
+                cells = partitions::cells(*days, sizes, *connections);
+                if let Some(bytes) = bytes {
+                    return (cells, Limit::Bytes(*bytes as u64));
+                }
+            }
+            Self::PartitionsOfALoad { .. }
+            | Self::PartitionQueries { .. }
+            | Self::Query { .. }
             | Self::InsertSelect { .. }
             | Self::KeyQueries { .. }
             | Self::SchemaChange { .. } => (),

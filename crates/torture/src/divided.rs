@@ -28,8 +28,7 @@ const TABLES: [&str; 2] = ["ranged", "made"];
 
 /// The statements that create the tables.
 pub(crate) fn create() -> [String; 2] {
-    let columns =
-        format!("(slot INT NOT NULL, load_id BIGINT NOT NULL, part INT NOT NULL) DUPLICATE KEY(slot)");
+    let columns = "(slot INT NOT NULL, load_id BIGINT NOT NULL, part INT NOT NULL) DUPLICATE KEY(slot)";
     let rest = "DISTRIBUTED BY HASH(slot) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"30\")";
     let ranges: Vec<String> = (0..CLIENTS as u32 * SLOTS)
         .map(|slot| format!("PARTITION {} VALUES [('{slot}'), ('{}'))", name("ranged", slot), slot + 1))

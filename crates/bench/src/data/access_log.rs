@@ -72,6 +72,8 @@ pub struct AccessLog {
     random: SmallRng,
     /// Seconds since the first log.
     second: u32,
+    /// Rows are of so many days at random; 0: in the order of their times.
+    days: u32,
 }
 
 /// A row without its number.
@@ -108,7 +110,13 @@ impl fmt::Display for Second {
 impl AccessLog {
     #[must_use]
     pub fn new(seed: u64, format: Format) -> Self {
-        Self { format, random: SmallRng::seed_from_u64(seed), second: 0 }
+        Self { format, random: SmallRng::seed_from_u64(seed), second: 0, days: 0 }
+    }
+
+    /// The same with rows of so many days at random; 0: in the order of their times.
+    #[must_use]
+    pub fn over_days(self, days: u32) -> Self {
+        Self { days, ..self }
     }
 
     /// The next row.
@@ -116,8 +124,17 @@ impl AccessLog {
         let random = &mut self.random;
         self.second += u32::from(random.random_range(0..40) == 0);
         let (days, rest) = (self.second / 86_400, self.second % 86_400);
-        let (year, month, first) = DAYS[1 + (days / 30 % 3) as usize];
-        let day = u32::from(first) + days % 30;
+        let (year, month, day) = match self.days {
+            0 => {
+                let (year, month, first) = DAYS[1 + (days / 30 % 3) as usize];
+                (year, month, u32::from(first) + days % 30)
+            }
+            among => {
+                // Months of 28 days, which all have.
+                let day = random.random_range(0..among);
+                (1998 + (day / 336) as u16, 1 + (day / 28 % 12) as u8, 1 + day % 28)
+            }
+        };
         // A few clients send most of the requests, as proxies do.
         let client = if random.random_bool(0.3) {
             random.random_range(0..4_000_u32)
@@ -219,6 +236,20 @@ mod tests {
         assert!(body(1).lines().all(|line| line.split(',').count() == 6), "{}", body(1));
         let mean = body(1).len() / 1000;
         assert!((80..120).contains(&mean), "{mean} bytes per row");
+    }
+
+    #[test]
+    fn rows_may_be_of_many_days() {
+        let mut out = Vec::new();
+        let mut log = AccessLog::new(1, Format::Csv).over_days(1000);
+        for _ in 0..20_000 {
+            log.push_row(&mut out);
+        }
+        let text = String::from_utf8(out).unwrap();
+        let days: std::collections::BTreeSet<&str> =
+            text.lines().map(|line| &line.split(',').nth(1).unwrap()[..10]).collect();
+        assert_eq!(days.len(), 1000);
+        assert_eq!((days.first(), days.last()), (Some(&"1998-01-01"), Some(&"2000-12-20")));
     }
 
     #[test]

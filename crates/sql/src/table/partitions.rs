@@ -2,6 +2,7 @@
 
 mod alter;
 pub(super) mod dynamic;
+pub(super) mod retention;
 mod steps;
 mod temporary;
 mod value;

@@ -3,7 +3,7 @@
 //! Group Commit's properties and `light_schema_change` change what the server does. Others that
 //! Doris's users write are checked for their name, kept and printed back.
 
-use super::partitions::dynamic;
+use super::partitions::{dynamic, retention};
 use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
 use super::{find, refused};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
 
 /// Kept and printed back, in the order of SHOW CREATE TABLE.
-pub(super) const KEPT: [&str; 45] = [
+pub(super) const KEPT: [&str; 46] = [
     REPLICATION_ALLOCATION,
     "min_load_replica_num",
     BLOOM_FILTER_COLUMNS,
@@ -48,6 +48,7 @@ pub(super) const KEPT: [&str; 45] = [
     "dynamic_partition.storage_policy",
     "dynamic_partition.start_day_of_week",
     "dynamic_partition.start_day_of_month",
+    "partition.retention_count",
     "in_memory",
     "storage_medium",
     "storage_cooldown_time",
@@ -76,8 +77,7 @@ pub(super) const KEPT: [&str; 45] = [
 /// Beginnings of properties that are kept.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
 /// Properties of tables that we do not have, with what they belong to.
-const REFUSED: [(&str, &str); 5] = [
-    ("partition.", "partitions"),
+const REFUSED: [(&str, &str); 4] = [
     ("enable_mow_light_delete", "deletions by key"),
     ("sequence_mapping.", "sequence columns"),
     ("delete_bitmap_", "delete bitmaps of their own"),
@@ -193,6 +193,7 @@ fn set(
             let value = allocation(replication_num(value)?);
             keep(properties, "dynamic_partition.replication_allocation", value);
         }
+        retention::COUNT => keep(properties, key, retention::checked(value)?),
         key if key.starts_with(dynamic::PREFIX) => keep(properties, key, dynamic::checked(key, value)?),
         _ => keep(properties, key, value.to_owned()),
     }

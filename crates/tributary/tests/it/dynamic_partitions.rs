@@ -188,3 +188,26 @@ fn a_load_of_rows_in_a_thousand_partitions_is_one_commit_of_bounded_memory() {
     assert_eq!(client.rows(all), ["100000|100000"]);
     assert_eq!(client.rows("SELECT COUNT(*) FROM many WHERE id BETWEEN 500 AND 599"), ["100"]);
 }
+
+#[test]
+fn a_table_whose_loads_make_its_partitions_drops_all_but_the_newest_old_ones() {
+    let server = Server::with_settings(&[("dynamic_partition_check_interval_seconds", "1")]);
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE days (id INT, at DATETIME NOT NULL) DUPLICATE KEY(id) \
+                  AUTO PARTITION BY RANGE (date_trunc(at, 'day')) () DISTRIBUTED BY HASH(id) BUCKETS 1");
+    let rows = "INSERT INTO days VALUES (1, '2020-01-01 00:00:00'), (2, '2021-01-01 00:00:00'), \
+                (3, '2022-01-01 00:00:00'), (4, '9000-01-01 00:00:00')";
+    db.client.ok(rows);
+    db.client.ok("ALTER TABLE days SET ('partition.retention_count' = '2')");
+    let ids = "SELECT id FROM days ORDER BY id";
+    assert_eq!(db.client.rows(ids), ["2", "3", "4"]);
+    assert_eq!(db.client.table("SHOW PARTITIONS FROM days").rows.len(), 3);
+    let made = db.client.table("SHOW CREATE TABLE days").rows[0][1].clone().unwrap();
+    assert!(made.contains("\"partition.retention_count\" = \"2\""), "{made}");
+    db.client.ok("INSERT INTO days VALUES (5, '2023-01-01 00:00:00')");
+    crate::support::wait_until("the oldest one is dropped by the clock", || {
+        db.client.rows(ids) == ["3", "4", "5"]
+    });
+    let error = db.client.error("ALTER TABLE days SET ('partition.retention_count' = '0')");
+    assert!(error.message.contains("should be a positive integer"), "{error}");
+}

@@ -3,7 +3,7 @@
 //! The properties `dynamic_partition.*` say which. What they make of a table at a moment is a function of both, without a clock.
 //! Not this module's business: when it is asked.
 
-use super::{add_one, refused, steps};
+use super::{add_one, refused, retention, steps};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -188,6 +188,7 @@ fn range(text: &str) -> SqlError {
 
 /// Checks a table whose properties were set, and gives those the defaults that SHOW CREATE TABLE prints.
 pub(in crate::table) fn settle(def: &mut TableDef) -> Result<(), SqlError> {
+    retention::check(def)?;
     let own = &def.properties.others;
     if !own.keys().any(|key| key.starts_with(PREFIX)) {
         return Ok(());
@@ -254,7 +255,7 @@ pub(in crate::table) fn settle(def: &mut TableDef) -> Result<(), SqlError> {
 }
 
 /// The column that decides, if the table is divided by ranges of one.
-fn column(def: &TableDef) -> Option<&ColumnDef> {
+pub(super) fn column(def: &TableDef) -> Option<&ColumnDef> {
     let partitions = def.partitioning.partitions().filter(|it| it.method == PartitionMethod::Range)?;
     match partitions.columns_of(&def.schema).as_slice() {
         [column] => Some(column),
@@ -272,11 +273,12 @@ pub(super) fn refuse_by_hand(def: &TableDef) -> Result<(), SqlError> {
     ))
 }
 
-/// The name of the time zone that the table's partitions begin by, if it has dynamic ones that are on.
+/// The name of the time zone that the table's partitions begin by, if it has dynamic ones that are on, or keeps so many old ones.
 #[must_use]
 pub fn dynamic_time_zone(def: &TableDef) -> Option<&str> {
     let own = &def.properties.others;
-    own.get(ENABLE).filter(|enabled| *enabled == "true")?;
+    let is_enabled = own.get(ENABLE).is_some_and(|enabled| enabled == "true");
+    (is_enabled || retention::count(def).is_some()).then_some(())?;
     Some(own.get(TIME_ZONE).map_or("UTC", String::as_str))
 }
 
@@ -308,6 +310,15 @@ pub fn dynamic_facts(def: &TableDef) -> Option<DynamicFacts> {
 /// The table with the partitions that its properties want at the moment `now`, which is in the table's time zone.
 #[must_use]
 pub fn scheduled(def: &TableDef, now: NaiveDateTime) -> Scheduled {
+    let mut scheduled = made_and_dropped(def, now);
+    if let Some(kept) = retention::kept(scheduled.def.as_ref().unwrap_or(def), now) {
+        scheduled.def = Some(kept);
+    }
+    scheduled
+}
+
+/// What the properties of dynamic partitions want.
+fn made_and_dropped(def: &TableDef, now: NaiveDateTime) -> Scheduled {
     let mut scheduled = Scheduled { def: None, create_error: None };
     let dynamic = Dynamic::of(&def.properties.others).ok().flatten().filter(|dynamic| dynamic.is_enabled);
     let (Some(dynamic), Some(partitions), Some(column)) =
@@ -441,7 +452,7 @@ impl Dynamic {
     }
 }
 
-fn bound(at: NaiveDateTime, column: &ColumnDef) -> Bound {
+pub(super) fn bound(at: NaiveDateTime, column: &ColumnDef) -> Bound {
     let value = match column.data_type {
         DataType::Date => super::value::days(at).into(),
         _ => at.and_utc().timestamp_micros().into(),

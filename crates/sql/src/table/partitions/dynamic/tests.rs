@@ -208,3 +208,43 @@ fn a_table_is_shown_as_it_can_be_made_again() {
     let Statement::CreateTable(create) = parse(&text).unwrap() else { panic!("{text}") };
     assert_eq!(create.to_def("db", DbId(1), TableId(1)).unwrap(), def);
 }
+
+#[test]
+fn a_table_whose_loads_make_its_partitions_keeps_the_newest_of_the_old_ones() {
+    use crate::{Statement, parse};
+    use tributary_types::{DbId, TableId};
+    let table = |partitions: &str, properties: &str| {
+        let sql = format!(
+            "CREATE TABLE t (d DATETIME NOT NULL, v INT) DUPLICATE KEY(d) {partitions} DISTRIBUTED BY HASH(d) BUCKETS 1 PROPERTIES ({properties})"
+        );
+        match parse(&sql) {
+            Ok(Statement::CreateTable(create)) => create.to_def("d", DbId(1), TableId(7)),
+            other => panic!("{other:?}"),
+        }
+    };
+    let days = "AUTO PARTITION BY RANGE (date_trunc(d, 'day')) (FROM ('2024-01-01') TO ('2024-01-09') INTERVAL 1 DAY)";
+    let def = table(days, "'partition.retention_count' = '2'").unwrap();
+    assert_eq!(dynamic_time_zone(&def), Some("UTC"));
+    let at = |text: &str| chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").unwrap();
+    let left = |moment: &str| {
+        let scheduled = scheduled(&def, at(moment));
+        let def = scheduled.def.as_ref().unwrap_or(&def);
+        let partitions = def.partitioning.partitions().unwrap();
+        partitions.list.iter().map(|partition| partition.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    // The 5th is not over: the 3rd and the 4th are the newest that are.
+    assert_eq!(
+        left("2024-01-05 12:00:00"),
+        "p_20240103 p_20240104 p_20240105 p_20240106 p_20240107 p_20240108"
+    );
+    assert_eq!(left("2025-01-01 00:00:00"), "p_20240107 p_20240108");
+    assert!(scheduled(&def, at("2024-01-03 00:00:00")).def.is_none(), "there are no more than two");
+    for bad in ["0", "-1", "two", ""] {
+        let error = table(days, &format!("'partition.retention_count' = '{bad}'")).unwrap_err();
+        assert!(error.to_string().contains("should be a positive integer"), "{bad}: {error}");
+    }
+    for other in ["", "PARTITION BY RANGE(d) ()", "AUTO PARTITION BY LIST(d) ()"] {
+        let error = table(other, "'partition.retention_count' = '2'").unwrap_err();
+        assert!(error.to_string().contains("AUTO PARTITION BY RANGE only"), "{other}: {error}");
+    }
+}

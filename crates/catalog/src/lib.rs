@@ -14,6 +14,7 @@ mod catalog;
 mod changes;
 mod definition;
 mod error;
+mod increments;
 mod jobs;
 mod location;
 mod node;

@@ -4,6 +4,7 @@
 //! Definitions are kept as text ([`crate::definition`]); fields that are looked for have columns of their own.
 
 mod change;
+mod increments;
 mod jobs;
 mod load;
 mod migrations;
@@ -212,6 +213,10 @@ impl Store for SqliteStore {
 
     async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>> {
         jobs::positions(&self.pool, node).await.map_err(failed_to("read positions"))
+    }
+
+    async fn reserve_increments(&self, table: TableId, start: i64, count: i64) -> Stored<Option<i64>> {
+        increments::reserve(&self.pool, table, start, count).await.map_err(failed_to("reserve values"))
     }
 
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64> {

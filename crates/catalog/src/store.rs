@@ -171,6 +171,10 @@ pub(crate) trait Store: Send + Sync + Debug {
     /// The positions of a node's sources, in the order of their ids.
     async fn positions(&self, node: &str) -> Stored<Vec<PositionRecord>>;
 
+    /// Reserves `count` values of the table's AUTO_INCREMENT column: the first ones that no node ever reserved and that are not below `start`.
+    /// Returns the first; `None`: there are not so many.
+    async fn reserve_increments(&self, table: TableId, start: i64, count: i64) -> Stored<Option<i64>>;
+
     /// Removes those of the node that finished before the time, then its oldest above the number.
     async fn purge_transactions(&self, node: &str, finished_before_ms: i64, keep_max: u64) -> Stored<u64>;
 }

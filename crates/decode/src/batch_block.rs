@@ -47,7 +47,7 @@ fn check(array: &ArrayRef, column: &ColumnDef) -> Result<(), BlockError> {
             expected: expected.to_string(),
         });
     }
-    if !column.nullable && array.null_count() > 0 {
+    if !column.takes_null() && array.null_count() > 0 {
         let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
         return Err(BlockError::UnexpectedNull { column: column.name.clone(), row });
     }

@@ -8,7 +8,8 @@
 //! are and that become Arrow batches when their group closes.
 //!
 //! Invariant: a block holds only values that are legal for its schema version: right type,
-//! within length, no NULL in a NOT NULL column, valid UTF-8 and JSON. A bad row leaves no trace.
+//! within length, no NULL in a NOT NULL column, valid UTF-8 and JSON. Only values that the server gives
+//! are missing until [`Unfilled`] has put them in. A bad row leaves no trace.
 //!
 //! Not its business: groups, transactions, files, protocols, expressions.
 
@@ -38,6 +39,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 mod text_batches;
+mod unfilled;
 mod values;
 mod whole;
 
@@ -60,4 +62,5 @@ pub use params::{BoundParams, ParamType, PreparedValues, prepare_values};
 pub use recast::{BadValue, recast};
 pub use reject::{Counts, REJECTS_KEPT_MAX, Reject};
 pub use target::{Strictness, Target, Wording};
+pub use unfilled::Unfilled;
 pub use values::{InsertHead, ValuesOutcome, decode_values, scan_insert_head};

@@ -79,6 +79,7 @@ pub(crate) struct TargetColumn {
     /// Its place in the schema.
     pub(crate) index: usize,
     pub(crate) data_type: DataType,
+    /// Whether a decoded row may be without a value, which it has in the end if the server gives it.
     pub(crate) nullable: bool,
 }
 
@@ -403,11 +404,14 @@ impl Target {
 fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, SqlError> {
     let refused = |text: String| Err(SqlError::detail(ErrorCode::Unknown, text));
     let columns = || table.schema.columns.iter().zip(is_mapped);
+    // Rows whose keys the server gives are new ones.
+    if columns().all(|(column, is_mapped)| {
+        column.hidden.is_some() || *is_mapped || (column.is_key && column.is_filled())
+    }) {
+        return Ok(None);
+    }
     if let Some((key, _)) = columns().find(|(column, is_mapped)| column.is_key && !**is_mapped) {
         return refused(format!("Partial update should include all key columns, missing: {}", key.name));
-    }
-    if columns().all(|(column, is_mapped)| column.hidden.is_some() || *is_mapped) {
-        return Ok(None);
     }
     if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
         return Err(not_ready(table));
@@ -470,7 +474,7 @@ fn unknown_column(name: &str) -> SqlError {
 
 impl TargetColumn {
     pub(crate) fn of(column: &ColumnDef, index: usize) -> Self {
-        Self { index, data_type: column.data_type, nullable: column.nullable }
+        Self { index, data_type: column.data_type, nullable: column.takes_null() }
     }
 
     /// Converts and pushes a cell. A fault rejects the row; nothing was pushed then.
@@ -599,7 +603,7 @@ impl Fill {
     /// # Errors
     /// Why the column's default is not a value of its type.
     pub(crate) fn of(column: &ColumnDef) -> Result<Self, String> {
-        let none = if column.nullable { Self::Null } else { Self::Missing };
+        let none = if column.takes_null() { Self::Null } else { Self::Missing };
         if let Some(empty) = state::empty(column.data_type) {
             return Ok(Self::Stored(empty.into()));
         }

@@ -88,7 +88,8 @@ fn whole(rows: &Rows<'_>, target: &Target, now_micros: i64) -> Option<RecordBatc
     }
     let columns = columns.into_iter().collect::<Option<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows.count));
-    let batch = RecordBatch::try_new_with_options(schema.arrow(), columns, &options).ok()?;
+    let arrow = schema.as_decoded().map_or_else(|| schema.arrow(), |decoded| decoded.arrow());
+    let batch = RecordBatch::try_new_with_options(arrow, columns, &options).ok()?;
     // Rows without a partition are rejected one by one.
     let have_partitions = target.partitions().is_none_or(|check| check.takes_all(&batch, schema));
     have_partitions.then_some(batch)

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError};
-use tributary_ingest::Ingest;
+use tributary_ingest::{AutoIncrements, Ingest};
 use tributary_query::QueryEngine;
 use tributary_table::{Table, TableStore};
 use tributary_types::host::unix_ms;
@@ -56,6 +56,8 @@ pub struct Engine {
     pub(crate) query: QueryEngine,
     pub(crate) error_log: Arc<ErrorLog>,
     pub(crate) builders: Builders,
+    /// Values of AUTO_INCREMENT columns.
+    pub(crate) increments: AutoIncrements,
     pub(crate) jobs: Jobs,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,

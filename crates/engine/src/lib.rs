@@ -8,6 +8,7 @@
 
 mod access;
 mod answer;
+mod auto_increment;
 mod auto_partitions;
 mod background;
 mod broker_load;

@@ -39,7 +39,7 @@ impl KnownKeys {
     pub fn of_table(def: &TableDef) -> Option<Box<Self>> {
         let is_unfilled = |column: &ColumnDef| {
             let has_default = !matches!(column.default, None | Some(DefaultValue::Null));
-            !(column.is_key || column.nullable || has_default)
+            !(column.is_key || column.takes_null() || has_default)
         };
         let columns = def.schema.columns.iter().enumerate();
         let unfilled: Vec<usize> =

@@ -6,13 +6,14 @@
 //!
 //! Invariant: a sink that did not finish leaves no data file, however it ends.
 
+use crate::auto_increment::Increment;
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tributary_decode::{Block, BlockError, blocks_to_batches};
-use tributary_ingest::LoadRows;
 use tributary_ingest::memory::InFlight;
+use tributary_ingest::{IncrementError, LoadRows};
 use tributary_table::{FileWriter, Table, TableError};
 use tributary_types::{ErrorCode, SqlError, TableSchema};
 
@@ -51,6 +52,8 @@ pub(crate) struct LoadSink {
     is_broken: bool,
     /// Partitions are made for rows that have none.
     makes_partitions: bool,
+    /// The column whose values the server gives where rows have none.
+    increment: Option<Box<Increment>>,
 }
 
 /// The right of one load to write data files, which its lanes share.
@@ -77,6 +80,8 @@ pub(crate) enum SinkError {
     /// The partitions that rows need can't be made.
     #[error("{0}")]
     Partitions(String),
+    #[error("{0}")]
+    Increment(#[from] IncrementError),
     #[error("rows of this load could not be written before; nothing of it was kept, run it again")]
     Broken,
 }
@@ -93,6 +98,7 @@ impl LoadSink {
         let makes_partitions = table.with_def(|def| {
             def.partitioning.partitions().is_some_and(|partitions| partitions.auto.is_some())
         });
+        let increment = Increment::of(&schema);
         Self {
             table,
             schema,
@@ -105,6 +111,7 @@ impl LoadSink {
             lanes: 1,
             is_broken: false,
             makes_partitions,
+            increment,
         }
     }
 
@@ -154,8 +161,8 @@ impl LoadSink {
     /// # Errors
     /// The rows can't be written. Then [`LoadSink::take_files`] fails, too: no load is committed in part.
     pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
-        if self.makes_partitions {
-            return Box::pin(self.push_divided(engine, blocks)).await;
+        if self.makes_partitions || self.increment.is_some() {
+            return Box::pin(self.push_completed(engine, blocks)).await;
         }
         if self.take(blocks) {
             return Ok(());
@@ -164,9 +171,15 @@ impl LoadSink {
         Box::pin(self.counted(engine)).await
     }
 
-    /// [`LoadSink::push`], after the partitions that the rows need are there.
-    async fn push_divided(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
-        engine.make_partitions(&self.table, &self.schema, &blocks).await?;
+    /// [`LoadSink::push`], after the rows have all values, and the partitions that they need are there.
+    async fn push_completed(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        let blocks = match &self.increment {
+            Some(increment) => increment.fill(engine, self.table.id(), &self.schema, blocks).await?,
+            None => blocks,
+        };
+        if self.makes_partitions {
+            engine.make_partitions(&self.table, &self.schema, &blocks).await?;
+        }
         if self.take(blocks) { Ok(()) } else { self.counted(engine).await }
     }
 

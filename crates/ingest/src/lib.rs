@@ -22,6 +22,7 @@
 //! | `dropped` | loads whose partition was dropped after their rows were decoded |
 //! | `transactions` | labels and the states of transactions |
 //! | `progress` | how far a source was read that is for several tables |
+//! | `auto_increment` | values that columns with AUTO_INCREMENT give to rows |
 //! | `labels` | labels and the store that keeps them longer than the log |
 //! | `record` | what the log's entries mean |
 //! | `recovery` | from the log back to tables and transactions |
@@ -30,6 +31,7 @@
 //! | `maintenance` | flushing tables and releasing the log |
 
 mod appends;
+mod auto_increment;
 mod build;
 mod columns;
 mod dropped;
@@ -60,6 +62,7 @@ pub mod transactions;
 mod two_phase;
 pub mod wal_space;
 
+pub use auto_increment::{AutoIncrements, IncrementError, IncrementStore, following};
 pub use error::IngestError;
 pub use ingest::Ingest;
 pub use load::{Answered, LoadRows};

@@ -5,7 +5,9 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_ingest::{LabelStore, SchemaHistory, SourcePosition, TransactionInfo};
+use tributary_ingest::{
+    IncrementError, IncrementStore, LabelStore, SchemaHistory, SourcePosition, TransactionInfo, following,
+};
 use tributary_types::{Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
 use tributary_wal::MemDisk;
 
@@ -29,6 +31,8 @@ struct Rows {
     next_change: u64,
     /// Replacements of partitions that have not ended, and the partitions that their tables get.
     replacements: BTreeMap<u64, (TableId, Arc<Partitions>)>,
+    /// The first values of AUTO_INCREMENT columns that were never reserved.
+    increments: BTreeMap<TableId, i64>,
 }
 
 impl SimCatalog {
@@ -189,6 +193,19 @@ impl LabelStore for SimCatalog {
         self.change("purge labels", |rows| {
             rows.labels.retain(|_, info| info.finished_at_ms.is_none_or(|at| at >= before_ms));
         })
+    }
+}
+
+#[async_trait]
+impl IncrementStore for SimCatalog {
+    async fn reserve(&self, table: TableId, start: i64, count: u64) -> Result<i64, IncrementError> {
+        let next = self.rows.lock().increments.get(&table).copied();
+        let (first, end) = following(next, start, count)?;
+        let reserved = self.change("reserve values", |rows| {
+            rows.increments.insert(table, end);
+        });
+        reserved.map_err(IncrementError::Store)?;
+        Ok(first)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::counts::Counts;
 use crate::deletes::DeletionId;
 use crate::feeds;
 use crate::folds::{LOADS_MAX, aggregate};
+use crate::increments;
 use crate::model::{Fate, Kind, LoadId, ROWS_PER_LOAD};
 use crate::partial::{is_partial, partial};
 use crate::partition_changes;
@@ -127,7 +128,7 @@ async fn load_rows(
     rows: u64,
     may_be_large: bool,
 ) -> Option<LoadRows> {
-    if !partition_changes::make(world, table, id).await {
+    if !partition_changes::make(world, table, id).await || !increments::give(world, table, id, rows).await {
         return None;
     }
     let schema = Arc::clone(&table.def().schema);

@@ -49,6 +49,7 @@ counts! {
     deleted_rows: "rows deleted",
     dropped_tables: "tables dropped",
     added_columns: "columns added",
+    increments: "values of AUTO_INCREMENT given",
     heavy_changes: "changes of types and keys",
     flushes: "flushes",
     compactions: "compactions",

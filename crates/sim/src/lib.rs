@@ -17,6 +17,7 @@ pub mod deletes;
 mod dice;
 pub mod feeds;
 pub mod folds;
+pub mod increments;
 mod lying;
 mod machine;
 pub mod model;

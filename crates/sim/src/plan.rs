@@ -18,6 +18,8 @@ pub struct Plan {
     pub copying_tables: u64,
     /// Whether there is a source whose messages are for all tables.
     pub shared_source: bool,
+    /// Of 100 tables so many give each row a value of AUTO_INCREMENT.
+    pub increment_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
@@ -56,6 +58,7 @@ impl Plan {
         let partial_tables = beside.pick(&[0, 50, 100]);
         let copying_tables = beside.pick(&[0, 50, 100]);
         let shared_source = beside.one_in(3);
+        let increment_tables = beside.pick(&[0, 0, 0, 0, 0, 0, 100]);
         Self {
             tables: dice.pick(&[1, 1, 1, 2, 2, 3]),
             unique_tables: dice.pick(&[0, 0, 50, 100]),
@@ -64,6 +67,7 @@ impl Plan {
             partial_tables,
             copying_tables,
             shared_source,
+            increment_tables,
             rounds: dice.between(2, 4),
             clients: dice.between(2, 6),
             actions: dice.between(3, 12),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_ingest::wal_space::WalLimit;
-use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
+use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, LabelStore, RecoveryReport};
 use tributary_table::{StoreOptions, Table, TableStore, changed_def};
 use tributary_types::{
     ColumnDef, DataType, DbId, Partitioning, SchemaVersion, TableDef, TableId, TableProperties, TableSchema,
@@ -37,6 +37,7 @@ pub struct Hardware {
 /// The server.
 pub struct Process {
     pub ingest: Arc<Ingest>,
+    pub increments: AutoIncrements,
     pub store: TableStore,
     pub tables: Mutex<BTreeMap<TableId, Arc<Table>>>,
     pub report: RecoveryReport,
@@ -153,7 +154,8 @@ impl Process {
             hardware.catalog.clear_garbage(table)?;
         }
         let tables = Mutex::new(tables.into_iter().map(|table| (table.id(), table)).collect());
-        Ok(Self { ingest, store, tables, report })
+        let increments = AutoIncrements::new(Arc::new(hardware.catalog.clone()));
+        Ok(Self { ingest, increments, store, tables, report })
     }
 
     pub fn table(&self, id: TableId) -> Option<Arc<Table>> {

@@ -133,6 +133,7 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
         model: RefCell::new(Model::default()),
         feeds: RefCell::default(),
         shares: RefCell::default(),
+        increments: RefCell::default(),
         dice: RefCell::new(dice),
         counts: RefCell::new(Counts { seeds: 1, ..Counts::default() }),
         cache: FileCache::default(),

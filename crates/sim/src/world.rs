@@ -3,6 +3,7 @@
 use crate::counts::Counts;
 use crate::dice::Dice;
 use crate::feeds::Feeds;
+use crate::increments::Increments;
 use crate::machine::Machine;
 use crate::model::{Model, Violation};
 use crate::plan::Plan;
@@ -27,6 +28,7 @@ pub struct World {
     pub model: RefCell<Model>,
     pub feeds: RefCell<Feeds>,
     pub shares: RefCell<Shares>,
+    pub increments: RefCell<Increments>,
     pub dice: RefCell<Dice>,
     pub counts: RefCell<Counts>,
     pub cache: FileCache,

@@ -409,6 +409,8 @@ pub struct ColumnSpec {
     pub default: Option<DefaultValue>,
     /// `ON UPDATE CURRENT_TIMESTAMP`, with so many digits of a second.
     pub on_update: Option<u8>,
+    /// `AUTO_INCREMENT`, and where it starts.
+    pub auto_increment: Option<i64>,
     pub comment: Option<String>,
 }
 

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod alter;
+mod auto_increment;
 mod create_as;
 mod default_value;
 mod deletion;
@@ -70,6 +71,7 @@ impl CreateTable {
             return Err(refused("Aggregate table can't support row column now"));
         }
         check_on_update(keys, merges_on_write(&settings), &columns)?;
+        auto_increment::check(keys, &columns)?;
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
             if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
@@ -139,6 +141,7 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         hidden: None,
         aggregation: spec.aggregation,
         on_update: on_update(spec)?,
+        auto_increment: auto_increment::of_column(spec, nullable)?,
     })
 }
 
@@ -283,8 +286,8 @@ fn by_keys(
 /// Whether a new row may leave the column out.
 fn can_be_omitted(column: &ColumnDef) -> bool {
     match &column.default {
-        // Without a value it is empty.
-        _ if column.data_type.is_state() => true,
+        // Without a value it is empty, or the server gives one.
+        _ if column.data_type.is_state() || column.is_filled() => true,
         Some(DefaultValue::Null) | None => column.nullable,
         Some(_) => true,
     }

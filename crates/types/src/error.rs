@@ -94,6 +94,13 @@ pub enum ErrorCode {
     ViewInvalid,
     /// A view that reads itself.
     ViewRecursive,
+    /// A second AUTO_INCREMENT column.
+    AutoIncrementTwice,
+    AutoIncrementNullable,
+    AutoIncrementDefault,
+    AutoIncrementType,
+    /// AUTO_INCREMENT in a table with AGGREGATE KEY.
+    AutoIncrementModel,
 }
 
 impl ErrorCode {
@@ -178,6 +185,11 @@ impl ErrorCode {
             Self::MalformedPacket => (1835, "HY000"),
             Self::ExecuteTimeout => (5024, "HY000"),
             Self::InsertFailed => (5025, "HY000"),
+            Self::AutoIncrementTwice => (5092, "42000"),
+            Self::AutoIncrementNullable => (5093, "42000"),
+            Self::AutoIncrementDefault => (5094, "42000"),
+            Self::AutoIncrementType => (5095, "42000"),
+            Self::AutoIncrementModel => (5096, "42000"),
         }
     }
 }

@@ -177,6 +177,9 @@ pub struct ColumnDef {
     /// `ON UPDATE CURRENT_TIMESTAMP`: rows that are updated and do not give the column have its default, the time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_update: bool,
+    /// `AUTO_INCREMENT`: rows without a value get one that no row was given before, from this one on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_increment: Option<i64>,
 }
 
 impl ColumnDef {
@@ -208,7 +211,20 @@ impl ColumnDef {
             hidden: None,
             aggregation: None,
             on_update: false,
+            auto_increment: None,
         }
+    }
+
+    /// Whether the server gives rows of a load values that come without one.
+    #[must_use]
+    pub const fn is_filled(&self) -> bool {
+        self.auto_increment.is_some()
+    }
+
+    /// Whether a row of a load may have no value of the column.
+    #[must_use]
+    pub const fn takes_null(&self) -> bool {
+        self.nullable || self.is_filled()
     }
 
     /// The column as a key column; it stays as nullable as it is.
@@ -338,6 +354,17 @@ impl TableSchema {
                 .map(|column| Field::new(&column.name, column.data_type.to_arrow(), column.nullable))
                 .collect::<Vec<_>>(),
         ))
+    }
+
+    /// The schema of rows that were decoded, in which values may be missing that the server gives. `None`: there are no such columns.
+    #[must_use]
+    pub fn as_decoded(&self) -> Option<Self> {
+        if !self.columns.iter().any(ColumnDef::is_filled) {
+            return None;
+        }
+        let mut decoded = self.clone();
+        decoded.columns.iter_mut().for_each(|column| column.nullable |= column.is_filled());
+        Some(decoded)
     }
 
     /// The schema with the column that rows of partial updates need, as the next version; itself if it has it.

@@ -11,12 +11,13 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 5] = [
+const MIGRATIONS: [(&str, &str); 6] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
     (JOBS, "PRAGMA user_version = 4"),
     (VIEWS, "PRAGMA user_version = 5"),
+    (INCREMENTS, "PRAGMA user_version = 6"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -154,6 +155,14 @@ const VIEWS: &str = "
         name TEXT NOT NULL,
         definition TEXT NOT NULL,
         UNIQUE (database_id, name)
+    ) STRICT;
+";
+
+/// The first values of AUTO_INCREMENT columns that no server has reserved.
+const INCREMENTS: &str = "
+    CREATE TABLE increments (
+        table_id INTEGER PRIMARY KEY REFERENCES tables (id) ON DELETE CASCADE,
+        next INTEGER NOT NULL
     ) STRICT;
 ";
 

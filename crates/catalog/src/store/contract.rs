@@ -30,6 +30,7 @@ macro_rules! store_contract {
             transactions_of_several_nodes_share_numbers_and_not_records
             a_purge_is_one_nodes
             jobs_and_positions_are_one_nodes
+            values_of_a_table_are_reserved_once
         );
     };
     ($place:ty: $($test:ident)*) => {
@@ -338,4 +339,28 @@ pub(crate) async fn jobs_and_positions_are_one_nodes(place: impl Place) {
     assert_eq!(store.positions("a").await.unwrap(), [position(2, 6, b"\0\xff")]);
     assert_eq!(store.jobs("b").await.unwrap(), [job(1, "other")]);
     assert_eq!(store.positions("b").await.unwrap(), [position(1, 7, b"x")]);
+}
+
+pub(crate) async fn values_of_a_table_are_reserved_once(place: impl Place) {
+    let store = place.open().await;
+    let mut at = Revision(1);
+    let tables = [1, 2].map(|id| Arc::new(table(DbId(1), id, &format!("t{id}"))));
+    let create = |def| Operation::CreateTable { def, made_at_ms: None };
+    for operation in [create_database(1, "d"), create(Arc::clone(&tables[0])), create(Arc::clone(&tables[1]))]
+    {
+        assert_eq!(store.apply(at, &operation).await.unwrap(), Applied::Made);
+        at = at.next();
+    }
+    assert_eq!(store.reserve_increments(TableId(1), 5, 10).await.unwrap(), Some(5));
+    assert_eq!(store.reserve_increments(TableId(2), 1, 10).await.unwrap(), Some(1));
+    store.close().await;
+    let store = place.open().await;
+    assert_eq!(store.reserve_increments(TableId(1), 5, 1).await.unwrap(), Some(15));
+    assert_eq!(store.reserve_increments(TableId(1), 5, i64::MAX - 15).await.unwrap(), None, "one too many");
+    assert_eq!(store.reserve_increments(TableId(1), 5, i64::MAX - 16).await.unwrap(), Some(16));
+    assert_eq!(store.reserve_increments(TableId(1), 5, 1).await.unwrap(), None, "there is none left");
+    assert_eq!(store.apply(at, &Operation::DropTable(Arc::clone(&tables[0]))).await.unwrap(), Applied::Made);
+    assert!(store.reserve_increments(TableId(1), 5, 1).await.is_err(), "the table is gone");
+    assert_eq!(store.apply(at.next(), &create(Arc::clone(&tables[0]))).await.unwrap(), Applied::Made);
+    assert_eq!(store.reserve_increments(TableId(1), 5, 1).await.unwrap(), Some(5), "nothing is left of it");
 }

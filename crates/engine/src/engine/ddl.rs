@@ -52,6 +52,7 @@ impl Engine {
         self.names().remove_database(name);
         for def in dropped {
             self.ingest.detach(def.id);
+            self.increments.forget(def.id);
         }
         self.collect_garbage_later();
         Ok(())
@@ -169,6 +170,7 @@ impl Engine {
             table.close().await;
         }
         self.ingest.detach(def.id);
+        self.increments.forget(def.id);
         self.collect_garbage_later();
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 use super::Engine;
 use crate::access::{Access, Everything};
+use crate::auto_increment::CatalogIncrements;
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::engine::dynamic_partitions::DynamicTables;
@@ -35,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tributary_catalog::{Catalog, CatalogError, CatalogLocation, NodeEntry};
-use tributary_ingest::{Ingest, IngestMetrics, IngestOptions, RecoveryReport};
+use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, RecoveryReport};
 use tributary_kafka::Broker;
 use tributary_query::QueryEngine;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
@@ -120,6 +121,7 @@ impl Engine {
             query,
             error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
             builders: Builders::default(),
+            increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
             jobs: Jobs::new(node.id(), Arc::new(Broker)),
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),

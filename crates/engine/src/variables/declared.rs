@@ -24,9 +24,9 @@ variables! {
     allow_partition_column_nullable: bool = true, flag(), Fixed;
     /// Doris's; answers are the same.
     auto_broadcast_join_threshold: String = "0.8".into(), text(), Kept;
-    /// Nothing is numbered automatically.
+    /// Values of AUTO_INCREMENT columns do not follow it.
     auto_increment_increment: i64 = 1, any_whole(), Kept;
-    /// Nothing is numbered automatically.
+    /// Values of AUTO_INCREMENT columns do not follow it.
     auto_increment_offset: i64 = 1, any_whole(), Kept;
     /// Without BEGIN each statement is its own transaction, as in Doris, whatever is set.
     autocommit: bool = true, switch(), Kept;

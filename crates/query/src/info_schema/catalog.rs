@@ -266,7 +266,7 @@ pub(super) fn column_row(
         text.then_some(COLLATION).into(),
         data_type.to_string().into(),
         key.into(),
-        "".into(),
+        if column.auto_increment.is_some() { "AUTO_INCREMENT" } else { "" }.into(),
         "select,insert,update,references".into(),
         column.comment.as_str().into(),
         character_length(data_type).or(numeric_precision(data_type)).into(),

@@ -399,7 +399,18 @@ fn extra(def: &TableDef) -> &'static str {
     if merges_on_read { "REPLACE" } else { "NONE" }
 }
 
-fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &str) -> Vec<Cell> {
+/// What DESC says of a column besides.
+fn extras(column: &ColumnDef, plain: &'static str) -> Vec<&'static str> {
+    let aggregation = match column.aggregation {
+        _ if column.is_key => None,
+        Some(aggregation) => Some(aggregation.name()),
+        None => Some(plain),
+    };
+    let increment = column.auto_increment.map(|_| "AUTO_INCREMENT");
+    aggregation.into_iter().chain(increment).collect()
+}
+
+fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &'static str) -> Vec<Cell> {
     let mut row: Vec<Cell> = vec![column.name.as_str().into(), column.data_type.to_string().into()];
     if let Some((collation, _)) = full {
         row.push(collation.into());
@@ -415,12 +426,7 @@ fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &str
         .into(),
         if column.is_key { "true" } else { "false" }.into(),
         info_schema::default_text(column).into(),
-        match column.aggregation {
-            _ if column.is_key => "",
-            Some(aggregation) => aggregation.name(),
-            None => plain,
-        }
-        .into(),
+        extras(column, plain).join(",").into(),
     ]);
     if let Some((_, comment)) = full {
         row.extend(["".into(), comment.into()]);

@@ -49,10 +49,13 @@ const UNSUPPORTED: [(&str, &str); 33] = [
     ("UNSIGNED", "a wider signed type"),
 ];
 
+/// Where AUTO_INCREMENT starts unless the column says otherwise.
+const AUTO_INCREMENT_START: i64 = 1;
+
 /// Aggregations of types that we do not have.
 const AGGREGATES: [&str; 2] = ["QUANTILE_UNION", "GENERIC"];
 
-/// `name type [KEY | SUM | …] [[NOT] NULL] [DEFAULT v] [COMMENT 'x']`, the options in any order.
+/// `name type [KEY | SUM | …] [[NOT] NULL] [AUTO_INCREMENT[(start)]] [DEFAULT v] [COMMENT 'x']`, the options in any order.
 pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
     let name = cursor.identifier("a column name")?;
     let data_type = data_type(cursor, &name)?;
@@ -64,6 +67,7 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
         aggregation: None,
         default: None,
         on_update: None,
+        auto_increment: None,
         comment: None,
     };
     while option(cursor, &mut column)? {}
@@ -83,6 +87,8 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
         column.default = Some(default_value::default_value(cursor)?);
     } else if cursor.eat_all("ON UPDATE") {
         column.on_update = Some(default_value::current_timestamp(cursor)?);
+    } else if cursor.eat("AUTO_INCREMENT") {
+        column.auto_increment = Some(start_of_increment(cursor)?);
     } else if cursor.eat("COMMENT") {
         column.comment = Some(cursor.string("a comment in quotes")?);
     } else {
@@ -92,6 +98,19 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
     Ok(true)
 }
 
+/// `(start)`, if it is there.
+fn start_of_increment(cursor: &mut Cursor<'_>) -> Parsed<i64> {
+    if !cursor.eat_token(&Token::LParen) {
+        return Ok(AUTO_INCREMENT_START);
+    }
+    if *cursor.peek() == Token::Minus {
+        return Err(SqlError::detail(ErrorCode::Unknown, "AUTO_INCREMENT start value can not be negative."));
+    }
+    let start = cursor.number("the value that AUTO_INCREMENT starts with")?;
+    cursor.expect_token(&Token::RParen)?;
+    Ok(start)
+}
+
 fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
     Aggregation::ALL.into_iter().find(|aggregation| cursor.eat(aggregation.name()))
 }
@@ -99,7 +118,6 @@ fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
 fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else { return Ok(()) };
     let (what, instead) = match word.as_str() {
-        "AUTO_INCREMENT" => ("AUTO_INCREMENT", "load the values with the rows"),
         "GENERATED" | "AS" => ("a generated column", "compute the value in the load or in queries"),
         "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use UNIQUE KEY(…) after the columns"),
         "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),

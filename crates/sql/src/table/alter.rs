@@ -2,7 +2,9 @@
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
-use super::{aggregate, can_be_omitted, column_def, duplicate_column, find, heavy, index, keys};
+use super::{
+    aggregate, auto_increment, can_be_omitted, column_def, duplicate_column, find, heavy, index, keys,
+};
 use super::{partitions, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
 use crate::names;
@@ -124,6 +126,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     if find(&def.schema.columns, &spec.name).is_some() {
         return Err(duplicate_column(&spec.name));
     }
+    auto_increment::check_added(spec)?;
     let id = def.schema.next_column_id;
     let mut column = column_def(spec, id)?;
     column.is_key = is_key;

@@ -60,6 +60,7 @@ impl CreateTableAs {
                 is_key: false,
                 aggregation: None,
                 on_update: None,
+                auto_increment: None,
                 default: None,
                 comment: None,
             }

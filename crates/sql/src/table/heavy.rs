@@ -1,8 +1,8 @@
 //! Heavy schema changes of `ALTER TABLE`: other types, other keys, another order of columns. What they make of a definition is said
 //! here; that rows follow is a job's business.
 
-use super::aggregate;
 use super::alter::{change_columns, index_of, is_partition_column};
+use super::{aggregate, auto_increment};
 use super::{keys, refused};
 use crate::ast::{ColumnSpec, Position};
 use std::sync::Arc;
@@ -103,6 +103,7 @@ pub(super) fn modify(
             old.name, def.name
         )));
     }
+    auto_increment::check_modified(&old, spec)?;
     check_type_change(&old, spec.data_type)?;
     let new = modified(def, &old, spec)?;
     check_keys(def, &old, &new)?;

@@ -11,7 +11,7 @@ pub(super) use alter::{added, dropped, modified, renamed};
 pub use alter::{named_partitions, without_partition};
 pub use temporary::{Replacement, add_temporary, beside, replacement};
 
-use super::{find, refused};
+use super::{auto_increment, find, refused};
 use crate::parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
 use std::collections::BTreeMap;
 use tributary_types::partition::{AutoPartition, Bound, PartitionRows, PartitionValue, TimeUnit};
@@ -36,6 +36,7 @@ pub(super) fn of_create(
         let column =
             find(columns, name).ok_or_else(|| refused(format!("partition key {name} is not exists")))?;
         check_column(column, by.method, model)?;
+        auto_increment::check_partition_column(column)?;
         if decides.iter().any(|known| known.id == column.id) {
             return Err(refused(format!("Duplicated partition column {name}")));
         }

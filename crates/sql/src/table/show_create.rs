@@ -46,6 +46,10 @@ fn column(column: &ColumnDef) -> String {
     let aggregation = column.aggregation.map(|aggregation| format!(" {}", aggregation.name()));
     let (name, data_type) = (quoted(&column.name), column.data_type);
     let mut line = format!("  {name} {data_type}{} {nullable}", aggregation.unwrap_or_default());
+    if let Some(start) = column.auto_increment {
+        // Writing to a String cannot fail.
+        let _ = write!(line, " AUTO_INCREMENT({start})");
+    }
     if let Some(default) = &column.default {
         line.push_str(" DEFAULT ");
         match default {

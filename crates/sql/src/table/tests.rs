@@ -662,3 +662,59 @@ fn indexes_are_printed_as_they_were_declared_and_follow_their_columns() {
     assert_eq!(altered(&old, "drop index K_IDX").indexes, old.indexes[..1]);
     assert_eq!(altered(&old, "add index if not exists K_IDX (`a-b`)").schema, old.schema);
 }
+
+#[test]
+fn an_auto_increment_column_is_the_only_one_and_bigint_and_not_null() {
+    let table = |column: &str| {
+        format!("create table t ({column}, v int) duplicate key(id) distributed by hash(id) buckets 1")
+    };
+    let unique = "create table t (k int, id bigint not null auto_increment(100), v int) unique key(k) distributed by hash(k) buckets 1";
+    let def_of = def(unique);
+    assert_eq!(def_of.schema.columns[1].auto_increment, Some(100));
+    let printed = show_create_table(&def_of);
+    assert!(printed.contains("  `id` bigint NOT NULL AUTO_INCREMENT(100),"), "{printed}");
+    assert_eq!(def(&printed).schema, def_of.schema);
+    assert_eq!(def(&table("id bigint not null auto_increment")).schema.columns[0].auto_increment, Some(1));
+    assert_eq!(
+        def(&table("id bigint not null auto_increment(0) comment 'x'")).schema.columns[0].auto_increment,
+        Some(0)
+    );
+    for (column, number, text) in [
+        ("id bigint not null auto_increment, other bigint not null auto_increment", 5092, "at most one"),
+        ("id bigint auto_increment", 5093, "the auto increment column should be NOT NULL."),
+        ("id bigint not null auto_increment default '1'", 5094, "can't have default value."),
+        ("id int not null auto_increment", 5095, "the auto increment must be BIGINT type."),
+        ("id bigint not null auto_increment(-1)", 1105, "start value can not be negative"),
+        ("id bigint not null auto_increment(x)", 1064, ""),
+    ] {
+        let error = wrong(&table(column));
+        assert!(error.code.number() == number && error.message.contains(text), "{column}: {error}");
+    }
+    let folds = wrong(
+        "create table t (id bigint not null auto_increment, v int sum) aggregate key(id) distributed by hash(id) buckets 1",
+    );
+    assert_eq!(folds.code.number(), 5096);
+    let parted = wrong(
+        "create table t (id bigint not null auto_increment) duplicate key(id) partition by range(id) () distributed by hash(id) buckets 1",
+    );
+    assert_eq!(parted.code, ErrorCode::NotSupported);
+    for (clause, text) in [
+        ("add column n bigint not null auto_increment", "Can not add auto-increment column n"),
+        (
+            "modify column v int not null auto_increment",
+            "Can't modify the column[v]'s auto-increment attribute.",
+        ),
+        ("modify column id bigint not null", "Can't modify the column[id]'s auto-increment attribute."),
+        ("modify column id largeint not null auto_increment", "must be BIGINT"),
+        ("modify column id bigint null auto_increment", "should be NOT NULL"),
+    ] {
+        let error = try_alter(&def_of, clause).unwrap_err();
+        assert!(error.message.contains(text), "{clause}: {error}");
+    }
+    let renamed = altered(
+        &def_of,
+        "modify column id bigint not null auto_increment comment 'n', rename column id number",
+    );
+    assert_eq!(renamed.schema.columns[1].auto_increment, Some(100));
+    assert!(try_alter(&def_of, "drop column id").is_ok());
+}

@@ -11,6 +11,7 @@
 
 mod abuse;
 mod aggregates;
+mod auto_increment;
 mod bad_http;
 mod bad_insert;
 mod bad_statements;

@@ -103,7 +103,6 @@ fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
         ("map<int,ipv4>", "use VARCHAR"),
         ("timestamp", "use DATETIME"),
         ("longtext", "use STRING"),
-        ("int auto_increment", "load the values"),
         ("int as (a + 1)", "compute the value"),
         ("bigint quantile_union", "aggregate in queries"),
     ] {

@@ -15,6 +15,7 @@ pub mod convert;
 mod date_text;
 pub mod datetime;
 mod format;
+mod intersect_count;
 mod joined;
 mod json;
 mod maps;

@@ -1,5 +1,6 @@
 //! Aggregates over values of BITMAP and HLL columns: what they are together, and how many elements that has.
 
+use super::intersect_count::{self, IntersectCount};
 use super::states::{bytes_of, read_bitmap, read_hll};
 use crate::labels;
 use arrow::array::{ArrayRef, AsArray};
@@ -13,13 +14,14 @@ use tributary_types::DataType as Declared;
 use tributary_types::state::{Bitmap, Hll};
 
 /// The names of these aggregates.
-pub const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 7] = [
     "bitmap_union",
     "bitmap_intersect",
     "bitmap_union_count",
     "bitmap_union_int",
     "hll_union",
     "hll_union_agg",
+    intersect_count::NAME,
 ];
 
 /// The aggregate of that name.
@@ -34,7 +36,8 @@ pub fn get(name: &str) -> Option<Arc<AggregateUDF>> {
             Kind::HllUnionAgg,
         ];
         let make = |kind| Arc::new(AggregateUDF::new_from_impl(OfStates::new(kind)));
-        kinds.into_iter().map(make).collect()
+        let intersect_count = Arc::new(AggregateUDF::new_from_impl(IntersectCount::default()));
+        kinds.into_iter().map(make).chain([intersect_count]).collect()
     });
     ALL.iter().find(|function| function.name() == name).cloned()
 }

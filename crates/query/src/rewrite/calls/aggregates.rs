@@ -4,10 +4,11 @@ use super::super::{Rewriter, ast};
 use super::{as_text, last_name, lookup, plain_args, rename, set_args};
 use crate::functions::state_aggregates;
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, NullTreatment,
-    OrderByExpr, Value,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments,
+    NullTreatment, OrderByExpr, Value, visit_expressions,
 };
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -116,6 +117,10 @@ impl Rewriter<'_> {
                 function.null_treatment = skips_nulls.then_some(NullTreatment::IgnoreNulls);
                 Some(renamed(function, name, args))
             }
+            ("intersect_count", _) => {
+                let args = intersect_count(args)?;
+                Some(renamed(function, name, args))
+            }
             ("group_concat", _) => Some(self.group_concat(args, function)?),
             _ => None,
         })
@@ -197,6 +202,36 @@ impl Rewriter<'_> {
     const fn group_concat_max_bytes(&self) -> i64 {
         i64::MAX
     }
+}
+
+/// The arguments of `intersect_count(bitmap, column, value, …)` with a condition in place of each value.
+fn intersect_count(mut args: Vec<Expr>) -> Result<Vec<Expr>, SqlError> {
+    let refused = |text: &str| Err(SqlError::detail(ErrorCode::Unknown, text));
+    if args.len() < 3 {
+        return refused(
+            "intersect_count(bitmap_column, column_to_filter, filter_values) function requires at least three parameters",
+        );
+    }
+    let values = args.split_off(2);
+    if !values.iter().all(has_no_column) {
+        return refused("intersect_count function filter_values arg must be constant");
+    }
+    let column = args.remove(1);
+    args.extend(values.into_iter().map(|value| ast::binary(column.clone(), BinaryOperator::Eq, value)));
+    Ok(args)
+}
+
+/// Whether the expression is the same for all rows.
+fn has_no_column(expr: &Expr) -> bool {
+    let found = visit_expressions(expr, |part| match part {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::Subquery(_)
+        | Expr::Exists { .. }
+        | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_continue()
 }
 
 fn renamed(function: &mut Function, to: &str, args: Vec<Expr>) -> Expr {

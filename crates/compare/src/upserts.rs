@@ -12,7 +12,7 @@ use crate::report::Results;
 use crate::servers::{self, Server};
 use crate::{Options, Outcome, is_wanted, postgres};
 use std::time::Instant;
-use tributary_bench::closed_loop::{self, Connection, Limit};
+use tributary_bench::closed_loop::{self, Connection, Limit, Reply};
 use tributary_bench::{FIRST_ID, IdForm, Order, Request, mysql};
 use tributary_client::{command, packet};
 
@@ -105,7 +105,8 @@ fn connect(peer: Peer, server: &Server, load: &Load, order: Order) -> Outcome<Ve
             }
             _ => {
                 let bytes = packet::framed(&command::query(sql.as_bytes()), 0);
-                (peer::mysql(peer, server)?.into_stream(), mysql::reply, bytes)
+                let reply = if peer == Peer::MariaDb { mariadb_reply } else { mysql::reply };
+                (peer::mysql(peer, server)?.into_stream(), reply, bytes)
             }
         };
         stream.set_nodelay(true)?;
@@ -118,6 +119,23 @@ fn connect(peer: Peer, server: &Server, load: &Load, order: Order) -> Outcome<Ve
         Ok(Connection::new(stream, dialogue, None, vec![request])?)
     };
     (0..load.connections).map(one).collect()
+}
+
+/// What MariaDB puts before the number of rows that a statement of several has given.
+const RECORDS: &[u8] = b"Records: ";
+
+/// MariaDB counts two rows for each that took another's place, and none for one that is the same: what tells how many were given
+/// is its message, which a statement of one row does not get.
+fn mariadb_reply(received: &[u8]) -> Option<Reply> {
+    let (_, payload) = packet::first(received)?;
+    let reply = mysql::reply(received)?;
+    if !matches!(reply, Reply::Loaded(_)) {
+        return Some(reply);
+    }
+    let at = payload.windows(RECORDS.len()).position(|text| text == RECORDS);
+    let digits = at.map(|at| payload[at + RECORDS.len()..].iter().take_while(|byte| byte.is_ascii_digit()));
+    let number = digits.map(|digits| digits.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+    Some(Reply::Loaded(number.unwrap_or(1)))
 }
 
 /// The rows as text, each with the first id in the place of its own.

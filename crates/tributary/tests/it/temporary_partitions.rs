@@ -168,6 +168,106 @@ fn lists_and_tables_with_keys_have_temporary_partitions_too() {
     crate::support::wait_until("the files of both are gone", || left() == 0);
 }
 
+/// Statements with the number and the text of their error.
+const REFUSED: &[(&str, u16, &str)] = &[
+    (
+        "ALTER TABLE days ADD TEMPORARY PARTITION TP VALUES LESS THAN ('2025-01-01')",
+        1517,
+        "Duplicate partition name TP",
+    ),
+    (
+        "ALTER TABLE days ADD TEMPORARY PARTITION p_202401 VALUES LESS THAN ('2020-01-01')",
+        1517,
+        "Duplicate partition name p_202401",
+    ),
+    (
+        "ALTER TABLE days ADD PARTITION tp VALUES LESS THAN ('2025-01-01')",
+        1517,
+        "Duplicate partition name tp",
+    ),
+    ("ALTER TABLE days RENAME PARTITION p_202401 tp", 1517, "Duplicate partition name tp"),
+    (
+        "ALTER TABLE days ADD TEMPORARY PARTITION x VALUES [('2024-01-15'), ('2024-03-01'))",
+        1105,
+        "is intersected with range",
+    ),
+    (
+        "ALTER TABLE days ADD TEMPORARY PARTITION x VALUES IN ('2024-03-05')",
+        1105,
+        "partitions types is invalid",
+    ),
+    ("ALTER TABLE days DROP TEMPORARY PARTITION x", 1507, "Error in list of partitions to x"),
+    (
+        "ALTER TABLE days REPLACE PARTITION (x) WITH TEMPORARY PARTITION (tp)",
+        1105,
+        "Partition[x] does not exist",
+    ),
+    (
+        "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (x)",
+        1105,
+        "Temp partition[x] does not exist",
+    ),
+    (
+        "ALTER TABLE days REPLACE PARTITION (p_202401) WITH PARTITION (p_202402)",
+        1105,
+        "Only support replace partitions with temp partitions",
+    ),
+    (
+        "ALTER TABLE days REPLACE PARTITION (p_202402) WITH TEMPORARY PARTITION (tp) PROPERTIES ('strict_range' = 'false')",
+        1105,
+        "conflicts with existing range",
+    ),
+    (
+        "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (tp) PROPERTIES ('x' = 'y')",
+        1105,
+        "Unknown properties: x",
+    ),
+    (
+        "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (tp) PROPERTIES ('strict_range' = 'maybe')",
+        1105,
+        "strict_range must be `true` or `false`, and is 'maybe'",
+    ),
+    (
+        "ALTER TABLE days ADD COLUMN c INT",
+        1105,
+        "Can not alter table when there are temp partitions in table",
+    ),
+    (
+        "ALTER TABLE days MODIFY COLUMN v VARCHAR(30)",
+        1105,
+        "Can not alter table when there are temp partitions in table",
+    ),
+    (
+        "ALTER TABLE days DROP TEMPORARY PARTITION tp, DROP PARTITION p_202401",
+        1105,
+        "write one clause of them",
+    ),
+    (
+        "INSERT INTO days TEMPORARY PARTITION (x) VALUES (1, '2024-01-01', '')",
+        1105,
+        "partition x is not found in table days",
+    ),
+    ("SELECT * FROM days TEMPORARY PARTITION (x)", 1105, "partition x is not found in table days"),
+    (
+        "SELECT * FROM days TEMPORARY PARTITION (p_202401)",
+        1105,
+        "partition p_202401 is not found in table days",
+    ),
+    ("SELECT * FROM days PARTITION (tp)", 1105, "partition tp is not found in table days"),
+    ("SELECT * FROM dt TEMPORARY PARTITION (tp)", 1747, "PARTITION () clause on non partitioned table"),
+    (
+        "INSERT OVERWRITE TABLE days TEMPORARY PARTITION (tp) VALUES (1, '2024-01-01', '')",
+        1235,
+        "is not supported",
+    ),
+    ("DELETE FROM days TEMPORARY PARTITION (tp) WHERE id = 1", 1235, "are not supported here"),
+    (
+        "ALTER TABLE dt ADD TEMPORARY PARTITION x VALUES LESS THAN ('2025-01-01')",
+        1105,
+        "Only support adding partition to range and list partitioned table",
+    ),
+];
+
 #[test]
 fn what_temporary_partitions_cannot_be_is_refused_in_the_words_of_doris() {
     let server = Server::shared();
@@ -176,104 +276,7 @@ fn what_temporary_partitions_cannot_be_is_refused_in_the_words_of_doris() {
     let none = db.client.error("ALTER TABLE days DROP TEMPORARY PARTITION tp");
     assert_eq!(none.number, 1507, "{none}");
     db.client.ok("ALTER TABLE days ADD TEMPORARY PARTITION tp VALUES [('2024-01-01'), ('2024-02-01'))");
-    for (statement, number, text) in [
-        (
-            "ALTER TABLE days ADD TEMPORARY PARTITION TP VALUES LESS THAN ('2025-01-01')",
-            1517,
-            "Duplicate partition name TP",
-        ),
-        (
-            "ALTER TABLE days ADD TEMPORARY PARTITION p_202401 VALUES LESS THAN ('2020-01-01')",
-            1517,
-            "Duplicate partition name p_202401",
-        ),
-        (
-            "ALTER TABLE days ADD PARTITION tp VALUES LESS THAN ('2025-01-01')",
-            1517,
-            "Duplicate partition name tp",
-        ),
-        ("ALTER TABLE days RENAME PARTITION p_202401 tp", 1517, "Duplicate partition name tp"),
-        (
-            "ALTER TABLE days ADD TEMPORARY PARTITION x VALUES [('2024-01-15'), ('2024-03-01'))",
-            1105,
-            "is intersected with range",
-        ),
-        (
-            "ALTER TABLE days ADD TEMPORARY PARTITION x VALUES IN ('2024-03-05')",
-            1105,
-            "partitions types is invalid",
-        ),
-        ("ALTER TABLE days DROP TEMPORARY PARTITION x", 1507, "Error in list of partitions to x"),
-        (
-            "ALTER TABLE days REPLACE PARTITION (x) WITH TEMPORARY PARTITION (tp)",
-            1105,
-            "Partition[x] does not exist",
-        ),
-        (
-            "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (x)",
-            1105,
-            "Temp partition[x] does not exist",
-        ),
-        (
-            "ALTER TABLE days REPLACE PARTITION (p_202401) WITH PARTITION (p_202402)",
-            1105,
-            "Only support replace partitions with temp partitions",
-        ),
-        (
-            "ALTER TABLE days REPLACE PARTITION (p_202402) WITH TEMPORARY PARTITION (tp) PROPERTIES ('strict_range' = 'false')",
-            1105,
-            "conflicts with existing range",
-        ),
-        (
-            "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (tp) PROPERTIES ('x' = 'y')",
-            1105,
-            "Unknown properties: x",
-        ),
-        (
-            "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (tp) PROPERTIES ('strict_range' = 'maybe')",
-            1105,
-            "strict_range must be `true` or `false`, and is 'maybe'",
-        ),
-        (
-            "ALTER TABLE days ADD COLUMN c INT",
-            1105,
-            "Can not alter table when there are temp partitions in table",
-        ),
-        (
-            "ALTER TABLE days MODIFY COLUMN v VARCHAR(30)",
-            1105,
-            "Can not alter table when there are temp partitions in table",
-        ),
-        (
-            "ALTER TABLE days DROP TEMPORARY PARTITION tp, DROP PARTITION p_202401",
-            1105,
-            "write one clause of them",
-        ),
-        (
-            "INSERT INTO days TEMPORARY PARTITION (x) VALUES (1, '2024-01-01', '')",
-            1105,
-            "partition x is not found in table days",
-        ),
-        ("SELECT * FROM days TEMPORARY PARTITION (x)", 1105, "partition x is not found in table days"),
-        (
-            "SELECT * FROM days TEMPORARY PARTITION (p_202401)",
-            1105,
-            "partition p_202401 is not found in table days",
-        ),
-        ("SELECT * FROM days PARTITION (tp)", 1105, "partition tp is not found in table days"),
-        ("SELECT * FROM dt TEMPORARY PARTITION (tp)", 1747, "PARTITION () clause on non partitioned table"),
-        (
-            "INSERT OVERWRITE TABLE days TEMPORARY PARTITION (tp) VALUES (1, '2024-01-01', '')",
-            1235,
-            "is not supported",
-        ),
-        ("DELETE FROM days TEMPORARY PARTITION (tp) WHERE id = 1", 1235, "are not supported here"),
-        (
-            "ALTER TABLE dt ADD TEMPORARY PARTITION x VALUES LESS THAN ('2025-01-01')",
-            1105,
-            "Only support adding partition to range and list partitioned table",
-        ),
-    ] {
+    for &(statement, number, text) in REFUSED {
         let error = db.client.error(statement);
         assert_eq!(error.number, number, "{statement}: {error}");
         assert!(error.message.contains(text), "{statement}: {error}");

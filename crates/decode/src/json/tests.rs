@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tributary_types::{DefaultValue, TableDef};
 
 mod differential;
+mod differential_types;
 
 /// The load with the body given in these chunks: what was decoded, or the error.
 fn load_chunks<'a>(

@@ -71,3 +71,13 @@ fn an_address_without_options_works() {
 fn the_compressed_protocol_carries_batches_and_large_values() {
     check("compressed");
 }
+
+#[test]
+fn the_jdks_client_follows_loads_that_are_sent_on() {
+    let server = Server::with_settings(&[("redirect_loads", "true")]);
+    for way in ["followed", "by_hand"] {
+        let mut db = server.database().with_dt("");
+        assert_eq!(java("StreamLoadChecks", &[&server.http_port().to_string(), &db.name, way]), "ok\n");
+        assert_eq!(db.client.rows("SELECT count(*), count(DISTINCT id) FROM dt"), ["20000|20000"], "{way}");
+    }
+}

@@ -68,3 +68,14 @@ fn mysqls_driver_runs_plain_statements_and_resets_its_connection() {
 fn mysqls_driver_speaks_the_compressed_protocol() {
     check("connector_checks.py", "compressed");
 }
+
+#[test]
+fn pythons_own_clients_follow_loads_that_are_sent_on() {
+    let server = Server::with_settings(&[("redirect_loads", "true")]);
+    for way in ["urllib", "http_client"] {
+        let mut db = server.database().with_dt("");
+        let arguments = [way, &server.http_port().to_string(), &db.name];
+        assert_eq!(python("stream_load_checks.py", &arguments), "ok\n");
+        assert_eq!(db.client.rows("SELECT count(*), count(DISTINCT id) FROM dt"), ["20000|20000"], "{way}");
+    }
+}

@@ -12,12 +12,12 @@ use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
 use crate::rows::{self, batch_of, block_of};
-use crate::shares::{self, Message};
+use crate::shared_job;
 use crate::temporary;
 use crate::trace::note;
 use crate::world::World;
 use futures::future::join_all;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::future::Future;
 use std::rc::Rc;
@@ -27,11 +27,11 @@ use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, Transaction
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
-    Label, Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema,
+    Label, Partitions, SchemaVersion, SourceId, TableDef, TableSchema,
 };
 
 /// Clients have fewer loads at a time.
-const LOADS_AT_ONCE_MAX: LoadId = 64;
+pub const LOADS_AT_ONCE_MAX: LoadId = 64;
 
 /// A client: some actions with pauses between them.
 pub async fn client(world: Rc<World>) {
@@ -58,6 +58,9 @@ async fn act(world: &Rc<World>) {
     }
     if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
         return changes::change(world, &table).await;
+    }
+    if world.plan.shared_source && world.throw(|dice| dice.one_in(8)) {
+        return shared_job::run(world).await;
     }
     match world.throw(|dice| dice.below(100)) {
         0..=24 => async_loads(world, &table).await,
@@ -121,7 +124,7 @@ fn has_few_keys(table: &Table) -> bool {
 }
 
 /// Rows in memory, or in data files written ahead. `None`: writing the files failed.
-async fn load_rows(
+pub async fn load_rows(
     world: &Rc<World>,
     table: &Arc<Table>,
     id: LoadId,
@@ -172,7 +175,13 @@ pub async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
 }
 
 /// Tells the model what the client was told.
-fn answered(world: &World, id: LoadId, kind: Kind, rows: u64, answer: Option<Result<Answered, IngestError>>) {
+pub fn answered(
+    world: &World,
+    id: LoadId,
+    kind: Kind,
+    rows: u64,
+    answer: Option<Result<Answered, IngestError>>,
+) {
     if !world.is_alive() {
         return;
     }
@@ -218,7 +227,7 @@ fn any_label(world: &World) -> Label {
 }
 
 /// Begins a transaction, and checks what is said of its label.
-fn begin(
+pub fn begin(
     world: &World,
     def: &TableDef,
     label: &Label,
@@ -314,9 +323,6 @@ async fn replace_by_temporary(world: &Rc<World>, table: &Arc<Table>) {
 
 /// A job loads the next messages of the table's source: one after the other, each from the position that the server gives.
 async fn feed(world: &Rc<World>, table: &Arc<Table>) {
-    if world.plan.shared_source && world.throw(|dice| !dice.one_in(3)) {
-        return share(world).await;
-    }
     let source = SourceId(table.id().0);
     if !world.feeds.borrow().is_idle(source) || world.process().table(table.id()).is_none() {
         return;
@@ -369,110 +375,8 @@ async fn next_of_feed(world: &Rc<World>, table: &Arc<Table>, source: SourceId) -
     true
 }
 
-/// The job of the shared source loads the next messages, each into its table: batch after batch, from the position that the server gives.
-async fn share(world: &Rc<World>) {
-    // Folded rows can tell of so many loads only.
-    let is_full = world.model.borrow().last_load() + LOADS_AT_ONCE_MAX > LOADS_MAX;
-    if is_full || world.shares.borrow().is_busy {
-        return;
-    }
-    world.shares.borrow_mut().is_busy = true;
-    let mut goes_on = true;
-    for _ in 0..world.throw(|dice| dice.between(1, 4)) {
-        goes_on = goes_on && next_of_shares(world).await;
-    }
-    // Of a load that has no answer nobody knows; then the job goes on after the next recovery.
-    if goes_on && world.is_alive() {
-        world.shares.borrow_mut().is_busy = false;
-    }
-}
-
-/// A table's load in a batch of the shared source.
-struct Share {
-    table: Arc<Table>,
-    reservation: Reservation,
-    messages: BTreeSet<Message>,
-}
-
-/// Whether the job can go on. A batch that failed is read again, as far as it was not loaded, and may be longer or shorter then.
-async fn next_of_shares(world: &Rc<World>) -> bool {
-    let ingest = Arc::clone(&world.process().ingest);
-    let position = || shares::read(ingest.transactions().position(shares::SOURCE).as_ref());
-    let mut progress = position();
-    let checked = world.shares.borrow().is_at(&progress);
-    if world.check(checked).is_none() {
-        return false;
-    }
-    let mut to = progress.offsets().clone();
-    let mut messages: BTreeMap<TableId, BTreeSet<Message>> = BTreeMap::new();
-    for partition in 0..shares::PARTITIONS {
-        let next = to.entry(partition).or_default();
-        for _ in 0..world.throw(|dice| dice.between(0, 5)) {
-            let message = (partition, *next);
-            *next += 1;
-            let tables = world.process().tables.lock().keys().copied().collect::<Vec<_>>();
-            if let Some(table) = shares::table_of(message, tables.into_iter()) {
-                messages.entry(table).or_default().insert(message);
-            }
-        }
-    }
-    world.shares.borrow_mut().are_read(&messages, &to);
-    let mut batch = Vec::new();
-    for (id, mut messages) in messages {
-        messages.retain(|&(partition, offset)| !progress.has(id, partition, offset));
-        let Some(table) = world.process().table(id).filter(|_| !messages.is_empty()) else { continue };
-        let label = Label::of_insert(u128::from(world.throw(crate::dice::Dice::next)));
-        let Some(reservation) = begin(world, &table.def(), &label, false) else { return true };
-        batch.push(Share { table, reservation, messages });
-    }
-    let mut batch = batch.into_iter();
-    while let Some(Share { table, reservation, messages }) = batch.next() {
-        let after = progress.after(table.id(), &to, batch.len() == 0);
-        let rows = messages.len() as u64;
-        let id = world.model.borrow_mut().begin(table.id(), Kind::Off, rows, None);
-        note!(
-            world.trace,
-            "share",
-            id,
-            rows,
-            "load {id} of the messages {messages:?} into table {}, then {after:?}",
-            table.id()
-        );
-        reservation.advance(shares::SOURCE, shares::written(&after));
-        world.shares.borrow_mut().begins(id, table.id(), messages, after.clone());
-        let load = load_rows(world, &table, id, rows, true).await;
-        let is_bad = world.throw(|dice| dice.one_in(8));
-        let committed = if let (Some(load), false) = (load, is_bad) {
-            let answer = ingest.commit(&table, reservation, load).await;
-            let committed = match &answer {
-                Ok(_) => true,
-                Err(error) if error.says_nothing_was_kept() => false,
-                // It goes on, or the server has died.
-                Err(_) => return false,
-            };
-            answered(world, id, Kind::Off, rows, Some(answer));
-            committed
-        } else {
-            give_up(world, id, reservation);
-            false
-        };
-        if !world.is_alive() {
-            return false;
-        }
-        world.shares.borrow_mut().answered(committed);
-        world.count(|counts| counts.shared += u64::from(committed));
-        let checked = world.shares.borrow().is_at(&position());
-        world.check(checked);
-        if !committed {
-            return true;
-        }
-        progress = after;
-    }
-    true
-}
-
 /// A load ends with an error of its own before its commit.
-fn give_up(world: &World, id: LoadId, reservation: Reservation) {
+pub fn give_up(world: &World, id: LoadId, reservation: Reservation) {
     drop(reservation);
     if world.is_alive() {
         let checked = world.model.borrow_mut().refused(id);

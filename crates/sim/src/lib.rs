@@ -32,6 +32,7 @@ mod pressure;
 mod process;
 mod rows;
 mod run;
+mod shared_job;
 pub mod shares;
 mod store;
 pub mod temporary;

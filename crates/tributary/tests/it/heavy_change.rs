@@ -319,3 +319,70 @@ fn a_table_that_is_dropped_takes_its_job_with_it() {
     let mut again = server.database().with_dt("");
     again.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
 }
+
+#[test]
+fn nested_values_addresses_and_variants_stay_what_they_are_when_other_columns_change() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "100")]);
+    let mut db = server.database();
+    db.client.ok(
+        "CREATE TABLE n (id INT NOT NULL, v INT, a ARRAY<BIGINT>, m MAP<VARCHAR(9), ARRAY<INT>>, s STRUCT<f:INT, g:VARCHAR(9)>,
+         j VARIANT, i4 IPV4, i6 IPV6) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
+    let mut insert = String::from("INSERT INTO n VALUES (-1, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
+    for id in 0..500 {
+        write!(insert, ", ({id}, {id}, '[{id},null]', '{{k:[{id}]}}', '{{{id},g}}', '{{\"a\":{{\"b\":{id}}}}}', '10.0.0.{}', '::{id:x}')", id % 250)
+            .expect("a String takes all");
+    }
+    db.client.ok(&insert);
+    let sums = "SELECT COUNT(*), SUM(v), SUM(a[1]), SUM(m['k'][1]), SUM(s.f), SUM(CAST(j['a']['b'] AS INT)), COUNT(DISTINCT i4), COUNT(DISTINCT i6) FROM n";
+    let rows = "SELECT id, v, a, m, s, j, i4, i6 FROM n ORDER BY id";
+    let before = (db.client.value(sums), db.client.rows(rows));
+    assert_eq!(before.0, "501|124750|124750|124750|124750|124750|250|500");
+    alter(&mut db, "n", "MODIFY COLUMN v BIGINT");
+    assert_eq!((db.client.value(sums), db.client.rows(rows)), before);
+    alter(&mut db, "n", "ADD COLUMN k2 INT KEY DEFAULT \"5\"");
+    alter(&mut db, "n", "ORDER BY (k2, id, i6, j, s, m, a, i4, v)");
+    db.client.ok("DELETE FROM n WHERE id >= 250");
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(client.rows(rows), before.1[..251], "after a crash");
+    let shown = client.rows("DESC n");
+    let names: Vec<&str> = shown.iter().filter_map(|row| row.split('|').next()).collect();
+    assert_eq!(names, ["k2", "id", "i6", "j", "s", "m", "a", "i4", "v"]);
+    client.ok("INSERT INTO n (k2, id, a, s, i6) VALUES (1, 1000, [7], '{8,h}', '::1')");
+    assert_eq!(client.rows("SELECT a[1], s.f, i6, v FROM n WHERE id = 1000"), ["7|8|::1|NULL"]);
+}
+
+#[test]
+fn types_change_in_tables_without_deletion_vectors_and_in_their_partitions() {
+    let mut server = Server::with_settings(&[("flush_age_ms", "100")]);
+    let mut db = server.database();
+    db.client.ok(
+        "CREATE TABLE c (id INT NOT NULL, v INT, w VARCHAR(9)) UNIQUE KEY(id)
+         PARTITION BY RANGE(id) (PARTITION low VALUES LESS THAN ('1000'), PARTITION high VALUES LESS THAN ('2000'))
+         DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"delta.enableDeletionVectors\" = \"false\")",
+    );
+    let rows = |from: i32, to: i32, v: i32| {
+        (from..to).map(|id| format!("({id},{v},'{id}')")).collect::<Vec<_>>().join(",")
+    };
+    db.client.ok(&format!("INSERT INTO c VALUES {}", rows(0, 2000, 1)));
+    db.client.ok(&format!("INSERT INTO c VALUES {}", rows(500, 1500, 2)));
+    db.client.ok("DELETE FROM c WHERE id < 100");
+    let sums = "SELECT COUNT(*), SUM(v), SUM(CAST(w AS BIGINT)), MIN(id) FROM c";
+    let expected = "1900|2900|1994050|100";
+    assert_eq!(db.client.value(sums), expected);
+    alter(&mut db, "c", "MODIFY COLUMN v BIGINT, MODIFY COLUMN w INT");
+    assert_eq!(db.client.value(sums), expected);
+    assert_eq!(columns(&mut db.client, "c"), ["id|int|No|true", "v|bigint|Yes|false", "w|int|Yes|false"]);
+    db.client.ok(&format!("INSERT INTO c VALUES {}", rows(1990, 2000, 5_000)));
+    server.kill();
+    server.start_again();
+    let mut client = server.connect_to(&db.name);
+    assert_eq!(client.value("SELECT COUNT(*), SUM(v) FROM c PARTITION (high)"), "1000|51490");
+    client.ok("ALTER TABLE c DROP PARTITION low");
+    assert_eq!(client.value("SELECT COUNT(*), MIN(id) FROM c"), "1000|1000");
+    assert_eq!(server.stop().code(), Some(0), "{}", server.log());
+    let ids: Vec<String> = (1000..2000).map(|id: i32| id.to_string()).collect();
+    python("delta_checks.py", &["copied", &delta_table(&server), &ids.join(",")]);
+}

@@ -69,7 +69,8 @@ impl RunWriter {
         let mut batches = Vec::with_capacity(made.batches.len());
         for batch in made.batches {
             let rows = batch.num_rows();
-            batches.push(evolve::assemble(&physical, batch.columns().to_vec(), rows, &self.schema)?);
+            let columns = evolve::stored(batch.columns(), &physical)?;
+            batches.push(evolve::assemble(&physical, columns, rows, &self.schema)?);
         }
         let open = self.open_file()?;
         let doing = format!("encoding the data file '{}'", open.name);

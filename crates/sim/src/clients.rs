@@ -11,7 +11,7 @@ use crate::partial::{is_partial, partial};
 use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
-use crate::rows::{self, batch_of, block_of};
+use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
 use crate::trace::note;
@@ -511,14 +511,20 @@ impl From<TableError> for NotDeleted {
     }
 }
 
-/// Deletes some rows of a few loads, or all rows of them.
+/// Deletes some rows of a few loads, or all rows of them; of a table that folds, some keys or all.
 async fn delete(world: &Rc<World>, table: &Arc<Table>) {
-    if has_few_keys(table) {
+    if is_unique(table) {
         return;
     }
-    let Some((id, rows)) = rows_to_delete(world, table) else { return };
-    note!(world.trace, "delete", id, rows.len(), "deletion {id} of rows {rows:?} of table {}", table.id());
-    let wanted: BTreeSet<i64> = rows.into_iter().collect();
+    let (id, wanted) = if has_few_keys(table) {
+        let keys = keys_to_delete(world);
+        let id = world.model.borrow_mut().delete_of_keys_begins(table.id(), keys.clone());
+        (id, Wanted::Keys(keys))
+    } else {
+        let Some((id, rows)) = rows_to_delete(world, table) else { return };
+        (id, Wanted::Rows(rows.into_iter().collect()))
+    };
+    note!(world.trace, "delete", id, 0, "deletion {id} of {wanted:?} of table {}", table.id());
     let (of_table, wanted) = (table.as_ref(), &wanted);
     let find = |snapshot: Arc<Snapshot>| async move {
         // Others do something meanwhile.
@@ -531,6 +537,7 @@ async fn delete(world: &Rc<World>, table: &Arc<Table>) {
     if !world.is_alive() {
         return;
     }
+    world.model.borrow_mut().delete_of_keys_is_over(id);
     note!(world.trace, "deleted", id, matches!(answer, Some(Ok(_))), "deletion {id}: {answer:?}");
     if let Some(Ok(report)) = answer {
         world.count(|counts| {
@@ -540,6 +547,13 @@ async fn delete(world: &Rc<World>, table: &Arc<Table>) {
         world.model.borrow_mut().deleted(id);
         world.query(table).await;
     }
+}
+
+fn keys_to_delete(world: &World) -> BTreeSet<i64> {
+    world.throw(|dice| {
+        let count = if dice.one_in(6) { KEYS as u64 * 4 } else { dice.between(1, 6) };
+        (0..count).map(|_| dice.below(KEYS as u64) as i64).collect()
+    })
 }
 
 /// Rows of some loads of the table, of which nobody deleted any yet.

@@ -6,6 +6,7 @@
 //! visible while it ran are deleted or not, each by itself.
 
 use crate::model::{LoadId, ROWS_PER_LOAD, Violation};
+use crate::rows::id_of;
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
 
@@ -36,6 +37,8 @@ struct Deletion {
 pub struct Deletions {
     rows: BTreeMap<i64, RowFate>,
     open: BTreeMap<DeletionId, Deletion>,
+    /// Keys that deletions which run look for in tables that fold.
+    keys: BTreeMap<DeletionId, (TableId, BTreeSet<i64>)>,
     next: DeletionId,
 }
 
@@ -54,6 +57,46 @@ impl Deletions {
         self.next += 1;
         self.open.insert(self.next, Deletion { table, visible, disturbed });
         self.next
+    }
+
+    /// A deletion of all rows of some keys of a table that folds is about to be sent: of those that are visible, and of others that may
+    /// become so meanwhile. Loads that begin before it [is over](Self::is_over) are among these.
+    pub fn of_keys_begins(
+        &mut self,
+        table: TableId,
+        keys: BTreeSet<i64>,
+        (visible, others): (Vec<i64>, Vec<i64>),
+        disturbed: bool,
+    ) -> DeletionId {
+        // An earlier one that nobody answered may come to nothing, and this one delete a part of its rows.
+        let meets = |open: &Deletion| open.table == table && has_key(&open.visible, &keys);
+        self.open.values_mut().filter(|open| meets(open)).for_each(|open| open.disturbed = true);
+        let visible = visible.into_iter().filter(|row| !self.knows(*row)).collect();
+        let id = self.begins(table, visible, &others, disturbed);
+        self.keys.insert(id, (table, keys));
+        id
+    }
+
+    /// A deletion of keys was answered, or was given up.
+    pub fn is_over(&mut self, id: DeletionId) {
+        self.keys.remove(&id);
+    }
+
+    /// A load begins: a deletion of keys that runs may delete rows of it.
+    pub fn load_begins(&mut self, table: TableId, load: LoadId, rows: u64) {
+        for (_, keys) in self.keys.values().filter(|(of, _)| *of == table) {
+            for row in rows_of(load, rows).filter(|row| keys.contains(&id_of(*row, true))) {
+                self.rows.entry(row).or_insert(RowFate::Unsure);
+            }
+        }
+    }
+
+    /// What holds for a snapshot that was taken between now and `now`.
+    #[must_use]
+    pub fn until(&self, now: &Self) -> Self {
+        let fate = |row: &i64| *self.rows.get(row).unwrap_or(&RowFate::Unsure);
+        let rows = now.rows.keys().map(|row| (*row, fate(row))).collect();
+        Self { rows, ..self.clone() }
     }
 
     /// It was answered with success.
@@ -152,6 +195,7 @@ impl Deletions {
     /// A recovery has shown which rows of the table are there: nothing is unsure any more.
     pub fn settle(&mut self, table: TableId, loads: &BTreeSet<LoadId>, shows: impl Fn(i64) -> bool) {
         self.open.retain(|_, open| open.table != table);
+        self.keys.retain(|_, (of, _)| *of != table);
         self.rows.retain(|row, fate| {
             if *fate == RowFate::Unsure && loads.contains(&((row / ROWS_PER_LOAD) as LoadId)) {
                 *fate = RowFate::Gone;
@@ -160,6 +204,10 @@ impl Deletions {
             true
         });
     }
+}
+
+fn has_key(rows: &[i64], keys: &BTreeSet<i64>) -> bool {
+    rows.iter().any(|row| keys.contains(&id_of(*row, true)))
 }
 
 fn rows_of(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
@@ -213,5 +261,54 @@ mod tests {
         assert!(alive.check(1, 1, &shown(&[]), "").is_err(), "it was shown after a recovery");
         deletions.settle(TABLE, &BTreeSet::from([1, 2]), whole(&[]));
         assert!(deletions.check(1, 1, &shown(&[1000]), "").is_err(), "it was gone after a recovery");
+    }
+
+    #[test]
+    fn a_deletion_of_keys_deletes_them_in_loads_that_were_visible_and_perhaps_in_those_that_come_meanwhile() {
+        let key = id_of(1000, true);
+        let of_key = |load: LoadId| rows_of(load, 30).filter(move |row| id_of(*row, true) == key);
+        let mut deletions = Deletions::default();
+        let before = deletions.clone();
+        let id = deletions.of_keys_begins(
+            TABLE,
+            BTreeSet::from([key]),
+            (of_key(1).collect(), of_key(2).collect()),
+            false,
+        );
+        deletions.load_begins(TABLE, 3, 30);
+        deletions.is_over(id);
+        deletions.load_begins(TABLE, 4, 30);
+        deletions.done(id);
+        for load in 1..=4 {
+            let all: Vec<i64> = rows_of(load, 30).collect();
+            let without: Vec<i64> = all.iter().copied().filter(|row| id_of(*row, true) != key).collect();
+            let others: Vec<i64> = all.iter().copied().filter(|row| id_of(*row, true) == key).collect();
+            let check =
+                |deletions: &Deletions, rows: &[i64]| deletions.check(load, 30, &shown(rows), "").is_ok();
+            assert_eq!(check(&deletions, &all), load != 1, "load {load}");
+            assert_eq!(check(&deletions, &without), load != 4, "load {load}");
+            assert!(!check(&deletions, &others), "no other keys of load {load}");
+            let then = before.until(&deletions);
+            assert!(check(&then, &all), "a snapshot from before shows all of load {load}");
+            assert_eq!(check(&then, &without), load != 4, "a later one need not");
+        }
+        let again = (of_key(1).collect(), Vec::new());
+        let again = deletions.of_keys_begins(TABLE, BTreeSet::from([key]), again, false);
+        deletions.check_whole(TABLE, |_| true, &deletions, "").expect("its rows are gone already");
+        deletions.is_over(again);
+    }
+
+    #[test]
+    fn of_two_deletions_of_a_key_the_first_may_come_to_a_part() {
+        let rows: Vec<i64> = rows_of(1, 30).collect();
+        let keys: BTreeSet<i64> = rows.iter().map(|row| id_of(*row, true)).collect();
+        let one = BTreeSet::from([id_of(1000, true)]);
+        let mut deletions = Deletions::default();
+        let first = deletions.of_keys_begins(TABLE, keys, (rows, Vec::new()), false);
+        deletions.is_over(first);
+        let without_one = |row: i64| !one.contains(&id_of(row, true));
+        assert!(deletions.check_whole(TABLE, without_one, &deletions, "").is_err());
+        deletions.of_keys_begins(TABLE, one.clone(), (Vec::new(), Vec::new()), false);
+        deletions.check_whole(TABLE, without_one, &deletions, "").unwrap();
     }
 }

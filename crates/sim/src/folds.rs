@@ -4,7 +4,6 @@
 //! load whether it is there once, twice, or in part, as in a table whose rows all stay. The other columns are checked against the
 //! rows that were found in this way.
 
-use crate::deletes::Deletions;
 use crate::model::{Load, LoadId, ROWS_PER_LOAD, Shown, Violation};
 use crate::rows::{id_of, number_in, text_of};
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -177,13 +176,4 @@ pub fn unfolded(
     }
     rows.last_of_key = last_of_key;
     Ok(rows)
-}
-
-/// Checks that each load is there as a whole and once, or not at all.
-///
-/// # Errors
-/// One is not.
-pub fn check_whole(loads: &BTreeMap<LoadId, Load>, rows: &Shown, where_: &str) -> Result<(), Violation> {
-    let nothing = Deletions::default();
-    rows.rows.keys().try_for_each(|id| rows.has(*id, &loads[id], &nothing, where_).map(drop))
 }

@@ -7,6 +7,7 @@ use crate::deletes::{DeletionId, Deletions};
 use crate::folds::{self, Folded};
 use crate::order::{Order, Place};
 use crate::partial::{Column, Completed, load_of};
+use crate::rows::id_of;
 use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -178,6 +179,7 @@ impl Model {
         self.next += 1;
         let overlapped = self.wipes.contains_key(&table);
         let place = Place::begins(self.order.tick());
+        self.deletions.load_begins(table, self.next, rows);
         self.loads.insert(
             self.next,
             Load {
@@ -334,6 +336,28 @@ impl Model {
         let (visible, others): (Vec<i64>, Vec<i64>) = rows.iter().partition(|row| is_visible(row));
         let disturbed = self.is_wiping(table);
         (!rows.is_empty()).then(|| (self.deletions.begins(table, visible, &others, disturbed), rows))
+    }
+
+    /// A deletion of all rows of some keys of a table that folds is about to be sent.
+    pub fn delete_of_keys_begins(&mut self, table: TableId, keys: BTreeSet<i64>) -> DeletionId {
+        let (mut visible, mut others) = (Vec::new(), Vec::new());
+        for (id, load) in self.loads.iter().filter(|(_, load)| load.table == table) {
+            let rows = match load.fate {
+                Fate::Never | Fate::Removed => continue,
+                Fate::Visible => &mut visible,
+                _ => &mut others,
+            };
+            let first = *id as i64 * ROWS_PER_LOAD;
+            let all = first..first + load.rows as i64;
+            rows.extend(all.filter(|row| keys.contains(&id_of(*row, true))));
+        }
+        let disturbed = self.is_wiping(table);
+        self.deletions.of_keys_begins(table, keys, (visible, others), disturbed)
+    }
+
+    /// A deletion of keys was answered, or its client has gone.
+    pub fn delete_of_keys_is_over(&mut self, id: DeletionId) {
+        self.deletions.is_over(id);
     }
 
     /// The deletion was answered with success.
@@ -503,7 +527,11 @@ impl Model {
         let table = expected.table;
         let where_ = format!("a query of table {table}");
         let rows = folds::unfolded(&self.loads, table, &shown.folded, &where_)?;
-        folds::check_whole(&self.loads, &rows, &where_)?;
+        // The snapshot is later than what was expected, and so are deletions that it may show.
+        let deletions = expected.deletions.until(&self.deletions);
+        deletions.check_whole(table, |row| rows.has_row(row), &self.deletions, &where_)?;
+        rows.rows.keys().try_for_each(|id| rows.has(*id, &self.loads[id], &deletions, &where_).map(drop))?;
+        self.deletions.shown(table, |row| rows.has_row(row), &expected.deletions);
         let is_hidden =
             |fate: Fate| matches!(fate, Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed);
         let before: BTreeMap<LoadId, (Fate, bool)> =
@@ -524,7 +552,7 @@ impl Model {
             let must = *fate == Fate::Visible
                 || (*seen
                     && matches!(fate, Fate::Running | Fate::Promised | Fate::Unknown | Fate::Committing));
-            if must && !may_be_gone {
+            if must && !may_be_gone && !deletions.hides(*id, load.rows) {
                 return violation(format!("{where_} lacks load {id}: {load:?}"));
             }
         }
@@ -536,7 +564,8 @@ impl Model {
     fn check_last(&mut self, table: TableId, lost: &Lost, rows: &Shown, where_: &str) -> Checked {
         let visible: BTreeSet<LoadId> = rows.rows.keys().copied().collect();
         let last = rows.last_of_key.values().map(|row| (*row, 1));
-        self.winners.check(&self.loads, (table, Column::Text), &visible, lost, last, where_)
+        let is_gone = |row| !rows.has_row(row);
+        self.winners.check(&self.loads, (table, Column::Text), (&visible, &is_gone), lost, last, where_)
     }
 
     /// Checks a table that folds after a recovery, and settles what was not known.
@@ -588,11 +617,25 @@ impl Model {
             }
             for column in Column::ALL {
                 let rows = shown.completed.iter().filter_map(|row| row.source(column)).map(|row| (row, 1));
-                self.winners.check(&self.loads, (table, column), visible, lost, rows, where_)?;
+                self.winners.check(
+                    &self.loads,
+                    (table, column),
+                    (visible, &|_| false),
+                    lost,
+                    rows,
+                    where_,
+                )?;
             }
         } else {
             let rows = shown.rows.values().flatten().map(|(row, times)| (*row, *times));
-            self.winners.check(&self.loads, (table, Column::Text), visible, lost, rows, where_)?;
+            self.winners.check(
+                &self.loads,
+                (table, Column::Text),
+                (visible, &|_| false),
+                lost,
+                rows,
+                where_,
+            )?;
         }
         shown.rows.keys().try_for_each(|id| self.seen(*id))
     }
@@ -723,8 +766,17 @@ impl Model {
             load.seen |= fate == Fate::Visible;
             load.fate = fate;
         }
-        self.deletions.settle(table, &ids, |row| shown.has_row(row));
+        // Of those that wait for their commits no row was there to be deleted, or it is not known yet.
+        let waits =
+            |id: &LoadId| matches!(self.loads[id].fate, Fate::Prepared | Fate::Committing | Fate::Aborting);
+        let known = ids.into_iter().filter(|id| !waits(id)).collect();
+        self.deletions.settle(table, &known, |row| shown.has_row(row));
         Ok(())
+    }
+
+    /// Whether all rows of the load may be deleted.
+    fn is_hidden(&self, id: LoadId) -> bool {
+        self.deletions.hides(id, self.loads[&id].rows)
     }
 
     /// A load of which all rows may be deleted: whether it came to something cannot be told.
@@ -807,8 +859,8 @@ impl Model {
                 load.label_unsure = true;
                 Fate::Removed
             }
-            // It was committed, and later rows have superseded all of its own.
-            (Fate::Committing, None) if self.winners.has(self.loads[&id].table) => {
+            // It was committed, and later rows have superseded all of its own, or they were deleted.
+            (Fate::Committing, None) if self.winners.has(self.loads[&id].table) || self.is_hidden(id) => {
                 let load = self.load(id);
                 load.label_unsure = true;
                 Fate::Removed

@@ -140,7 +140,7 @@ fn row_numbers(load: LoadId, rows: u64) -> impl Iterator<Item = i64> {
 }
 
 /// The keys of tables of unique keys are below.
-const KEYS: i64 = 24;
+pub const KEYS: i64 = 24;
 /// Sequences are below.
 const SEQUENCES: i64 = 9;
 
@@ -253,6 +253,25 @@ pub async fn shown(
     Ok(shown)
 }
 
+/// Rows that are to be deleted.
+#[derive(Debug)]
+pub enum Wanted {
+    /// By their numbers.
+    Rows(BTreeSet<i64>),
+    /// Those of these keys, of a table that folds.
+    Keys(BTreeSet<i64>),
+}
+
+impl Wanted {
+    fn has(&self, row: &Read) -> bool {
+        match (self, row) {
+            (Self::Rows(rows), Read::Sent(row)) => rows.contains(row),
+            (Self::Keys(keys), Read::Folded(row)) => keys.contains(&row.key()),
+            _ => false,
+        }
+    }
+}
+
 /// Where those rows are in a snapshot's data files.
 ///
 /// # Errors
@@ -260,7 +279,7 @@ pub async fn shown(
 pub async fn find(
     table: &Table,
     snapshot: &Snapshot,
-    wanted: &BTreeSet<i64>,
+    wanted: &Wanted,
     store: &dyn ObjectStore,
     cache: &FileCache,
 ) -> Result<FoundRows, String> {
@@ -270,8 +289,7 @@ pub async fn find(
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
         let rows = cache.rows(path.as_ref(), &bytes, Rules::of(&snapshot.def))?.rows;
-        let is_wanted = |row: &Read| matches!(row, Read::Sent(row) if wanted.contains(row));
-        let hit = rows.iter().zip(0_u64..).filter(|(row, _)| is_wanted(row));
+        let hit = rows.iter().zip(0_u64..).filter(|(row, _)| wanted.has(row));
         found.insert(live.path().to_owned(), hit.map(|(_, position)| position).collect());
     }
     Ok(found)

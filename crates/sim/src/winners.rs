@@ -76,7 +76,7 @@ impl Winners {
     }
 
     /// Checks the rows whose values a snapshot of a table shows in a column, each with how often it came, where the loads `visible` are there
-    /// and those of `lost` had lost before it was taken.
+    /// but for rows that were deleted since, and those of `lost` had lost before it was taken.
     ///
     /// # Errors
     /// The promise that they break.
@@ -84,14 +84,18 @@ impl Winners {
         &mut self,
         loads: &BTreeMap<LoadId, Load>,
         (table, column): (TableId, Column),
-        visible: &BTreeSet<LoadId>,
+        (visible, is_gone): (&BTreeSet<LoadId>, &dyn Fn(i64) -> bool),
         lost: &Lost,
         rows: impl Iterator<Item = (i64, u32)>,
         where_: &str,
     ) -> Result<(), Violation> {
         let violation = |text: String| Err(Violation(format!("{where_} {text}")));
         let rules = self.tables.get(&table).copied().unwrap_or_default();
-        let contenders = |id: LoadId| contenders(id, loads[&id].rows, rules, column);
+        let contenders = |id: LoadId| {
+            let mut all = contenders(id, loads[&id].rows, rules, column);
+            all.retain(|_, contender| !is_gone(contender.row));
+            all
+        };
         let mut shown: BTreeMap<i64, LoadId> = BTreeMap::new();
         let mut there: BTreeMap<LoadId, BTreeMap<i64, Contender>> =
             visible.iter().map(|id| (*id, contenders(*id))).collect();

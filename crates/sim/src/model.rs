@@ -538,7 +538,8 @@ impl Model {
             expected.loads.iter().map(|(id, fate, seen)| (*id, (*fate, *seen))).collect();
         for id in rows.rows.keys() {
             let load = &self.loads[id];
-            let was_hidden = before.get(id).is_none_or(|(fate, _)| is_hidden(*fate));
+            // One that came after the query began may have been shown, and be removed by now.
+            let was_hidden = before.get(id).map_or(load.fate != Fate::Removed, |(fate, _)| is_hidden(*fate));
             let is_running = load.fate == Fate::Running && load.kind == Kind::TwoPhase;
             if (is_hidden(load.fate) && was_hidden) || is_running {
                 return violation(format!("{where_} shows load {id}: {load:?}"));

@@ -141,7 +141,7 @@ fn a_value_is_given_once_over_kills_and_in_large_loads() {
                 thread::spawn(move || {
                     client.ok(&format!("SET group_commit = {mode}"));
                     (0..20).for_each(|row| {
-                        drop(client.ok(&format!("INSERT INTO a (name, v) VALUES ('{mode}', {row})")))
+                        drop(client.ok(&format!("INSERT INTO a (name, v) VALUES ('{mode}', {row})")));
                     });
                 })
             })

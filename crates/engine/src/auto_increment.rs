@@ -3,6 +3,7 @@
 //! They are put in before anything else is done with the rows, for every kind of load in the same place: where its sink takes them.
 
 use crate::engine::Engine;
+use crate::engine::temporary::table_of_rows;
 use crate::sink::SinkError;
 use async_trait::async_trait;
 use std::fmt;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use tributary_catalog::Catalog;
 use tributary_decode::{Block, Unfilled};
 use tributary_ingest::{IncrementError, IncrementStore};
+use tributary_table::Table;
 use tributary_types::{TableId, TableSchema};
 
 pub(crate) struct CatalogIncrements(pub Arc<Catalog>);
@@ -38,14 +40,17 @@ pub(crate) struct Increment {
     decoded: TableSchema,
     column: usize,
     start: i64,
+    /// The table that counts: temporary partitions go on where their table is.
+    counts: TableId,
 }
 
 impl Increment {
     /// The column, if the table has one.
-    pub fn of(schema: &TableSchema) -> Option<Box<Self>> {
+    pub fn of(table: &Table, schema: &TableSchema) -> Option<Box<Self>> {
         let start = |column: usize| Some((column, schema.columns[column].auto_increment?));
         let (column, start) = (0..schema.columns.len()).find_map(start)?;
-        Some(Box::new(Self { decoded: schema.as_decoded()?, column, start }))
+        let counts = table.with_def(table_of_rows);
+        Some(Box::new(Self { decoded: schema.as_decoded()?, column, start, counts }))
     }
 
     /// The rows with values where there were none.
@@ -55,12 +60,11 @@ impl Increment {
     pub async fn fill(
         &self,
         engine: &Engine,
-        table: TableId,
         schema: &Arc<TableSchema>,
         blocks: Vec<Block>,
     ) -> Result<Vec<Block>, SinkError> {
         let Some(unfilled) = Unfilled::of(&self.decoded, &blocks, self.column)? else { return Ok(blocks) };
-        let first = engine.increments.take(table, self.start, unfilled.count()).await?;
+        let first = engine.increments.take(self.counts, self.start, unfilled.count()).await?;
         Ok(unfilled.fill(schema, first)?)
     }
 }

@@ -98,7 +98,7 @@ impl LoadSink {
         let makes_partitions = table.with_def(|def| {
             def.partitioning.partitions().is_some_and(|partitions| partitions.auto.is_some())
         });
-        let increment = Increment::of(&schema);
+        let increment = Increment::of(&table, &schema);
         Self {
             table,
             schema,
@@ -174,7 +174,7 @@ impl LoadSink {
     /// [`LoadSink::push`], after the rows have all values, and the partitions that they need are there.
     async fn push_completed(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
         let blocks = match &self.increment {
-            Some(increment) => increment.fill(engine, self.table.id(), &self.schema, blocks).await?,
+            Some(increment) => increment.fill(engine, &self.schema, blocks).await?,
             None => blocks,
         };
         if self.makes_partitions {

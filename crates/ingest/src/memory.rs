@@ -114,7 +114,8 @@ impl MemoryBudget {
         if bytes == 0 || (self.waiting.load(Ordering::Relaxed) == 0 && self.has_room(bytes)) {
             return Ok(Admitted(None));
         }
-        tasks::timeout(self.wait_max, self.wait_in_line(bytes))
+        // Waiting is apart: the futures of loads that need not wait have no room for it.
+        Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(bytes)))
             .await
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
     }
@@ -127,9 +128,12 @@ impl MemoryBudget {
         if bytes == 0 || !self.is_pressed() {
             return self.admit(bytes).await;
         }
-        let room = || self.is_pressed().then(|| self.limit.saturating_sub(self.taken()));
-        let _turn = self.pace.turn(bytes, &self.freed, room).await;
-        self.admit(bytes).await
+        Box::pin(async {
+            let room = || self.is_pressed().then(|| self.limit.saturating_sub(self.taken()));
+            let _turn = self.pace.turn(bytes, &self.freed, room).await;
+            self.admit(bytes).await
+        })
+        .await
     }
 
     /// A flush of a table with keys took that long while memory was short.

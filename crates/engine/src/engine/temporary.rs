@@ -45,6 +45,12 @@ pub(crate) fn is_beside(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
+/// The table that rows of this one become rows of, if it has the temporary partitions of another; else itself.
+pub(crate) fn table_of_rows(def: &TableDef) -> TableId {
+    let of = def.name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
+    of.map_or(def.id, TableId)
+}
+
 /// A replacement that may be cut off between the Delta log and the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {

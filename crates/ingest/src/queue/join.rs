@@ -54,16 +54,29 @@ impl TableQueue {
     /// Why it can't.
     pub async fn join_when_released<T>(
         self: &Arc<Self>,
-        mut rows: LoadRows,
+        rows: LoadRows,
+        join: impl Fn(&Arc<Self>, LoadRows) -> Result<Joined<T>, NotJoined>,
+    ) -> Result<Joined<T>, IngestError> {
+        match join(self, rows) {
+            Ok(joined) => Ok(joined),
+            Err(NotJoined::Refused(error)) => Err(error),
+            // Apart: few loads wait, and the futures of all others need no room for it.
+            Err(NotJoined::Held(held)) => Box::pin(self.join_released(held, join)).await,
+        }
+    }
+
+    async fn join_released<T>(
+        self: &Arc<Self>,
+        mut rows: Box<LoadRows>,
         join: impl Fn(&Arc<Self>, LoadRows) -> Result<Joined<T>, NotJoined>,
     ) -> Result<Joined<T>, IngestError> {
         loop {
-            match join(self, rows) {
+            self.released().await;
+            match join(self, *rows) {
                 Ok(joined) => return Ok(joined),
                 Err(NotJoined::Refused(error)) => return Err(error),
-                Err(NotJoined::Held(held)) => rows = *held,
+                Err(NotJoined::Held(held)) => rows = held,
             }
-            self.released().await;
         }
     }
 

@@ -21,6 +21,24 @@ fn load(server: &Server, database: &str, headers: &[&str], body: &str) -> LoadRe
 }
 
 #[test]
+fn temporary_partitions_go_on_counting_where_their_table_is() {
+    let server = Server::shared();
+    let mut db = server.database();
+    db.client.ok(&format!(
+        "CREATE TABLE a (id BIGINT NOT NULL AUTO_INCREMENT, day DATE NOT NULL) DUPLICATE KEY(id) \
+         PARTITION BY RANGE(day) (PARTITION old VALUES LESS THAN ('2024-02-01'), PARTITION new VALUES LESS THAN ('2024-03-01')) \
+         {PROPERTIES}"
+    ));
+    db.client.ok("INSERT INTO a (day) VALUES ('2024-01-05'), ('2024-02-05')");
+    db.client.ok("ALTER TABLE a ADD TEMPORARY PARTITION old2 VALUES LESS THAN ('2024-02-01')");
+    db.client.ok("INSERT INTO a TEMPORARY PARTITION (old2) (day) VALUES ('2024-01-06'), ('2024-01-07')");
+    db.client.ok("INSERT INTO a (day) VALUES ('2024-02-06')");
+    db.client.ok("ALTER TABLE a REPLACE PARTITION (old) WITH TEMPORARY PARTITION (old2)");
+    db.client.ok("INSERT INTO a (day) VALUES ('2024-01-08'), ('2024-02-07')");
+    assert_eq!(db.client.rows("SELECT COUNT(*), COUNT(DISTINCT id) FROM a"), ["6|6"]);
+}
+
+#[test]
 fn every_door_gives_values_to_rows_without_and_keeps_those_of_others() {
     let server = Server::shared();
     let mut db = server.database();

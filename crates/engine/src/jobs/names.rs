@@ -15,11 +15,14 @@ use std::sync::Arc;
 use tributary_decode::{Counts, REJECTS_KEPT_MAX, Reject};
 use tributary_ingest::Progress;
 use tributary_kafka::Chunk;
+use tributary_sql::names::NAME_BYTES_MAX;
 use tributary_table::Table;
 use tributary_types::Principal;
 
 /// What ends the name of a message's table.
 const NAME_END: u8 = b'|';
+/// Names that a batch knows. Those of no table beyond that are looked up again each time: messages may name anything.
+const NAMES_KNOWN_MAX: usize = 1000;
 
 /// What a batch knows of tables' names.
 pub(super) struct Names {
@@ -70,15 +73,22 @@ impl Names {
         for place in &chunk.places {
             let message = &chunk.bytes[from..place.end];
             from = place.end;
-            let Some(end) = message.iter().position(|&byte| byte == NAME_END) else {
+            // What comes later ends no name: none is that long.
+            let head = &message[..message.len().min(NAME_BYTES_MAX + 1)];
+            let Some(end) = head.iter().position(|&byte| byte == NAME_END) else {
                 let reason = "the message names no table: in a job without ON it is table|row";
                 self.reject(reason, message);
                 continue;
             };
             let (name, row) = (&message[..end], &message[end + 1..]);
             if !self.known.contains_key(name) {
-                let named = self.look_up(engine, db, name)?;
-                self.known.insert(name.into(), named);
+                match self.look_up(engine, db, name)? {
+                    Named::Nothing(reason) if self.known.len() >= NAMES_KNOWN_MAX => {
+                        self.reject(&reason, message);
+                        continue;
+                    }
+                    named => self.known.insert(name.into(), named),
+                };
             }
             let reason = match self.known.get_mut(name) {
                 Some(Named::Table { table, part }) => {
@@ -128,5 +138,47 @@ impl Names {
     /// The messages for no table, and what is wrong with them.
     pub fn into_stray(self) -> (Stray, Vec<Reject>) {
         (self.stray, self.rejects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestEngine;
+    use tributary_kafka::{Framing, Shape};
+
+    /// The reasons why messages are for no table, and how many names are known then.
+    async fn sorted(messages: impl Iterator<Item = String>) -> (Stray, Vec<Reject>, usize) {
+        let test = TestEngine::open(|_| ()).await;
+        let mut chunk = Chunk::default();
+        let shape = Shape { framing: Framing::Lines, has_places: true };
+        for (offset, message) in (0..).zip(messages) {
+            chunk.push_from(0, offset, message.as_bytes(), shape);
+        }
+        let mut names = Names::new(Principal::new("root", "%", 0));
+        let begin = |_| panic!("there is no table");
+        let sorted = names.sort(&test.engine, "d", &Progress::default(), &chunk, &mut Vec::new(), begin);
+        assert!(sorted.is_ok());
+        let known = names.known.len();
+        test.engine.shutdown().await;
+        let (stray, rejects) = names.into_stray();
+        (stray, rejects, known)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn messages_that_name_very_many_tables_that_are_not_there_fill_no_memory() {
+        let (stray, rejects, known) = sorted((0..5000).map(|number| format!("t{number}|1,a"))).await;
+        assert_eq!((stray.counts.total, stray.counts.filtered), (5000, 5000));
+        assert!(known <= NAMES_KNOWN_MAX, "{known}");
+        assert!(rejects[0].reason.contains("unknown table 't0' in database 'd'"), "{:?}", rejects[0]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_longer_than_a_name_names_no_table() {
+        let (stray, rejects, known) =
+            sorted([format!("{}|1", "n".repeat(65)), "n".repeat(64) + "|1"].into_iter()).await;
+        assert_eq!((stray.counts.filtered, known), (2, 1));
+        assert!(rejects[0].reason.starts_with("the message names no table"), "{:?}", rejects[0]);
+        assert!(rejects[1].reason.starts_with("unknown table 'nnn"), "{:?}", rejects[1]);
     }
 }

@@ -1,7 +1,7 @@
 //! Tables in partitions: loads of rows of many days beside the same loads of a table without partitions, one load of very many
 //! partitions, and queries of one of very many days.
 
-use crate::cell::{Cell, Form, Mode, settle};
+use crate::cell::{Cell, Form, Mode, compacted};
 use crate::data::access_log::Format;
 use crate::error::BenchError;
 use crate::query::{live_files, median};
@@ -9,6 +9,7 @@ use crate::server::{self, Server};
 use crate::suite::Target;
 use serde::Serialize;
 use std::fmt::{self, Write as _};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How rows are spread over days, and whether the table has a partition for each.
@@ -88,12 +89,18 @@ fn insert(rows: u32, days: u32, text: &str) -> String {
     )
 }
 
+/// How many data files the table of days has.
+fn files_of_days(server: &Server) -> Result<usize, BenchError> {
+    let is_its = |path: &PathBuf| path.iter().any(|part| part.to_string_lossy().starts_with("days-"));
+    Ok(live_files(server)?.iter().filter(|path| is_its(path)).count())
+}
+
 /// One load of rows of so many partitions.
 ///
 /// # Errors
 /// The load was refused, or rows are missing.
 pub fn one_load(target: &Target, partitions: u32, rows: u32) -> Result<(), BenchError> {
-    let server = create(target, &[])?;
+    let mut server = create(target, &[])?;
     let mut client = server.connect("bench")?;
     let before = server.usage()?.peak_rss_bytes;
     let begin = Instant::now();
@@ -105,14 +112,18 @@ pub fn one_load(target: &Target, partitions: u32, rows: u32) -> Result<(), Bench
             "of {rows} rows of {partitions} partitions there are {found:?}"
         )));
     }
-    settle(&server)?;
+    let peak = server.usage()?.peak_rss_bytes;
+    drop(client);
+    // Stopping writes the Delta logs, which otherwise come with the next flush.
+    server.restart(target.settings())?;
+    compacted(&server)?;
     println!("one load of {rows} rows of {partitions} partitions, which it makes");
     println!("took {:.2} s: {:.2} M rows/s", took.as_secs_f64(), f64::from(rows) / took.as_secs_f64() / 1e6);
     println!(
         "most memory of the server: {} MiB, before it {} MiB; {} data files when it is at rest",
-        server.usage()?.peak_rss_bytes >> 20,
+        peak >> 20,
         before >> 20,
-        live_files(&server)?.len()
+        files_of_days(&server)?
     );
     Ok(())
 }
@@ -132,7 +143,7 @@ pub fn one_day(target: &Target, days: u32, files: u32, runs: usize) -> Result<()
             Ok(server.metric("tributary_memtable_rows")? == 0.0)
         })?;
         rounds += 1;
-        there = live_files(&server)?.len();
+        there = files_of_days(&server)?;
     }
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     let mut plan = String::new();

@@ -47,6 +47,15 @@ impl Target {
         Ok((server, Own { directory, settings }))
     }
 
+    /// Those of a server that the benchmark starts.
+    #[must_use]
+    pub fn settings(&self) -> &[(String, String)] {
+        match self {
+            Self::Start { settings, .. } => settings,
+            Self::Running(_) => &[],
+        }
+    }
+
     /// # Errors
     /// The server does not start.
     pub fn server(&self) -> Result<Server, BenchError> {

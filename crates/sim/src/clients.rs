@@ -23,7 +23,9 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_ingest::{Answered, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget};
+use tributary_ingest::{
+    Answered, Ingest, IngestError, LoadRows, Reservation, TransactionKind, TwoPhaseTarget,
+};
 use tributary_table::{Snapshot, Table, TableError};
 use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DELETION_VECTORS, DataType, DefaultValue, HiddenColumn, KeyModel,
@@ -351,28 +353,48 @@ async fn next_of_feed(world: &Rc<World>, table: &Arc<Table>, source: SourceId) -
     world.feeds.borrow_mut().begins(source, id, to);
     let load = load_rows(world, table, id, rows, true).await;
     let is_bad = world.throw(|dice| dice.one_in(8));
-    let committed = if let (Some(load), false) = (load, is_bad) {
-        let answer = ingest.commit(table, reservation, load).await;
-        let committed = match &answer {
-            Ok(_) => true,
-            Err(error) if error.says_nothing_was_kept() => false,
-            // It goes on, or the server has died.
-            Err(_) => return false,
-        };
-        answered(world, id, Kind::Off, rows, Some(answer));
-        committed
-    } else {
-        give_up(world, id, reservation);
-        false
-    };
-    if !world.is_alive() {
-        return false;
-    }
+    let read = Read { id, rows, load: load.filter(|_| !is_bad) };
+    let Some(committed) = read.commit(world, &ingest, table, reservation).await else { return false };
     world.feeds.borrow_mut().answered(source, committed);
     world.count(|counts| counts.fed += u64::from(committed));
     let checked = world.feeds.borrow().is_at(source, position());
     world.check(checked);
     true
+}
+
+/// What a job has read.
+pub struct Read {
+    pub id: LoadId,
+    pub rows: u64,
+    /// Nothing if it has failed before its commit.
+    pub load: Option<LoadRows>,
+}
+
+impl Read {
+    /// Whether it was committed. `None`: the job can't go on, for the load goes on without an answer, or the server has died.
+    pub async fn commit(
+        self,
+        world: &Rc<World>,
+        ingest: &Ingest,
+        table: &Table,
+        reservation: Reservation,
+    ) -> Option<bool> {
+        let Self { id, rows, load } = self;
+        let committed = if let Some(load) = load {
+            let answer = ingest.commit(table, reservation, load).await;
+            let committed = match &answer {
+                Ok(_) => true,
+                Err(error) if error.says_nothing_was_kept() => false,
+                Err(_) => return None,
+            };
+            answered(world, id, Kind::Off, rows, Some(answer));
+            committed
+        } else {
+            give_up(world, id, reservation);
+            false
+        };
+        world.is_alive().then_some(committed)
+    }
 }
 
 /// A load ends with an error of its own before its commit.

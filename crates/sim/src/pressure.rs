@@ -1,16 +1,13 @@
 //! Loads that come faster than they can be flushed: how long each waits, in simulated time, where nothing but the store takes any.
 
-use crate::catalog::SimCatalog;
 use crate::clients::unique;
 use crate::dice::Dice;
 use crate::folds::{LOADS_MAX, aggregate};
-use crate::lying::LyingDisk;
 use crate::machine::{Machine, Step};
 use crate::plan::Plan;
 use crate::process::{Hardware, Process, table_def};
 use crate::rows::block_of;
 use crate::run::libraries;
-use crate::store::SimStore;
 use crate::trace::Trace;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -43,15 +40,8 @@ fn waits(seed: u64, def: &Arc<TableDef>) -> Vec<Duration> {
         ..Plan::new(&mut dice)
     };
     let machine = Machine::new(&mut dice, Arc::clone(&libraries), Trace::new(false));
-    let disk = MemDisk::new();
-    let lying = LyingDisk::new(disk.clone(), None);
     let is_dead = Arc::new(AtomicBool::new(false));
-    let hardware = Hardware {
-        store: SimStore::new(lying.clone(), dice.split(), Arc::clone(&is_dead)),
-        catalog: SimCatalog::new(disk.clone()),
-        disk,
-        lying,
-    };
+    let hardware = Hardware::on(MemDisk::new(), None, &mut dice, &is_dead);
     hardware.store.slow_down(STEP_US);
     let entered = host::enter(Rc::clone(&machine) as Rc<dyn host::Host>);
     let runtime = libraries.enter();

@@ -1,7 +1,8 @@
 //! One life of the server: the real core, opened on the simulated disk as the engine opens it.
 
 use crate::catalog::SimCatalog;
-use crate::lying::LyingDisk;
+use crate::dice::Dice;
+use crate::lying::{Lie, LyingDisk};
 use crate::plan::Plan;
 use crate::store::SimStore;
 use crate::temporary::is_beside;
@@ -32,6 +33,15 @@ pub struct Hardware {
     pub lying: LyingDisk,
     pub store: SimStore,
     pub catalog: SimCatalog,
+}
+
+impl Hardware {
+    /// A disk with a store and a catalog on it. `lie` is what the disk says wrongly, if it does.
+    pub fn on(disk: MemDisk, lie: Option<Lie>, dice: &mut Dice, is_dead: &Arc<AtomicBool>) -> Self {
+        let lying = LyingDisk::new(disk.clone(), lie);
+        let store = SimStore::new(lying.clone(), dice.split(), Arc::clone(is_dead));
+        Self { store, catalog: SimCatalog::new(disk.clone()), disk, lying }
+    }
 }
 
 /// The server.

@@ -5,12 +5,10 @@
 //! in order. In the end it starts once more without faults, flushes, and the Delta logs alone must have
 //! everything.
 
-use crate::catalog::SimCatalog;
 use crate::clients::client;
 use crate::counts::Counts;
 use crate::dice::Dice;
 use crate::feeds;
-use crate::lying::LyingDisk;
 use crate::machine::{Machine, Step};
 use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
@@ -18,7 +16,6 @@ use crate::planted::{self, Bug};
 use crate::process::{DB, Hardware, Process, table_store};
 use crate::rows::{self, FileCache};
 use crate::shares;
-use crate::store::SimStore;
 use crate::temporary::is_beside;
 use crate::trace::{Trace, note};
 use crate::world::World;
@@ -117,14 +114,8 @@ pub fn run_with(seed: u64, libraries: &Arc<Runtime>, keeps_text: bool, bug: Opti
     note!(trace, "plan", seed, 0, "{plan:?}");
     let machine = Machine::new(&mut dice, Arc::clone(libraries), trace.clone());
     let disk = MemDisk::watched(dice.next(), trace.clone());
-    let lying = LyingDisk::new(disk.clone(), bug.and_then(Bug::lie));
     let is_dead = Arc::new(AtomicBool::new(false));
-    let hardware = Hardware {
-        store: SimStore::new(lying.clone(), dice.split(), Arc::clone(&is_dead)),
-        catalog: SimCatalog::new(disk.clone()),
-        disk,
-        lying,
-    };
+    let hardware = Hardware::on(disk, bug.and_then(Bug::lie), &mut dice, &is_dead);
     let world = Rc::new(World {
         plan,
         machine: Rc::clone(&machine),

@@ -1,6 +1,6 @@
 //! The job of the source whose messages are for several tables, as the engine runs it.
 
-use crate::clients::{LOADS_AT_ONCE_MAX, answered, begin, give_up, load_rows};
+use crate::clients::{LOADS_AT_ONCE_MAX, Read, begin, load_rows};
 use crate::folds::LOADS_MAX;
 use crate::model::Kind;
 use crate::shares::{self, Message};
@@ -87,23 +87,8 @@ async fn next_of_shares(world: &Rc<World>) -> bool {
         let load = load_rows(world, &table, id, rows, true).await;
         // Some tables of a batch have their rows then, and others do not.
         let is_bad = world.throw(|dice| dice.one_in(4));
-        let committed = if let (Some(load), false) = (load, is_bad) {
-            let answer = ingest.commit(&table, reservation, load).await;
-            let committed = match &answer {
-                Ok(_) => true,
-                Err(error) if error.says_nothing_was_kept() => false,
-                // It goes on, or the server has died.
-                Err(_) => return false,
-            };
-            answered(world, id, Kind::Off, rows, Some(answer));
-            committed
-        } else {
-            give_up(world, id, reservation);
-            false
-        };
-        if !world.is_alive() {
-            return false;
-        }
+        let read = Read { id, rows, load: load.filter(|_| !is_bad) };
+        let Some(committed) = read.commit(world, &ingest, &table, reservation).await else { return false };
         world.shares.borrow_mut().answered(committed);
         world.count(|counts| counts.shared += u64::from(committed));
         let checked = world.shares.borrow().is_at(&position());

@@ -154,7 +154,7 @@ fn a_negative_load_takes_back_what_another_has_added() {
         AGGREGATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1");
     let load = |headers: &[&str], body: &str| {
         let request = Curl::stream_load(&server, &db.name, "n").header("column_separator:,");
-        headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+        request.headers(headers).body(body).load()
     };
     let rows = "1,100,9223372036854775807,99999999999999999999999999999999999999,1.25,0.5\n2,1,2,3,4,5\n";
     let mut expect = |expected: &[&str]| {
@@ -175,7 +175,7 @@ fn a_negative_load_takes_back_what_another_has_added() {
     let load = |headers: &[&str], body: &str| {
         let request =
             Curl::stream_load(&server, &db.name, "m").header("column_separator:,").header("negative:true");
-        headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+        request.headers(headers).body(body).load()
     };
     let reply = load(&[], "1,2,3\n");
     assert!(reply.failure().contains("Column is not SUM AggregateType. column:x"), "{}", reply.text);

@@ -17,7 +17,7 @@ fn create(client: &mut Client, keys: &str) {
 
 fn load(server: &Server, database: &str, headers: &[&str], body: &str) -> LoadReply {
     let request = Curl::stream_load(server, database, "a").header("column_separator:,");
-    headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+    request.headers(headers).body(body).load()
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn table(server: &Server, columns: &str) -> Database {
 
 fn load(server: &Server, db: &Database, headers: &[&str], file: &Path) -> LoadReply {
     let load = Curl::stream_load(server, &db.name, "t");
-    headers.iter().fold(load, |load, header| load.header(header)).file(file).load()
+    load.headers(headers).file(file).load()
 }
 
 fn reasons(reply: &LoadReply) -> String {

@@ -178,7 +178,7 @@ fn prepare(server: &Server, db: &Database, label: &str) {
 
 fn second(server: &Server, db: &Database, headers: &[&str]) {
     let url = format!("http://127.0.0.1:{}/api/{}/_stream_load_2pc", server.http_port(), db.name);
-    let curl = headers.iter().fold(Curl::put(&url), |curl, header| curl.header(header));
+    let curl = Curl::put(&url).headers(headers);
     assert_eq!(curl.load().get("status"), "Success");
 }
 

@@ -19,7 +19,7 @@ fn rows(db: &mut Database) -> Vec<String> {
 fn loaded(headers: &[&str], body: &str) -> Vec<String> {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
-    let load = headers.iter().fold(json(&server, &db), |load, header| load.header(header));
+    let load = json(&server, &db).headers(headers);
     load.body(body).load().success();
     rows(&mut db)
 }
@@ -77,9 +77,7 @@ fn columns_where_and_the_filter_ratio_work_as_with_csv() {
         "{\"id\":1,\"x\":4}\n{\"id\":2,\"x\":null}\n{\"id\":\"bad\",\"x\":1}\nbroken\n{\"id\":3,\"x\":6}";
     let server = Server::shared();
     let mut db = server.database().with_dt("");
-    let load = |headers: &[&str]| {
-        headers.iter().fold(json(&server, &db), |load, header| load.header(header)).body(body).load()
-    };
+    let load = |headers: &[&str]| json(&server, &db).headers(headers).body(body).load();
     let derived =
         load(&["columns: id, x, score = x + 1, name = 'n'", "max_filter_ratio: 0.7", "where: score > 5"]);
     let derived = derived.success();

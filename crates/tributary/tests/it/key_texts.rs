@@ -230,11 +230,8 @@ fn rows_that_update_finds_are_of_tables_with_unique_keys() {
         (&["merge_type:delete", "negative:true"][..], "not support MERGE or DELETE with NEGATIVE."),
         (&["negative:true"], "Column is not SUM AggregateType. column:v"),
     ] {
-        let mut request = Curl::stream_load(&server, &db.name, "u").header("column_separator:,");
-        for header in headers {
-            request = request.header(header);
-        }
-        let reply = request.body("1,2\n").load();
+        let request = Curl::stream_load(&server, &db.name, "u").header("column_separator:,");
+        let reply = request.headers(headers).body("1,2\n").load();
         assert!(reply.failure().contains(text), "{headers:?}: {}", reply.text);
     }
     db.client.ok("CREATE TABLE heavy (k INT, v INT) UNIQUE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1

@@ -172,7 +172,7 @@ fn every_header_of_a_stream_load_works_or_is_refused_by_name() {
         if is_csv && !headers.iter().any(|header| header.starts_with("column_separator")) {
             load = load.header("column_separator: ,");
         }
-        let reply = headers.iter().fold(load, |load, header| load.header(header)).body(body).load();
+        let reply = load.headers(headers).body(body).load();
         let expected = match comes {
             Rows(rows) => {
                 reply.success();

@@ -69,7 +69,7 @@ fn load(server: &Server, label: &str) -> LoadReply {
 fn second_phase(server: &Server, label: &str, operation: &str) {
     let url = format!("http://127.0.0.1:{}/api/logs/_stream_load_2pc", server.http_port());
     let headers = [format!("label:{label}"), format!("txn_operation:{operation}")];
-    let reply = headers.iter().fold(Curl::put(&url), |curl, header| curl.header(header)).load();
+    let reply = Curl::put(&url).headers(&headers).load();
     assert_eq!(reply.get("status"), "Success", "{}", reply.text);
 }
 

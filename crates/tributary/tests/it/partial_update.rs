@@ -14,7 +14,7 @@ fn load(server: &Server, database: &str, columns: &str, headers: &[&str], body: 
         .header("column_separator:,")
         .header("partial_columns:true")
         .header(&format!("columns:{columns}"));
-    headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+    request.headers(headers).body(body).load()
 }
 
 #[test]

@@ -1,14 +1,7 @@
 //! `ROUTINE LOAD` from a real broker: every message is there, once, whatever is killed.
 
-use crate::support::kafka::Kafka;
+use crate::support::kafka::{Kafka, create_table, shown};
 use crate::support::{Client, Server, wait_until};
-
-/// A column of the job's row in SHOW ROUTINE LOAD.
-fn shown(client: &mut Client, job: &str, column: &str) -> String {
-    let table = client.table(&format!("SHOW ALL ROUTINE LOAD FOR {job}"));
-    let at = table.columns.iter().position(|name| name == column).expect("one of Doris's columns");
-    table.rows[0][at].clone().unwrap_or_default()
-}
 
 fn count(client: &mut Client) -> String {
     client.rows("SELECT count(*), count(DISTINCT id), coalesce(sum(id), 0) FROM t")[0].clone()
@@ -31,20 +24,6 @@ fn wait_for(client: &mut Client, rows: u64) {
     assert_eq!(last, exactly(rows));
 }
 
-fn table(client: &mut Client, name: &str) {
-    client.ok(&format!(
-        "CREATE TABLE {name} (id BIGINT NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
-    ));
-}
-
-fn source(kafka: &Kafka, topic: &str) -> String {
-    format!(
-        "FROM KAFKA (\"kafka_broker_list\" = \"{}\", \"kafka_topic\" = \"{topic}\", \
-         \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")",
-        kafka.address()
-    )
-}
-
 #[test]
 fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     let mut kafka = Kafka::start();
@@ -53,15 +32,15 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    table(&mut client, "t");
-    let refused = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", source(&kafka, "nothing")));
+    create_table(&mut client, "t");
+    let refused = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", kafka.source("nothing")));
     assert!(refused.message.contains("no topic 'nothing'"), "{refused:?}");
     kafka.run("json events 0 1000 2");
     client.ok(&format!(
         "CREATE ROUTINE LOAD j ON t PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\") {}",
-        source(&kafka, "events")
+        kafka.source("events")
     ));
-    let again = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", source(&kafka, "events")));
+    let again = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", kafka.source("events")));
     assert!(again.message.contains("Name j already used in db d"), "{again:?}");
     wait_for(&mut client, 1000);
     assert_eq!(shown(&mut client, "j", "State"), "RUNNING");
@@ -147,7 +126,7 @@ fn csv_is_mapped_computed_and_filtered_and_jobs_begin_where_they_are_told_to() {
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    table(&mut client, "t");
+    create_table(&mut client, "t");
     client.ok(&format!(
         "CREATE ROUTINE LOAD d.j ON t COLUMNS TERMINATED BY \",\", COLUMNS(number, words, id = number * 2, text = concat(words, '!')), \
          PRECEDING FILTER number >= 100, WHERE id < 1000 PROPERTIES (\"max_batch_interval\" = \"1\") \
@@ -208,7 +187,7 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    table(&mut client, "t");
+    create_table(&mut client, "t");
     let (plain, tls) = kafka.secured_addresses();
     let source = |broker: &str, protocol: &str, password: &str, more: &str| {
         format!(
@@ -362,7 +341,7 @@ fn messages_delete_and_order_rows_of_partitions() {
         format!(
             "CREATE ROUTINE LOAD j ON t {rest} PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\",
              \"max_error_number\" = \"1\") {}",
-            source(&kafka, "changes")
+            kafka.source("changes")
         )
     };
     for (rest, text) in [

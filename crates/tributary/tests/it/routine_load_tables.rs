@@ -1,14 +1,7 @@
 //! `ROUTINE LOAD` without ON from a real broker: every message is in the table that it names, once, whatever is killed.
 
-use crate::support::kafka::Kafka;
+use crate::support::kafka::{Kafka, create_table, shown};
 use crate::support::{Client, Server, wait_until};
-
-/// A column of the job's row in SHOW ROUTINE LOAD.
-fn shown(client: &mut Client, column: &str) -> String {
-    let table = client.table("SHOW ALL ROUTINE LOAD FOR j");
-    let at = table.columns.iter().position(|name| name == column).expect("one of Doris's columns");
-    table.rows[0][at].clone().unwrap_or_default()
-}
 
 /// Messages are made round robin over two partitions, and each second one of a partition is for `t0`, the other for `t1`.
 fn exactly(table: u64, rows: u64) -> String {
@@ -36,18 +29,10 @@ fn wait_for(client: &mut Client, rows: u64) {
     }
 }
 
-fn table(client: &mut Client, name: &str) {
-    client.ok(&format!(
-        "CREATE TABLE {name} (id BIGINT NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
-    ));
-}
-
 fn create(kafka: &Kafka, clauses: &str, properties: &str) -> String {
     format!(
-        "CREATE ROUTINE LOAD j {clauses} PROPERTIES (\"max_batch_interval\" = \"1\"{properties}) \
-         FROM KAFKA (\"kafka_broker_list\" = \"{}\", \"kafka_topic\" = \"events\", \
-         \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")",
-        kafka.address()
+        "CREATE ROUTINE LOAD j {clauses} PROPERTIES (\"max_batch_interval\" = \"1\"{properties}) {}",
+        kafka.source("events")
     )
 }
 
@@ -60,15 +45,15 @@ fn every_message_is_in_its_table_once_over_kills_and_restarts() {
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    table(&mut client, "t0");
-    table(&mut client, "t1");
+    create_table(&mut client, "t0");
+    create_table(&mut client, "t1");
     client.ok(&create(&kafka, "", ", \"format\" = \"json\""));
     wait_for(&mut client, 1000);
     assert_eq!(
-        (shown(&mut client, "IsMultiTable"), shown(&mut client, "TableName")),
+        (shown(&mut client, "j", "IsMultiTable"), shown(&mut client, "j", "TableName")),
         ("true".into(), String::new())
     );
-    assert_eq!(shown(&mut client, "Progress"), "{\"0\":\"499\",\"1\":\"499\"}");
+    assert_eq!(shown(&mut client, "j", "Progress"), "{\"0\":\"499\",\"1\":\"499\"}");
 
     // Ours is killed while messages come.
     for round in 0..5 {
@@ -97,7 +82,7 @@ fn every_message_is_in_its_table_once_over_kills_and_restarts() {
     server.stop();
     server.start_again();
     client = server.connect_to("d");
-    assert_eq!(shown(&mut client, "State"), "PAUSED");
+    assert_eq!(shown(&mut client, "j", "State"), "PAUSED");
     client.ok("ALTER ROUTINE LOAD FOR j PROPERTIES (\"max_error_number\" = \"2\")");
     client.ok("RESUME ROUTINE LOAD FOR j");
     wait_for(&mut client, 13_000);
@@ -105,21 +90,21 @@ fn every_message_is_in_its_table_once_over_kills_and_restarts() {
     // Messages for no table are bad ones: two are in the budget, also over a kill, and the third is not.
     kafka.run("say events 0 {\"id\": 1}");
     kafka.run("say events 1 t7|{\"id\": 1}");
-    wait_until("both are counted", || shown(&mut client, "Statistic").contains("\"errorRows\":2"));
+    wait_until("both are counted", || shown(&mut client, "j", "Statistic").contains("\"errorRows\":2"));
     server.kill();
     server.start_again();
     client = server.connect_to("d");
-    assert!(shown(&mut client, "Statistic").contains("\"errorRows\":2"), "they are not read again");
+    assert!(shown(&mut client, "j", "Statistic").contains("\"errorRows\":2"), "they are not read again");
     for _ in 0..3 {
         kafka.run("say events 1 t7|{\"id\": 1}");
     }
-    wait_until("the job is paused", || shown(&mut client, "State") == "PAUSED");
-    assert!(shown(&mut client, "ReasonOfStateChanged").contains("errCode = 102"));
-    let statistic = shown(&mut client, "Statistic");
+    wait_until("the job is paused", || shown(&mut client, "j", "State") == "PAUSED");
+    assert!(shown(&mut client, "j", "ReasonOfStateChanged").contains("errCode = 102"));
+    let statistic = shown(&mut client, "j", "Statistic");
     assert!(statistic.contains("\"errorRows\":5"), "none is counted twice: {statistic}");
-    assert!(shown(&mut client, "ErrorLogUrls").starts_with("http://"));
+    assert!(shown(&mut client, "j", "ErrorLogUrls").starts_with("http://"));
     // With the table they are rows.
-    table(&mut client, "t7");
+    create_table(&mut client, "t7");
     client.ok("RESUME ROUTINE LOAD FOR j");
     kafka.run("say events 1 t7|{\"id\": 7, \"text\": \"seven\"}");
     wait_until("the new table has its row", || client.value("SELECT count(*) FROM t7") == "1");
@@ -137,7 +122,7 @@ fn csv_messages_name_tables_that_come_and_go_and_the_database_takes_the_job_with
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
     client.ok("CREATE TABLE u (id BIGINT NOT NULL, n INT) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
-    table(&mut client, "p");
+    create_table(&mut client, "p");
     let refused = client.error(&create(&kafka, "COLUMNS(id, n)", ""));
     assert!(
         refused.message.contains("Multi-table load does not support setting columns info"),
@@ -151,24 +136,27 @@ fn csv_messages_name_tables_that_come_and_go_and_the_database_takes_the_job_with
     for message in ["u|1,10", "p|1,one", "u|1,11", "u|2,twenty", "gone|1,2"] {
         kafka.run(&format!("say events 0 {message}"));
     }
-    wait_until("all were read", || shown(&mut client, "Statistic").contains("\"totalRows\":5"));
+    wait_until("all were read", || shown(&mut client, "j", "Statistic").contains("\"totalRows\":5"));
     assert_eq!(
         (client.rows("SELECT * FROM u"), client.rows("SELECT * FROM p")),
         (vec!["1|11".into()], vec!["1|one".into()])
     );
-    assert!(shown(&mut client, "Statistic").contains("\"errorRows\":2"), "of strict mode, and of no table");
+    assert!(
+        shown(&mut client, "j", "Statistic").contains("\"errorRows\":2"),
+        "of strict mode, and of no table"
+    );
     let statement = client.rows("SHOW CREATE ROUTINE LOAD FOR j")[0].clone();
     assert!(
         statement.contains("CREATE ROUTINE LOAD j\nWITH APPEND\nCOLUMNS TERMINATED BY \",\""),
         "{statement}"
     );
     client.ok("DROP TABLE p FORCE");
-    table(&mut client, "p");
+    create_table(&mut client, "p");
     kafka.run("say events 0 p|2,two");
     wait_until("the new table has the new row", || client.rows("SELECT * FROM p") == ["2|two"]);
     client.ok("DROP DATABASE d FORCE");
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    wait_until("the job is cancelled", || shown(&mut client, "State") == "CANCELLED");
-    assert!(shown(&mut client, "ReasonOfStateChanged").contains("database of job j was dropped"));
+    wait_until("the job is cancelled", || shown(&mut client, "j", "State") == "CANCELLED");
+    assert!(shown(&mut client, "j", "ReasonOfStateChanged").contains("database of job j was dropped"));
 }

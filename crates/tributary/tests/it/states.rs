@@ -20,7 +20,7 @@ fn sets_and_estimates_are_merged_whichever_way_they_came_and_after_a_kill() {
         .ok("INSERT INTO visits (day, users) VALUES (1, bitmap_from_string('7,8')), (2, bitmap_empty())");
     let load = |server: &Server, headers: &[&str], body: &str| {
         let request = Curl::stream_load(server, &db.name, "visits").header("column_separator:,");
-        headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+        request.headers(headers).body(body).load()
     };
     let columns = "columns:day,user,page,total,users=to_bitmap(user),pages=hll_hash(page)";
     for mode in ["async_mode", "sync_mode", "off_mode"] {

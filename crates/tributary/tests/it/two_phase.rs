@@ -18,7 +18,7 @@ fn prepare(server: &Server, db: &Database, label: &str) -> LoadReply {
 /// `status` and `msg` of the second phase.
 fn second(server: &Server, db: &Database, headers: &[&str]) -> [String; 2] {
     let url = format!("http://127.0.0.1:{}/api/{}/_stream_load_2pc", server.http_port(), db.name);
-    let curl = headers.iter().fold(Curl::put(&url), |curl, header| curl.header(header));
+    let curl = Curl::put(&url).headers(headers);
     let reply = curl.load();
     assert_eq!(reply.keys(), ["status", "msg"], "{}", reply.text);
     [reply.get("status"), reply.get("msg")]

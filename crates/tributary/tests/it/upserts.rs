@@ -6,11 +6,7 @@ use crate::support::{Client, Curl, Database, LoadReply, Server, wait_until};
 
 /// Loads lines into a table; `headers` beside the separator.
 fn load(server: &Server, db: &Database, table: &str, headers: &[&str], body: &str) -> LoadReply {
-    let mut request = Curl::stream_load(server, &db.name, table).header("column_separator:,");
-    for header in headers {
-        request = request.header(header);
-    }
-    request.body(body).load()
+    Curl::stream_load(server, &db.name, table).header("column_separator:,").headers(headers).body(body).load()
 }
 
 fn affected(client: &mut Client, sql: &str) -> u64 {

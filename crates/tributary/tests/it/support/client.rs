@@ -68,6 +68,13 @@ impl Client {
         }
     }
 
+    /// Runs a statement that is refused with this number and a text that has this one.
+    pub fn refused(&mut self, sql: &str, number: u16, text: &str) {
+        let error = self.error(sql);
+        assert_eq!(error.number, number, "{sql}: {error}");
+        assert!(error.message.contains(text), "{sql}: {error}");
+    }
+
     /// Runs a statement with rows.
     pub fn table(&mut self, sql: &str) -> Rows {
         match self.query(sql) {

@@ -49,6 +49,11 @@ impl Curl {
         self.argument("-H").argument(header)
     }
 
+    /// Headers as [`Curl::header`] takes them.
+    pub fn headers(self, headers: &[impl AsRef<str>]) -> Self {
+        headers.iter().fold(self, |curl, header| curl.header(header.as_ref()))
+    }
+
     /// The body is this text.
     pub fn body(self, text: &str) -> Self {
         // A text that begins with @ would name a file.

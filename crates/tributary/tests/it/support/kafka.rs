@@ -1,7 +1,7 @@
 //! A Kafka broker of one test, and the program that makes messages.
 
 use super::programs::{kafka, missing};
-use super::{PATIENCE, wait_until};
+use super::{Client, PATIENCE, wait_until};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,6 +24,20 @@ struct Messages {
     child: Child,
     commands: ChildStdin,
     answers: Receiver<String>,
+}
+
+/// A column of a job's row in SHOW ROUTINE LOAD.
+pub fn shown(client: &mut Client, job: &str, column: &str) -> String {
+    let table = client.table(&format!("SHOW ALL ROUTINE LOAD FOR {job}"));
+    let at = table.columns.iter().position(|name| name == column).expect("one of Doris's columns");
+    table.rows[0][at].clone().unwrap_or_default()
+}
+
+/// Creates a table of what the messages of `Messages.java` have.
+pub fn create_table(client: &mut Client, name: &str) {
+    client.ok(&format!(
+        "CREATE TABLE {name} (id BIGINT NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
+    ));
 }
 
 fn free_port() -> u16 {
@@ -175,6 +189,15 @@ impl Kafka {
     pub fn ended(&mut self) {
         let answer = self.messages().answers.recv_timeout(PATIENCE).expect("an answer");
         assert_eq!(answer, "ok");
+    }
+
+    /// The FROM of a job that reads a topic from its beginning on.
+    pub fn source(&self, topic: &str) -> String {
+        format!(
+            "FROM KAFKA (\"kafka_broker_list\" = \"{}\", \"kafka_topic\" = \"{topic}\", \
+             \"property.kafka_default_offsets\" = \"OFFSET_BEGINNING\")",
+            self.address()
+        )
     }
 
     /// Runs a command of `Messages.java`.

@@ -28,7 +28,7 @@ pub struct IngestMetrics {
     pub flushed_bytes: IntCounter,
     pub flush_seconds: Histogram,
     pub compactions: IntCounter,
-    /// What came for a table whose schema was being changed, and waited for the end of that.
+    /// What came for a table whose schema or partitions were being changed, and waited for the end of that.
     pub held: IntCounter,
 }
 
@@ -102,7 +102,7 @@ impl IngestMetrics {
                 .counter("tributary_compactions_total", "Rewrites of many data files into few")?,
             held: make.counter(
                 "tributary_loads_held_total",
-                "Loads and truncations that waited for the end of a schema change of their table",
+                "Loads and truncations that waited for the end of a schema change, or of REPLACE PARTITION, of their table",
             )?,
         })
     }

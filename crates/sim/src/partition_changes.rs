@@ -177,11 +177,15 @@ pub async fn cut_while_compacting(world: &Rc<World>, table: &Arc<Table>) {
     let Some((id, _)) = most.filter(|(_, files)| *files >= world.plan.compact_min_files.min(3)) else {
         return;
     };
-    let Some(only) = snapshot.def.partitioning.partitions().map(|all| all.only(&[id])) else { return };
     let pause = Duration::from_micros(world.throw(|dice| dice.below(2_000)));
     let emptied = async {
         world.machine.sleep(pause).await;
-        cut(world, table, Some(only)).await;
+        // Another may have taken its place, with rows that stay.
+        let def = table.def();
+        let partitions = def.partitioning.partitions().filter(|all| all.by_id(id).is_some());
+        if let Some(only) = partitions.map(|all| all.only(&[id])) {
+            cut(world, table, Some(only)).await;
+        }
     };
     futures::future::join(compact(world, table), emptied).await;
 }

@@ -190,9 +190,9 @@ impl<R: Record> Jobs<R> {
     }
 
     /// [`Jobs::turn`] of a job whose stop is waited for elsewhere, which sets the flag. `None`: it was stopped before.
-    pub async fn turn_unless(&self, stop: &AtomicBool) -> Option<OwnedSemaphorePermit> {
+    pub async fn turn_unless(&self, is_stopped: impl Fn() -> bool) -> Option<OwnedSemaphorePermit> {
         loop {
-            if stop.load(Ordering::SeqCst) {
+            if is_stopped() {
                 return None;
             }
             let turn = Arc::clone(&self.turns).acquire_owned();

@@ -88,6 +88,7 @@ impl Engine {
     pub(crate) async fn cancel_schema_change(&self, def: &TableDef) -> Result<(), SqlError> {
         let none = || refused(format!("Table[{}] is not under SCHEMA_CHANGE.", def.name));
         let job = self.unfinished_change(def.id).ok_or_else(none)?;
+        job.progress.halt.ask();
         job.stop.set();
         job.ended().await;
         if job.record().is_cancelled() { Ok(()) } else { Err(none()) }
@@ -96,6 +97,7 @@ impl Engine {
     /// Ends the job of a table that is dropped.
     pub(crate) async fn end_schema_change(&self, table: TableId) {
         if let Some(job) = self.unfinished_change(table) {
+            job.progress.halt.at_once();
             job.stop.set();
             job.ended().await;
         }

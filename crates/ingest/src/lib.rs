@@ -11,6 +11,7 @@
 //!
 //! | file | what happens there |
 //! | --- | --- |
+//! | `halt` | how changes of tables are stopped |
 //! | `schema_change` | heavy schema changes beside loads |
 //! | `replace_partitions` | partitions that take the place of others |
 //! | `route` | the one rule that says which loads may share a group |
@@ -38,6 +39,7 @@ mod dropped;
 pub mod error;
 mod gather;
 pub mod group;
+mod halt;
 pub mod ingest;
 pub mod inspect;
 mod labels;
@@ -64,6 +66,7 @@ pub mod wal_space;
 
 pub use auto_increment::{AutoIncrements, IncrementError, IncrementStore, following};
 pub use error::IngestError;
+pub use halt::Halt;
 pub use ingest::Ingest;
 pub use load::{Answered, LoadRows};
 pub use metrics::IngestMetrics;

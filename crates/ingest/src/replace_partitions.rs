@@ -7,12 +7,12 @@
 //!
 //! While loads are held they wait, those of Group Commit as well.
 
+use crate::halt::Halt;
 use crate::ingest::Ingest;
 use crate::queue::Loads;
 use crate::schema_change::{Stopping, Switched};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use tributary_table::{Table, TableError};
 use tributary_types::{PartitionId, Partitions, TableDef};
 
@@ -39,10 +39,10 @@ impl Ingest {
         table: &Table,
         beside: &Table,
         switch: &PartitionSwitch,
-        stop: &Arc<AtomicBool>,
+        halt: &Arc<Halt>,
         keep: impl FnOnce(Arc<TableDef>) -> K,
     ) -> Result<Switched, TableError> {
-        let stopping = Stopping(Arc::clone(stop));
+        let stopping = Stopping(Arc::clone(halt));
         let (queue, queue_beside) = (self.open_queue(table)?, self.open_queue(beside)?);
         // So that hardly anything is left to do while loads are held.
         beside.flush().await?;

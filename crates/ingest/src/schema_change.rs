@@ -10,6 +10,7 @@
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
+use crate::halt::Halt;
 use crate::ingest::Ingest;
 use crate::queue::{Held, Loads, TableQueue};
 use crate::tasks;
@@ -17,7 +18,6 @@ use arrow::array::ArrayRef;
 use futures::future::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_decode::recast;
 use tributary_table::{Recast, SchemaChange, Table, TableError, Watch};
@@ -47,11 +47,15 @@ impl Recast for ByLoads {
     }
 }
 
-pub(crate) struct Stopping(pub Arc<AtomicBool>);
+pub(crate) struct Stopping(pub Arc<Halt>);
 
 impl Watch for Stopping {
     fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.is_asked()
+    }
+
+    fn leaves_doubt(&self) -> bool {
+        self.0.is_at_once()
     }
 
     fn pause(&self) -> BoxFuture<'_, ()> {
@@ -92,8 +96,8 @@ impl Ingest {
     ///
     /// # Errors
     /// [`TableError::Stopped`], [`TableError::Closed`].
-    pub async fn wait_for_prepared(&self, table: &Table, stop: &Arc<AtomicBool>) -> Result<(), TableError> {
-        let stopping = Stopping(Arc::clone(stop));
+    pub async fn wait_for_prepared(&self, table: &Table, halt: &Arc<Halt>) -> Result<(), TableError> {
+        let stopping = Stopping(Arc::clone(halt));
         loop {
             stopping.check(table)?;
             if !self.open_queue(table)?.has_prepared() {
@@ -115,9 +119,9 @@ impl Ingest {
         &self,
         table: &Table,
         change: &mut SchemaChange,
-        stop: &Arc<AtomicBool>,
+        halt: &Arc<Halt>,
     ) -> Result<(), TableError> {
-        let stopping = Stopping(Arc::clone(stop));
+        let stopping = Stopping(Arc::clone(halt));
         let left_max = host::limit(LEFT_BYTES_MAX, 1 << 10);
         for _ in 0..ROUNDS_MAX {
             stopping.check(table)?;
@@ -143,11 +147,11 @@ impl Ingest {
         &self,
         table: &Arc<Table>,
         change: &mut SchemaChange,
-        stop: &Arc<AtomicBool>,
+        halt: &Arc<Halt>,
         keep: impl FnOnce(Arc<TableDef>) -> K,
     ) -> Result<Switched, TableError> {
         let queue = self.open_queue(table)?;
-        let stopping = Stopping(Arc::clone(stop));
+        let stopping = Stopping(Arc::clone(halt));
         let Some(held) = queue.hold_when_settled(Loads::Refused).await else { return Ok(Switched::NotYet) };
         let switched = table.switch_schema(change, &stopping).await;
         if let Ok(def) = &switched {

@@ -10,9 +10,8 @@ use crate::trace::note;
 use crate::world::World;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tributary_ingest::Switched;
+use tributary_ingest::{Halt, Switched};
 use tributary_table::{SchemaChange, Table};
 use tributary_types::{Aggregation, ColumnDef, DataType, SchemaVersion, TableDef, TableSchema};
 
@@ -84,15 +83,15 @@ pub async fn change(world: &Rc<World>, table: &Arc<Table>) {
         note!(world.trace, "change", table.id().0, id, "change {id} of table {} begins", table.id());
         (id, to)
     };
-    let stop = Arc::new(AtomicBool::new(false));
+    let halt = Arc::new(Halt::default());
     if world.throw(|dice| dice.one_in(5)) {
-        let (world, stop) = (Rc::clone(world), Arc::clone(&stop));
+        let (world, halt) = (Rc::clone(world), Arc::clone(&halt));
         world.clone().machine.spawn_local(async move {
             world.think(20_000).await;
-            stop.store(true, Ordering::SeqCst);
+            halt.ask();
         });
     }
-    let is_changed = carry_out(world, table, id, to, &stop).await;
+    let is_changed = carry_out(world, table, id, to, &halt).await;
     if !world.is_alive() {
         return;
     }
@@ -108,12 +107,12 @@ async fn carry_out(
     table: &Arc<Table>,
     id: u64,
     to: Arc<TableDef>,
-    stop: &Arc<AtomicBool>,
+    halt: &Arc<Halt>,
 ) -> bool {
     let process = world.process();
     let Ok(mut change) = process.ingest.begin_schema_change(table, id, to).await else { return false };
     for _ in 0..TRIES_MAX {
-        match convert_and_switch(world, table, &mut change, stop).await {
+        match convert_and_switch(world, table, &mut change, halt).await {
             Ok(Switched::Yes(_)) => return true,
             Ok(Switched::NotYet) => process.ingest.pause().await,
             Err(error) => {
@@ -132,10 +131,10 @@ async fn convert_and_switch(
     world: &Rc<World>,
     table: &Arc<Table>,
     change: &mut SchemaChange,
-    stop: &Arc<AtomicBool>,
+    halt: &Arc<Halt>,
 ) -> Result<Switched, tributary_table::TableError> {
     let process = world.process();
-    process.ingest.convert(table, change, stop).await?;
+    process.ingest.convert(table, change, halt).await?;
     let changing = Rc::clone(&world.changing);
     let _changing = changing.lock().await;
     let keep = |def: Arc<TableDef>| async move {
@@ -148,5 +147,5 @@ async fn convert_and_switch(
         false
     };
     let ingest = Arc::clone(&world.process().ingest);
-    ingest.switch_schema(table, change, stop, keep).await
+    ingest.switch_schema(table, change, halt, keep).await
 }

@@ -10,9 +10,8 @@ use crate::world::World;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tributary_ingest::{Answered, LoadRows, PartitionSwitch, Switched, TransactionKind};
+use tributary_ingest::{Answered, Halt, LoadRows, PartitionSwitch, Switched, TransactionKind};
 use tributary_table::{Table, TableError};
 use tributary_types::{Label, Partition, Partitioning, Partitions, TableDef};
 
@@ -131,7 +130,7 @@ async fn carry_out(
     switch: &PartitionSwitch,
 ) -> bool {
     let ingest = Arc::clone(&world.process().ingest);
-    let stop = Arc::new(AtomicBool::new(false));
+    let halt = Arc::new(Halt::default());
     for _ in 0..TRIES_MAX {
         let keep = |def: Arc<TableDef>| async move {
             while world.is_alive() {
@@ -142,7 +141,7 @@ async fn carry_out(
             }
             false
         };
-        match ingest.replace_partitions(table, beside, switch, &stop, keep).await {
+        match ingest.replace_partitions(table, beside, switch, &halt, keep).await {
             Ok(Switched::Yes(_)) => return true,
             Ok(Switched::NotYet) => ingest.pause().await,
             Err(error @ TableError::Unsure { .. }) => {

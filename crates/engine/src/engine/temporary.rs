@@ -14,10 +14,9 @@ use super::ddl::{Changing, table_error};
 use crate::start_error::StartError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_catalog::{Catalog, CatalogError, JobRecord};
-use tributary_ingest::{PartitionSwitch, Switched};
+use tributary_ingest::{Halt, PartitionSwitch, Switched};
 use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
 use tributary_table::{Table, TableError, TableStore};
 use tributary_types::{
@@ -280,15 +279,15 @@ impl Engine {
         beside: &Arc<Table>,
         switch: &PartitionSwitch,
     ) -> Result<(), SqlError> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let halt = Arc::new(Halt::default());
         let timer = {
-            let stop = Arc::clone(&stop);
+            let halt = Arc::clone(&halt);
             tokio::spawn(async move {
                 tokio::time::sleep(TRY_MAX).await;
-                stop.store(true, Ordering::SeqCst);
+                halt.at_once();
             })
         };
-        let switched = self.switch_partitions(table, beside, switch, &stop).await;
+        let switched = self.switch_partitions(table, beside, switch, &halt).await;
         timer.abort();
         if let Err(TableError::Unsure { reason, .. }) = &switched {
             tracing::error!(table = %table.def().table_ref(), reason, "whether partitions were replaced is not known; the next start finds out");
@@ -312,17 +311,17 @@ impl Engine {
         table: &Arc<Table>,
         beside: &Arc<Table>,
         switch: &PartitionSwitch,
-        stop: &Arc<AtomicBool>,
+        halt: &Arc<Halt>,
     ) -> Result<Switched, TableError> {
         let begun = tokio::time::Instant::now();
         loop {
             let old = table.def();
             let keep = |new: Arc<TableDef>| async move {
-                let is_kept = self.keep_partitions(&old, &new, beside, switch, stop).await;
+                let is_kept = self.keep_partitions(&old, &new, beside, switch, halt).await;
                 self.names().changed();
                 is_kept
             };
-            match self.ingest.replace_partitions(table, beside, switch, stop, keep).await {
+            match self.ingest.replace_partitions(table, beside, switch, halt, keep).await {
                 Ok(Switched::NotYet) if begun.elapsed() < WAIT_MAX => self.ingest.pause().await,
                 ended => return ended,
             }
@@ -336,13 +335,13 @@ impl Engine {
         new: &TableDef,
         beside: &Table,
         switch: &PartitionSwitch,
-        stop: &AtomicBool,
+        halt: &Halt,
     ) -> bool {
         let ids: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
         loop {
             match self.catalog_of_replacement(old, new, beside, &ids).await {
                 Ok(()) => return true,
-                Err(error) if stop.load(Ordering::SeqCst) => {
+                Err(error) if halt.is_at_once() => {
                     tracing::error!(%error, "the catalog lags behind a replacement of partitions; the next start completes it");
                     return false;
                 }

@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use tributary_ingest::Halt;
 use tributary_types::{TableDef, TableId, TxnId};
 
 /// Where a job is in its life.
@@ -55,6 +56,7 @@ pub(crate) struct Record {
 pub(crate) struct Progress {
     /// Files that were converted, and how many there are; none before it runs.
     pub(super) files: Mutex<Option<(Arc<AtomicU64>, u64)>>,
+    pub(super) halt: Arc<Halt>,
 }
 
 impl Record {

@@ -5,10 +5,9 @@ use super::record::State;
 use crate::engine::Engine;
 use crate::interrupt::Interrupt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tributary_catalog::CatalogError;
-use tributary_ingest::Switched;
+use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
 use tributary_types::{ErrorCode, SqlError, TableDef};
 
@@ -18,16 +17,21 @@ const CATALOG_PAUSE: Duration = Duration::from_millis(200);
 impl Engine {
     /// Runs a job to its end, or until the server stops.
     pub(super) async fn run_schema_change(self: Arc<Self>, job: Arc<Job>) {
-        let stop = Arc::new(AtomicBool::new(false));
+        let halt = &job.progress.halt;
         let ended = {
-            let work = self.change_schema(&job, &stop);
+            let work = self.change_schema(&job, halt);
             tokio::pin!(work);
-            tokio::select! {
-                biased;
-                ended = &mut work => ended,
-                _ = Interrupt::by_kill(&job.stop).wait(std::future::pending::<()>()) => {
-                    stop.store(true, Ordering::SeqCst);
-                    work.await
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut work => break ended,
+                    // It may be cancelled first, and the server be stopped while it is in doubt.
+                    _ = Interrupt::by_kill(&job.stop).wait(std::future::pending::<()>()) => {
+                        job.stop.clear();
+                        if job.is_paused() {
+                            halt.at_once();
+                        }
+                    }
                 }
             }
         };
@@ -46,9 +50,9 @@ impl Engine {
         }
     }
 
-    async fn change_schema(&self, job: &Job, stop: &Arc<AtomicBool>) -> Result<(), SqlError> {
+    async fn change_schema(&self, job: &Job, halt: &Arc<Halt>) -> Result<(), SqlError> {
         let record = job.record();
-        let turn = self.schema_changes.turn_unless(stop).await;
+        let turn = self.schema_changes.turn_unless(|| halt.is_asked()).await;
         let _turn = turn.ok_or_else(cancelled)?;
         let id = record.table_id();
         let Some(table) = self.table_to_change(id) else { return Err(dropped(&record.target)) };
@@ -56,8 +60,8 @@ impl Engine {
         self.schema_changes
             .change(job, |record| (record.state, record.txn) = (State::WaitingTxn, Some(txn)))
             .await?;
-        let failed = |error| failure(error, stop);
-        self.ingest.wait_for_prepared(&table, stop).await.map_err(failed)?;
+        let failed = |error| failure(error, halt);
+        self.ingest.wait_for_prepared(&table, halt).await.map_err(failed)?;
         self.schema_changes.change(job, |record| record.state = State::Running).await?;
         let target = Arc::new(record.target);
         let begun = self.ingest.begin_schema_change(&table, job.id, target).await;
@@ -65,7 +69,7 @@ impl Engine {
         let files = table.files_to_convert(&change);
         *job.progress.files.lock() = Some((Arc::clone(&change.converted), files));
         loop {
-            let switched = self.convert_and_switch(&table, &mut change, stop).await;
+            let switched = self.convert_and_switch(&table, &mut change, halt).await;
             match switched {
                 Ok(Switched::Yes(_)) => return Ok(()),
                 Ok(Switched::NotYet) => self.ingest.pause().await,
@@ -82,32 +86,32 @@ impl Engine {
         &self,
         table: &Arc<Table>,
         change: &mut tributary_table::SchemaChange,
-        stop: &Arc<AtomicBool>,
+        halt: &Arc<Halt>,
     ) -> Result<Switched, TableError> {
-        self.ingest.convert(table, change, stop).await?;
+        self.ingest.convert(table, change, halt).await?;
         let stopped = || TableError::Stopped { table: table.def().name.clone() };
         let _changing = tokio::select! {
             biased;
             turn = self.changing() => turn,
-            () = is_set(stop) => return Err(stopped()),
+            () = is_asked(halt) => return Err(stopped()),
         };
         let old = table.def();
         let keep = |new: Arc<TableDef>| async move {
-            let is_kept = self.keep_schema(&old, &new, stop).await;
+            let is_kept = self.keep_schema(&old, &new, halt).await;
             self.definitions_changed();
             is_kept
         };
-        self.ingest.switch_schema(table, change, stop, keep).await
+        self.ingest.switch_schema(table, change, halt, keep).await
     }
 
     /// Tells the catalog, which the Delta log is ahead of, until it has heard.
-    async fn keep_schema(&self, old: &TableDef, new: &TableDef, stop: &AtomicBool) -> bool {
+    async fn keep_schema(&self, old: &TableDef, new: &TableDef, halt: &Halt) -> bool {
         loop {
             match self.catalog.replace_table_def(old, new.clone()).await {
                 Ok(_) => return true,
                 // It goes with its table.
                 Err(CatalogError::UnknownTable { .. }) => return true,
-                Err(error) if stop.load(Ordering::SeqCst) => {
+                Err(error) if halt.is_at_once() => {
                     tracing::error!(%error, "the catalog lags behind a schema change; the next start completes it");
                     return false;
                 }
@@ -120,9 +124,9 @@ impl Engine {
     }
 }
 
-/// Looks at the flag until it is set.
-async fn is_set(stop: &AtomicBool) {
-    while !stop.load(Ordering::SeqCst) {
+/// Looks until the change is to end.
+async fn is_asked(halt: &Halt) {
+    while !halt.is_asked() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -135,9 +139,9 @@ fn dropped(def: &TableDef) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, format!("table {} does not exist", def.table_ref()))
 }
 
-fn failure(error: TableError, stop: &AtomicBool) -> SqlError {
+fn failure(error: TableError, halt: &Halt) -> SqlError {
     match error {
-        TableError::Stopped { .. } if stop.load(Ordering::SeqCst) => cancelled(),
+        TableError::Stopped { .. } if halt.is_asked() => cancelled(),
         error => SqlError::detail(ErrorCode::Unknown, error.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use tokio::sync::oneshot;
-use tributary_ingest::Switched;
+use tributary_ingest::{Halt, Switched};
 use tributary_types::ColumnId;
 
 /// The table with `name INT`.
@@ -38,13 +38,13 @@ async fn while_the_schema_changes_groups_are_refused_and_others_wait_and_are_con
     let machine = Machine::new(properties(10));
     let running = machine.start().await;
     running.group(true, "VALUES (1, '10')").await.unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
+    let halt = Arc::new(Halt::default());
     let target = running.prepare("two", "VALUES (2, '20')").await;
     let to = with_numbers(&machine.def);
     let mut change = running.ingest.begin_schema_change(&running.table, 5, Arc::clone(&to)).await.unwrap();
-    running.ingest.convert(&running.table, &mut change, &stop).await.unwrap();
+    running.ingest.convert(&running.table, &mut change, &halt).await.unwrap();
     let never = |_| async { panic!("it is not switched to") };
-    let switched = running.ingest.switch_schema(&running.table, &mut change, &stop, never).await.unwrap();
+    let switched = running.ingest.switch_schema(&running.table, &mut change, &halt, never).await.unwrap();
     assert!(matches!(switched, Switched::NotYet), "a two-phase load waits");
     running.group(false, "VALUES (3, '30')").await.unwrap();
     running.ingest.commit_prepared(DbId(1), &target).await.unwrap();
@@ -60,7 +60,7 @@ async fn while_the_schema_changes_groups_are_refused_and_others_wait_and_are_con
             is_held.send(()).unwrap();
             goes_on.await.is_ok()
         };
-        ingest.switch_schema(&table, &mut change, &stop, keep).await
+        ingest.switch_schema(&table, &mut change, &halt, keep).await
     });
     in_time("loads are held", holds).await.unwrap();
     for is_async in [true, false] {
@@ -110,7 +110,7 @@ async fn while_the_schema_changes_groups_are_refused_and_others_wait_and_are_con
 async fn a_change_of_a_table_that_is_dropped_ends_and_so_do_the_loads_that_wait() {
     let machine = Machine::new(properties(10));
     let running = machine.start().await;
-    let stop = Arc::new(AtomicBool::new(false));
+    let halt = Arc::new(Halt::default());
     let to = with_numbers(&machine.def);
     let mut change = running.ingest.begin_schema_change(&running.table, 5, to).await.unwrap();
     let rows = running.rows("VALUES (5, '50')");
@@ -122,7 +122,7 @@ async fn a_change_of_a_table_that_is_dropped_ends_and_so_do_the_loads_that_wait(
             is_held.send(()).unwrap();
             goes_on.await.is_ok()
         };
-        ingest.switch_schema(&table, &mut change, &stop, keep).await
+        ingest.switch_schema(&table, &mut change, &halt, keep).await
     });
     in_time("loads are held", holds).await.unwrap();
     let waiting = own(&running, "waits", rows);

@@ -41,6 +41,8 @@ pub trait Recast: Send + Sync {
 pub trait Watch: Sync {
     /// Whether it should end as soon as it can.
     fn is_stopped(&self) -> bool;
+    /// Whether it should end even if it is not known whether the Delta log has it.
+    fn leaves_doubt(&self) -> bool;
     /// Waits a little before something that failed is tried again.
     fn pause(&self) -> futures::future::BoxFuture<'_, ()>;
 }
@@ -393,7 +395,7 @@ impl Table {
                 change: Some(id),
             };
             match self.commit(state, goal).await {
-                Err(error) if watch.is_stopped() => {
+                Err(error) if watch.leaves_doubt() => {
                     let (table, reason) = (def.name.clone(), error.to_string());
                     return Err(TableError::Unsure { table, reason });
                 }

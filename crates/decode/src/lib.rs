@@ -9,7 +9,7 @@
 //!
 //! Invariant: a block holds only values that are legal for its schema version: right type,
 //! within length, no NULL in a NOT NULL column, valid UTF-8 and JSON. Only values that the server gives
-//! are missing until [`Unfilled`] has put them in. A bad row leaves no trace.
+//! are missing until [`complete`] or [`Unfilled`] has put them in. A bad row leaves no trace.
 //!
 //! Not its business: groups, transactions, files, protocols, expressions.
 
@@ -22,6 +22,7 @@ mod builder;
 mod cell;
 mod columnar;
 mod columns;
+mod computed;
 mod convert;
 mod csv;
 mod error;
@@ -51,6 +52,7 @@ pub use body::{BodyDecoder, FieldDecoder, FieldNames};
 pub use builder::BlockBuilder;
 pub use columnar::{ColumnarDecoder, ColumnarFormat};
 pub use columns::{blocks_to_batches, column_overhead_bytes};
+pub use computed::{Compute, complete};
 pub use csv::{CsvDecoder, CsvFormat, CsvHeader, CsvStrings};
 pub use error::BlockError;
 pub use format::{BodyFormat, Compression, FormatError, LoadFormat, decode_separator};

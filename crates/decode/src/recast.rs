@@ -7,7 +7,7 @@
 
 use crate::any::ArrayCells;
 use crate::block::Block;
-use crate::builder::BlockBuilder;
+use crate::builder::{BlockBuilder, ColumnBuffer};
 use crate::cell::{self, Fault, push_cell};
 use crate::columns::blocks_to_batches;
 use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET};
@@ -68,21 +68,38 @@ fn by_cells(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayR
         reason,
     };
     let cells = ArrayCells::new(array, 0).map_err(|error| bad(0, error.to_string(), "it can't be read"))?;
+    gathered(array.len(), to, |row, column| {
+        let cell = cells.cell(row);
+        match push_cell(column, to.data_type, cell, true, 0) {
+            Ok(()) => Ok(()),
+            Err(Fault::Null) if to.nullable => {
+                column.push_null();
+                Ok(())
+            }
+            Err(fault) => Err(bad(row, cell::shown(&cell), reason(fault))),
+        }
+    })
+}
+
+/// The values of a column that `push` gives row by row, at least one.
+///
+/// # Errors
+/// The first one of `push`.
+pub(crate) fn gathered<E>(
+    rows: usize,
+    to: &ColumnDef,
+    mut push: impl FnMut(usize, &mut ColumnBuffer) -> Result<(), E>,
+) -> Result<ArrayRef, E> {
     let column = ColumnDef { nullable: true, default: None, ..to.clone() };
     let schema = Arc::new(TableSchema::new(SchemaVersion(1), vec![column]));
     let mut builder = BlockBuilder::new(&schema);
     let mut arrays: Vec<ArrayRef> = Vec::new();
-    for row in 0..array.len() {
-        let cell = cells.cell(row);
-        match push_cell(builder.column_mut(0), to.data_type, cell, true, 0) {
-            Ok(()) => {}
-            Err(Fault::Null) if to.nullable => builder.push_null(0),
-            Err(fault) => return Err(bad(row, cell::shown(&cell), reason(fault))),
-        }
+    for row in 0..rows {
+        push(row, builder.column_mut(0))?;
         builder.finish_row();
         let is_full =
             builder.row_count() >= BLOCK_ROWS_TARGET || builder.stored_bytes() >= BLOCK_BYTES_TARGET;
-        if is_full || row + 1 == array.len() {
+        if is_full || row + 1 == rows {
             arrays.push(column_of(&schema, &builder.finish()));
         }
     }

@@ -62,6 +62,10 @@ pub struct Target {
     unfilled: Vec<usize>,
     /// Each row says which columns it gives.
     is_flexible: bool,
+    /// What becomes of rows when the values are computed that loads don't give. `None`: nothing is computed.
+    computed: Option<Arc<Self>>,
+    /// The first column with a field whose values are computed, by its place in the schema.
+    computed_field: Option<usize>,
 }
 
 /// What a load says of columns that it does not name.
@@ -71,6 +75,8 @@ enum Others {
     Filled,
     /// They stay as they are in rows whose keys are there.
     Kept,
+    /// They have their defaults, and computed values are among those that are named: the rows were read in the table.
+    Read,
 }
 
 /// What the hot loops need to know of a column.
@@ -150,9 +156,21 @@ impl Target {
         Ok(Self { field_names: names.to_vec(), ..target })
     }
 
+    /// A target of rows that were read in the table: its fields are the named columns in that order, and nothing is computed.
+    ///
+    /// # Errors
+    /// See [`Target::new`].
+    pub fn of_read_rows(table: &Arc<TableDef>, names: &[String]) -> Result<Self, SqlError> {
+        let fields = names
+            .iter()
+            .map(|name| table.schema.index_of(name).map(Some).ok_or_else(|| unknown_column(name)))
+            .collect::<Result<_, _>>()?;
+        Self::of_fields(table, fields, true, Others::Read)
+    }
+
     fn of_fields(
         table: &Arc<TableDef>,
-        fields: Vec<Option<usize>>,
+        mut fields: Vec<Option<usize>>,
         has_column_list: bool,
         others: Others,
     ) -> Result<Self, SqlError> {
@@ -169,8 +187,11 @@ impl Target {
                 ));
             }
         }
+        let computes = others != Others::Read && table.schema.generated().next().is_some();
+        let computed_field =
+            if computes { leave_out_computed(&table.schema, &mut fields, &mut is_mapped) } else { None };
         let given = match others {
-            Others::Filled => None,
+            Others::Filled | Others::Read => None,
             Others::Kept => given(table, &is_mapped)?,
         };
         let mut unfilled = Vec::new();
@@ -199,11 +220,60 @@ impl Target {
             fields,
             field_names: Vec::new(),
             filled,
-            partitions: PartitionCheck::of(table),
+            partitions: if computes { None } else { PartitionCheck::of(table) },
             has_column_list,
             unfilled,
             is_flexible: false,
+            computed: computes.then(|| Arc::new(Self::of_computed(table))),
+            computed_field,
         })
+    }
+
+    /// The target of rows that have all values but those of AUTO_INCREMENT.
+    fn of_computed(table: &Arc<TableDef>) -> Self {
+        let field = |(index, column): (usize, &ColumnDef)| {
+            let nullable = column.nullable || column.auto_increment.is_some();
+            Some(TargetColumn { nullable, ..TargetColumn::of(column, index) })
+        };
+        Self {
+            table: Arc::clone(table),
+            fields: table.schema.columns.iter().enumerate().map(field).collect(),
+            field_names: Vec::new(),
+            filled: Vec::new(),
+            partitions: PartitionCheck::of(table),
+            has_column_list: false,
+            unfilled: Vec::new(),
+            is_flexible: false,
+            computed: None,
+            computed_field: None,
+        }
+    }
+
+    /// What becomes of the rows when values are computed that the load does not give; until then they are NULL. `None`: nothing is
+    /// computed, and the rows are complete.
+    #[inline]
+    #[must_use]
+    pub fn computed(&self) -> Option<&Arc<Self>> {
+        self.computed.as_ref()
+    }
+
+    /// The first column with a field whose values are computed: whatever the field gives is left out.
+    #[inline]
+    #[must_use]
+    pub fn computed_field(&self) -> Option<&ColumnDef> {
+        self.computed_field.map(|index| &self.table.schema.columns[index])
+    }
+
+    /// The error for a value that a statement gives to such a column.
+    #[must_use]
+    pub fn not_to_be_given(table: &TableDef, column: &ColumnDef) -> SqlError {
+        SqlError::detail(
+            ErrorCode::Unknown,
+            format!(
+                "The value specified for generated column '{}' in table '{}' is not allowed.",
+                column.name, table.name
+            ),
+        )
     }
 
     /// A target of rows each of which gives some columns, all keys among them: those of the table's definition, whether it
@@ -229,6 +299,8 @@ impl Target {
             has_column_list: false,
             unfilled,
             is_flexible: true,
+            computed: None,
+            computed_field: None,
         })
     }
 
@@ -307,19 +379,27 @@ impl Target {
     /// # Errors
     /// [`PartitionNames::resolve`].
     pub fn into_partitions(mut self, names: &PartitionNames) -> Result<Self, SqlError> {
-        if let (Some(allowed), Some(check)) = (names.resolve(&self.table)?, &mut self.partitions) {
+        if let (Some(allowed), Some(check)) = (names.resolve(&self.table)?, self.partitions_mut()) {
             check.only(allowed);
         }
         Ok(self)
     }
 
+    /// Which rows have a partition, before or after values are computed.
+    fn partitions_mut(&mut self) -> Option<&mut PartitionCheck> {
+        match &mut self.computed {
+            Some(computed) => Arc::make_mut(computed).partitions.as_mut(),
+            None => self.partitions.as_mut(),
+        }
+    }
+
     /// The target with no other partitions than there are: the load makes none.
     #[must_use]
     pub fn without_new_partitions(mut self) -> Self {
-        if let (Some(partitions), Some(check)) = (self.table.partitioning.partitions(), &mut self.partitions)
-            && partitions.auto.is_some()
-        {
-            check.only(vec![true; partitions.list.len()]);
+        let partitions = self.table.partitioning.partitions().filter(|partitions| partitions.auto.is_some());
+        let count = partitions.map(|partitions| partitions.list.len());
+        if let (Some(count), Some(check)) = (count, self.partitions_mut()) {
+            check.only(vec![true; count]);
         }
         self
     }
@@ -403,21 +483,50 @@ impl Target {
 /// The columns that a partial update gives. `None`: it gives whole rows.
 fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, SqlError> {
     let refused = |text: String| Err(SqlError::detail(ErrorCode::Unknown, text));
-    let columns = || table.schema.columns.iter().zip(is_mapped);
+    // What is computed goes with what it is computed from.
+    let is_named = |(column, is_mapped): (_, &bool)| (column, *is_mapped || is_computed(column));
+    let columns = || table.schema.columns.iter().zip(is_mapped).map(is_named);
     // Rows whose keys the server gives are new ones.
     if columns().all(|(column, is_mapped)| {
-        column.hidden.is_some() || *is_mapped || (column.is_key && column.is_filled())
+        column.hidden.is_some() || is_mapped || (column.is_key && column.is_filled())
     }) {
         return Ok(None);
     }
-    if let Some((key, _)) = columns().find(|(column, is_mapped)| column.is_key && !**is_mapped) {
+    if let Some((key, _)) = columns().find(|(column, is_mapped)| column.is_key && !is_mapped) {
         return refused(format!("Partial update should include all key columns, missing: {}", key.name));
+    }
+    let is_needed = |column: &ColumnDef| !table.schema.computed_from(column.id).is_empty();
+    if let Some((column, _)) = columns().find(|(column, is_mapped)| !is_mapped && is_needed(column)) {
+        return refused(format!(
+            "Partial update should include all ordinary columns referenced by generated columns, missing: {}",
+            column.name
+        ));
     }
     if table.schema.index_of_hidden(HiddenColumn::Given).is_none() {
         return Err(not_ready(table));
     }
-    let named = columns().filter(|(column, is_mapped)| **is_mapped || column.on_update);
+    let named = columns().filter(|(column, is_mapped)| *is_mapped || column.on_update);
     Ok(Some(GivenColumns::new(named.map(|(column, _)| column.id))))
+}
+
+fn is_computed(column: &ColumnDef) -> bool {
+    column.generated.is_some()
+}
+
+/// Takes the fields of computed columns for such that the table does not have. The first of these columns.
+fn leave_out_computed(
+    schema: &TableSchema,
+    fields: &mut [Option<usize>],
+    is_mapped: &mut [bool],
+) -> Option<usize> {
+    let mut first = None;
+    for field in fields {
+        if let Some(index) = field.take_if(|index| is_computed(&schema.columns[*index])) {
+            is_mapped[index] = false;
+            first = first.or(Some(index));
+        }
+    }
+    first
 }
 
 fn not_ready(table: &TableDef) -> SqlError {

@@ -65,7 +65,12 @@ pub(crate) fn load(
 
 /// An array as one of the column's type; `None` if values must be looked at one by one.
 pub(crate) fn whole_column(array: &ArrayRef, column: &ColumnDef) -> Option<ArrayRef> {
-    arrays::whole(array, &TargetColumn::of(column, 0))
+    whole_values(array, &TargetColumn::of(column, 0))
+}
+
+/// [`whole_column`] for a column of a target.
+pub(crate) fn whole_values(array: &ArrayRef, column: &TargetColumn) -> Option<ArrayRef> {
+    arrays::whole(array, column)
 }
 
 /// The rows as a batch of the table, if all values fit as they are.
@@ -133,7 +138,17 @@ fn row_by_row(
 /// A row as the log of rejected rows shows it: its number and its values.
 fn row_text(number: u64, row: usize, columns: &[Option<ArrayCells>]) -> String {
     let mut text = format!("row {number}:");
-    for cells in columns.iter().flatten() {
+    push_values(&mut text, row, columns.iter().flatten());
+    text
+}
+
+/// The values of a row, each behind a blank, as many as the log shows.
+pub(crate) fn push_values<'a>(
+    text: &mut String,
+    row: usize,
+    columns: impl IntoIterator<Item = &'a ArrayCells>,
+) {
+    for cells in columns {
         if text.len() > ROW_TEXT_BYTES_MAX {
             text.push_str(" …");
             break;
@@ -141,7 +156,6 @@ fn row_text(number: u64, row: usize, columns: &[Option<ArrayCells>]) -> String {
         text.push(' ');
         text.push_str(&cell::shown(&cells.cell(row)));
     }
-    text
 }
 
 fn unreadable(field: usize, target: &Target, error: &arrow::error::ArrowError) -> SqlError {

@@ -22,6 +22,7 @@ use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::error_log::ErrorLog;
 use crate::export::Exports;
+use crate::generated::GeneratedColumns;
 use crate::jobs::Jobs;
 use crate::load_records::LoadRecords;
 use crate::metrics::Metrics;
@@ -58,6 +59,8 @@ pub struct Engine {
     pub(crate) builders: Builders,
     /// Values of AUTO_INCREMENT columns.
     pub(crate) increments: AutoIncrements,
+    /// Expressions of generated columns.
+    pub(crate) generated: GeneratedColumns,
     pub(crate) jobs: Jobs,
     /// Turns of loads that write data files.
     pub(crate) file_loads: Arc<Semaphore>,

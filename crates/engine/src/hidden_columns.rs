@@ -21,7 +21,8 @@ pub(crate) fn check_named(def: &TableDef, columns: Option<&[String]>) -> Result<
         Some(names) => names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)),
         None => column.hidden.is_none(),
     };
-    if is_named || matches!(column.default, Some(DefaultValue::CurrentTimestamp { .. })) {
+    let has_time = matches!(column.default, Some(DefaultValue::CurrentTimestamp { .. }));
+    if is_named || has_time || column.generated.is_some() {
         return Ok(());
     }
     Err(refused(format!("Table {} has sequence column, need to specify the sequence column", def.name)))

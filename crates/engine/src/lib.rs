@@ -18,6 +18,7 @@ mod engine;
 mod error_log;
 mod export;
 mod files;
+mod generated;
 mod hidden_columns;
 mod hooks;
 mod interrupt;

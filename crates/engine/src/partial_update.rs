@@ -123,6 +123,11 @@ pub(crate) fn check_possible(def: &TableDef) -> Result<(), SqlError> {
 pub(crate) fn check_flexible(def: &TableDef) -> Result<(), SqlError> {
     check_possible(def)?;
     let name = &def.name;
+    if def.schema.generated().next().is_some() {
+        return Err(refused(format!(
+            "Flexible partial update can only support table without generated columns. But table {name} has some"
+        )));
+    }
     if !def.properties.light_schema_change {
         return Err(refused(format!(
             "Flexible partial update can only support table with light_schema_change enabled. But table {name}'s property \

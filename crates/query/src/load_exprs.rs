@@ -4,7 +4,7 @@
 use crate::context::SettledSnapshots;
 use crate::deep::on_deep_stack;
 use crate::engine::QueryEngine;
-use crate::error::plan_error;
+use crate::error::{external, plan_error};
 use crate::model::SessionView;
 use crate::operators::coerce_expr;
 use crate::provider::lower_case;
@@ -12,15 +12,16 @@ use crate::rewrite::{self, Environment};
 use crate::table_functions::TableFunctions;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DataFusionError};
 use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{Expr as LogicalExpr, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::planner::{PlannerContext, SqlToRel};
 use sqlparser::ast::{Expr, SelectItem, SetExpr};
 use std::sync::Arc;
-use tributary_sql::SelectQuery;
+use tributary_sql::{SelectQuery, disallowed_in_generated};
 use tributary_types::{SqlError, TableSchema};
 
 /// A condition over the rows of a load.
@@ -139,13 +140,37 @@ impl QueryEngine {
         Ok(Projection { columns: compiled, source, target: Arc::new(Schema::new(fields)) })
     }
 
+    /// Compiles the expression of a generated column over the columns of `source`.
+    ///
+    /// # Errors
+    /// As [`Self::compile_source_filter`]; functions that give no value of one row, or another one each time.
+    pub fn compile_generated(
+        &self,
+        session: &SessionView,
+        source: &Schema,
+        column: &str,
+        expr: &Expr,
+    ) -> Result<Projection, SqlError> {
+        let source = lower_case(source);
+        let check = |expr: &LogicalExpr| match disallowed(expr) {
+            Some(function) => {
+                Err(external(disallowed_in_generated(column, function.trim_start_matches('_'))))
+            }
+            None => Ok(()),
+        };
+        let compiled = on_deep_stack(|| self.compile_here(session, &source, expr.clone(), &check));
+        let (expr, data_type) = compiled?;
+        let target = Schema::new(vec![Field::new(column, data_type, true)]);
+        Ok(Projection { columns: vec![expr], source, target: Arc::new(target) })
+    }
+
     fn compile(
         &self,
         session: &SessionView,
         schema: &SchemaRef,
         expr: Expr,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
-        on_deep_stack(|| self.compile_here(session, schema, expr))
+        on_deep_stack(|| self.compile_here(session, schema, expr, &|_| Ok(())))
     }
 
     fn compile_here(
@@ -153,6 +178,7 @@ impl QueryEngine {
         session: &SessionView,
         schema: &SchemaRef,
         expr: Expr,
+        check: &Check<'_>,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), SqlError> {
         let Some(query) = SelectQuery::of_rows(vec![vec![expr]]) else { return Err(not_one_expression()) };
         let global = |name: &str| self.global_variable(name);
@@ -170,7 +196,7 @@ impl QueryEngine {
         else {
             return Err(not_one_expression());
         };
-        self.compile_ast(session, schema, expr).map_err(|error| plan_error(&error))
+        self.compile_ast(session, schema, expr, check).map_err(|error| plan_error(&error))
     }
 
     fn compile_ast(
@@ -178,11 +204,13 @@ impl QueryEngine {
         session: &SessionView,
         schema: &SchemaRef,
         expr: Expr,
+        check: &Check<'_>,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
         let (functions, settled) = (TableFunctions::default(), SettledSnapshots::new());
         let context = self.context(session, &functions, &settled, false);
         let fields = DFSchema::try_from(Arc::clone(schema))?;
         let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
+        check(&expr)?;
         let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;
         let fields = Arc::new(fields);
         let simplify = SimplifyContext::builder().with_schema(Arc::clone(&fields)).build();
@@ -192,6 +220,29 @@ impl QueryEngine {
         let data_type = compiled.data_type(schema)?;
         Ok((compiled, data_type))
     }
+}
+
+/// What is asked of an expression before it is compiled.
+type Check<'a> = dyn Fn(&LogicalExpr) -> Result<(), DataFusionError> + 'a;
+
+/// A function in the expression that gives no value of one row, or another one each time.
+fn disallowed(expr: &LogicalExpr) -> Option<String> {
+    let mut found = None;
+    let walked = expr.apply(|part| {
+        found = match part {
+            LogicalExpr::AggregateFunction(call) => Some(call.func.name().to_owned()),
+            LogicalExpr::WindowFunction(call) => Some(call.fun.name().to_owned()),
+            LogicalExpr::ScalarFunction(call) if call.func.signature().volatility == Volatility::Volatile => {
+                Some(call.func.name().to_owned())
+            }
+            LogicalExpr::GroupingSet(_) => Some("grouping".to_owned()),
+            LogicalExpr::Unnest(_) => Some("explode".to_owned()),
+            _ => None,
+        };
+        Ok(if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    walked.ok()?;
+    found
 }
 
 fn not_one_expression() -> SqlError {

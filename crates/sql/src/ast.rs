@@ -411,6 +411,8 @@ pub struct ColumnSpec {
     pub on_update: Option<u8>,
     /// `AUTO_INCREMENT`, and where it starts.
     pub auto_increment: Option<i64>,
+    /// `[GENERATED ALWAYS] AS (…)`: an expression that [`crate::parse_expression`] reads.
+    pub generated: Option<String>,
     pub comment: Option<String>,
 }
 

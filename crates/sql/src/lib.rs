@@ -46,7 +46,8 @@ pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
     DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, beside,
-    check_deletion_by_keys, dynamic_facts, dynamic_time_zone, index_properties, is_heavy, like,
-    named_partitions, replacement, scheduled, show_create_database, show_create_table, without_partition,
+    check_deletion_by_keys, disallowed_in_generated, dynamic_facts, dynamic_time_zone, index_properties,
+    is_heavy, like, named_partitions, replacement, scheduled, show_create_database, show_create_table,
+    without_partition,
 };
 pub use view_text::{show_create_view, with_databases};

@@ -10,6 +10,7 @@ mod auto_increment;
 mod create_as;
 mod default_value;
 mod deletion;
+mod generated;
 mod heavy;
 mod index;
 mod keys;
@@ -24,6 +25,7 @@ mod tests;
 pub use alter::apply_alter;
 pub use create_as::{QueryColumn, like};
 pub use deletion::check_deletion_by_keys;
+pub use generated::disallowed as disallowed_in_generated;
 pub use heavy::is_heavy;
 pub use index::properties as index_properties;
 pub use partitions::dynamic::{DynamicFacts, Scheduled, dynamic_facts, dynamic_time_zone, scheduled};
@@ -72,6 +74,7 @@ impl CreateTable {
         }
         check_on_update(keys, merges_on_write(&settings), &columns)?;
         auto_increment::check(keys, &columns)?;
+        generated::settle(keys, &self.columns, &mut columns)?;
         let distribution = distribution(self.distribution.as_ref(), &columns)?;
         let distribution =
             if keys.keeps_all_rows() { distribution } else { by_keys(distribution, self, keys, &columns)? };
@@ -117,6 +120,7 @@ fn location(db: &str, name: &str, id: TableId) -> String {
 /// A column of its own, with a name and default that are good.
 fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
     names::check_column(&spec.name)?;
+    generated::check_column(spec)?;
     if spec.data_type == DataType::Variant && spec.name.contains('.') {
         return Err(refused(format!(
             "Disable to create table of `VARIANT` type column named with a `.` character: {}",
@@ -142,6 +146,8 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         aggregation: spec.aggregation,
         on_update: on_update(spec)?,
         auto_increment: auto_increment::of_column(spec, nullable)?,
+        // What it refers to is known when all columns are.
+        generated: None,
     })
 }
 

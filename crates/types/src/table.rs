@@ -180,6 +180,18 @@ pub struct ColumnDef {
     /// `AUTO_INCREMENT`: rows without a value get one that no row was given before, from this one on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_increment: Option<i64>,
+    /// `GENERATED ALWAYS AS (…)`: rows have the value of the expression, and loads give none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<Box<Generated>>,
+}
+
+/// What the values of a column are computed from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generated {
+    /// The expression as it was written.
+    pub expr: String,
+    /// The columns that it refers to, each once.
+    pub columns: Vec<ColumnId>,
 }
 
 impl ColumnDef {
@@ -212,13 +224,14 @@ impl ColumnDef {
             aggregation: None,
             on_update: false,
             auto_increment: None,
+            generated: None,
         }
     }
 
     /// Whether the server gives rows of a load values that come without one.
     #[must_use]
     pub const fn is_filled(&self) -> bool {
-        self.auto_increment.is_some()
+        self.auto_increment.is_some() || self.generated.is_some()
     }
 
     /// Whether a row of a load may have no value of the column.
@@ -365,6 +378,19 @@ impl TableSchema {
         let mut decoded = self.clone();
         decoded.columns.iter_mut().for_each(|column| column.nullable |= column.is_filled());
         Some(decoded)
+    }
+
+    /// The columns whose values are computed, with their positions.
+    pub fn generated(&self) -> impl Iterator<Item = (usize, &ColumnDef, &Generated)> {
+        let columns = self.columns.iter().enumerate();
+        columns.filter_map(|(index, column)| Some((index, column, column.generated.as_deref()?)))
+    }
+
+    /// The names of the columns that are computed from the column with that id.
+    #[must_use]
+    pub fn computed_from(&self, id: ColumnId) -> Vec<&str> {
+        let refers = self.generated().filter(|(_, _, generated)| generated.columns.contains(&id));
+        refers.map(|(_, column, _)| column.name.as_str()).collect()
     }
 
     /// The schema with the column that rows of partial updates need, as the next version; itself if it has it.

@@ -52,7 +52,7 @@ impl Engine {
         self.names().remove_database(name);
         for def in dropped {
             self.ingest.detach(def.id);
-            self.increments.forget(def.id);
+            self.forget_values(def.id);
         }
         self.collect_garbage_later();
         Ok(())
@@ -109,8 +109,15 @@ impl Engine {
     pub(super) async fn new_def(&self, create: &CreateTable, name: &TableRef) -> Result<TableDef, SqlError> {
         let db_id = self.names().database_id(&name.db)?;
         let mut def = create.to_def(&name.db, db_id, self.catalog.next_table_id().await?)?;
+        self.check_generated(&def)?;
         self.apply_defaults(&mut def, create);
         self.with_dynamic_partitions(def, self.unix_ms())
+    }
+
+    /// What is kept for values that the server gives to rows of a table goes with it.
+    fn forget_values(&self, table: TableId) {
+        self.increments.forget(table);
+        self.generated.forget(table);
     }
 
     pub(super) async fn add_table(&self, def: TableDef) -> Result<Arc<Table>, SqlError> {
@@ -170,7 +177,7 @@ impl Engine {
             table.close().await;
         }
         self.ingest.detach(def.id);
-        self.increments.forget(def.id);
+        self.forget_values(def.id);
         self.collect_garbage_later();
         Ok(())
     }

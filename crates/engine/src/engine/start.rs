@@ -13,6 +13,7 @@ use crate::engine::dynamic_partitions::DynamicTables;
 use crate::error_log::ErrorLog;
 use crate::export::Exports;
 use crate::files::FileReading;
+use crate::generated::GeneratedColumns;
 use crate::jobs::Jobs;
 use crate::labels::{CatalogLabels, CatalogSchemas};
 use crate::load_records::LoadRecords;
@@ -122,6 +123,7 @@ impl Engine {
             error_log: Arc::new(ErrorLog::new(options.state_dir.join("error_log"))),
             builders: Builders::default(),
             increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
+            generated: GeneratedColumns::default(),
             jobs: Jobs::new(node.id(), Arc::new(Broker)),
             file_loads: crate::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),

@@ -34,14 +34,17 @@ impl EngineSession {
         let alias = &delete.rows.alias;
         let is_needed = |column: &&ColumnDef| {
             let has_default = column.nullable || column.default.is_some();
-            column.is_key || def.schema.sequence == Some(column.id) || !has_default
+            let is_computed = column.generated.is_some();
+            column.is_key || is_computed || def.schema.sequence == Some(column.id) || !has_default
         };
         let columns = def.schema.columns.iter().filter(is_needed);
         let mut values: Vec<(String, Expr)> =
             columns.map(|column| (column.name.clone(), of_row(alias, column))).collect();
         let sign = Expr::value(Value::Number("1".to_owned(), false));
         values.push((HiddenColumn::DeleteSign.name().to_owned(), sign));
-        self.load_changed(table, &delete.rows, values, params, out).await
+        let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
+        let target = Target::of_read_rows(&def, &names)?;
+        self.load_changed((table, target), &delete.rows, values, params, out).await
     }
 
     pub(super) async fn run_update(
@@ -68,6 +71,9 @@ impl EngineSession {
         for (name, value) in &update.assignments {
             let index = assigned_column(&def, alias, name)?;
             let column = &def.schema.columns[index];
+            if column.generated.is_some() {
+                return Err(Target::not_to_be_given(&def, column));
+            }
             if column.is_key {
                 return Err(refused("Only value columns of unique table could be updated"));
             }
@@ -88,12 +94,16 @@ impl EngineSession {
                 values[index].1 = super::insert::default_of(&def.schema.columns[index])?;
             }
         }
+        let is_computed = |name: &String| def.schema.generated().any(|(_, column, _)| column.name == *name);
+        let given = values.into_iter().filter(|(name, _)| !is_computed(name));
+        let (names, values): (Vec<String>, Vec<Expr>) = given.unzip();
+        let target = Target::new(&def, Some(&names))?;
         // Each sees what the one before has changed.
         let turn = self.engine.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
         let _turn = interrupt.wait(turn.lock()).await?;
-        self.load_changed(table, &update.rows, values, params, out).await
+        self.load_changed((table, target), &update.rows, values, params, out).await
     }
 
     /// Statements that change rows would find deleted ones, too, while these are shown.
@@ -107,18 +117,16 @@ impl EngineSession {
         )))
     }
 
-    /// Loads the rows of the statement with these values of columns.
+    /// Loads the rows of the statement with these values of the target's columns.
     async fn load_changed(
         &mut self,
-        table: Arc<Table>,
+        (table, target): (Arc<Table>, Target),
         rows: &TargetRows,
-        values: Vec<(String, Expr)>,
+        values: Vec<Expr>,
         params: &[ScalarValue],
         out: &mut ResultWriter<'_>,
     ) -> Result<(), SqlError> {
-        let def = table.def();
-        let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
-        let target = Target::new(&def, Some(&names))?;
+        let def = target.table();
         let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
         let query = rows.select(relation.to_vec(), values);
         let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };

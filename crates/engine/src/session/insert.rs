@@ -8,6 +8,7 @@ use super::{EngineSession, LastInsert, insert_parts};
 use crate::access::Privilege;
 use crate::answer::LoadInfo;
 use crate::engine::Engine;
+use crate::generated::Completer;
 use crate::hidden_columns;
 use crate::interrupt::Interrupt;
 use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
@@ -103,12 +104,20 @@ impl EngineSession {
         };
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(false) };
+        if plan.target.computed_field().is_some() {
+            // Only DEFAULT may stand there.
+            return Ok(false);
+        }
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
         let known_keys = self.known_keys(&plan.target);
+        let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
-        let ValuesOutcome::Rows(decoded) = outcome? else { return Ok(false) };
+        let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(false) };
+        if let Some(completer) = completer? {
+            completer.complete_all(&mut decoded)?;
+        }
         self.warnings.clear();
         let load = InsertLoad {
             table,
@@ -146,6 +155,17 @@ impl EngineSession {
     /// What keys the rows of an INSERT must find.
     pub(super) fn known_keys(&self, target: &Target) -> Option<Box<KnownKeys>> {
         KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
+    }
+
+    /// What computes values for the rows of an INSERT. `None`: nothing is computed.
+    #[inline]
+    pub(super) fn completer(
+        &self,
+        target: &Target,
+        options: &InsertOptions,
+    ) -> Result<Option<Box<Completer>>, SqlError> {
+        let zone = &self.variables.values().time_zone.name;
+        Completer::of_insert(&self.engine, target, options, zone)
     }
 
     /// A builder for the target; [`Self::keep_builder`] takes it back.
@@ -214,6 +234,7 @@ impl EngineSession {
                 self.finish_insert(load, &options, out).await
             }
             InsertSource::Query(query) => {
+                check_computes(&target)?;
                 let is_row = is_single_row(&query);
                 let traits = LoadTraits { has_expression: is_row, from_query: !is_row, ..traits };
                 self.insert_query(&query, params, (table, target, label), traits, out).await
@@ -233,6 +254,7 @@ impl EngineSession {
         let view = self.view();
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let completer = self.completer(target, options)?;
         let mut all = Decoded::default();
         let mut rest = queries.into_iter().peekable();
         while let Some(query) = rest.next() {
@@ -252,6 +274,9 @@ impl EngineSession {
                     append(&mut all, decoded?);
                 }
             }
+        }
+        if let Some(completer) = completer {
+            completer.complete_all(&mut all)?;
         }
         Ok(all)
     }
@@ -337,7 +362,9 @@ impl EngineSession {
         if let Some(part) = parts.first() {
             check_width(part.columns.len(), target)?;
         }
-        let read = insert_parts::read(&self.engine, parts, target, options, interrupt, load).await?;
+        let completer = self.completer(target, options)?;
+        let computed = (target, completer.as_deref());
+        let read = insert_parts::read(&self.engine, parts, computed, options, interrupt, load).await?;
         Ok((read.counts, read.rejects))
     }
 
@@ -353,6 +380,7 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
         let view = self.view();
+        let completer = self.completer(target, options)?;
         let mut read = Decoded::default();
         for mut part in interrupt.wait(self.queries.query_in_parts(&view, query, params)).await?? {
             check_width(part.columns.len(), target)?;
@@ -363,6 +391,9 @@ impl EngineSession {
                 let decoded = decode_batch(&batch, target, options, &mut builder);
                 self.keep_builder(builder);
                 let mut decoded = decoded?;
+                if let Some(completer) = &completer {
+                    completer.complete_all(&mut decoded)?;
+                }
                 blocks.append(&mut decoded.blocks);
                 check_memory(&self.engine, blocks)?;
                 append(&mut read, decoded);
@@ -603,6 +634,14 @@ fn check_width(found: usize, target: &Target) -> Result<(), SqlError> {
     Err(SqlError::detail(ErrorCode::ColumnCountMismatch, "Column count doesn't match value count"))
 }
 
+/// Refuses a query that gives values of columns whose values are computed.
+pub(super) fn check_computes(target: &Target) -> Result<(), SqlError> {
+    match target.computed_field() {
+        Some(column) => Err(Target::not_to_be_given(target.table(), column)),
+        None => Ok(()),
+    }
+}
+
 fn is_literal(value: &Value) -> bool {
     use sqlparser::ast::UnaryOperator;
     match value {
@@ -647,6 +686,13 @@ pub(super) fn value_rows(
             })
             .collect::<Result<_, _>>()?,
     };
+    let computed = |field: usize| {
+        let column = match columns {
+            None => def.schema.columns.get(field)?,
+            Some(names) => &def.schema.columns[def.schema.index_of(&names[field])?],
+        };
+        column.generated.is_some().then_some(column)
+    };
     let with_defaults = |(index, row): (usize, Vec<Value>)| {
         if row.is_empty() {
             return Ok(defaults.clone());
@@ -657,11 +703,14 @@ pub(super) fn value_rows(
                 format!("Column count doesn't match value count at row {}", index + 1),
             ));
         }
-        let cells = row.into_iter().zip(&defaults).map(|(value, default)| match value {
-            Value::Default => default.clone(),
-            Value::Expr(expr) => expr,
+        let cells = row.into_iter().zip(&defaults).enumerate().map(|(field, (value, default))| match value {
+            Value::Default => Ok(default.clone()),
+            Value::Expr(expr) => match computed(field) {
+                Some(column) => Err(Target::not_to_be_given(def, column)),
+                None => Ok(expr),
+            },
         });
-        Ok(cells.collect())
+        cells.collect()
     };
     rows.into_iter().enumerate().map(with_defaults).collect()
 }

@@ -3,6 +3,7 @@
 //! Not its business: planning the query, judging the load.
 
 use crate::engine::Engine;
+use crate::generated::Completer;
 use crate::interrupt::Interrupt;
 use crate::lanes::{Lane, Read, side_by_side};
 use crate::load::Load;
@@ -20,7 +21,7 @@ use tributary_types::SqlError;
 pub(super) async fn read(
     engine: &Arc<Engine>,
     parts: Vec<QueryResult>,
-    target: &Target,
+    (target, completer): (&Target, Option<&Completer>),
     options: &InsertOptions,
     interrupt: Interrupt<'_>,
     load: &mut Load,
@@ -30,6 +31,7 @@ pub(super) async fn read(
         let mut part = Part {
             engine: Arc::clone(engine),
             target: target.clone(),
+            completer: completer.cloned().map(Box::new),
             options: *options,
             builder,
             lane,
@@ -47,6 +49,8 @@ pub(super) async fn read(
 struct Part {
     engine: Arc<Engine>,
     target: Target,
+    /// What computes values that the query does not give.
+    completer: Option<Box<Completer>>,
     options: InsertOptions,
     builder: BlockBuilder,
     lane: Lane,
@@ -65,6 +69,9 @@ impl Part {
             let Some(batch) = next else { return Ok(read) };
             let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
             let mut decoded = decode_batch(&batch, &self.target, &self.options, &mut self.builder)?;
+            if let Some(completer) = &self.completer {
+                completer.complete_all(&mut decoded)?;
+            }
             self.lane.sink.push(&self.engine, std::mem::take(&mut decoded.blocks)).await?;
             read.add_decoded(decoded);
         }

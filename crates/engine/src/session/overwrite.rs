@@ -4,7 +4,7 @@
 //! runs are replaced, too, as in Doris.
 
 use super::EngineSession;
-use super::insert::{begin_failed, row_queries, value_rows};
+use super::insert::{begin_failed, check_computes, row_queries, value_rows};
 use crate::access::Privilege;
 use crate::load::{self, Load, Overwrites};
 use std::sync::Arc;
@@ -65,6 +65,7 @@ impl EngineSession {
                 (load, decoded.counts, decoded.rejects)
             }
             InsertSource::Query(query) => {
+                check_computes(&target)?;
                 let mut load = begin(&self.engine)?;
                 match self.read_parts(&query, params, &target, &options, &mut load).await {
                     Ok((counts, rejects)) => (load, counts, rejects),

@@ -79,6 +79,10 @@ impl EngineSession {
         let generation = self.engine.generation();
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
         let target = self.insert_target(&table, head.columns.as_deref()).await?;
+        if target.computed_field().is_some() {
+            // Only DEFAULT may stand there.
+            return Ok(None);
+        }
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);
         Ok(values.map(|values| PreparedInsert {
             text: text.to_owned(),
@@ -148,7 +152,10 @@ impl EngineSession {
         };
         let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
         self.keep_builder(builder);
-        let decoded = decoded?;
+        let mut decoded = decoded?;
+        if let Some(completer) = self.completer(&insert.target, &options)? {
+            completer.complete_all(&mut decoded)?;
+        }
         let bytes = params.values().len();
         self.warnings.clear();
         let load = InsertLoad {

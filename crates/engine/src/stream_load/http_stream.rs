@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::partial_update::Updates;
 use sqlparser::ast::{Expr, Ident};
 use std::sync::Arc;
-use tributary_decode::{BodyFormat, Compression, FieldNames, LoadFormat};
+use tributary_decode::{BodyFormat, Compression, FieldNames, LoadFormat, Target};
 use tributary_http::{HttpStreamRequest, LoadAnswer, LoadBody, LoadCode};
 use tributary_ingest::Source;
 use tributary_sql::{HttpStream, parse_http_stream};
@@ -120,6 +120,10 @@ fn mapping(
         Some(names) => names.clone(),
         None => def.schema.visible().map(|column| column.name.clone()).collect(),
     };
+    let is_named = |name: &str| targets.iter().any(|target| target.eq_ignore_ascii_case(name));
+    if let Some((_, column, _)) = def.schema.generated().find(|(_, column, _)| is_named(&column.name)) {
+        return Err(Target::not_to_be_given(def, column));
+    }
     let column = |name: &str, value: Value| MappedColumn { name: name.to_owned(), value };
     let Some(items) = &statement.items else {
         // A statement gives values by their places, which only a row's keys do not have.

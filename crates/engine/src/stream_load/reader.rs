@@ -9,6 +9,7 @@ use super::host::Host;
 use super::plan_error;
 use super::time::LoadTime;
 use crate::engine::Engine;
+use crate::generated::Completer;
 use crate::hidden_columns;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::partial_update::Updates;
@@ -19,8 +20,8 @@ use sqlparser::ast::Expr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tributary_decode::{
-    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, Reject, Target, batch_to_block,
-    blocks_to_batches,
+    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, REJECTS_KEPT_MAX, Reject,
+    Target, batch_to_block, blocks_to_batches,
 };
 use tributary_http::ColumnMapping;
 use tributary_ingest::memory::InFlight;
@@ -85,12 +86,42 @@ pub(crate) struct RowReader {
     engine: Arc<Engine>,
     decoder: Box<dyn BodyDecoder>,
     filter: Option<RowFilter>,
+    computes: Option<Box<Computes>>,
     def: Arc<TableDef>,
     unselected: u64,
     target: Target,
     /// What is held of the body besides its rows.
     body_memory: InFlight,
     read_time: Duration,
+}
+
+/// Values that are computed of decoded rows, and what came of it.
+struct Computes {
+    completer: Box<Completer>,
+    filtered: u64,
+    rejects: Vec<Reject>,
+}
+
+impl Computes {
+    fn complete(&mut self, blocks: &[Block]) -> Result<Vec<Block>, SqlError> {
+        let complete = self.completer.complete(blocks)?;
+        self.filtered += complete.counts.filtered;
+        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
+        self.rejects.extend(complete.rejects.into_iter().take(room));
+        Ok(complete.blocks)
+    }
+}
+
+/// Refuses a mapping that computes values of a generated column itself. A field of such a column's name is left out.
+fn check_mapped(def: &TableDef, columns: &[MappedColumn]) -> Result<(), SqlError> {
+    let is_given = |name: &str| {
+        let given = columns.iter().filter(|column| !matches!(column.value, Value::Field));
+        given.into_iter().any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    match def.schema.generated().find(|(_, column, _)| is_given(&column.name)) {
+        Some((_, column, _)) => Err(Target::not_to_be_given(def, column)),
+        None => Ok(()),
+    }
 }
 
 /// Why a body was not read to its end.
@@ -138,6 +169,10 @@ impl RowReader {
         if updates != Updates::OfRows {
             hidden_columns::check_given(def, names.as_deref(), updates == Updates::Named)?;
         }
+        if let Some(columns) = mapping.columns {
+            check_mapped(def, columns)?;
+        }
+        let zone = time.view.time_zone.clone();
         let filter = mapping
             .where_expr
             .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
@@ -168,7 +203,10 @@ impl RowReader {
                 (computed.target().clone(), Box::new(computed) as Box<dyn BodyDecoder>)
             }
         };
+        let completer = Completer::of_body(engine, &target, rules, &zone)?;
         Ok(Self {
+            computes: completer
+                .map(|completer| Box::new(Computes { completer, filtered: 0, rejects: Vec::new() })),
             target,
             body_memory: InFlight::new(engine.ingest.memory()),
             engine: Arc::clone(engine),
@@ -264,7 +302,10 @@ impl RowReader {
 
     /// Takes the complete blocks, without the rows for which `where` is not true.
     fn select(&mut self) -> Result<Vec<Block>, SqlError> {
-        let blocks = self.decoder.take_blocks();
+        let mut blocks = self.decoder.take_blocks();
+        if let Some(computes) = &mut self.computes {
+            blocks = computes.complete(&blocks)?;
+        }
         let Some(filter) = &self.filter else { return Ok(blocks) };
         let mut selected = Vec::new();
         for batch in blocks_to_batches(&self.def.schema, &blocks)? {
@@ -280,15 +321,22 @@ impl RowReader {
 
     pub fn counts(&self) -> Counts {
         let counts = self.decoder.counts();
+        let filtered = self.computes.as_ref().map_or(0, |computes| computes.filtered);
         Counts {
-            loaded: counts.loaded - self.unselected,
+            loaded: counts.loaded - self.unselected - filtered,
             unselected: counts.unselected + self.unselected,
+            filtered: counts.filtered + filtered,
             ..counts
         }
     }
 
     pub fn rejects(&self) -> Vec<Reject> {
-        self.decoder.rejects().into_owned()
+        let mut rejects = self.decoder.rejects().into_owned();
+        if let Some(computes) = &self.computes {
+            rejects.extend(computes.rejects.iter().cloned());
+            rejects.truncate(REJECTS_KEPT_MAX);
+        }
+        rejects
     }
 }
 

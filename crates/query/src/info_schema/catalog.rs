@@ -266,12 +266,17 @@ pub(super) fn column_row(
         text.then_some(COLLATION).into(),
         data_type.to_string().into(),
         key.into(),
-        if column.auto_increment.is_some() { "AUTO_INCREMENT" } else { "" }.into(),
+        match (&column.auto_increment, &column.generated) {
+            (Some(_), _) => "AUTO_INCREMENT",
+            (None, Some(_)) => "STORED GENERATED",
+            (None, None) => "",
+        }
+        .into(),
         "select,insert,update,references".into(),
         column.comment.as_str().into(),
         character_length(data_type).or(numeric_precision(data_type)).into(),
         numeric_scale(data_type).into(),
-        Cell::Null,
+        column.generated.as_ref().map(|generated| generated.expr.as_str()).into(),
         Cell::Null,
     ]
 }

@@ -407,7 +407,8 @@ fn extras(column: &ColumnDef, plain: &'static str) -> Vec<&'static str> {
         None => Some(plain),
     };
     let increment = column.auto_increment.map(|_| "AUTO_INCREMENT");
-    aggregation.into_iter().chain(increment).collect()
+    let generated = column.generated.as_ref().map(|_| "STORED GENERATED");
+    aggregation.into_iter().chain(increment).chain(generated).collect()
 }
 
 fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &'static str) -> Vec<Cell> {

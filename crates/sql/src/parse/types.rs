@@ -55,7 +55,8 @@ const AUTO_INCREMENT_START: i64 = 1;
 /// Aggregations of types that we do not have.
 const AGGREGATES: [&str; 2] = ["QUANTILE_UNION", "GENERIC"];
 
-/// `name type [KEY | SUM | …] [[NOT] NULL] [AUTO_INCREMENT[(start)]] [DEFAULT v] [COMMENT 'x']`, the options in any order.
+/// `name type [KEY | SUM | …] [[GENERATED ALWAYS] AS (…)] [[NOT] NULL] [AUTO_INCREMENT[(start)]] [DEFAULT v] [COMMENT 'x']`, the
+/// options in any order.
 pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
     let name = cursor.identifier("a column name")?;
     let data_type = data_type(cursor, &name)?;
@@ -68,6 +69,7 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Parsed<ColumnSpec> {
         default: None,
         on_update: None,
         auto_increment: None,
+        generated: None,
         comment: None,
     };
     while option(cursor, &mut column)? {}
@@ -89,6 +91,11 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
         column.on_update = Some(default_value::current_timestamp(cursor)?);
     } else if cursor.eat("AUTO_INCREMENT") {
         column.auto_increment = Some(start_of_increment(cursor)?);
+    } else if cursor.eat_all("GENERATED ALWAYS AS")
+        || (cursor.is("AS") && *cursor.peek_nth(1) == Token::LParen)
+    {
+        cursor.eat("AS");
+        column.generated = Some(generated(cursor, &column.name)?);
     } else if cursor.eat("COMMENT") {
         column.comment = Some(cursor.string("a comment in quotes")?);
     } else {
@@ -111,6 +118,19 @@ fn start_of_increment(cursor: &mut Cursor<'_>) -> Parsed<i64> {
     Ok(start)
 }
 
+/// `(expression) [STORED]`
+fn generated(cursor: &mut Cursor<'_>, column: &str) -> Parsed<String> {
+    cursor.expect_token(&Token::LParen)?;
+    let text = cursor.expression_text()?;
+    cursor.expect_token(&Token::RParen)?;
+    if cursor.is("VIRTUAL") {
+        let what = format!("column '{column}': a VIRTUAL generated column");
+        return Err(unsupported::refuse(&what, "generated columns are always stored, leave VIRTUAL out"));
+    }
+    cursor.eat("STORED");
+    Ok(text)
+}
+
 fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
     Aggregation::ALL.into_iter().find(|aggregation| cursor.eat(aggregation.name()))
 }
@@ -118,7 +138,6 @@ fn aggregation(cursor: &mut Cursor<'_>) -> Option<Aggregation> {
 fn refuse_option(cursor: &Cursor<'_>, column: &str) -> Parsed<()> {
     let Some(word) = cursor.word().map(str::to_ascii_uppercase) else { return Ok(()) };
     let (what, instead) = match word.as_str() {
-        "GENERATED" | "AS" => ("a generated column", "compute the value in the load or in queries"),
         "PRIMARY" | "UNIQUE" => ("PRIMARY KEY or UNIQUE on a column", "use UNIQUE KEY(…) after the columns"),
         "CHARACTER" | "CHARSET" | "COLLATE" => ("a column's character set or collation", "all text is UTF-8"),
         "REFERENCES" | "CHECK" | "CONSTRAINT" => ("a constraint", "leave it out"),

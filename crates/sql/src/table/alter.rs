@@ -3,7 +3,8 @@
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
 use super::{
-    aggregate, auto_increment, can_be_omitted, column_def, duplicate_column, find, heavy, index, keys,
+    aggregate, auto_increment, can_be_omitted, column_def, duplicate_column, find, generated, heavy, index,
+    keys,
 };
 use super::{partitions, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
@@ -127,6 +128,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
         return Err(duplicate_column(&spec.name));
     }
     auto_increment::check_added(spec)?;
+    generated::check_added(spec)?;
     let id = def.schema.next_column_id;
     let mut column = column_def(spec, id)?;
     column.is_key = is_key;
@@ -177,6 +179,7 @@ fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> 
 
 fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     let index = index_of(def, name)?;
+    generated::check_dropped(&def.schema, index)?;
     let column = &def.schema.columns[index];
     if is_partition_column(def, column) {
         return Err(refused(format!("Partition column[{name}] cannot be dropped. index[{}]", def.name)));
@@ -222,6 +225,7 @@ pub(super) fn is_partition_column(def: &TableDef, column: &ColumnDef) -> bool {
 
 fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
     let index = index_of(def, from)?;
+    generated::check_renamed(&def.schema, index)?;
     names::check_column(to)?;
     if def.schema.index_of(to).is_some_and(|other| other != index) {
         return Err(duplicate_column(to));

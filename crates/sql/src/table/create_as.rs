@@ -61,6 +61,7 @@ impl CreateTableAs {
                 aggregation: None,
                 on_update: None,
                 auto_increment: None,
+                generated: None,
                 default: None,
                 comment: None,
             }

@@ -2,7 +2,7 @@
 //! here; that rows follow is a job's business.
 
 use super::alter::{change_columns, index_of, is_partition_column};
-use super::{aggregate, auto_increment};
+use super::{aggregate, auto_increment, generated};
 use super::{keys, refused};
 use crate::ast::{ColumnSpec, Position};
 use std::sync::Arc;
@@ -104,6 +104,7 @@ pub(super) fn modify(
         )));
     }
     auto_increment::check_modified(&old, spec)?;
+    generated::check_modified(&def.schema, &old, spec)?;
     check_type_change(&old, spec.data_type)?;
     let new = modified(def, &old, spec)?;
     check_keys(def, &old, &new)?;
@@ -232,6 +233,7 @@ pub(super) fn order_by(def: &mut TableDef, names: &[String]) -> Result<(), SqlEr
     if order.len() != visible {
         return Err(refused("Reorder stmt should contains all columns"));
     }
+    generated::check_order(&def.schema, &order)?;
     order.extend(visible..def.schema.columns.len());
     let schema = Arc::make_mut(&mut def.schema);
     schema.columns = order.into_iter().map(|index| schema.columns[index].clone()).collect();

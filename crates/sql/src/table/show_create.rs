@@ -45,7 +45,9 @@ fn column(column: &ColumnDef) -> String {
     let nullable = if column.nullable { "NULL" } else { "NOT NULL" };
     let aggregation = column.aggregation.map(|aggregation| format!(" {}", aggregation.name()));
     let (name, data_type) = (quoted(&column.name), column.data_type);
-    let mut line = format!("  {name} {data_type}{} {nullable}", aggregation.unwrap_or_default());
+    let generated = column.generated.as_ref().map(|generated| format!(" AS ({})", generated.expr));
+    let (aggregation, generated) = (aggregation.unwrap_or_default(), generated.unwrap_or_default());
+    let mut line = format!("  {name} {data_type}{aggregation}{generated} {nullable}");
     if let Some(start) = column.auto_increment {
         // Writing to a String cannot fail.
         let _ = write!(line, " AUTO_INCREMENT({start})");

@@ -1,3 +1,5 @@
+mod generated;
+
 use super::*;
 use crate::ast::{AlterOp, Statement};
 use crate::parse;

@@ -66,6 +66,11 @@ fn a_hundred_files_are_loaded_once_however_often_the_server_is_killed() {
     }
     let mut server = server(files);
     let mut db = table(&server);
+    db.client.ok("DROP TABLE t");
+    db.client.ok(
+        "CREATE TABLE t (id BIGINT NOT NULL, name VARCHAR(30), score INT, twice BIGINT AS (id * 2) NOT NULL)
+         DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
     let load = "LOAD LABEL all_files (
             DATA INFILE('*.csv', '*.csv.gz') INTO TABLE t COLUMNS TERMINATED BY ',' (id, name, s)
                 SET (score = s * 2) WHERE score < 18,
@@ -75,6 +80,14 @@ fn a_hundred_files_are_loaded_once_however_often_the_server_is_killed() {
     db.client.ok(load);
     let used = db.client.error(load).message;
     assert!(used.contains("Label [all_files] has already been used"), "{used}");
+    let given = load.replace("(score = s * 2)", "(twice = s * 2)").replace("all_files", "given");
+    db.client.ok(&given);
+    wait_for(&mut db.client, "given", "CANCELLED");
+    let reason = shown(&mut db.client, "given", "ErrorMsg");
+    assert!(
+        reason.contains("The value specified for generated column 'twice' in table 't' is not allowed."),
+        "{reason}"
+    );
     let mut client = server.connect_to(&db.name);
     for _ in 0..2 {
         // In the middle of it, or at its end if it is quick.
@@ -99,6 +112,7 @@ fn a_hundred_files_are_loaded_once_however_often_the_server_is_killed() {
         client.rows("SELECT COUNT(*), SUM(id - 10000000) FROM t WHERE id > 10000000"),
         ["33|30000066"]
     );
+    assert_eq!(client.value("SELECT COUNT(*) FROM t WHERE NOT (twice <=> id * 2)"), "0");
     assert_eq!(shown(&mut client, "all_files", "Progress"), "ETL:100%; LOAD:100%");
     assert_eq!(shown(&mut client, "all_files", "Type"), "BROKER");
     assert_eq!(shown(&mut client, "all_files", "Comment"), "ours");

@@ -83,6 +83,39 @@ fn files_of_every_kind_become_the_same_rows() {
 }
 
 #[test]
+fn generated_columns_are_computed_from_the_columns_of_files() {
+    let server = Server::shared();
+    for (file, format) in [
+        ("SNAPPY.parquet", "format: parquet"),
+        ("dictionary.orc", "format: orc"),
+        ("uncompressed.arrows", "format: arrow"),
+    ] {
+        let mut db = table(
+            &server,
+            "id BIGINT NOT NULL, price DECIMAL(10,2), name VARCHAR(20) AS (concat('#', id)) NOT NULL, twice INT AS (price * 2)",
+        );
+        // The files have a column `name`, too.
+        for headers in
+            [&[format, "strict_mode: true", "max_filter_ratio: 0.5"][..], &[format, "columns: id, price"]]
+        {
+            load(&server, &db, headers, &files().join(file)).success();
+        }
+        assert_eq!(
+            db.client.rows("SELECT * FROM t ORDER BY id, twice"),
+            [
+                "1|1.50|#1|3",
+                "1|1.50|#1|3",
+                "2|NULL|#2|NULL",
+                "2|NULL|#2|NULL",
+                "3|-99999999.99|#3|-199999999",
+                "3|-99999999.99|#3|-199999999"
+            ],
+            "{file}"
+        );
+    }
+}
+
+#[test]
 fn instants_are_shown_in_the_zone_of_the_load_with_its_summer_time() {
     let server = Server::shared();
     for (zone, summer, winter) in [

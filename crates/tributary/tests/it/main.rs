@@ -27,6 +27,7 @@ mod delta;
 mod dynamic_partitions;
 mod export;
 mod fallback;
+mod generated_columns;
 mod go;
 mod heavy_change;
 mod http_api;

@@ -32,7 +32,10 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     let mut client = server.connect();
     client.ok("CREATE DATABASE d");
     client.ok("USE d");
-    create_table(&mut client, "t");
+    client.ok(
+        "CREATE TABLE t (id BIGINT NOT NULL, twice BIGINT AS (id * 2) NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id)
+         DISTRIBUTED BY HASH(id) BUCKETS 1",
+    );
     let refused = client.error(&format!("CREATE ROUTINE LOAD j ON t {}", kafka.source("nothing")));
     assert!(refused.message.contains("no topic 'nothing'"), "{refused:?}");
     kafka.run("json events 0 1000 2");
@@ -107,6 +110,7 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     assert!(shown(&mut client, "j", "Statistic").contains("\"errorRows\":2"));
     client.ok("RESUME ROUTINE LOAD FOR j");
     wait_for(&mut client, 9502);
+    assert_eq!(client.value("SELECT COUNT(*) FROM t WHERE twice = id * 2"), "9502");
 
     client.ok("STOP ROUTINE LOAD FOR j");
     assert!(client.error("RESUME ROUTINE LOAD FOR j").message.contains("Could not transform STOPPED"));

@@ -103,7 +103,7 @@ fn types_that_do_not_exist_here_are_refused_with_the_one_to_use() {
         ("map<int,ipv4>", "use VARCHAR"),
         ("timestamp", "use DATETIME"),
         ("longtext", "use STRING"),
-        ("int as (a + 1)", "compute the value"),
+        ("int as (a + 1) virtual", "leave VIRTUAL out"),
         ("bigint quantile_union", "aggregate in queries"),
     ] {
         let refused = error(&format!("create table t (c {text})"));

@@ -1,0 +1,245 @@
+//! Values of generated columns: their expressions, compiled once for each version of a table, and the rows that get them.
+//!
+//! They are put in right after rows are decoded, for every kind of load: before conditions on final values, before partitions are made,
+//! before the log. Tables without such columns are asked once for each load.
+//!
+//! Not its business: which columns may be generated (`sql`), and what becomes of values that don't fit (`decode`).
+
+use crate::engine::Engine;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use tributary_decode::{Block, Decoded, InsertOptions, LoadRules, Strictness, Target, Wording, complete};
+use tributary_query::{Projection, SessionView};
+use tributary_types::{DataType, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableSchema};
+
+/// Expressions of one table in so many zones are kept.
+const ZONES_MAX: usize = 8;
+
+/// The compiled expressions of tables.
+#[derive(Default)]
+pub(crate) struct GeneratedColumns(Mutex<HashMap<TableId, Vec<Known>>>);
+
+/// Expressions of a table in one zone.
+struct Known {
+    version: SchemaVersion,
+    zone: String,
+    expressions: Arc<Expressions>,
+}
+
+/// By the places of their columns.
+type Expressions = HashMap<usize, Projection>;
+
+impl GeneratedColumns {
+    /// The table is gone.
+    pub fn forget(&self, table: TableId) {
+        self.0.lock().remove(&table);
+    }
+
+    fn find(&self, def: &TableDef, zone: &str) -> Option<Arc<Expressions>> {
+        let known = self.0.lock();
+        let mut of_table = known.get(&def.id)?.iter();
+        let found = of_table.find(|known| known.version == def.schema.version && known.zone == zone)?;
+        Some(Arc::clone(&found.expressions))
+    }
+
+    fn keep(&self, def: &TableDef, zone: &str, expressions: &Arc<Expressions>) {
+        let mut all = self.0.lock();
+        let of_table = all.entry(def.id).or_default();
+        of_table.retain(|known| known.version == def.schema.version && known.zone != zone);
+        if of_table.len() >= ZONES_MAX {
+            of_table.remove(0);
+        }
+        of_table.push(Known {
+            version: def.schema.version,
+            zone: zone.to_owned(),
+            expressions: Arc::clone(expressions),
+        });
+    }
+}
+
+impl Engine {
+    /// The expressions of a table's generated columns, in the zone of a load.
+    fn expressions(&self, def: &TableDef, zone: &str) -> Result<Arc<Expressions>, SqlError> {
+        if let Some(known) = self.generated.find(def, zone) {
+            return Ok(known);
+        }
+        let expressions = Arc::new(self.compile_generated(&def.schema, zone)?);
+        self.generated.keep(def, zone, &expressions);
+        Ok(expressions)
+    }
+
+    fn compile_generated(&self, schema: &TableSchema, zone: &str) -> Result<Expressions, SqlError> {
+        let view = SessionView {
+            time_zone: zone.to_owned(),
+            ..SessionView::new("root@%", self.unix_ms().saturating_mul(1000))
+        };
+        let source = schema.as_decoded().map_or_else(|| schema.arrow(), |decoded| decoded.arrow());
+        let compiled = schema.generated().map(|(place, column, generated)| {
+            let expr = tributary_sql::parse_expression(&generated.expr)?;
+            let projection = self.query.compile_generated(&view, &source, &column.name, &expr)?;
+            Ok((place, projection))
+        });
+        compiled.collect()
+    }
+
+    /// Checks that the generated columns of a new table can be computed.
+    ///
+    /// # Errors
+    /// Unknown functions, wrong types, functions that no such column can have.
+    pub(crate) fn check_generated(&self, def: &TableDef) -> Result<(), SqlError> {
+        if def.schema.generated().next().is_none() {
+            return Ok(());
+        }
+        for (place, column, _) in def.schema.generated() {
+            // One by one: the error is of this column.
+            let alone = without_others(&def.schema, place);
+            let expressions = self.compile_generated(&alone, &self.time_zone()).map_err(|error| {
+                let text = error.detail_text();
+                match text.starts_with("Expression of generated column") {
+                    true => error,
+                    false => refused(format!("In generated column '{}', {}", column.name, lower_first(text))),
+                }
+            })?;
+            let types =
+                expressions.values().map(|projection| projection.schema().field(0).data_type().clone());
+            let nested = types.into_iter().find(arrow::datatypes::DataType::is_nested);
+            if let Some(found) = nested.filter(|_| !takes_nested(column.data_type)) {
+                return Err(refused(format!(
+                    "In generated column '{}', cannot cast from {found} to {}",
+                    column.name, column.data_type
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The schema in which only this column is generated.
+fn without_others(schema: &TableSchema, place: usize) -> TableSchema {
+    let mut alone = schema.clone();
+    for (other, column) in alone.columns.iter_mut().enumerate() {
+        if other != place && column.generated.take().is_some() {
+            column.nullable = true;
+        }
+    }
+    alone
+}
+
+/// Whether values that consist of values have a form in the column.
+const fn takes_nested(data_type: DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Nested(_)
+            | DataType::Json
+            | DataType::Variant
+            | DataType::String
+            | DataType::Varchar { .. }
+            | DataType::Char { .. }
+    )
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn refused(text: String) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}
+
+/// Puts values of generated columns into the rows of one load.
+#[derive(Clone)]
+pub(crate) struct Completer {
+    expressions: Arc<Expressions>,
+    target: Arc<Target>,
+    rules: Strictness,
+    now_micros: i64,
+}
+
+impl fmt::Debug for Completer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Completer")
+    }
+}
+
+impl Completer {
+    /// For the rows of an INSERT. `None`: nothing is computed.
+    ///
+    /// # Errors
+    /// The expressions can't be compiled any more.
+    #[inline]
+    pub fn of_insert(
+        engine: &Engine,
+        target: &Target,
+        options: &InsertOptions,
+        zone: &str,
+    ) -> Result<Option<Box<Self>>, SqlError> {
+        match target.computed() {
+            None => Ok(None),
+            Some(computed) => {
+                let rules = LoadRules { strict: options.strict, clock: options.clock };
+                Self::new(engine, computed, rules, Wording::Insert, zone)
+            }
+        }
+    }
+
+    /// For the rows of a body. `None`: nothing is computed.
+    ///
+    /// # Errors
+    /// As [`Completer::of_insert`].
+    pub fn of_body(
+        engine: &Engine,
+        target: &Target,
+        rules: LoadRules,
+        zone: &str,
+    ) -> Result<Option<Box<Self>>, SqlError> {
+        match target.computed() {
+            None => Ok(None),
+            Some(computed) => Self::new(engine, computed, rules, Wording::File, zone),
+        }
+    }
+
+    #[cold]
+    fn new(
+        engine: &Engine,
+        target: &Arc<Target>,
+        rules: LoadRules,
+        wording: Wording,
+        zone: &str,
+    ) -> Result<Option<Box<Self>>, SqlError> {
+        let clock = rules.clock;
+        Ok(Some(Box::new(Self {
+            expressions: engine.expressions(target.table(), zone)?,
+            target: Arc::clone(target),
+            rules: Strictness { strict: rules.strict, wording, utc_offset_seconds: clock.utc_offset_seconds },
+            now_micros: clock.now_micros,
+        })))
+    }
+
+    /// The rows with all values, and those that are rejected.
+    ///
+    /// # Errors
+    /// The values are of a type that the column can't have.
+    pub fn complete(&self, blocks: &[Block]) -> Result<Decoded, SqlError> {
+        complete(blocks, &self.target, self.rules, self.now_micros, &|place, batch| {
+            let values =
+                self.expressions.get(&place).expect("each generated column has one").evaluate(batch)?;
+            Ok(Arc::clone(values.column(0)))
+        })
+    }
+
+    /// Completes decoded rows.
+    ///
+    /// # Errors
+    /// As [`Completer::complete`].
+    pub fn complete_all(&self, decoded: &mut Decoded) -> Result<(), SqlError> {
+        if !decoded.blocks.is_empty() {
+            let complete = self.complete(&decoded.blocks)?;
+            decoded.become_complete(complete);
+        }
+        Ok(())
+    }
+}

@@ -174,7 +174,7 @@ impl Cell {
     pub fn create_table(&self, server: &Server) -> Result<(), BenchError> {
         let mut client = server.connect("")?;
         client.query("CREATE DATABASE IF NOT EXISTS bench")?;
-        client.query(&format!("DROP TABLE IF EXISTS bench.{}", self.table()))?;
+        client.query(&format!("DROP TABLE IF EXISTS bench.{} FORCE", self.table()))?;
         let table = match self.form {
             Form::StreamLoad { .. } => access_log::TABLE.to_owned(),
             Form::Prepared { .. } | Form::Text { .. } => lineitem::table(self.interval_ms),

@@ -124,10 +124,7 @@ impl Shared {
 
     pub(crate) async fn drop_table(self: Arc<Self>, name: TableRef) -> Result<Arc<TableDef>> {
         self.change(|state| {
-            refuse_reserved(&name.db)?;
-            let database = state.databases.get(&name.db);
-            let database = database.ok_or_else(|| CatalogError::UnknownDatabase(name.db.clone()))?;
-            let def = database.tables.get(&name.table).ok_or_else(|| unknown_table(&name))?;
+            let def = present(state, &name)?;
             Ok((Operation::DropTable(Arc::clone(def)), Arc::clone(def)))
         })
         .await
@@ -140,22 +137,7 @@ impl Shared {
     ) -> Result<Arc<TableDef>> {
         let new = Arc::new(new);
         self.change(|state| {
-            let name = expected.table_ref();
-            let present = state.tables.get(&expected.id).ok_or_else(|| unknown_table(&name))?;
-            let is_same_table = (new.id, new.db_id, &new.db) == (present.id, present.db_id, &present.db);
-            if **present != expected || !is_same_table {
-                return Err(CatalogError::TableChanged { db: name.db, table: name.table });
-            }
-            if new.name != present.name
-                && let Some(database) = state.databases.get(&new.db)
-            {
-                refuse_taken(database, &new.name)?;
-            }
-            // The same columns under another name or with other properties are no change of columns.
-            let made_at_ms = match state.kept_schema(&new) {
-                Some(kept) => kept.made_at_ms,
-                None => Some(host::unix_ms()),
-            };
+            let made_at_ms = replaced(state, &expected, &new)?;
             Ok((Operation::ReplaceTable { def: Arc::clone(&new), made_at_ms }, Arc::clone(&new)))
         })
         .await
@@ -209,6 +191,34 @@ pub(crate) fn refuse_taken(database: &Database, table: &str) -> Result<()> {
         return Err(CatalogError::TableExists(table.to_owned()));
     }
     Ok(())
+}
+
+/// The table of that name.
+pub(crate) fn present<'a>(state: &'a State, name: &TableRef) -> Result<&'a Arc<TableDef>> {
+    refuse_reserved(&name.db)?;
+    let database = state.databases.get(&name.db);
+    let database = database.ok_or_else(|| CatalogError::UnknownDatabase(name.db.clone()))?;
+    database.tables.get(&name.table).ok_or_else(|| unknown_table(name))
+}
+
+/// When the schema was made of a definition that may take the place of `expected`, which must be the present one.
+pub(crate) fn replaced(state: &State, expected: &TableDef, new: &Arc<TableDef>) -> Result<Option<i64>> {
+    let name = expected.table_ref();
+    let present = state.tables.get(&expected.id).ok_or_else(|| unknown_table(&name))?;
+    let is_same_table = (new.id, new.db_id, &new.db) == (present.id, present.db_id, &present.db);
+    if **present != *expected || !is_same_table {
+        return Err(CatalogError::TableChanged { db: name.db, table: name.table });
+    }
+    if new.name != present.name
+        && let Some(database) = state.databases.get(&new.db)
+    {
+        refuse_taken(database, &new.name)?;
+    }
+    // The same columns under another name or with other properties are no change of columns.
+    Ok(match state.kept_schema(new) {
+        Some(kept) => kept.made_at_ms,
+        None => Some(host::unix_ms()),
+    })
 }
 
 fn refuse_unknown_user(state: &State, name: &str, host: &str) -> Result<()> {

@@ -20,6 +20,9 @@ pub enum CatalogError {
     /// The definition that a change was based on is not the present one.
     #[error("Table '{db}.{table}' was changed by another statement meanwhile: run the statement again")]
     TableChanged { db: String, table: String },
+    /// Somebody has taken it out meanwhile.
+    #[error("the recycle bin does not have {0}")]
+    NotRecycled(String),
     #[error("User '{name}'@'{host}' already exist")]
     UserExists { name: String, host: String },
     #[error("User '{name}'@'{host}' does not exist")]
@@ -67,6 +70,7 @@ impl CatalogError {
             Self::TableExists(_) => ErrorCode::TableExists,
             Self::UnknownTable { .. } => ErrorCode::UnknownTable,
             Self::TableChanged { .. }
+            | Self::NotRecycled(_)
             | Self::UserExists { .. }
             | Self::UnknownUser { .. }
             | Self::ProtectedUser(_)

@@ -9,6 +9,7 @@ mod jobs;
 mod load;
 mod migrations;
 mod operations;
+mod recycled;
 #[cfg(test)]
 mod tests;
 mod transactions;

@@ -1,5 +1,6 @@
 //! The catalog in memory: an immutable value that is replaced as a whole.
 
+use crate::recycled::RecycleBin;
 use crate::store::{KeptSchema, Loaded, Operation, Revision};
 use crate::users::User;
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ pub(crate) struct State {
     pub schemas: HashMap<(TableId, SchemaVersion), KeptSchema>,
     /// In order of name and host.
     pub users: Vec<Arc<User>>,
+    pub recycled: RecycleBin,
 }
 
 impl State {
@@ -31,6 +33,7 @@ impl State {
             revision: loaded.revision,
             next_db_id: loaded.next_db_id,
             users: loaded.users.into_iter().map(Arc::new).collect(),
+            recycled: loaded.recycled,
             ..Self::default()
         };
         for (id, name) in loaded.databases {
@@ -55,11 +58,49 @@ impl State {
                 self.next_db_id = id.next();
                 self.put_database(id, name);
             }
-            Operation::DropDatabase { name, .. } => self.remove_database(&name),
+            Operation::DropDatabase { id, name } => self.remove_database(id, &name),
             Operation::CreateTable { def, made_at_ms } | Operation::ReplaceTable { def, made_at_ms } => {
                 self.put_table(def, made_at_ms);
             }
             Operation::DropTable(def) => self.remove_table(&def),
+            Operation::RecycleTable(table) => {
+                self.hide_table(&table.def);
+                self.recycled.tables.insert(table.def.id, table);
+            }
+            Operation::RecycleDatabase { database, tables } => {
+                for table in tables {
+                    self.hide_table(&table.def);
+                    self.recycled.tables.insert(table.def.id, table);
+                }
+                self.databases.remove(&database.name);
+                self.recycled.databases.insert(database.id, database);
+            }
+            Operation::MovePartitions { def, made_at_ms, dropped, recovered } => {
+                let dropped =
+                    dropped.into_iter().map(|partition| ((partition.table, partition.id), partition));
+                self.recycled.partitions.extend(dropped);
+                self.recycled.partitions.retain(|(table, id), _| *table != def.id || !recovered.contains(id));
+                self.put_table(def, made_at_ms);
+            }
+            Operation::RecoverTable { def, made_at_ms } => {
+                self.recycled.tables.remove(&def.id);
+                self.put_table(def, made_at_ms);
+            }
+            Operation::RecoverDatabase { id, name, tables, left, views } => {
+                self.recycled.databases.remove(&id);
+                self.put_database(id, name);
+                for def in tables {
+                    self.recycled.tables.remove(&def.id);
+                    let made_at_ms = self.kept_schema(&def).and_then(|kept| kept.made_at_ms);
+                    self.put_table(def, made_at_ms);
+                }
+                let left = left.into_iter().map(|table| (table.def.id, table));
+                self.recycled.tables.extend(left);
+                views.into_iter().for_each(|view| self.put_view(view));
+            }
+            Operation::ErasePartition { table, id } => {
+                self.recycled.partitions.remove(&(table, id));
+            }
             Operation::PutView(view) => self.put_view(view),
             Operation::DropView(view) => {
                 if let Some(database) = self.databases.get_mut(&view.db) {
@@ -120,9 +161,16 @@ impl State {
             .collect()
     }
 
+    /// Removes the table from what is present.
+    fn hide_table(&mut self, def: &TableDef) {
+        if self.tables.remove(&def.id).is_some() {
+            self.remove_name(def);
+        }
+    }
+
     fn remove_table(&mut self, def: &TableDef) {
-        self.remove_name(def);
-        self.tables.remove(&def.id);
+        self.hide_table(def);
+        self.recycled.forget_table(def.id);
         self.schemas.retain(|(table, _), _| *table != def.id);
     }
 
@@ -132,11 +180,17 @@ impl State {
         }
     }
 
-    fn remove_database(&mut self, name: &str) {
-        for def in self.tables_of(name) {
-            self.remove_table(&def);
+    fn remove_database(&mut self, id: DbId, name: &str) {
+        let is_present = self.databases.get(name).is_some_and(|database| database.id == id);
+        let present = if is_present { self.tables_of(name) } else { Vec::new() };
+        let recycled: Vec<_> = self.recycled.tables_of(id).map(|table| Arc::clone(&table.def)).collect();
+        for def in present.iter().chain(&recycled) {
+            self.remove_table(def);
         }
-        self.databases.remove(name);
+        if is_present {
+            self.databases.remove(name);
+        }
+        self.recycled.databases.remove(&id);
     }
 
     /// The tables of a database in order of their names; none if there is no such database.

@@ -11,12 +11,15 @@ pub(crate) mod contract;
 
 use crate::error::CatalogError;
 use crate::jobs::{JobRecord, PositionRecord};
+use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::transactions::TxnRecord;
 use crate::users::User;
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tributary_types::{DbId, Label, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef};
+use tributary_types::{
+    DbId, Label, PartitionId, PasswordHash, SourceId, TableDef, TableId, TableSchema, TxnId, ViewDef,
+};
 
 pub(crate) type Stored<T> = Result<T, CatalogError>;
 
@@ -54,10 +57,11 @@ pub(crate) struct Loaded {
     pub next_db_id: DbId,
     pub databases: Vec<(DbId, String)>,
     pub tables: Vec<TableDef>,
-    /// Every schema that a present table ever had.
+    /// Every schema that a present or recycled table ever had.
     pub schemas: Vec<(TableId, KeptSchema)>,
     pub views: Vec<ViewDef>,
     pub users: Vec<User>,
+    pub recycled: RecycleBin,
 }
 
 /// One change of what is shown, that was checked.
@@ -67,7 +71,7 @@ pub(crate) enum Operation {
         id: DbId,
         name: String,
     },
-    /// Removes the database with its views and its tables, whose locations become garbage.
+    /// Removes the database, present or recycled, with its views and its tables, whose locations become garbage.
     DropDatabase {
         id: DbId,
         name: String,
@@ -84,8 +88,38 @@ pub(crate) enum Operation {
         /// When its schema was made, as in [`KeptSchema`].
         made_at_ms: Option<i64>,
     },
-    /// Removes the table, whose location becomes garbage.
+    /// Removes the table, present or recycled, whose location becomes garbage.
     DropTable(Arc<TableDef>),
+    RecycleTable(Arc<RecycledTable>),
+    RecycleDatabase {
+        database: Arc<RecycledDatabase>,
+        /// All that it has.
+        tables: Vec<Arc<RecycledTable>>,
+    },
+    /// As `ReplaceTable`; at once partitions are recycled, or recycled ones are forgotten, because they are back.
+    MovePartitions {
+        def: Arc<TableDef>,
+        made_at_ms: Option<i64>,
+        dropped: Vec<Arc<RecycledPartition>>,
+        recovered: Vec<PartitionId>,
+    },
+    RecoverTable {
+        def: Arc<TableDef>,
+        made_at_ms: Option<i64>,
+    },
+    RecoverDatabase {
+        id: DbId,
+        name: String,
+        /// Those that come back with it.
+        tables: Vec<Arc<TableDef>>,
+        /// Those that stay recycled.
+        left: Vec<Arc<RecycledTable>>,
+        views: Vec<Arc<ViewDef>>,
+    },
+    ErasePartition {
+        table: TableId,
+        id: PartitionId,
+    },
     /// Inserts the view in place of the one of its name, if there is one.
     PutView(Arc<ViewDef>),
     DropView(Arc<ViewDef>),
@@ -109,7 +143,12 @@ impl Operation {
             Self::DropDatabase { .. } => "drop a database",
             Self::CreateTable { .. } => "create a table",
             Self::ReplaceTable { .. } => "change a table",
-            Self::DropTable(_) => "drop a table",
+            Self::DropTable(_) | Self::RecycleTable(_) => "drop a table",
+            Self::RecycleDatabase { .. } => "drop a database",
+            Self::MovePartitions { .. } => "drop or recover partitions",
+            Self::RecoverTable { .. } => "recover a table",
+            Self::RecoverDatabase { .. } => "recover a database",
+            Self::ErasePartition { .. } => "empty the recycle bin",
             Self::PutView(_) => "make a view",
             Self::DropView(_) => "drop a view",
             Self::CreateUser(_) => "create a user",

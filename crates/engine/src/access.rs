@@ -9,7 +9,7 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
-use tributary_sql::{Kill, Name, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
+use tributary_sql::{Kill, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::{Principal, SqlError};
 
 /// What somebody wants to do.
@@ -111,7 +111,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::Plugins
             | Show::Privileges
             | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
-            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } => {
+            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } => {
                 (Privilege::Show, Object::Server)
             }
             Show::Grants { user, .. } => match user {
@@ -196,6 +196,13 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::CreateTableLike { table: name, .. } => (Privilege::Create, table(name)),
         Statement::View(statement) => (of_view(statement), table(statement.view())),
         Statement::DropTable { table: name, .. } => (Privilege::Drop, table(name)),
+        // The right to create is checked where it is recovered.
+        Statement::Recover(recover) => match recover {
+            Recover::Database(recovered) => (Privilege::Alter, Object::Database(&recovered.name)),
+            Recover::Table(recovered) => (Privilege::Alter, table(&recovered.name)),
+            Recover::Partition { table: name, .. } => (Privilege::Alter, table(name)),
+        },
+        Statement::DropRecycled(_) => (Privilege::Admin, Object::Server),
         Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
         Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name } => {
             (Privilege::Alter, table(name))

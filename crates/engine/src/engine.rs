@@ -7,12 +7,17 @@
 //! | --- | --- |
 //! | `start` | the parts are made, started and stopped in the right order |
 //! | `ddl` | databases, tables and users are created, changed and dropped |
+//! | `recycle`, `recycle_partitions` | what is dropped is kept for a time, and recovered |
+//! | `switching` | partitions take the place of others, go or come back |
 //! | `unfinished` | tables that get their rows before they get their names |
 //! | `views` | views are created, changed and dropped |
 
 pub(crate) mod ddl;
 mod dynamic_partitions;
+mod recycle;
+mod recycle_partitions;
 mod start;
+mod switching;
 pub(crate) mod temporary;
 pub(crate) mod unfinished;
 mod views;

@@ -25,6 +25,8 @@ pub struct EngineOptions {
     pub error_log_keep: Duration,
     /// How often partitions are made and dropped by the clock.
     pub dynamic_partition_interval: Duration,
+    /// How long what is dropped can be recovered; 0: not at all.
+    pub trash_expire: Duration,
     /// Statements read files of this machine below this directory; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
     pub ingest: IngestOptions,

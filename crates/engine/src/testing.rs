@@ -36,6 +36,7 @@ impl TestEngine {
             large_load_bytes: 1 << 20,
             error_log_keep: Duration::from_secs(3600),
             dynamic_partition_interval: Duration::from_secs(3600),
+            trash_expire: Duration::from_secs(86_400),
             secure_load_dir: None,
             ingest: IngestOptions {
                 wal_dirs: vec![directory.path().join("wal")],

@@ -59,7 +59,7 @@ impl Ingest {
             table.discard_copies(copies).await;
             return Ok(Switched::NotYet);
         };
-        let switched = table.switch_partitions(switch.id, &switch.partitions, &copies, &stopping).await;
+        let switched = table.switch_partitions(switch.id, &switch.partitions, &copies, None, &stopping).await;
         if switched.as_ref().is_err_and(|error| !matches!(error, TableError::Unsure { .. })) {
             table.discard_copies(copies).await;
         }

@@ -66,4 +66,5 @@ pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 pub use namespace::{JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
 pub use rows::{Cell, Grid};
+pub use show::facts::size_text;
 pub use views::ViewShape;

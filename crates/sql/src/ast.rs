@@ -7,7 +7,8 @@
 
 use crate::file_calls::FileCall;
 use crate::parse::{
-    BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, ViewStatement,
+    BrokerLoad, CreateTableAs, Export, JobsBy, Outfile, PartitionBy, PartitionItem, Recover, RecycledId,
+    ViewStatement,
 };
 use sqlparser::ast as sp;
 use sqlparser::tokenizer::Location;
@@ -70,6 +71,9 @@ pub enum Statement {
         if_exists: bool,
         force: bool,
     },
+    Recover(Recover),
+    /// `DROP CATALOG RECYCLE BIN WHERE …`
+    DropRecycled(RecycledId),
     TruncateTable {
         table: Name,
         /// `Any`: all rows.
@@ -464,6 +468,8 @@ pub enum AlterOp {
     DropPartition {
         name: String,
         if_exists: bool,
+        /// It can't be recovered.
+        force: bool,
     },
     RenamePartition {
         from: String,
@@ -677,6 +683,9 @@ pub enum Show {
         table: Name,
         /// `SHOW TEMPORARY PARTITIONS`
         is_temporary: bool,
+        tail: ShowTail,
+    },
+    RecycleBin {
         tail: ShowTail,
     },
     DynamicPartitionTables {

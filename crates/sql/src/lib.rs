@@ -42,12 +42,13 @@ pub use parse::{BrokerLoad, DataInfile, Export, HiddenProperties, HiddenText, Jo
 pub use parse::{CreateTableAs, CreateView, ViewBody, ViewStatement};
 pub use parse::{HttpStream, parse, parse_csv_schema, parse_expression, parse_http_stream, parse_query};
 pub use parse::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
+pub use parse::{Recover, Recovered, RecycledId};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
     DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, beside,
     check_deletion_by_keys, disallowed_in_generated, dynamic_facts, dynamic_time_zone, index_properties,
     is_heavy, like, named_partitions, replacement, scheduled, show_create_database, show_create_table,
-    without_partition,
+    with_recovered, without_dynamic_partitions, without_partition,
 };
 pub use view_text::{show_create_view, with_databases};

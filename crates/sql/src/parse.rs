@@ -14,6 +14,7 @@ mod nested_types;
 mod outfile;
 pub(crate) mod partition;
 mod query;
+mod recycle;
 mod routine_load;
 mod set;
 mod show;
@@ -33,6 +34,7 @@ pub use export::Export;
 pub use http_stream::{HttpStream, parse_http_stream};
 pub use outfile::{HiddenProperties, Outfile};
 pub use partition::{PartitionBy, PartitionItem, RowsSpec, ValueSpec};
+pub use recycle::{Recover, Recovered, RecycledId};
 pub use view::{CreateView, ViewBody, ViewStatement};
 
 use crate::ast::{ColumnSpec, Expr, SelectQuery, Statement};
@@ -131,6 +133,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "DROP" => ddl::drop(cursor),
         "ALTER" => ddl::alter(cursor),
         "TRUNCATE" => ddl::truncate(cursor),
+        "RECOVER" => recycle::recover(cursor),
         "PAUSE" | "RESUME" | "STOP" => routine_load::control(cursor, &word),
         "KILL" => user::kill(cursor),
         "UNLOCK" => transaction::unlock_tables(cursor),

@@ -28,8 +28,12 @@ pub use deletion::check_deletion_by_keys;
 pub use generated::disallowed as disallowed_in_generated;
 pub use heavy::is_heavy;
 pub use index::properties as index_properties;
-pub use partitions::dynamic::{DynamicFacts, Scheduled, dynamic_facts, dynamic_time_zone, scheduled};
-pub use partitions::{Replacement, add_temporary, beside, named_partitions, replacement, without_partition};
+pub use partitions::dynamic::{
+    DynamicFacts, Scheduled, dynamic_facts, dynamic_time_zone, scheduled, without_dynamic_partitions,
+};
+pub use partitions::{
+    Replacement, add_temporary, beside, named_partitions, replacement, with_recovered, without_partition,
+};
 pub(crate) use show_create::{escaped, quoted};
 pub use show_create::{show_create_database, show_create_table};
 

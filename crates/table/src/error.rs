@@ -51,6 +51,8 @@ pub enum TableError {
         "the keys in {file} cannot be read: {reason}. They are made again from their data file; try again"
     )]
     LostKeys { file: String, reason: String },
+    #[error("the files of the dropped partition of table {table} could not be recorded: {reason}")]
+    NotRecorded { table: String, reason: String },
     #[error("a deletion vector of {rows} rows is larger than Delta Lake allows; delete fewer rows at a time")]
     VectorTooLarge { rows: u64 },
     #[error(

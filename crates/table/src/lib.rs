@@ -43,6 +43,6 @@ pub use snapshot::{PartitionFacts, Snapshot};
 pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{
-    CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeyFinder, Publication, Recast,
-    Replaced, SchemaChange, SweepReport, Table, Watch, changed_def,
+    CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
+    Publication, Recast, Replaced, SchemaChange, SweepReport, Table, Watch, changed_def,
 };

@@ -21,6 +21,7 @@ mod find;
 mod flush;
 mod fold;
 mod publish;
+mod recycle;
 mod replace;
 mod settle;
 mod sweep;
@@ -31,6 +32,7 @@ pub use delete::{DeleteReport, FoundRows};
 pub use find::KeyFinder;
 pub use flush::FlushReport;
 pub use publish::{Publication, Replaced};
+pub use recycle::{KeptFile, Leaving};
 pub use replace::CopiedFiles;
 pub use sweep::SweepReport;
 

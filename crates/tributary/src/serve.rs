@@ -195,6 +195,7 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
         secure_load_dir: settings.mysql_load_server_secure_path.clone(),
         error_log_keep: settings.load_error_log_reserve_hours,
         dynamic_partition_interval: settings.dynamic_partition_check_interval_seconds,
+        trash_expire: settings.catalog_trash_expire_second,
         ingest: IngestOptions {
             wal_dirs: settings.wal_dirs(),
             retired_wal_dirs: Vec::new(),

@@ -3,25 +3,38 @@
 use super::change::Change;
 use super::{Sql, corrupt, failed_to, unsigned};
 use crate::definition;
+use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::store::{KeptSchema, Loaded, Revision, Stored};
 use crate::users::User;
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
 use sqlx::{Row, query, query_as, query_scalar};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use tributary_types::{DbId, PasswordHash, TableDef, TableId, ViewDef};
+use tributary_types::{DbId, PartitionId, PasswordHash, TableDef, TableId, ViewDef};
 
 pub(super) async fn all(pool: &SqlitePool) -> Stored<Loaded> {
     // One transaction, so that nothing changes between its queries.
     let mut transaction = Change::begin(pool).await.map_err(failed_to("begin to read"))?;
-    let loaded = Loaded {
+    let (recycled_tables, tables) = tables(&mut transaction).await?;
+    let mut loaded = Loaded {
         revision: revision(&mut transaction).await.map_err(failed_to("read its revision"))?,
         next_db_id: next_db_id(&mut transaction).await.map_err(failed_to("read databases"))?,
         databases: databases(&mut transaction).await.map_err(failed_to("read databases"))?,
-        tables: tables(&mut transaction).await?,
+        tables,
         schemas: schemas(&mut transaction).await?,
         views: views(&mut transaction).await?,
         users: users(&mut transaction).await.map_err(failed_to("read users"))?,
+        recycled: RecycleBin {
+            databases: recycled_databases(&mut transaction)
+                .await
+                .map_err(failed_to("read dropped databases"))?,
+            tables: recycled_tables,
+            partitions: recycled_partitions(&mut transaction)
+                .await
+                .map_err(failed_to("read dropped partitions"))?,
+        },
     };
+    move_views(&mut loaded);
     transaction.commit().await.map_err(failed_to("end reading"))?;
     Ok(loaded)
 }
@@ -40,18 +53,75 @@ async fn next_db_id(connection: &mut SqliteConnection) -> Sql<DbId> {
 
 async fn databases(connection: &mut SqliteConnection) -> Sql<Vec<(DbId, String)>> {
     let read = |row: SqliteRow| Ok((DbId(unsigned(&row, "id")?), row.try_get("name")?));
-    query("SELECT id, name FROM databases ORDER BY id").try_map(read).fetch_all(connection).await
+    query("SELECT id, name FROM databases WHERE id NOT IN (SELECT database_id FROM recycled_databases) ORDER BY id").try_map(read).fetch_all(connection).await
 }
 
-async fn tables(connection: &mut SqliteConnection) -> Stored<Vec<TableDef>> {
-    let rows: Vec<(i64, String)> = query_as("SELECT id, definition FROM tables ORDER BY id")
-        .fetch_all(connection)
-        .await
-        .map_err(failed_to("read tables"))?;
-    let read = |(id, text): &(i64, String)| {
-        definition::table(text).map_err(corrupt(format!("the definition of table {id}")))
+type Tables = (BTreeMap<TableId, Arc<RecycledTable>>, Vec<TableDef>);
+
+/// The recycled tables, and the others.
+async fn tables(connection: &mut SqliteConnection) -> Stored<Tables> {
+    type Row = (i64, String, Option<i64>, Option<i64>, Option<bool>);
+    let rows: Vec<Row> = query_as(
+        "SELECT id, definition, dropped_at_ms, bytes, with_database
+         FROM tables LEFT JOIN recycled_tables ON table_id = id ORDER BY id",
+    )
+    .fetch_all(connection)
+    .await
+    .map_err(failed_to("read tables"))?;
+    let (mut recycled, mut present) = (BTreeMap::new(), Vec::new());
+    for (id, text, dropped_at_ms, bytes, with_database) in rows {
+        let def = definition::table(&text).map_err(corrupt(format!("the definition of table {id}")))?;
+        let Some(dropped_at_ms) = dropped_at_ms else {
+            present.push(def);
+            continue;
+        };
+        let bytes = bytes.unwrap_or(0).max(0) as u64;
+        let with_database = with_database.unwrap_or(false);
+        let id = def.id;
+        let table = RecycledTable { def: Arc::new(def), dropped_at_ms, bytes, with_database };
+        recycled.insert(id, Arc::new(table));
+    }
+    Ok((recycled, present))
+}
+
+async fn recycled_databases(connection: &mut SqliteConnection) -> Sql<BTreeMap<DbId, Arc<RecycledDatabase>>> {
+    let read = |row: SqliteRow| {
+        let id = DbId(unsigned(&row, "database_id")?);
+        let (name, dropped_at_ms) = (row.try_get("name")?, row.try_get("dropped_at_ms")?);
+        Ok((id, Arc::new(RecycledDatabase { id, name, dropped_at_ms, views: Vec::new() })))
     };
-    rows.iter().map(read).collect()
+    let rows = query("SELECT * FROM recycled_databases").try_map(read).fetch_all(connection).await?;
+    Ok(rows.into_iter().collect())
+}
+
+async fn recycled_partitions(
+    connection: &mut SqliteConnection,
+) -> Sql<BTreeMap<(TableId, PartitionId), Arc<RecycledPartition>>> {
+    let read = |row: SqliteRow| {
+        let partition = RecycledPartition {
+            table: TableId(unsigned(&row, "table_id")?),
+            id: PartitionId(unsigned(&row, "partition_id")?),
+            name: row.try_get("name")?,
+            dropped_at_ms: row.try_get("dropped_at_ms")?,
+            bytes: unsigned(&row, "bytes")?,
+            definition: row.try_get("definition")?,
+        };
+        Ok(((partition.table, partition.id), Arc::new(partition)))
+    };
+    let rows = query("SELECT * FROM recycled_partitions").try_map(read).fetch_all(connection).await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Views of recycled databases are kept with these.
+fn move_views(loaded: &mut Loaded) {
+    let databases = &mut loaded.recycled.databases;
+    loaded.views.retain(|view| {
+        let Some(database) = databases.get_mut(&view.db_id) else { return true };
+        let views = &mut Arc::make_mut(database).views;
+        let place = views.partition_point(|other| other.name < view.name);
+        views.insert(place, Arc::new(view.clone()));
+        false
+    });
 }
 
 async fn views(connection: &mut SqliteConnection) -> Stored<Vec<ViewDef>> {

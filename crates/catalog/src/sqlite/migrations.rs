@@ -11,13 +11,14 @@ use sqlx::{query, query_scalar, raw_sql};
 use std::path::Path;
 
 /// Each migration and the statement that counts it.
-const MIGRATIONS: [(&str, &str); 6] = [
+const MIGRATIONS: [(&str, &str); 7] = [
     (FIRST, "PRAGMA user_version = 1"),
     (REVISIONS_NODES_TIMES, "PRAGMA user_version = 2"),
     (ATTACHMENTS, "PRAGMA user_version = 3"),
     (JOBS, "PRAGMA user_version = 4"),
     (VIEWS, "PRAGMA user_version = 5"),
     (INCREMENTS, "PRAGMA user_version = 6"),
+    (RECYCLED, "PRAGMA user_version = 7"),
 ];
 
 pub(super) const FIRST: &str = "
@@ -164,6 +165,30 @@ const INCREMENTS: &str = "
         table_id INTEGER PRIMARY KEY REFERENCES tables (id) ON DELETE CASCADE,
         next INTEGER NOT NULL
     ) STRICT;
+";
+
+/// What was dropped and is kept. Rows of databases and tables stay under names that free theirs.
+const RECYCLED: &str = "
+    CREATE TABLE recycled_databases (
+        database_id INTEGER PRIMARY KEY REFERENCES databases (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        dropped_at_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE recycled_tables (
+        table_id INTEGER PRIMARY KEY REFERENCES tables (id) ON DELETE CASCADE,
+        dropped_at_ms INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        with_database INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE recycled_partitions (
+        table_id INTEGER NOT NULL REFERENCES tables (id) ON DELETE CASCADE,
+        partition_id INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        dropped_at_ms INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (table_id, partition_id)
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings the file up to date, each migration in a transaction of its own.

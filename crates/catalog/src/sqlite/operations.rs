@@ -1,6 +1,7 @@
 //! Changes of what is shown, each checked against a revision.
 
 use super::change::Change;
+use super::recycled;
 use super::{Sql, signed};
 use crate::definition;
 use crate::store::{Applied, Operation, Revision};
@@ -23,6 +24,39 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
         Operation::CreateTable { def, made_at_ms } => insert_table(&mut change, def, *made_at_ms).await?,
         Operation::ReplaceTable { def, made_at_ms } => update_table(&mut change, def, *made_at_ms).await?,
         Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
+        Operation::RecycleTable(table) => recycled::put_table(&mut change, table).await?,
+        Operation::RecycleDatabase { database, tables } => {
+            recycled::put_database(&mut change, database, tables).await?;
+        }
+        Operation::MovePartitions { def, made_at_ms, dropped, recovered } => {
+            update_table(&mut change, def, *made_at_ms).await?;
+            for partition in dropped {
+                recycled::put_partition(&mut change, partition).await?;
+            }
+            for id in recovered {
+                recycled::forget_partition(&mut change, def.id, *id).await?;
+            }
+        }
+        Operation::RecoverTable { def, made_at_ms } => {
+            recycled::forget_table(&mut change, def.id).await?;
+            update_table(&mut change, def, *made_at_ms).await?;
+        }
+        Operation::RecoverDatabase { id, name, tables, left, views } => {
+            recycled::recover_database(&mut change, *id, name).await?;
+            for def in tables {
+                recycled::forget_table(&mut change, def.id).await?;
+                put_definition(&mut change, def, &def.name).await?;
+            }
+            for table in left {
+                recycled::redefine(&mut change, table).await?;
+            }
+            for view in views {
+                put_view(&mut change, view).await?;
+            }
+        }
+        Operation::ErasePartition { table, id } => {
+            recycled::forget_partition(&mut change, *table, *id).await?;
+        }
         Operation::PutView(view) => put_view(&mut change, view).await?,
         Operation::DropView(view) => {
             query("DELETE FROM views WHERE database_id = ? AND name = ?")
@@ -114,14 +148,20 @@ async fn put_view(connection: &mut SqliteConnection, view: &ViewDef) -> Sql<()> 
 }
 
 async fn update_table(connection: &mut SqliteConnection, def: &TableDef, made_at_ms: Option<i64>) -> Sql<()> {
+    put_definition(connection, def, &def.name).await?;
+    put_schema(connection, def, made_at_ms).await
+}
+
+/// Keeps the definition under a name, which is another than its own while the table is recycled.
+pub(super) async fn put_definition(connection: &mut SqliteConnection, def: &TableDef, name: &str) -> Sql<()> {
     query("UPDATE tables SET name = ?, location = ?, definition = ? WHERE id = ?")
-        .bind(&def.name)
+        .bind(name)
         .bind(&def.location)
         .bind(definition::of_table(def).map_err(not_written)?)
         .bind(signed(def.id.0))
-        .execute(&mut *connection)
+        .execute(connection)
         .await?;
-    put_schema(connection, def, made_at_ms).await
+    Ok(())
 }
 
 async fn put_schema(connection: &mut SqliteConnection, def: &TableDef, made_at_ms: Option<i64>) -> Sql<()> {

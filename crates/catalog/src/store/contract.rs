@@ -2,13 +2,14 @@
 
 use super::{Applied, Garbage, Operation, Revision, Store};
 use crate::jobs::{JobRecord, PositionRecord};
+use crate::recycled::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
 use crate::state::State;
 use crate::transactions::TxnRecord;
 use crate::users::User;
 use std::sync::Arc;
 use tributary_types::{
-    Attachment, ColumnDef, DataType, DbId, Label, PasswordHash, SchemaVersion, SourceId, TableDef, TableId,
-    TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId, ViewDef, ViewSource,
+    Attachment, ColumnDef, DataType, DbId, Label, PartitionId, PasswordHash, SchemaVersion, SourceId,
+    TableDef, TableId, TableRef, TableSchema, TransactionKind, TransactionStatus, TxnId, ViewDef, ViewSource,
 };
 
 /// A place of its own for each test, where a store is opened on the same data again and again.
@@ -31,6 +32,7 @@ macro_rules! store_contract {
             a_purge_is_one_nodes
             jobs_and_positions_are_one_nodes
             values_of_a_table_are_reserved_once
+            what_is_recycled_frees_its_name_and_comes_back_as_it_was
         );
     };
     ($place:ty: $($test:ident)*) => {
@@ -107,6 +109,96 @@ async fn garbage(store: &dyn Store) -> Vec<String> {
     store.list_garbage().await.unwrap().into_iter().map(|garbage| garbage.location).collect()
 }
 
+/// Makes operations, and compares what the store loads with the state after each. Returns the last.
+async fn make_and_compare(store: &dyn Store, operations: impl IntoIterator<Item = Operation>) -> State {
+    let mut expected = state(store).await;
+    for operation in operations {
+        assert_eq!(store.apply(expected.revision, &operation).await.unwrap(), Applied::Made, "{operation:?}");
+        expected.apply(operation.clone());
+        assert_eq!(state(store).await, expected, "{operation:?}");
+    }
+    expected
+}
+
+fn recycled(def: &Arc<TableDef>, with_database: bool) -> Arc<RecycledTable> {
+    Arc::new(RecycledTable { def: Arc::clone(def), dropped_at_ms: 5, bytes: 100, with_database })
+}
+
+fn partition(table: u64, id: u64) -> Arc<RecycledPartition> {
+    Arc::new(RecycledPartition {
+        table: TableId(table),
+        id: PartitionId(id),
+        name: format!("p{id}"),
+        dropped_at_ms: 6,
+        bytes: 7,
+        definition: "{}".to_owned(),
+    })
+}
+
+pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(place: impl Place) {
+    let store = place.open().await;
+    let one = DbId(1);
+    let t = Arc::new(table(one, 1, "t"));
+    let again = Arc::new(TableDef { location: "d/t-2".to_owned(), ..table(one, 2, "t") });
+    let moved = |dropped: Vec<u64>, recovered: Vec<u64>| Operation::MovePartitions {
+        def: Arc::clone(&t),
+        made_at_ms: Some(1),
+        dropped: dropped.into_iter().map(|id| partition(1, id)).collect(),
+        recovered: recovered.into_iter().map(PartitionId).collect(),
+    };
+    let back = Arc::new(TableDef { name: "back".to_owned(), ..(*t).clone() });
+    let in_e = |def: &Arc<TableDef>| Arc::new(TableDef { db: "e".to_owned(), ..(**def).clone() });
+    let v = view(one, 3, "SELECT 1 c1");
+    let database =
+        RecycledDatabase { id: one, name: "d".to_owned(), dropped_at_ms: 8, views: vec![Arc::clone(&v)] };
+    let operations = [
+        create_database(1, "d"),
+        create_table(Arc::clone(&t)),
+        moved(vec![1, 2, 3], vec![]),
+        moved(vec![], vec![2]),
+        Operation::ErasePartition { table: TableId(1), id: PartitionId(3) },
+        Operation::RecycleTable(recycled(&t, false)),
+        create_table(Arc::clone(&again)),
+        Operation::RecoverTable { def: Arc::clone(&back), made_at_ms: Some(1) },
+        Operation::RecycleTable(recycled(&back, false)),
+        Operation::PutView(Arc::clone(&v)),
+        Operation::RecycleDatabase {
+            database: Arc::new(database.clone()),
+            tables: vec![recycled(&again, true)],
+        },
+        create_database(2, "d"),
+        Operation::RecoverDatabase {
+            id: one,
+            name: "e".to_owned(),
+            tables: vec![in_e(&again)],
+            left: vec![recycled(&in_e(&back), false)],
+            views: vec![Arc::new(ViewDef { db: "e".to_owned(), ..(*v).clone() })],
+        },
+        Operation::RecoverTable { def: in_e(&back), made_at_ms: Some(1) },
+    ];
+    let expected = make_and_compare(&*store, operations).await;
+    assert_eq!(expected.recycled.partitions.len(), 1, "it stays while its table comes and goes");
+    assert_eq!(expected.tables_of("e").len(), 2);
+    assert!(garbage(&*store).await.is_empty());
+    let erased = [
+        Operation::DropView(Arc::new(ViewDef { db: "e".to_owned(), ..(*v).clone() })),
+        Operation::RecycleTable(recycled(&in_e(&back), false)),
+        Operation::DropTable(in_e(&back)),
+        Operation::RecycleDatabase {
+            database: Arc::new(RecycledDatabase { name: "e".to_owned(), views: Vec::new(), ..database }),
+            tables: vec![recycled(&in_e(&again), true)],
+        },
+        create_database(3, "e"),
+        Operation::DropDatabase { id: one, name: "e".to_owned() },
+    ];
+    let expected = make_and_compare(&*store, erased).await;
+    assert_eq!(expected.recycled, RecycleBin::default());
+    assert_eq!(expected.databases.len(), 2, "those that were made since");
+    assert_eq!(garbage(&*store).await, ["d/t-1", "d/t-2"]);
+    store.close().await;
+    assert_eq!(state(&*place.open().await).await, expected, "after a reopen");
+}
+
 pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place: impl Place) {
     let store = place.open().await;
     let (one, two) = (DbId(1), DbId(2));
@@ -138,12 +230,7 @@ pub(crate) async fn the_state_after_each_operation_is_what_the_store_loads(place
         Operation::DropDatabase { id: two, name: "e".to_owned() },
         create_database(3, "e"),
     ];
-    let mut expected = state(&*store).await;
-    for operation in operations {
-        assert_eq!(store.apply(expected.revision, &operation).await.unwrap(), Applied::Made, "{operation:?}");
-        expected.apply(operation.clone());
-        assert_eq!(state(&*store).await, expected, "{operation:?}");
-    }
+    let expected = make_and_compare(&*store, operations).await;
     assert_eq!(garbage(&*store).await, ["d/t-1", "e/t-2"], "files of what was dropped");
     store.close().await;
     assert_eq!(state(&*place.open().await).await, expected, "after a reopen");

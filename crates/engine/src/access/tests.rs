@@ -107,6 +107,11 @@ const STATEMENTS: &[&str] = &[
     "DROP VIEW d.v",
     "SHOW CREATE VIEW d.v",
     "DROP TABLE d.t",
+    "RECOVER DATABASE d",
+    "RECOVER TABLE d.t",
+    "RECOVER PARTITION p FROM d.t",
+    "DROP CATALOG RECYCLE BIN WHERE 'TableId' = 1",
+    "SHOW CATALOG RECYCLE BIN",
     "TRUNCATE TABLE d.t",
     "ALTER TABLE d.t ADD COLUMN x INT",
     "CANCEL ALTER TABLE COLUMN FROM d.t",
@@ -139,7 +144,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// All names that [`kind`] gives.
-const KINDS: [&str; 37] = [
+const KINDS: [&str; 39] = [
     "cancel alter table",
     "empty",
     "create database",
@@ -149,6 +154,8 @@ const KINDS: [&str; 37] = [
     "create table like",
     "view",
     "drop table",
+    "recover",
+    "drop recycled",
     "truncate",
     "alter table",
     "delete",
@@ -190,6 +197,8 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::CreateTableLike { .. } => "create table like",
         Statement::View(_) => "view",
         Statement::DropTable { .. } => "drop table",
+        Statement::Recover(_) => "recover",
+        Statement::DropRecycled(_) => "drop recycled",
         Statement::TruncateTable { .. } => "truncate",
         Statement::AlterTable { .. } => "alter table",
         Statement::CancelAlter { .. } => "cancel alter table",

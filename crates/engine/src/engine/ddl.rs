@@ -36,10 +36,14 @@ impl Engine {
 
     pub(crate) async fn drop_database(
         self: &Arc<Self>,
-        _turn: &Changing<'_>,
+        turn: &Changing<'_>,
         name: &str,
         if_exists: bool,
+        force: bool,
     ) -> Result<(), SqlError> {
+        if !force && self.keeps_dropped() && self.catalog.database_id(name).is_some() {
+            return self.recycle_database(turn, name).await;
+        }
         let dropped = match self.catalog.drop_database(name).await {
             Ok(dropped) => dropped,
             Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
@@ -141,21 +145,26 @@ impl Engine {
         }
     }
 
-    /// Drops a table with its temporary partitions.
+    /// Drops a table, which can be recovered unless that is forced, and its temporary partitions.
     pub(crate) async fn drop_table_called(
         self: &Arc<Self>,
         turn: &Changing<'_>,
         name: &TableRef,
         if_exists: bool,
+        force: bool,
     ) -> Result<(), SqlError> {
         let table = self.names().find(&name.db, &name.table);
-        self.drop_table(turn, name, if_exists).await?;
+        match &table {
+            Some(table) if !force && self.keeps_dropped() => self.recycle_table(table).await?,
+            _ => self.drop_table(turn, name, if_exists).await?,
+        }
         match table {
             Some(table) => self.drop_beside(turn, &table.def()).await,
             None => Ok(()),
         }
     }
 
+    /// Drops a table, which can't be recovered.
     pub(crate) async fn drop_table(
         self: &Arc<Self>,
         _turn: &Changing<'_>,
@@ -172,14 +181,19 @@ impl Engine {
             }
             Err(error) => return Err(error.into()),
         };
+        self.forget_table(&def).await;
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    /// Ends everything that goes on with a table that the catalog does not have any more.
+    pub(super) async fn forget_table(&self, def: &TableDef) {
         self.end_schema_change(def.id).await;
-        if let Some(table) = self.names().remove_table(&name.db, &name.table) {
+        if let Some(table) = self.names().remove_table(&def.db, &def.name) {
             table.close().await;
         }
         self.ingest.detach(def.id);
         self.forget_values(def.id);
-        self.collect_garbage_later();
-        Ok(())
     }
 
     /// Changes a table now, or begins the job that does.
@@ -207,6 +221,24 @@ impl Engine {
         self.refuse_for_temporary(&old, &new)?;
         if tributary_sql::is_heavy(&old, &new) {
             return self.begin_schema_change(turn, &table, new).await;
+        }
+        let is_forced = |op: &AlterOp| matches!(op, AlterOp::DropPartition { force: true, .. });
+        if ops.iter().any(is_forced) {
+            return self.change_table(table, new).await;
+        }
+        self.change_and_keep(table, new).await
+    }
+
+    /// Gives the table another definition; partitions that are not in it can be recovered.
+    pub(super) async fn change_and_keep(
+        self: &Arc<Self>,
+        table: Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        if self.keeps_dropped()
+            && let (_, Some(dropped)) = changed_partitions(&table.def(), &new)
+        {
+            self.recycle_partitions(&table, dropped).await?;
         }
         self.change_table(table, new).await
     }

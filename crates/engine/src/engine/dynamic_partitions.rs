@@ -80,7 +80,7 @@ impl Engine {
     }
 
     /// Gives all tables the dynamic partitions of the moment.
-    pub(crate) async fn schedule_partitions(&self, now_ms: i64) {
+    pub(crate) async fn schedule_partitions(self: &Arc<Self>, now_ms: i64) {
         let tables = self.names().all_tables();
         let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();
         self.dynamic_tables.0.lock().retain(|id, _| ids.contains(id));
@@ -99,7 +99,7 @@ impl Engine {
                 continue;
             }
             let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
-                Ok(new) => self.change_table(Arc::clone(&table), new).await,
+                Ok(new) => self.change_and_keep(Arc::clone(&table), new).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = changed {

@@ -48,6 +48,9 @@ use tributary_wal::{Disk, OsDisk, is_in_use};
 const TABLES_OPENED_AT_ONCE: usize = 16;
 /// How often error logs are purged.
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How often the recycle bin is looked at, which is at least once in the time that something is kept.
+const EXPIRE_INTERVAL_MIN: Duration = Duration::from_secs(1);
+const EXPIRE_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// What lasts from start to stop and is used only there.
 pub(super) struct Running {
@@ -82,6 +85,7 @@ impl Engine {
         let store = TableStore::local(options.tables.directory(), store_options)?;
         schema_change::complete(&catalog, &store, &node.id()).await?;
         super::temporary::complete(&catalog, &store, &node.id()).await?;
+        super::recycle_partitions::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         let (ingest, report) = Ingest::open(
@@ -141,6 +145,7 @@ impl Engine {
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
         drop(engine.facts.engine.set(Arc::downgrade(&engine)));
+        engine.keep_recycled_files();
         engine.drop_unfinished_tables().await.map_err(StartError::Query)?;
         engine.drop_left_beside().await.map_err(StartError::Query)?;
         engine.collect_garbage().await.map_err(StartError::Query)?;
@@ -177,7 +182,18 @@ impl Engine {
                 tokio::time::sleep(interval).await;
             }
         });
-        self.running.background.lock().extend([maintain, purge, schedule]);
+        let engine = Arc::downgrade(self);
+        let expire = tokio::spawn(async move {
+            while let Some(engine) = engine.upgrade() {
+                if let Err(error) = engine.expire_recycled(unix_ms()).await {
+                    tracing::warn!(%error, "what was dropped long ago stays for now");
+                }
+                let interval = engine.options.trash_expire.clamp(EXPIRE_INTERVAL_MIN, EXPIRE_INTERVAL_MAX);
+                drop(engine);
+                tokio::time::sleep(interval).await;
+            }
+        });
+        self.running.background.lock().extend([maintain, purge, schedule, expire]);
     }
 
     /// Commits open groups, flushes all tables, stops the logs. Call it when no client is served

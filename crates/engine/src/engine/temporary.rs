@@ -10,15 +10,15 @@
 //! Not its business: which partitions may replace which, and how loads are held meanwhile.
 
 use super::Engine;
-use super::ddl::{Changing, table_error};
+use super::ddl::Changing;
+use super::switching::WAIT_MAX;
 use crate::start_error::StartError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::Duration;
 use tributary_catalog::{Catalog, CatalogError, JobRecord};
-use tributary_ingest::{Halt, PartitionSwitch, Switched};
+use tributary_ingest::PartitionSwitch;
 use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
-use tributary_table::{Table, TableError, TableStore};
+use tributary_table::{Table, TableStore};
 use tributary_types::{
     ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
 };
@@ -27,12 +27,6 @@ use tributary_types::{
 const PREFIX: &str = "tributary.temporary.";
 /// What tells records of this kind from those of other jobs.
 const KIND: &str = "replace_partitions";
-/// How long loads that were there before a replacement are waited for.
-const WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long a catalog or a Delta log that can't be written is tried again.
-const TRY_MAX: Duration = Duration::from_secs(60);
-/// How long it is waited before the catalog is tried again.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// The name of the table that has the temporary partitions of a table.
 pub(crate) fn name_beside(table: TableId) -> String {
@@ -279,78 +273,25 @@ impl Engine {
         beside: &Arc<Table>,
         switch: &PartitionSwitch,
     ) -> Result<(), SqlError> {
-        let halt = Arc::new(Halt::default());
-        let timer = {
-            let halt = Arc::clone(&halt);
-            tokio::spawn(async move {
-                tokio::time::sleep(TRY_MAX).await;
-                halt.at_once();
-            })
-        };
-        let switched = self.switch_partitions(table, beside, switch, &halt).await;
-        timer.abort();
-        if let Err(TableError::Unsure { reason, .. }) = &switched {
-            tracing::error!(table = %table.def().table_ref(), reason, "whether partitions were replaced is not known; the next start finds out");
-        } else if let Err(error) = self.catalog.delete_job(&self.facts.node, SourceId(switch.id)).await {
-            tracing::warn!(%error, "the record of a replacement of partitions stays until the next start");
-        }
-        match switched {
-            Ok(Switched::Yes(_)) => Ok(()),
-            Ok(Switched::NotYet) => Err(refused(format!(
-                "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
-                table.def().name,
-                WAIT_MAX.as_secs()
-            ))),
-            Err(error) => Err(table_error(error)),
-        }
-    }
-
-    /// Tries it until what was under way before has ended.
-    async fn switch_partitions(
-        &self,
-        table: &Arc<Table>,
-        beside: &Arc<Table>,
-        switch: &PartitionSwitch,
-        halt: &Arc<Halt>,
-    ) -> Result<Switched, TableError> {
-        let begun = tokio::time::Instant::now();
-        loop {
-            let old = table.def();
+        let moved: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
+        let moved = &moved;
+        let switched = self.carry_out_switch(table, switch.id, |halt| async move {
+            let (old, halt) = (table.def(), &halt);
             let keep = |new: Arc<TableDef>| async move {
-                let is_kept = self.keep_partitions(&old, &new, beside, switch, halt).await;
-                self.names().changed();
-                is_kept
+                let (old, new) = (&*old, &*new);
+                let tell = || self.catalog_of_replacement(old, new, beside, moved);
+                self.tell_catalog(new, halt, tell).await
             };
-            match self.ingest.replace_partitions(table, beside, switch, halt, keep).await {
-                Ok(Switched::NotYet) if begun.elapsed() < WAIT_MAX => self.ingest.pause().await,
-                ended => return ended,
-            }
+            self.ingest.replace_partitions(table, beside, switch, halt, keep).await
+        });
+        if switched.await?.is_some() {
+            return Ok(());
         }
-    }
-
-    /// Tells the catalog, which the Delta log is ahead of, until it has heard or that is to be left to the next start.
-    async fn keep_partitions(
-        &self,
-        old: &TableDef,
-        new: &TableDef,
-        beside: &Table,
-        switch: &PartitionSwitch,
-        halt: &Halt,
-    ) -> bool {
-        let ids: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
-        loop {
-            match self.catalog_of_replacement(old, new, beside, &ids).await {
-                Ok(()) => return true,
-                Err(error) if halt.is_at_once() => {
-                    tracing::error!(%error, "the catalog lags behind a replacement of partitions; the next start completes it");
-                    return false;
-                }
-                Err(error) => {
-                    tracing::error!(table = new.name, %error, "the catalog can't be told of a replacement of partitions; it is tried again, and loads wait");
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
-        }
+        Err(refused(format!(
+            "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
+            table.def().name,
+            WAIT_MAX.as_secs()
+        )))
     }
 
     async fn catalog_of_replacement(

@@ -2,14 +2,14 @@
 //! itself can answer.
 
 use super::EngineSession;
-use crate::access::Privilege;
+use crate::access::{Object, Privilege};
 use crate::interrupt::Interrupt;
 use std::sync::Arc;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::Grid;
-use tributary_sql::{Kill, Name, Show, Statement, named_partitions};
+use tributary_sql::{Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
 use tributary_table::Table;
-use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError};
+use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TableRef};
 
 impl EngineSession {
     pub(super) async fn run_admin(
@@ -25,8 +25,8 @@ impl EngineSession {
             Statement::CreateDatabase { name, if_not_exists } => {
                 engine.create_database(&turn().await?, &name, if_not_exists).await?;
             }
-            Statement::DropDatabase { name, if_exists, .. } => {
-                engine.drop_database(&turn().await?, &name, if_exists).await?;
+            Statement::DropDatabase { name, if_exists, force } => {
+                engine.drop_database(&turn().await?, &name, if_exists, force).await?;
                 if self.database.as_deref() == Some(name.as_str()) {
                     self.database = None;
                 }
@@ -38,10 +38,12 @@ impl EngineSession {
             Statement::CreateTableLike { table, if_not_exists, source } => {
                 self.create_like(&table, &source, if_not_exists).await?;
             }
-            Statement::DropTable { table, if_exists, .. } => {
+            Statement::DropTable { table, if_exists, force } => {
                 let name = table.resolve(self.database.as_deref())?;
-                engine.drop_table_called(&turn().await?, &name, if_exists).await?;
+                engine.drop_table_called(&turn().await?, &name, if_exists, force).await?;
             }
+            Statement::Recover(recover) => self.run_recover(recover).await?,
+            Statement::DropRecycled(id) => engine.erase_recycled(&turn().await?, id).await?,
             Statement::TruncateTable { table, partitions, .. } => {
                 let table = self.named(Privilege::Load, &table)?;
                 let cut = match &partitions {
@@ -94,6 +96,35 @@ impl EngineSession {
             }
         }
         out.ok(OkInfo::default()).await
+    }
+
+    /// The right to change the object was checked; it comes into being, too.
+    async fn run_recover(&mut self, recover: Recover) -> Result<(), SqlError> {
+        let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
+        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        let db = self.database.as_deref();
+        match recover {
+            Recover::Database(recovered) => {
+                engine.check(&self.principal, Privilege::Create, Object::Database(&recovered.name))?;
+                engine.recover_database(&turn().await?, &recovered).await
+            }
+            Recover::Table(Recovered { name, id, new_name }) => {
+                let name = name.resolve(db)?;
+                self.check_create(&name)?;
+                let recovered = Recovered { name, id, new_name };
+                engine.recover_table(&turn().await?, &recovered).await
+            }
+            Recover::Partition { partition, table } => {
+                let name = table.resolve(db)?;
+                self.check_create(&name)?;
+                engine.recover_partition(&turn().await?, &name, &partition).await
+            }
+        }
+    }
+
+    fn check_create(&self, name: &TableRef) -> Result<(), SqlError> {
+        let object = Object::Table { db: &name.db, table: &name.table };
+        self.engine.check(&self.principal, Privilege::Create, object)
     }
 
     fn named(&self, privilege: Privilege, name: &Name) -> Result<Arc<Table>, SqlError> {
@@ -162,6 +193,9 @@ impl EngineSession {
                 self.queries.tailed(&self.view(), grid, limit, 1)?
             }
             Show::CreateLoad { label } => self.show_create_load(label)?,
+            Show::RecycleBin { tail } => {
+                self.queries.tailed(&self.view(), self.engine.show_recycle_bin(), tail, 1)?
+            }
             Show::DynamicPartitionTables { db } => {
                 self.engine.show_dynamic_tables(&self.principal, self.database_or(db.as_deref())?)?
             }

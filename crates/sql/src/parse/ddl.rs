@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
 use crate::parse::partition::PartitionItem;
-use crate::parse::{create_as, index, partition, routine_load, types, unsupported, user, view};
+use crate::parse::{create_as, index, partition, recycle, routine_load, types, unsupported, user, view};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, PartitionNames, SqlError};
@@ -239,6 +239,9 @@ pub(crate) fn drop(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.eat("INDEX") {
         return index::drop(cursor);
     }
+    if cursor.eat_all("CATALOG RECYCLE BIN") {
+        return recycle::drop(cursor);
+    }
     let is_table = cursor.eat("TABLE");
     if !is_table && cursor.eat_any(&["DATABASE", "SCHEMA"]).is_none() {
         return Err(unsupported_object(cursor, "DROP"));
@@ -437,11 +440,10 @@ fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("PARTITION") {
         let if_exists = cursor.eat_all("IF EXISTS");
         let name = cursor.identifier_or_string("a partition name")?;
-        // What is dropped is gone either way.
-        cursor.eat("FORCE");
+        let force = cursor.eat("FORCE");
         return Ok(match is_temporary {
             true => AlterOp::DropTemporaryPartition { name, if_exists },
-            false => AlterOp::DropPartition { name, if_exists },
+            false => AlterOp::DropPartition { name, if_exists, force },
         });
     }
     expect_column(cursor, "DROP")?;

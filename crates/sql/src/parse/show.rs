@@ -57,6 +57,9 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("CREATE DATABASE") || cursor.eat_all("CREATE SCHEMA") {
         return Ok(Some(Show::CreateDatabase { db: cursor.database()? }));
     }
+    if cursor.eat_all("CATALOG RECYCLE BIN") {
+        return Ok(Some(Show::RecycleBin { tail: tail(cursor)? }));
+    }
     if cursor.eat_all("TABLE STATUS") {
         return Ok(Some(Show::TableStatus { db: from_db(cursor)?, filter: filter(cursor)? }));
     }

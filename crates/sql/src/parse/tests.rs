@@ -220,7 +220,6 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("grant select_priv on *.* to u", "GRANT"),
         ("create materialized view v as select 1", "CREATE MATERIALIZED"),
         ("create table t (a int) as select 1", "CREATE TABLE … AS SELECT with types of columns"),
-        ("recover table t", "RECOVER"),
         ("alter database d rename e", "ALTER DATABASE"),
         ("alter system add backend 'h:1'", "ALTER SYSTEM"),
         (

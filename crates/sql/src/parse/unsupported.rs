@@ -3,7 +3,7 @@
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
-const STATEMENTS: [(&str, &str); 45] = [
+const STATEMENTS: [(&str, &str); 44] = [
     ("REPLACE", "use INSERT"),
     ("MERGE", "use INSERT"),
     ("GRANT", "every user may do everything"),
@@ -11,7 +11,6 @@ const STATEMENTS: [(&str, &str); 45] = [
     ("LOAD", "use LOAD DATA, LOAD LABEL, or Stream Load (PUT /api/{db}/{table}/_stream_load)"),
     ("BACKUP", "copy the storage root"),
     ("RESTORE", "copy the storage root"),
-    ("RECOVER", "DROP deletes the data at once, nothing is kept that could be recovered"),
     ("LOCK", "there are no table locks; mysqldump has --skip-lock-tables"),
     ("PREPARE", "use the driver's prepared statements"),
     ("EXECUTE", "use the driver's prepared statements"),

@@ -43,7 +43,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
                 "temporary partitions are changed by a statement of their own: write one clause of them in an ALTER TABLE",
             ));
         }
-        AlterOp::DropPartition { name, if_exists } => partitions::dropped(&mut new, name, *if_exists)?,
+        AlterOp::DropPartition { name, if_exists, .. } => partitions::dropped(&mut new, name, *if_exists)?,
         AlterOp::RenamePartition { from, to } => partitions::renamed(&mut new, from, to)?,
         AlterOp::ModifyPartitions { names, properties } => {
             partitions::modified(&mut new, names, properties)?;

@@ -8,7 +8,7 @@ mod temporary;
 mod value;
 
 pub(super) use alter::{added, dropped, modified, renamed};
-pub use alter::{named_partitions, without_partition};
+pub use alter::{named_partitions, with_recovered, without_partition};
 pub use temporary::{Replacement, add_temporary, beside, replacement};
 
 use super::{auto_increment, find, refused};

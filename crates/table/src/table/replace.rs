@@ -1,6 +1,7 @@
-//! Partitions whose place others take, with the rows that these have in a table beside.
+//! Partitions whose place others take, with the rows that these have in a table beside; partitions that are dropped and kept
+//! ([`super::recycle`]).
 //!
-//! The files of the table beside are copied first, by their names alone where storage can do that. Then ONE entry of the Delta log
+//! The files of a table beside are copied first, by their names alone where storage can do that. Then ONE entry of the Delta log
 //! removes the files of the partitions that go and adds the copies. That entry is where the change happens; it has a number, as a
 //! heavy schema change has, by which a start that finds it knows that the catalog lags behind.
 //!
@@ -9,7 +10,7 @@
 use super::alter::mem_is_empty;
 use super::change::Watch;
 use super::commit::{Committed, FileSet};
-use super::{Table, cut};
+use super::{Leaving, Table, cut};
 use crate::error::TableError;
 use crate::file::{DataFile, Deletes, LiveFile, new_file_name, publish_names};
 use crate::keys::Keys;
@@ -21,7 +22,7 @@ use tributary_types::{PartitionId, Partitioning, Partitions, TableDef};
 /// Files that were copied into a table, which does not show them yet. Give them back with [`Table::discard_copies`] if they are
 /// not [switched to](Table::switch_partitions).
 #[derive(Debug, Default)]
-pub struct CopiedFiles(Vec<LiveFile>);
+pub struct CopiedFiles(pub(super) Vec<LiveFile>);
 
 impl Table {
     /// Copies the files of some partitions of `from`, a table with the same columns; each becomes one of the partition of this table
@@ -96,7 +97,7 @@ impl Table {
     }
 
     /// Gives the table these partitions, in place of those that it has. Files of partitions that go are removed, and the copies are
-    /// added, with one entry of the Delta log, which has the number `id`. No row may be under way that the log does not have when this
+    /// added, with one entry of the Delta log, which has the number `id`; `leaving` records before it what goes. No row may be under way that the log does not have when this
     /// is called, nor come before the catalog has the definition that is returned.
     ///
     /// # Errors
@@ -108,6 +109,7 @@ impl Table {
         id: u64,
         partitions: &Arc<Partitions>,
         copies: &CopiedFiles,
+        leaving: Option<&dyn Leaving>,
         watch: &dyn Watch,
     ) -> Result<Arc<TableDef>, TableError> {
         let mut state = self.lock_log().await?;
@@ -124,6 +126,9 @@ impl Table {
                 partitioning: Partitioning::By(Arc::clone(partitions)),
                 ..TableDef::clone(&self.def())
             });
+            if let Some(leaving) = leaving {
+                self.record_leaving(&state, &def, leaving).await?;
+            }
             let stays = |live: &&LiveFile| cut::has_partition(&def, &live.file);
             let mut files: FileSet = state
                 .live

@@ -7,6 +7,7 @@ mod heavy_change;
 mod order;
 mod partial;
 mod partitions;
+mod recycle;
 mod schema_change;
 mod sequence;
 mod unique;

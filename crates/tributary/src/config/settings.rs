@@ -136,6 +136,9 @@ settings! {
     /// How often dynamic partitions are made and dropped by the clock.
     dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
 
+    /// How long a database, table or partition that was dropped without FORCE can be recovered. 0: not at all.
+    catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX);
+
     /// How long the reasons of rejected rows are kept.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
 

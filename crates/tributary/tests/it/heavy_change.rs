@@ -314,7 +314,7 @@ fn a_table_that_is_dropped_takes_its_job_with_it() {
     db.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");
     prepare(&server, &db, "before");
     db.client.ok("ALTER TABLE dt MODIFY COLUMN score BIGINT");
-    db.client.ok("DROP TABLE dt");
+    db.client.ok("DROP TABLE dt FORCE");
     assert!(db.client.rows(&format!("SHOW ALTER TABLE COLUMN FROM {}", db.name)).is_empty());
     let mut again = server.database().with_dt("");
     again.client.ok("INSERT INTO dt VALUES (1, 'a', 1)");

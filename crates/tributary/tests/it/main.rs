@@ -53,6 +53,7 @@ mod packed_bodies;
 mod partial_update;
 mod partitions;
 mod python;
+mod recycle;
 mod routine_load;
 mod routine_load_tables;
 mod states;

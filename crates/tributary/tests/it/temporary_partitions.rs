@@ -162,7 +162,7 @@ fn lists_and_tables_with_keys_have_temporary_partitions_too() {
         db.client = server.connect_to(&db.name);
     }
     db.client.ok("ALTER TABLE cities ADD TEMPORARY PARTITION r VALUES IN ('Rome')");
-    db.client.ok("DROP TABLE cities");
+    db.client.ok("DROP TABLE cities FORCE");
     assert_eq!(db.client.rows("SHOW TABLES"), [""; 0]);
     let left = || std::fs::read_dir(server.data().join("tables").join(&db.name)).map_or(0, Iterator::count);
     crate::support::wait_until("the files of both are gone", || left() == 0);

@@ -341,3 +341,34 @@ fn a_table_may_take_its_columns_from_a_query_or_another_table() {
         assert!(parse(bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn what_was_dropped_is_recovered_by_name_or_id_and_thrown_away() {
+    let table = |id, new_name: Option<&str>| {
+        let new_name = new_name.map(str::to_owned);
+        Statement::Recover(Recover::Table(Recovered { name: name(Some("d"), "t"), id, new_name }))
+    };
+    assert_eq!(ok("recover table d.t"), table(None, None));
+    assert_eq!(ok("recover table d.t 12 as u"), table(Some(12), Some("u")));
+    let database = Recovered { name: "d".to_owned(), id: Some(3), new_name: None };
+    assert_eq!(ok("RECOVER DATABASE d 3"), Statement::Recover(Recover::Database(database)));
+    let partition = Recovered { name: "p".to_owned(), id: Some(3), new_name: Some("q".to_owned()) };
+    let recovered = Recover::Partition { partition, table: name(Some("d"), "t") };
+    assert_eq!(ok("recover partition p 3 as q from d.t"), Statement::Recover(recovered));
+    for (condition, id) in [
+        ("'DbId' = 1", RecycledId::Database(1)),
+        ("'tableid' = 2", RecycledId::Table(2)),
+        ("\"PartitionId\" = 3", RecycledId::Partition { table: None, id: 3 }),
+        ("'TableId' = 2 AND 'PartitionId' = 3", RecycledId::Partition { table: Some(2), id: 3 }),
+    ] {
+        let sql = format!("drop catalog recycle bin where {condition}");
+        assert_eq!(ok(&sql), Statement::DropRecycled(id), "{sql}");
+    }
+    for wrong in [
+        "recover view v",
+        "recover partition p",
+        "drop catalog recycle bin where 'DbId' = 1 and 'TableId' = 2",
+    ] {
+        assert_eq!(error(wrong).code, ErrorCode::Syntax, "{wrong}");
+    }
+}

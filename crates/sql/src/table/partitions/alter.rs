@@ -3,7 +3,8 @@
 use super::{Forms, add, refused};
 use crate::parse::PartitionItem;
 use std::sync::Arc;
-use tributary_types::{ColumnDef, ErrorCode, Partitioning, Partitions, SqlError, TableDef};
+use tributary_types::partition::Partition;
+use tributary_types::{ColumnDef, ErrorCode, PartitionId, Partitioning, Partitions, SqlError, TableDef};
 
 /// Adds partitions.
 pub(in crate::table) fn added(
@@ -57,6 +58,28 @@ pub fn without_partition(def: &TableDef, name: &str, if_exists: bool) -> Result<
     let mut changed = Partitions::clone(partitions);
     changed.remove(&[changed.list[place].id]);
     Ok(TableDef { partitioning: Partitioning::By(Arc::new(changed)), ..def.clone() })
+}
+
+/// The table's partitions with one that was dropped, under this name, and its new id.
+///
+/// # Errors
+/// Doris's: the name is taken, or other partitions have rows of it.
+pub fn with_recovered(
+    def: &TableDef,
+    dropped: &Partition,
+    name: &str,
+) -> Result<(Partitions, PartitionId), SqlError> {
+    let partitions = divided(def)?;
+    super::check_name(name)?;
+    if partitions.index_of(name).is_some() {
+        return Err(refused(format!("Partition name[{name}] is already used")));
+    }
+    let mut changed = Partitions::clone(partitions);
+    let (id, columns) = (changed.next_id, partitions.columns_of(&def.schema));
+    super::add_one(&mut changed, name, dropped.rows.clone(), dropped.properties.clone(), &columns).map_err(
+        |_| refused(format!("Can not recover partition[{}]. Partition item conflict.", dropped.name)),
+    )?;
+    Ok((changed, id))
 }
 
 /// Gives a partition another name.

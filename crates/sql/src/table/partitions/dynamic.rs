@@ -273,6 +273,15 @@ pub(super) fn refuse_by_hand(def: &TableDef) -> Result<(), SqlError> {
     ))
 }
 
+/// The table with dynamic partitions off.
+#[must_use]
+pub fn without_dynamic_partitions(mut def: TableDef) -> TableDef {
+    if let Some(enabled) = def.properties.others.get_mut(ENABLE) {
+        "false".clone_into(enabled);
+    }
+    def
+}
+
 /// The name of the time zone that the table's partitions begin by, if it has dynamic ones that are on, or keeps so many old ones.
 #[must_use]
 pub fn dynamic_time_zone(def: &TableDef) -> Option<&str> {

@@ -22,7 +22,7 @@ impl Recast for Casts {
 }
 
 #[derive(Default)]
-struct Stop(AtomicBool);
+pub(super) struct Stop(AtomicBool);
 
 impl Watch for Stop {
     fn is_stopped(&self) -> bool {

@@ -11,7 +11,7 @@ use tributary_types::{
 };
 
 /// [`two_columns`] in partitions of `width` ids each, from 0 on.
-fn by_ids(width: i128, count: i128) -> Arc<TableDef> {
+pub(super) fn by_ids(width: i128, count: i128) -> Arc<TableDef> {
     let mut partitions = Partitions::new(PartitionMethod::Range, vec![ColumnId(1)]);
     let bound = |value| vec![Bound::Value(PartitionValue::Int(value))];
     for number in 0..count {
@@ -166,7 +166,7 @@ fn cut(table: &Table, id: u64) {
     table.publish_cut(version, Lsn(version.0 * 100), &cut_of(table, id)).unwrap();
 }
 
-fn without(def: &TableDef, id: u64) -> Arc<TableDef> {
+pub(super) fn without(def: &TableDef, id: u64) -> Arc<TableDef> {
     let mut partitions = Partitions::clone(def.partitioning.partitions().unwrap());
     partitions.remove(&[PartitionId(id)]);
     Arc::new(TableDef { partitioning: Partitioning::By(partitions.into()), ..def.clone() })

@@ -1,0 +1,128 @@
+use super::delete::delete;
+use super::heavy_change::Stop;
+use super::partitions::{by_ids, without};
+use crate::options::StoreOptions;
+use crate::testing::{Bench, expected, logged, publish, visible};
+use crate::{CopiedFiles, KeptFile, Leaving, Table, TableError};
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tributary_types::{KeyModel, PartitionId, Partitions, TableDef};
+
+/// What is recorded, if it can be.
+#[derive(Default)]
+struct Kept {
+    files: Mutex<Vec<KeptFile>>,
+    is_full: bool,
+}
+
+impl Leaving for Kept {
+    fn record(&self, files: Vec<KeptFile>) -> BoxFuture<'_, Result<(), String>> {
+        let recorded = if self.is_full { Err("no space".to_owned()) } else { Ok(()) };
+        *self.files.lock() = files;
+        Box::pin(std::future::ready(recorded))
+    }
+}
+
+fn partitions(def: &TableDef) -> Arc<Partitions> {
+    Arc::clone(def.partitioning.partitions().unwrap())
+}
+
+/// Drops the second partition.
+async fn drop_second(table: &Table, id: u64) -> (Arc<TableDef>, Vec<KeptFile>) {
+    let kept = Kept::default();
+    let left = partitions(&without(&table.def(), 2));
+    let none = CopiedFiles::default();
+    let def = table.switch_partitions(id, &left, &none, Some(&kept), &Stop::default()).await.unwrap();
+    (def, kept.files.into_inner())
+}
+
+/// Adds the partition again that `before` has in second place.
+async fn recover(
+    table: &Table,
+    id: u64,
+    before: &TableDef,
+    files: &[KeptFile],
+) -> (Arc<TableDef>, PartitionId) {
+    let mut with = Partitions::clone(&partitions(&table.def()));
+    let partition = with.next_id;
+    with.add("again", partitions(before).list[1].rows.clone(), BTreeMap::new());
+    let copies = table.kept_files(files, partition).await.unwrap();
+    let def = table.switch_partitions(id, &Arc::new(with), &copies, None, &Stop::default()).await.unwrap();
+    table.let_files_go(files);
+    (def, partition)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sweep_leaves_files_of_a_dropped_partition_alone_until_they_are_let_go() {
+    for keys in [KeyModel::Unique, KeyModel::Duplicate { declared: true }] {
+        let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+        let before = Arc::new(TableDef { keys, ..TableDef::clone(&by_ids(10, 3)) });
+        let table = bench.store.create(&before).await.unwrap();
+        publish(&table, [1, 11, 12, 13, 21]);
+        table.flush().await.unwrap();
+        // A file with deleted rows, and a row in memory.
+        let mut all = vec![1, 2, 11, 13, 14, 21];
+        if table.keeps_all_rows() {
+            delete(&table, [12]).await.unwrap();
+            publish(&table, [14]);
+        } else {
+            publish(&table, [14, 12]);
+            all.push(12);
+        }
+        let all = expected(all);
+        let (def, files) = drop_second(&table, 1).await;
+        assert_eq!(files.len(), 2, "what was in memory is in a file, too");
+        assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 21]), expected([1, 21])));
+        table.sweep().await.unwrap();
+        // A restart tells the table of them.
+        let table = bench.store.open(&def).await.unwrap();
+        table.keep_files(&files);
+        publish(&table, [2]);
+        table.flush().await.unwrap();
+        table.sweep().await.unwrap();
+        let (def, partition) = recover(&table, 2, &before, &files).await;
+        table.sweep().await.unwrap();
+        let again = bench.store.open(&def).await.unwrap();
+        assert_eq!((visible(&table).await, logged(&table).await), (all.clone(), all.clone()));
+        assert_eq!(visible(&again).await, all);
+        let in_it =
+            again.snapshot().files.iter().filter(|live| live.file.partition == Some(partition)).count();
+        assert_eq!(in_it, 2);
+        // A row of a key takes the place of the one that came back.
+        if !again.keeps_all_rows() {
+            publish(&again, [13, 15]);
+            assert_eq!(visible(&again).await, expected([1, 2, 11, 12, 13, 14, 15, 21]));
+            continue;
+        }
+        let left = Arc::new({
+            let mut left = Partitions::clone(&partitions(&def));
+            left.remove(&[partition]);
+            left
+        });
+        let kept = Kept::default();
+        let none = CopiedFiles::default();
+        again.switch_partitions(3, &left, &none, Some(&kept), &Stop::default()).await.unwrap();
+        again.sweep().await.unwrap();
+        let kept = kept.files.into_inner();
+        assert!(kept.iter().all(|kept| bench.data_files().contains(&kept.file.path)));
+        again.let_files_go(&kept);
+        again.sweep().await.unwrap();
+        assert!(kept.iter().all(|kept| !bench.data_files().contains(&kept.file.path)), "nobody keeps them");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_stays_if_its_files_can_not_be_recorded() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    publish(&table, [1, 11]);
+    let full = Kept { is_full: true, ..Kept::default() };
+    let left = partitions(&without(&table.def(), 2));
+    let none = CopiedFiles::default();
+    let error = table.switch_partitions(1, &left, &none, Some(&full), &Stop::default()).await.unwrap_err();
+    assert!(matches!(&error, TableError::NotRecorded { reason, .. } if reason == "no space"), "{error}");
+    assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 11]), expected([1, 11])));
+    assert_eq!(partitions(&table.def()).list.len(), 3);
+}

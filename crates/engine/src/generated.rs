@@ -75,10 +75,9 @@ impl Engine {
             time_zone: zone.to_owned(),
             ..SessionView::new("root@%", self.unix_ms().saturating_mul(1000))
         };
-        let source = schema.as_decoded().map_or_else(|| schema.arrow(), |decoded| decoded.arrow());
         let compiled = schema.generated().map(|(place, column, generated)| {
             let expr = tributary_sql::parse_expression(&generated.expr)?;
-            let projection = self.query.compile_generated(&view, &source, &column.name, &expr)?;
+            let projection = self.query.compile_generated(&view, schema, &column.name, &expr)?;
             Ok((place, projection))
         });
         compiled.collect()

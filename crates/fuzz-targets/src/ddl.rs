@@ -18,8 +18,10 @@ const BASE: &str = "CREATE TABLE t (k INT NOT NULL COMMENT 'key', v VARCHAR(50) 
      at DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3), d DECIMAL(10, 2), s STRING) DUPLICATE KEY(k) COMMENT 'text' \
      DISTRIBUTED BY HASH(k) BUCKETS 10 PROPERTIES (\"group_commit_interval_ms\" = \"2000\")";
 
-/// The same with partitions.
-const PARTITIONED: [&str; 3] = [
+/// Others, with partitions and generated columns.
+const OTHERS: [&str; 4] = [
+    "CREATE TABLE t (k INT NOT NULL, g DATE AS (date(at)) NOT NULL, at DATETIME, v VARCHAR(9), h STRING AS (concat(`v`, g)), s INT) \
+     DUPLICATE KEY(k) AUTO PARTITION BY RANGE(date_trunc(g, 'day')) () DISTRIBUTED BY HASH(k) BUCKETS 1",
     "CREATE TABLE t (k INT NOT NULL, d DATE) DUPLICATE KEY(k) PARTITION BY RANGE(d) (PARTITION p1 VALUES [('2023-01-01'), ('2024-01-01')), \
      FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) DISTRIBUTED BY HASH(k) BUCKETS 1",
     "CREATE TABLE t (k INT NOT NULL, at DATETIME) DUPLICATE KEY(k) PARTITION BY RANGE(at) () DISTRIBUTED BY HASH(k) BUCKETS 1 \
@@ -56,7 +58,7 @@ fn one(text: &str) {
     match parse(text) {
         Ok(Statement::CreateTable(create)) => created(&create),
         Ok(Statement::AlterTable { ops, .. }) => {
-            for base in PARTITIONED.iter().chain([&BASE]) {
+            for base in OTHERS.iter().chain([&BASE]) {
                 let Ok(Statement::CreateTable(base)) = parse(base) else { panic!("the base table is legal") };
                 let mut def = definition(&base).expect("the base table is legal");
                 for op in &ops {
@@ -107,15 +109,16 @@ fn comparable(def: &TableDef) -> TableDef {
         column.id = tributary_types::ColumnId(id);
         column.physical_name.clone_from(&column.name);
     }
+    let new_id = |id: ColumnId| {
+        let place = def.schema.index_of_id(id).expect("what is referred to is there");
+        ColumnId(place as u32 + 1)
+    };
+    for generated in columns.iter_mut().filter_map(|column| column.generated.as_mut()) {
+        generated.columns.iter_mut().for_each(|id| *id = new_id(*id));
+    }
     let mut indexes = def.indexes.clone();
     for id in indexes.iter_mut().flat_map(|index| &mut index.columns) {
-        let place = def
-            .schema
-            .columns
-            .iter()
-            .position(|column| column.id == *id)
-            .expect("an index is of columns that are there");
-        *id = columns[place].id;
+        *id = new_id(*id);
     }
     let schema = TableSchema {
         next_column_id: tributary_types::ColumnId(columns.len() as u32 + 1),

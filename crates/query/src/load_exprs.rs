@@ -5,6 +5,7 @@ use crate::context::SettledSnapshots;
 use crate::deep::on_deep_stack;
 use crate::engine::QueryEngine;
 use crate::error::{external, plan_error};
+use crate::labels;
 use crate::model::SessionView;
 use crate::operators::coerce_expr;
 use crate::provider::lower_case;
@@ -140,18 +141,23 @@ impl QueryEngine {
         Ok(Projection { columns: compiled, source, target: Arc::new(Schema::new(fields)) })
     }
 
-    /// Compiles the expression of a generated column over the columns of `source`.
+    /// Compiles the expression of a generated column over the columns of a table.
     ///
     /// # Errors
     /// As [`Self::compile_source_filter`]; functions that give no value of one row, or another one each time.
     pub fn compile_generated(
         &self,
         session: &SessionView,
-        source: &Schema,
+        source: &TableSchema,
         column: &str,
         expr: &Expr,
     ) -> Result<Projection, SqlError> {
-        let source = lower_case(source);
+        // As queries see them: members of a VARIANT and digits of a second are known by the declared types.
+        let fields = source.columns.iter().map(|column| {
+            let field = Field::new(&column.name, column.data_type.to_arrow(), column.nullable);
+            field.with_metadata(labels::declared(column.data_type))
+        });
+        let source = lower_case(&Schema::new(fields.collect::<Vec<_>>()));
         let check = |expr: &LogicalExpr| match disallowed(expr) {
             Some(function) => {
                 Err(external(disallowed_in_generated(column, function.trim_start_matches('_'))))

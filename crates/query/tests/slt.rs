@@ -97,6 +97,7 @@ macro_rules! files {
 files! {
     selects_answer_as_written: "select.slt",
     indexes_are_kept_and_change_no_answer: "indexes.slt",
+    generated_columns_are_shown_and_guarded: "generated.slt",
     types_meet_as_in_mysql: "coercion.slt",
     set_operations_have_the_common_type: "sets.slt",
     limited_rows_are_the_first_ones: "order.slt",

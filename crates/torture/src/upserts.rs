@@ -62,7 +62,8 @@ impl Way {
 pub(crate) fn create(table: &str) -> String {
     let sequence = if table == "greatest" { ", \"function_column.sequence_col\" = \"seq\"" } else { "" };
     format!(
-        "CREATE TABLE {DATABASE}.{table} (id INT NOT NULL, owner INT NOT NULL, seq INT NOT NULL, load_id BIGINT NOT NULL) \
+        "CREATE TABLE {DATABASE}.{table} (id INT NOT NULL, owner INT NOT NULL, seq INT NOT NULL, load_id BIGINT NOT NULL, \
+         proof BIGINT AS (load_id * 4096 + seq) NOT NULL) \
          UNIQUE KEY(id, owner) DISTRIBUTED BY HASH(id) BUCKETS 1 \
          PROPERTIES (\"group_commit_interval_ms\" = \"20\"{sequence})"
     )
@@ -209,6 +210,7 @@ impl Upserts {
     pub fn check(&self, shared: &Shared, server: &mut Client, figures: &mut Figures) -> Result<(), NoCheck> {
         for table in TABLES {
             one_row_for_each_key(shared, server, table)?;
+            computed_values_fit(shared, server, table)?;
         }
         for client in &self.clients {
             client.lock().check(shared, server, figures)?;
@@ -216,6 +218,15 @@ impl Upserts {
         figures.upserted_rows = self.rows();
         Ok(())
     }
+}
+
+/// No query ever sees a row whose generated column is not what it is computed from.
+fn computed_values_fit(shared: &Shared, server: &mut Client, table: &str) -> Result<(), ClientError> {
+    let sql = format!("SELECT * FROM {table} WHERE NOT (proof <=> load_id * 4096 + seq) LIMIT 3");
+    for row in server.rows(&sql)?.rows {
+        shared.violation(format!("a row of {table} has another computed value than it should: {row:?}"));
+    }
+    Ok(())
 }
 
 /// No query ever sees two rows of a key.

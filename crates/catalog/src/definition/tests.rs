@@ -3,7 +3,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{
-    ColumnDef, ColumnId, DataType, DbId, DefaultValue, GroupCommitMode, KeyModel, Partitioning,
+    ColumnDef, ColumnId, DataType, DbId, DefaultValue, Generated, GroupCommitMode, KeyModel, Partitioning,
     SchemaVersion, TableId, TableProperties,
 };
 
@@ -87,11 +87,15 @@ fn every_type_default_and_distribution_is_read_back() {
     let mut columns: Vec<ColumnDef> = columns.collect();
     columns[0].default = Some(DefaultValue::Null);
     columns[1].default = Some(DefaultValue::CurrentDate);
+    let generated = Generated { expr: "c1 + c2".to_owned(), columns: vec![ColumnId(1), ColumnId(2)] };
+    columns[2].generated = Some(Box::new(generated));
     let def = TableDef {
         distribution: Distribution::Random { buckets: Buckets::Count(3) },
         ..TableDef::new(TableId(1), "d", "t", TableSchema::new(SchemaVersion(1), columns))
     };
-    assert_eq!(table(&of_table(&def).unwrap()).unwrap(), def);
+    let text = of_table(&def).unwrap();
+    assert!(text.contains(r#","generated":{"expr":"c1 + c2","columns":[1,2]}}"#), "{text}");
+    assert_eq!(table(&text).unwrap(), def);
 }
 
 /// The last golden file as fields.

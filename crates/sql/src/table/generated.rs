@@ -233,35 +233,26 @@ pub(super) fn check_added(spec: &ColumnSpec) -> Result<(), SqlError> {
     }
 }
 
-/// `[c, d]`
-fn listed(names: &[&str]) -> String {
-    format!("[{}]", names.join(", "))
+/// Whether no other column is computed from this one; `what` begins the error.
+fn check_unused(schema: &TableSchema, column: &ColumnDef, what: &str) -> Result<(), SqlError> {
+    match schema.computed_from(column.id) {
+        others if others.is_empty() => Ok(()),
+        others => Err(refused(format!(
+            "{what} '{}' has a generated column dependency on :[{}]",
+            column.name,
+            others.join(", ")
+        ))),
+    }
 }
 
 /// Whether no other column is computed from the one that goes.
 pub(super) fn check_dropped(schema: &TableSchema, index: usize) -> Result<(), SqlError> {
-    let column = &schema.columns[index];
-    match schema.computed_from(column.id) {
-        others if others.is_empty() => Ok(()),
-        others => Err(refused(format!(
-            "Column '{}' has a generated column dependency on :{}",
-            column.name,
-            listed(&others)
-        ))),
-    }
+    check_unused(schema, &schema.columns[index], "Column")
 }
 
 /// Whether no other column is computed from the one that gets another name.
 pub(super) fn check_renamed(schema: &TableSchema, index: usize) -> Result<(), SqlError> {
-    let column = &schema.columns[index];
-    match schema.computed_from(column.id) {
-        others if others.is_empty() => Ok(()),
-        others => Err(refused(format!(
-            "Cannot rename column, because column '{}' has a generated column dependency on :{}",
-            column.name,
-            listed(&others)
-        ))),
-    }
+    check_unused(schema, &schema.columns[index], "Cannot rename column, because column")
 }
 
 /// What MODIFY COLUMN may say of the column: nothing of one that is computed, and no other type of one that others are computed from.
@@ -277,14 +268,10 @@ pub(super) fn check_modified(
         (old.data_type, spec.data_type),
         (DataType::Varchar { bytes: old }, DataType::Varchar { bytes: new }) if old <= new
     );
-    match schema.computed_from(old.id) {
-        others if others.is_empty() || is_longer || old.data_type == spec.data_type => Ok(()),
-        others => Err(refused(format!(
-            "Can not modify the type of column '{}': it has a generated column dependency on :{}",
-            old.name,
-            listed(&others)
-        ))),
+    if is_longer || old.data_type == spec.data_type {
+        return Ok(());
     }
+    check_unused(schema, old, "Can not modify the type of a column that others are computed from: column")
 }
 
 /// Whether computed columns stay behind those that they are computed from and that are computed, too.

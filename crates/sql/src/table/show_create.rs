@@ -45,7 +45,11 @@ fn column(column: &ColumnDef) -> String {
     let nullable = if column.nullable { "NULL" } else { "NOT NULL" };
     let aggregation = column.aggregation.map(|aggregation| format!(" {}", aggregation.name()));
     let (name, data_type) = (quoted(&column.name), column.data_type);
-    let generated = column.generated.as_ref().map(|generated| format!(" AS ({})", generated.expr));
+    let generated = column.generated.as_ref().map(|generated| {
+        // A comment in it ends with the line.
+        let has_comment = generated.expr.contains("--") || generated.expr.contains('#');
+        format!(" AS ({}{})", generated.expr, if has_comment { "\n" } else { "" })
+    });
     let (aggregation, generated) = (aggregation.unwrap_or_default(), generated.unwrap_or_default());
     let mut line = format!("  {name} {data_type}{aggregation}{generated} {nullable}");
     if let Some(start) = column.auto_increment {

@@ -1,7 +1,7 @@
 //! Generated columns: every row has the values of their expressions, through every door and over kills.
 
 use crate::support::programs::python;
-use crate::support::{Client, Curl, LoadReply, MariaDb, Server};
+use crate::support::{Client, Curl, LoadReply, MariaDb, Server, wait_until};
 use std::fmt::Write as _;
 use tributary_client::Value;
 
@@ -17,7 +17,7 @@ fn create(client: &mut Client, keys: &str) {
 
 fn load(server: &Server, database: &str, headers: &[&str], body: &str) -> LoadReply {
     let request = Curl::stream_load(server, database, "g").header("column_separator:,");
-    headers.iter().fold(request, |request, header| request.header(header)).body(body).load()
+    request.headers(headers).body(body).load()
 }
 
 #[test]
@@ -217,6 +217,14 @@ fn rows_of_keys_are_computed_anew_and_deleted_by_their_keys() {
     db.client.ok("INSERT INTO p (id, a, twice) VALUES (1, 5, DEFAULT)");
     assert_eq!(db.client.rows("SELECT * FROM p ORDER BY id"), ["1|5|10|x", "2|2|4|y"]);
     db.client.ok("SET enable_unique_key_partial_update = false");
+    // A sequence that is computed decides which row of a key stays.
+    db.client
+        .ok("CREATE TABLE q (k INT, v INT, s INT AS (v % 10)) UNIQUE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1
+         PROPERTIES (\"function_column.sequence_col\" = \"s\")");
+    db.client.ok("INSERT INTO q (k, v) VALUES (1, 19), (1, 21), (2, 5)");
+    db.client.ok("UPDATE q SET v = 31 WHERE k = 1");
+    db.client.ok("DELETE FROM q WHERE k = 2");
+    assert_eq!(db.client.rows("SELECT * FROM q"), ["1|19|9"]);
     // Values that fold.
     db.client.ok(
         "CREATE TABLE f (a INT, b INT, k INT AS (a + b), r INT REPLACE_IF_NOT_NULL AS (k + 1), s INT SUM DEFAULT \"10\")
@@ -254,6 +262,8 @@ fn a_generated_column_divides_its_table_into_partitions() {
     db.client.ok("INSERT INTO l (id) VALUES (2), (3)");
     assert_eq!(db.client.rows("SELECT id FROM l PARTITION (o)"), ["3"]);
     db.client.ok("INSERT INTO l PARTITION (o) (id) VALUES (5)");
+    db.client.ok("ALTER TABLE l ADD TEMPORARY PARTITION o2 VALUES IN ('odd')");
+    db.client.ok("INSERT INTO l TEMPORARY PARTITION (o2) (id) VALUES (7)");
     let error = db.client.error("INSERT INTO l PARTITION (o) (id) VALUES (4)");
     assert!(error.message.contains("no partition for this tuple"), "{error}");
 }
@@ -304,10 +314,25 @@ fn definitions_show_what_is_generated_and_guard_it() {
     db.client.ok("ALTER TABLE g ADD COLUMN e INT DEFAULT \"5\", RENAME COLUMN d dd");
     db.client.ok("INSERT INTO g (a, b) VALUES (2, 2)");
     assert_eq!(db.client.rows("SELECT a, c, dd, e FROM g ORDER BY a"), ["1|2|3|5", "2|4|5|5"]);
+    // A heavy change of other columns, and another order.
+    db.client.ok("ALTER TABLE g MODIFY COLUMN e BIGINT DEFAULT \"5\", ORDER BY (a, c, dd, e, b)");
+    wait_until("the change is made", || {
+        db.client.rows("SHOW ALTER TABLE COLUMN").iter().all(|job| job.contains("|FINISHED|"))
+    });
+    db.client.ok("INSERT INTO g (a, b) VALUES (4, 4)");
+    assert_eq!(db.client.rows("SELECT * FROM g ORDER BY a"), ["1|2|3|5|1", "2|4|5|5|2", "4|8|9|5|4"]);
+    db.client.ok("DELETE FROM g WHERE a = 4");
     db.client.ok("ALTER TABLE g DROP COLUMN dd");
     db.client.ok("ALTER TABLE g DROP COLUMN c");
     db.client.ok("INSERT INTO g (a, b) VALUES (3, 3)");
-    assert_eq!(db.client.rows("SELECT * FROM g ORDER BY a"), ["1|1|5", "2|2|5", "3|3|5"]);
+    assert_eq!(db.client.rows("SELECT * FROM g ORDER BY a"), ["1|5|1", "2|5|2", "3|5|3"]);
+    // Beside values that the server counts.
+    db.client.ok(&format!(
+        "CREATE TABLE n (id BIGINT NOT NULL AUTO_INCREMENT, a INT, c INT AS (a + 1)) {}",
+        REST.replace("(a)", "(id)")
+    ));
+    db.client.ok("INSERT INTO n (a) VALUES (7), (8)");
+    assert_eq!(db.client.rows("SELECT * FROM n ORDER BY id"), ["1|7|8", "2|8|9"]);
 }
 
 #[test]
@@ -333,17 +358,18 @@ fn expressions_of_many_types_give_what_queries_give() {
         ),
         ("c2", "INT", "coalesce(id, 0) + 1"),
         ("h1", "CHAR(32)", "md5(s)"),
+        ("v1", "INT", "CAST(v['k'] AS INT)"),
     ];
     let mut text =
-        "CREATE TABLE m (id INT, s VARCHAR(20), d DECIMAL(10,2), t DATETIME, j JSON, ar ARRAY<INT>"
+        "CREATE TABLE m (id INT, s VARCHAR(20), d DECIMAL(10,2), t DATETIME, j JSON, ar ARRAY<INT>, v VARIANT"
             .to_owned();
     for (name, data_type, expr) in columns {
         write!(text, ", {name} {data_type} AS ({expr})").expect("a String takes all");
     }
     db.client.ok(&format!("{text}) DUPLICATE KEY(id) {}", REST.replace("HASH(a)", "HASH(id)")));
-    db.client.ok("INSERT INTO m (id, s, d, t, j, ar) VALUES
-         (1, 'é', 1.25, '2024-02-29 12:34:56', '{\"k\": \"v\"}', [1, 2]), (4, NULL, NULL, NULL, NULL, NULL),
-         (NULL, 'abc', -7.5, '1999-12-31 23:59:59', '[]', [])");
+    db.client.ok("INSERT INTO m (id, s, d, t, j, ar, v) VALUES
+         (1, 'é', 1.25, '2024-02-29 12:34:56', '{\"k\": \"v\"}', [1, 2], '{\"k\": 5}'), (4, NULL, NULL, NULL, NULL, NULL, NULL),
+         (NULL, 'abc', -7.5, '1999-12-31 23:59:59', '[]', [], '{}')");
     for (name, data_type, expr) in columns {
         let shown = if name == "a2" { format!("CAST({name} AS STRING)") } else { name.to_owned() };
         let again = match data_type {
@@ -354,6 +380,15 @@ fn expressions_of_many_types_give_what_queries_give() {
         let stored = db.client.rows(&format!("SELECT {shown} FROM m ORDER BY id"));
         assert_eq!(stored, db.client.rows(&format!("SELECT {again} FROM m ORDER BY id")), "{name}");
     }
+    // The zone is that of the session or the load.
+    db.client.ok(&format!("CREATE TABLE g (a BIGINT, c STRING AS (from_unixtime(a))) {REST}"));
+    for zone in ["+00:00", "+08:00", "+00:00"] {
+        db.client.ok(&format!("SET time_zone = '{zone}'"));
+        db.client.ok("INSERT INTO g (a) VALUES (0)");
+    }
+    load(&server, &db.name, &["columns:a", "timezone:-01:00"], "3600\n").success();
+    let [day, eight] = ["1970-01-01 00:00:00", "1970-01-01 08:00:00"];
+    assert_eq!(db.client.rows("SELECT c FROM g ORDER BY c"), [day, day, day, eight]);
 }
 
 #[test]

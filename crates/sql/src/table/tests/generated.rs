@@ -28,6 +28,9 @@ fn a_generated_column_keeps_its_expression_and_the_columns_in_it() {
     let printed = show_create_table(&table);
     assert!(printed.contains("  `c` double AS (abs(a + `B`)) NOT NULL,"), "{printed}");
     assert_eq!(def(&printed).schema, table.schema);
+    let commented =
+        def(&format!("create table t (a int, b int as (a + 1 -- more\n), c int as (a # two\n + 2)) {REST}"));
+    assert_eq!(def(&show_create_table(&commented)).schema, commented.schema);
     let copy =
         like(&table, &tributary_types::TableRef { db: "d".into(), table: "u".into() }, DbId(1), TableId(9));
     assert_eq!(refers(&copy.expect("a good name"), "c").1, [1, 3]);
@@ -106,7 +109,7 @@ fn what_others_are_computed_from_stays_as_it_is() {
         ("modify column d int as (a + 1)", "Not supporting alter table modify generated columns."),
         ("modify column d int", "Not supporting alter table modify generated columns."),
         ("modify column b int as (a)", "Not supporting alter table modify generated columns."),
-        ("modify column b bigint", "it has a generated column dependency on :[c]"),
+        ("modify column b bigint", "column 'b' has a generated column dependency on :[c]"),
         ("drop column b", "Column 'b' has a generated column dependency on :[c]"),
         ("drop column c", "Column 'c' has a generated column dependency on :[d]"),
         (

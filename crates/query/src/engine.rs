@@ -9,7 +9,7 @@ use crate::grouping_sets::GroupingSetsRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
 use crate::operators::{CoercionRule, OperatorPlanner};
-use crate::output;
+use crate::output::{self, Nested};
 use crate::provider::SnapshotProvider;
 use crate::rewrite::Rewritten;
 use crate::set_operations::SetOperations;
@@ -116,7 +116,26 @@ impl QueryEngine {
         query: &'a SelectQuery,
         params: &'a [ScalarValue],
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
-        Box::pin(self.run(session, query, params, TableFunctions::default()))
+        Box::pin(self.run(session, query, params, TableFunctions::default(), Nested::Shown))
+    }
+
+    /// As [`Self::query`], for files: `nested` says what arrays, maps and structs are in them.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; also when a column is a BITMAP or an HLL, which no file holds.
+    #[must_use]
+    pub fn query_for_files<'a>(
+        &'a self,
+        session: &'a SessionView,
+        query: &'a SelectQuery,
+        params: &'a [ScalarValue],
+        nested: Nested,
+    ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
+        Box::pin(async move {
+            let result = self.run(session, query, params, TableFunctions::default(), nested).await?;
+            result.columns.iter().try_for_each(output::check_written)?;
+            Ok(result)
+        })
     }
 
     /// As [`Self::query`], for loads: arrays, maps and structs stay what they are, and the rows are in parts that can be
@@ -136,12 +155,11 @@ impl QueryEngine {
         Box::pin(async move {
             let functions = TableFunctions::default();
             let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
-            let columns =
-                output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept);
+            let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept);
             let plan = self.physical(&plan).await?;
             let streams = execute_stream_partitioned(plan, self.state.task_ctx());
             let streams = streams.map_err(|error| plan_error(&error))?;
-            Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows)).collect())
+            Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows, Nested::Kept)).collect())
         })
     }
 
@@ -158,7 +176,8 @@ impl QueryEngine {
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
         Box::pin(async move {
             let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
-            self.run(session, query, &[], TableFunctions::of_load("http_stream", provider)).await
+            let functions = TableFunctions::of_load("http_stream", provider);
+            self.run(session, query, &[], functions, Nested::Shown).await
         })
     }
 
@@ -179,7 +198,7 @@ impl QueryEngine {
             let provider = SnapshotProvider::with_places(table, snapshot, self.store_url.clone());
             let provider = Arc::new(provider.map_err(|error| plan_error(&error))?);
             let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
-            let result = self.run(session, &delete.places(), params, functions).await?;
+            let result = self.run(session, &delete.places(), params, functions, Nested::Shown).await?;
             crate::places::found_rows(result, snapshot).await
         })
     }
@@ -190,12 +209,13 @@ impl QueryEngine {
         query: &SelectQuery,
         params: &[ScalarValue],
         functions: TableFunctions,
+        nested: Nested,
     ) -> Result<QueryResult, SqlError> {
         let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
-        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Shown);
+        let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, nested);
         let plan = self.physical(&plan).await?;
         let stream = execute_stream(plan, self.state.task_ctx()).map_err(|error| plan_error(&error))?;
-        Ok(output::result(columns, stream))
+        Ok(output::result(columns, stream, nested))
     }
 
     /// The columns of a query's result, without running it, with arrays, maps and structs as loads see them. Values of `?` are taken as NULL.
@@ -212,7 +232,7 @@ impl QueryEngine {
         let query = over_files.as_ref().unwrap_or(query);
         let planned = self.plan(session, query, None, &functions, &SettledSnapshots::new())?;
         let (plan, rewritten) = (planned.plan, planned.rewritten);
-        Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept))
+        Ok(output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept))
     }
 
     /// The plan of a query as text, one line a row, in the column `Explain String`. `analyze` runs

@@ -20,7 +20,7 @@ mod joined;
 mod json;
 mod maps;
 mod misc;
-mod nested;
+pub mod nested;
 mod numbers;
 mod rounding;
 pub mod state_aggregates;

@@ -65,6 +65,7 @@ pub use labels::{declared as declared_type, type_text};
 pub use load_exprs::{Projection, RowFilter};
 pub use model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 pub use namespace::{JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts};
+pub use output::Nested;
 pub use rows::{Cell, Grid};
 pub use show::facts::size_text;
 pub use views::ViewShape;

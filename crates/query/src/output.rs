@@ -4,6 +4,7 @@
 //! [`ResultColumn::data_type`] lists.
 
 use crate::functions::address::is_address;
+use crate::functions::nested::{Quoting, to_text};
 use crate::functions::{DATETIME, convert};
 use crate::labels;
 use crate::model::{QueryResult, ResultColumn};
@@ -18,7 +19,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tributary_types::DataType as Declared;
+use tributary_types::{DataType as Declared, ErrorCode, SqlError};
 
 /// The type that a column of `data_type` has in a result.
 #[must_use]
@@ -53,7 +54,9 @@ pub fn result_type(data_type: &DataType) -> DataType {
 pub enum Nested {
     /// They are texts, as clients see them.
     Shown,
-    /// They stay as they are, for loads.
+    /// They are texts that loads read as they were.
+    Written,
+    /// They stay as they are, for loads and files that can hold them.
     Kept,
 }
 
@@ -74,12 +77,15 @@ impl Nested {
     }
 }
 
-fn convert_array(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+fn convert_array(array: &ArrayRef, to: &DataType, nested: Nested) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
     if *array.data_type() == DataType::Null {
         return Ok(arrow::array::new_null_array(to, array.len()));
+    }
+    if *to == DataType::Utf8 && nested == Nested::Written && array.data_type().is_nested() {
+        return to_text(array, Quoting::Json);
     }
     if *to == DataType::Utf8 && (array.data_type().is_nested() || is_address(array.data_type())) {
         return convert::to_text(array);
@@ -164,21 +170,39 @@ fn own_title(field: &Field, spellings: &HashMap<String, String>) -> String {
     spelled(field.name()).or_else(place_cut).unwrap_or_else(|| field.name().clone())
 }
 
+/// Whether files can hold the column.
+///
+/// # Errors
+/// It is of a type that only functions make and read.
+pub fn check_written(column: &ResultColumn) -> std::result::Result<(), SqlError> {
+    let instead = match column.declared {
+        Some(Declared::Bitmap) => "bitmap_to_string(…), which bitmap_from_string(…) reads",
+        Some(Declared::Hll) => "hll_cardinality(…)",
+        _ => return Ok(()),
+    };
+    let text = format!(
+        "column '{}' is of type {}, which no file holds: write {instead}",
+        column.name,
+        column.declared.map(|declared| declared.to_string().to_uppercase()).unwrap_or_default()
+    );
+    Err(SqlError::detail(ErrorCode::NotSupported, text))
+}
+
 /// A plan's batches with the columns' types and titles.
-pub fn result(columns: Vec<ResultColumn>, stream: SendableRecordBatchStream) -> QueryResult {
+pub fn result(columns: Vec<ResultColumn>, stream: SendableRecordBatchStream, nested: Nested) -> QueryResult {
     let fields = columns.iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
     let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let to = Arc::clone(&schema);
-    let converted = stream.map(move |batch| convert_batch(&batch?, &to));
+    let converted = stream.map(move |batch| convert_batch(&batch?, &to, nested));
     QueryResult { columns, stream: Box::pin(RecordBatchStreamAdapter::new(schema, converted)) }
 }
 
-fn convert_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+fn convert_batch(batch: &RecordBatch, schema: &SchemaRef, nested: Nested) -> Result<RecordBatch> {
     let arrays = batch
         .columns()
         .iter()
         .zip(schema.fields())
-        .map(|(array, field)| convert_array(array, field.data_type()))
+        .map(|(array, field)| convert_array(array, field.data_type(), nested))
         .collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)

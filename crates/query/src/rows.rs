@@ -2,7 +2,7 @@
 
 use crate::error::plan_error;
 use crate::model::{QueryResult, ResultColumn};
-use crate::output;
+use crate::output::{self, Nested};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -146,7 +146,8 @@ pub(crate) fn result(columns: Vec<ResultColumn>, arrays: Vec<ArrayRef>) -> Resul
     let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
         .map_err(|error| plan_error(&error.into()))?;
     let stream = futures::stream::iter([Ok(batch)]);
-    Ok(output::result(columns, Box::pin(RecordBatchStreamAdapter::new(schema, stream))))
+    let stream = Box::pin(RecordBatchStreamAdapter::new(schema, stream));
+    Ok(output::result(columns, stream, Nested::Shown))
 }
 
 impl QueryResult {

@@ -126,7 +126,7 @@ impl Plan {
             ..SessionView::new(&principal.to_string(), engine.unix_ms() * 1000)
         };
         let query = tributary_sql::parse_query(&format!("{}{end}", self.query))?;
-        engine.queries(principal).query(&view, &query, &[]).await
+        engine.queries(principal).query_for_files(&view, &query, &[], self.form.nested()).await
     }
 
     /// What SHOW EXPORT tells of the properties.

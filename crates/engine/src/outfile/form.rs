@@ -3,6 +3,7 @@
 use super::wrong;
 use tributary_files::{PageCompression, Properties};
 use tributary_mysql::TextRows;
+use tributary_query::Nested;
 use tributary_types::{ErrorCode, SqlError};
 
 const FILE_BYTES_DEFAULT: u64 = 1 << 30;
@@ -22,6 +23,14 @@ pub(crate) enum Form {
 }
 
 impl Form {
+    /// What values that consist of values are in the files.
+    pub const fn nested(&self) -> Nested {
+        match self {
+            Self::Csv { .. } => Nested::Written,
+            Self::Parquet(_) => Nested::Kept,
+        }
+    }
+
     pub const fn ending(&self) -> &'static str {
         match self {
             Self::Csv { .. } => "csv",

@@ -202,6 +202,7 @@ async fn complete(
 /// Writes a share of the rows into files of its own.
 struct Writer {
     target: Arc<Target>,
+    /// As texts have them.
     columns: Vec<Column>,
     /// The columns' types, as people write them.
     types: Vec<String>,
@@ -219,14 +220,11 @@ impl Writer {
             None => tributary_query::type_text(field),
         };
         let types = result.columns.iter().zip(schema.fields()).map(type_of).collect();
-        Self {
-            target,
-            types,
-            columns: columns_of(&result.columns),
-            schema,
-            open: None,
-            written: Written::default(),
-        }
+        let columns = match target.form {
+            Form::Csv { .. } => columns_of(&result.columns),
+            Form::Parquet(_) => Vec::new(),
+        };
+        Self { target, types, columns, schema, open: None, written: Written::default() }
     }
 
     /// Writes until the end, or gives up.

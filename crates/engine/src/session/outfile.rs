@@ -40,7 +40,9 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.query_timeout());
         let view = self.view();
-        let result = interrupt.wait(self.queries.query(&view, &outfile.query, params)).await??;
+        let result = interrupt
+            .wait(self.queries.query_for_files(&view, &outfile.query, params, form.nested()))
+            .await??;
         let target = Arc::new(Target::new(output, form, file_bytes_max, Target::random_id()));
         let taken = AtomicU64::new(0);
         let written = write(&target, result, 1, success.as_deref(), interrupt, &taken).await?;

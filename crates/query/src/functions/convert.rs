@@ -4,6 +4,7 @@
 //! conversions are functions too (`__text`, `__numeric`, …) so that a rewrite can ask for one
 //! before types are known; they vanish where the type fits.
 
+use super::nested::Quoting;
 use super::{DATETIME, MySqlFunction, Param, datetime};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -88,7 +89,7 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
         data_type if super::address::is_address(data_type) => {
             Ok(super::address::texts(array).expect("addresses have texts"))
         }
-        data_type if data_type.is_nested() => super::nested::to_text(array),
+        data_type if data_type.is_nested() => super::nested::to_text(array, Quoting::Plain),
         DataType::Binary => bytes_as_text(array),
         _ => safe_cast(array, &DataType::Utf8),
     }

@@ -14,14 +14,23 @@ enum Shown {
     Struct { fields: Vec<(String, Shown)>, of: arrow::array::StructArray },
 }
 
+/// How texts within are quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quoting {
+    /// As Doris shows them: they stay as they are, whatever they have.
+    Plain,
+    /// As in JSON, so that loads read them as they were.
+    Json,
+}
+
 /// The texts of a column of arrays, maps or structs. Texts, dates and times within are quoted, NULLs are `null`,
 /// booleans 1 and 0.
-pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
+pub fn to_text(array: &ArrayRef, quoting: Quoting) -> Result<ArrayRef> {
     let shown = Shown::of(array)?;
     let texts = (0..array.len()).map(|row| {
         array.is_valid(row).then(|| {
             let mut out = String::new();
-            shown.write(&mut out, row);
+            shown.write(&mut out, row, quoting);
             out
         })
     });
@@ -60,9 +69,12 @@ impl Shown {
         })
     }
 
-    fn write(&self, out: &mut String, row: usize) {
+    fn write(&self, out: &mut String, row: usize, quoting: Quoting) {
         match self {
             Self::Leaf { texts, .. } if texts.is_null(row) => out.push_str("null"),
+            Self::Leaf { texts, quoted: true } if quoting == Quoting::Json => {
+                out.push_str(&serde_json::Value::from(texts.value(row)).to_string());
+            }
             Self::Leaf { texts, quoted: true } => {
                 out.push('"');
                 out.push_str(texts.value(row));
@@ -74,7 +86,7 @@ impl Shown {
                 out.push('[');
                 for (at, item) in range(of.value_offsets(), row).enumerate() {
                     comma(out, at);
-                    items.write(out, item);
+                    items.write(out, item, quoting);
                 }
                 out.push(']');
             }
@@ -83,9 +95,9 @@ impl Shown {
                 out.push('{');
                 for (at, entry) in range(of.value_offsets(), row).enumerate() {
                     comma(out, at);
-                    keys.write(out, entry);
+                    keys.write(out, entry, quoting);
                     out.push(':');
-                    values.write(out, entry);
+                    values.write(out, entry, quoting);
                 }
                 out.push('}');
             }
@@ -97,7 +109,7 @@ impl Shown {
                     out.push('"');
                     out.push_str(name);
                     out.push_str("\":");
-                    value.write(out, row);
+                    value.write(out, row, quoting);
                 }
                 out.push('}');
             }

@@ -1,7 +1,7 @@
 //! `SELECT … INTO OUTFILE`: what is written is read back by the table functions.
 
 use crate::support::programs::python;
-use crate::support::{S3Store, Server};
+use crate::support::{Client, Curl, S3Store, Server, wait_until};
 use std::path::Path;
 
 fn server(files: &Path) -> Server {
@@ -168,4 +168,133 @@ fn results_are_written_to_an_s3_store() {
     let refused =
         client.error(&format!("SELECT 1 INTO OUTFILE 's3://no-such-bucket/r_' PROPERTIES ({place})")).message;
     assert!(refused.contains("no-such-bucket") && !refused.contains("hush"), "{refused}");
+}
+
+const NESTED: &str = "CREATE TABLE n (
+    id INT, a ARRAY<BIGINT>, m MAP<VARCHAR(9), ARRAY<DECIMAL(9,2)>>, s STRUCT<f:TINYINT, at:ARRAY<DATETIME>>, t ARRAY<VARCHAR(30)>,
+    j ARRAY<JSON>, v VARIANT, i4 IPV4, i6 IPV6, large LARGEINT, part DECIMAL(38,5), doc JSON, times MAP<DATE, BOOLEAN>, x ARRAY<STRUCT<k:STRING>>
+) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
+
+/// A table of values that consist of values, and of the large and uncommon ones, with what makes texts of them hard to read.
+fn nested(client: &mut Client) {
+    client.ok(NESTED);
+    client.ok(r#"INSERT INTO n VALUES (1, [1, NULL, -3], {'k': [1.5], 'l': NULL}, named_struct('f', 7, 'at', ['2024-02-29 01:02:03']),
+         ['a,b', 'q"x', 'b\\s', 'two\nlines', '', 'null', '[}', NULL, 'it''s'], ['{"a": "\\"q\\""}', '"text"', '1'],
+         '{"x":[1,{"y":"t"}]}', '10.0.0.9', '::1', -99999999999999999999999999999999999999,
+         123456789012345678901234567890123.12345, '{"a":["1"]}', {'2024-01-01': TRUE}, [named_struct('k', 'a":"b'), NULL])"#);
+    client.ok("INSERT INTO n (id) VALUES (2)");
+    client.ok(r#"INSERT INTO n VALUES (3, '[]', '{}', '{null, []}', '[""]', '[]', '"text"', '255.255.255.255', 'ffff::1.2.3.4', 0, -0.00001,
+         'null', '{}', '[{"k":null}]')"#);
+    client.ok("SYNC");
+}
+
+/// Every value as the table compares it: `n` and `table` have the same rows.
+fn assert_same(client: &mut Client, table: &str, how: &str) {
+    let rows = |client: &mut Client, table: &str| client.rows(&format!("SELECT * FROM {table} ORDER BY id"));
+    let (found, expected) = (rows(client, table), rows(client, "n"));
+    assert_eq!(found, expected, "{how}");
+    // What is shown of texts with quotes says less than the texts themselves.
+    let texts = |client: &mut Client, table: &str| {
+        let text = (1..=9).map(|at| format!("t[{at}], HEX(t[{at}])")).collect::<Vec<_>>().join(", ");
+        client.rows(&format!(
+            "SELECT ARRAY_SIZE(t), {text}, struct_element(x[1], 'k') FROM {table} ORDER BY id"
+        ))
+    };
+    assert_eq!(texts(client, table), texts(client, "n"), "{how}");
+}
+
+#[test]
+fn values_that_consist_of_values_come_back_from_files_as_they_were() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = directory.path();
+    let server = server(files);
+    let mut db = server.database();
+    nested(&mut db.client);
+    for (format, properties) in [
+        ("csv", "\"column_separator\" = \"|\""),
+        ("csv_with_names", "\"column_separator\" = \"|\""),
+        ("csv_with_names_and_types", "\"column_separator\" = \"|\""),
+        ("parquet", "\"compress_type\" = \"zstd\""),
+    ] {
+        let out = files.join(format);
+        std::fs::create_dir(&out).expect("made");
+        db.client.table(&format!(
+            "SELECT * FROM n INTO OUTFILE \"file://{}/o_\" FORMAT AS {format} PROPERTIES ({properties})",
+            out.display()
+        ));
+        db.client.ok(&format!(
+            "EXPORT TABLE n TO 'file://{}/e_' PROPERTIES ('label' = '{format}', 'format' = '{format}', {properties})",
+            out.display()
+        ));
+        wait_until("it is exported", || {
+            let job = db.client.rows(&format!("SHOW EXPORT WHERE LABEL = '{format}'")).remove(0);
+            assert!(!job.contains("CANCELLED"), "{job}");
+            job.contains("FINISHED")
+        });
+        let read = if format == "parquet" { "" } else { ", \"column_separator\" = \"|\"" };
+        for file in names(&out) {
+            let how = format!("{format}, {file}");
+            db.client.ok("CREATE TABLE back LIKE n");
+            db.client.ok(&format!(
+                "INSERT INTO back SELECT * FROM LOCAL(\"file_path\" = \"{format}/{file}\", \"format\" = \"{format}\"{read})"
+            ));
+            assert_same(&mut db.client, "back", &format!("LOCAL() of {how}"));
+            db.client.ok("TRUNCATE TABLE back");
+            let load = Curl::stream_load(&server, &db.name, "back").header(&format!("format:{format}"));
+            let load = load.header("strict_mode:true");
+            let load = if format == "parquet" { load } else { load.header("column_separator:|") };
+            load.file(&out.join(&file)).load().success();
+            assert_same(&mut db.client, "back", &format!("Stream Load of {how}"));
+            db.client.ok("DROP TABLE back");
+        }
+    }
+    let parquet = names(&files.join("parquet")).remove(0);
+    let described = db.client.rows(&format!(
+        "DESC FUNCTION LOCAL(\"file_path\" = \"parquet/{parquet}\", \"format\" = \"parquet\")"
+    ));
+    assert!(described[1].starts_with("a|array<bigint>|"), "they are Parquet's own: {described:?}");
+    let found =
+        python("outfile_checks.py", &["nested", &files.join("parquet").join(parquet).display().to_string()]);
+    assert_eq!(found, "ok\n");
+}
+
+#[test]
+fn sets_and_estimates_are_written_by_their_functions_only() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = directory.path();
+    let server = server(files);
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE s (id INT, users BITMAP BITMAP_UNION, pages HLL HLL_UNION) AGGREGATE KEY(id)
+         DISTRIBUTED BY HASH(id) BUCKETS 1");
+    db.client.ok("INSERT INTO s VALUES (1, to_bitmap(7), hll_hash('a')), (1, to_bitmap(3), hll_hash('b'))");
+    db.client.ok("SYNC");
+    for format in ["csv", "parquet"] {
+        let into = format!("INTO OUTFILE 'file://{}/x_' FORMAT AS {format}", files.display());
+        for (query, text) in [
+            (
+                "SELECT * FROM s",
+                "column 'users' is of type BITMAP, which no file holds: write bitmap_to_string(…)",
+            ),
+            (
+                "SELECT id, pages FROM s",
+                "column 'pages' is of type HLL, which no file holds: write hll_cardinality(…)",
+            ),
+            ("SELECT bitmap_union(users) AS u FROM s", "column 'u' is of type BITMAP, which no file holds"),
+        ] {
+            db.client.refused(&format!("{query} {into}"), 1235, text);
+        }
+        let export =
+            format!("EXPORT TABLE s TO 'file://{}/x_' PROPERTIES ('format' = '{format}')", files.display());
+        db.client.refused(&export, 1235, "column 'users' is of type BITMAP, which no file holds");
+    }
+    assert!(names(files).is_empty(), "{:?}", names(files));
+    db.client.table(&format!(
+        "SELECT id, bitmap_to_string(users), hll_cardinality(pages) FROM s INTO OUTFILE 'file://{}/s_' PROPERTIES ('column_separator' = '|')",
+        files.display()
+    ));
+    db.client.ok("CREATE TABLE back LIKE s");
+    db.client.ok(
+        "INSERT INTO back (id, users) SELECT c1, bitmap_from_string(c2) FROM LOCAL('file_path' = 's_*.csv', 'format' = 'csv', 'column_separator' = '|')",
+    );
+    assert_eq!(db.client.rows("SELECT id, bitmap_to_string(users) FROM back"), ["1|3,7"]);
 }

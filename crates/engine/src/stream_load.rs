@@ -30,6 +30,7 @@ use tributary_http::{
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
 use tributary_table::Table;
+use tributary_types::table::Distribution;
 use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TableRef, TxnId};
 
 /// The HTTP front end's way into the engine.
@@ -66,7 +67,8 @@ impl Engine {
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
         let named = &request.table_headers.partitions;
-        let (table, partitions) = match self.table_of_partitions(table, named) {
+        let is_taken = check_tablets(&table, &request.table_headers);
+        let (table, partitions) = match is_taken.and_then(|()| self.table_of_partitions(table, named)) {
             Ok(found) => found,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
@@ -323,6 +325,18 @@ fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
     let header = headers.unique?;
     let text = format!("header {header} needs what tables with UNIQUE KEY cannot do yet, leave it out");
     Some(LoadAnswer::fail(LoadCode::NotImplemented, text))
+}
+
+/// Refuses a load into one tablet of a table whose rows are distributed by their columns.
+fn check_tablets(table: &Table, headers: &TableHeaders) -> Result<(), SqlError> {
+    let is_random = || table.with_def(|def| matches!(def.distribution, Distribution::Random { .. }));
+    if !headers.to_single_tablet || is_random() {
+        return Ok(());
+    }
+    Err(SqlError::detail(
+        ErrorCode::Unknown,
+        "if load_to_single_tablet set to true, the olap table must be with random distribution",
+    ))
 }
 
 fn body_size(content_length: Option<u64>, chunked: bool) -> Body {

@@ -72,6 +72,8 @@ pub struct TableHeaders {
     pub unique: Option<&'static str>,
     /// `partitions` or `temporary_partitions`.
     pub partitions: PartitionNames,
+    /// `load_to_single_tablet`: means nothing on one node, and is only for tables with RANDOM distribution.
+    pub to_single_tablet: bool,
 }
 
 /// A Stream Load: `PUT /api/{db}/{table}/_stream_load`.

@@ -20,6 +20,10 @@ use tributary_types::system::{
 };
 use tributary_types::{ErrorCode, SqlError};
 
+/// Columns that WHERE of SHOW PARTITIONS may name, as in Doris.
+const PARTITION_FILTERS: [&str; 6] =
+    ["PartitionId", "PartitionName", "State", "Buckets", "ReplicationNum", "LastConsistencyCheckTime"];
+
 impl QueryEngine {
     /// Answers a SHOW statement, with the columns of Doris.
     ///
@@ -98,6 +102,7 @@ impl QueryEngine {
             Show::Backends => nodes::backends(namespace),
             Show::Frontends => nodes::frontends(namespace),
             Show::Partitions { table, is_temporary, tail } => {
+                filter::check_columns(tail.filter.as_ref(), &PARTITION_FILTERS)?;
                 self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?
             }
             Show::Data { table, tail } => {

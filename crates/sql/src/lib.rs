@@ -46,7 +46,7 @@ pub use parse::{Recover, Recovered, RecycledId};
 pub use secrets::{is_secret_property, without_secrets};
 pub use split::split;
 pub use table::{
-    DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, beside,
+    DynamicFacts, QueryColumn, Replacement, Scheduled, add_temporary, apply_alter, apply_alters, beside,
     check_deletion_by_keys, disallowed_in_generated, dynamic_facts, dynamic_time_zone, index_properties,
     is_heavy, like, named_partitions, replacement, scheduled, show_create_database, show_create_table,
     with_recovered, without_dynamic_partitions, without_partition,

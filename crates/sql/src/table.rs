@@ -14,6 +14,7 @@ mod generated;
 mod heavy;
 mod index;
 mod keys;
+mod nested_change;
 mod partitions;
 pub mod properties;
 mod sequence;
@@ -22,7 +23,7 @@ mod show_create;
 #[cfg(test)]
 mod tests;
 
-pub use alter::apply_alter;
+pub use alter::{apply_alter, apply_alters};
 pub use create_as::{QueryColumn, like};
 pub use deletion::check_deletion_by_keys;
 pub use generated::disallowed as disallowed_in_generated;

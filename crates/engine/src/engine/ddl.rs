@@ -211,10 +211,7 @@ impl Engine {
         {
             return Ok(());
         }
-        let mut new = (*old).clone();
-        for op in ops {
-            new = tributary_sql::apply_alter(&new, op)?;
-        }
+        let mut new = tributary_sql::apply_alters(&old, ops)?;
         if ops.iter().any(|op| matches!(op, AlterOp::SetProperties(_))) {
             new = self.with_dynamic_partitions(new, self.unix_ms())?;
         }

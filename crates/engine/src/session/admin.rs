@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use std::sync::Arc;
 use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::Grid;
-use tributary_sql::{Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
+use tributary_sql::{CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TableRef};
 
@@ -31,7 +31,8 @@ impl EngineSession {
                     self.database = None;
                 }
             }
-            Statement::CreateTable(create) => {
+            Statement::CreateTable(mut create) => {
+                self.limit_partitions(&mut create);
                 let name = create.table.resolve(self.database.as_deref())?;
                 engine.create_table(&turn().await?, &create, &name).await?;
             }
@@ -125,6 +126,14 @@ impl EngineSession {
     fn check_create(&self, name: &TableRef) -> Result<(), SqlError> {
         let object = Object::Table { db: &name.db, table: &name.table };
         self.engine.check(&self.principal, Privilege::Create, object)
+    }
+
+    /// A new table has as many partitions as the session allows.
+    pub(super) fn limit_partitions(&self, create: &mut CreateTable) {
+        let most = self.variables.values().create_table_partition_max_num;
+        if let Some(by) = &mut create.partition_by {
+            by.count_max = Some(usize::try_from(most).unwrap_or(0));
+        }
     }
 
     fn named(&self, privilege: Privilege, name: &Name) -> Result<Arc<Table>, SqlError> {

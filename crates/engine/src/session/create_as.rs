@@ -29,7 +29,8 @@ impl EngineSession {
         }
         let columns: Vec<QueryColumn> =
             self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
-        let with_columns = create.with_columns(&columns)?;
+        let mut with_columns = create.with_columns(&columns)?;
+        self.limit_partitions(&mut with_columns);
         if with_columns.partition_by.as_ref().is_some_and(|by| by.auto.is_some()) {
             return Err(SqlError::detail(
                 ErrorCode::NotSupported,

@@ -6,7 +6,7 @@
 
 use super::reader::{MappedColumn, Mapping, RowReader, Value};
 use super::time::LoadTime;
-use super::{LoadRequest, body_size, refused_header};
+use super::{LoadRequest, body_size, check_tablets, refused_header};
 use crate::access::Privilege;
 use crate::engine::Engine;
 use crate::partial_update::Updates;
@@ -49,7 +49,8 @@ impl Engine {
             PartitionNames::Any => request.table_headers.partitions.clone(),
             named => named.clone(),
         };
-        let (table, partitions) = match self.table_of_partitions(table, &partitions) {
+        let is_taken = check_tablets(&table, &request.table_headers);
+        let (table, partitions) = match is_taken.and_then(|()| self.table_of_partitions(table, &partitions)) {
             Ok(found) => found,
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };

@@ -50,8 +50,8 @@ pub(super) fn check_no_statement(headers: Headers<'_>) -> Result<(), HeaderError
     }
 }
 
-/// Checks the hints that Doris reads as numbers. Those that it reads as flags (`load_to_single_tablet`,
-/// `memtable_on_sink_node`, `enable_profile`, `skip_record_to_audit_log_table`) have no illegal value.
+/// Checks the hints that Doris reads as numbers. Those that it reads as flags (`memtable_on_sink_node`, `enable_profile`,
+/// `skip_record_to_audit_log_table`) have no illegal value.
 fn check_hints(headers: Headers<'_>) -> Result<(), HeaderError> {
     if let Some(text) = headers.text("exec_mem_limit")? {
         text.parse::<i64>().map_err(|what| {

@@ -15,6 +15,7 @@ pub(super) fn table_headers(
     Ok(TableHeaders {
         partitions: partitions_header(headers)?,
         unique: unique_table_header(headers, refused)?,
+        to_single_tablet: headers.flag("load_to_single_tablet")?,
     })
 }
 

@@ -94,7 +94,7 @@ fn every_header_reaches_its_field() {
     assert_eq!(request.max_filter_ratio, 0.2);
     assert!(request.strict_mode && request.two_phase_commit);
     let names = PartitionNames::Temporary(vec!["p1".to_owned()]);
-    let partitioned = TableHeaders { unique: None, partitions: names };
+    let partitioned = TableHeaders { partitions: names, ..TableHeaders::default() };
     assert_eq!(request.table_headers, partitioned);
     assert_eq!(request.timeout.as_secs(), 259_200);
     assert_eq!(request.timezone.as_deref(), Some("+08:00"));

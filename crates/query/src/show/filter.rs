@@ -4,9 +4,32 @@ use crate::engine::QueryEngine;
 use crate::error::plan_error;
 use crate::model::SessionView;
 use crate::rows::{Cell, Grid};
+use sqlparser::ast::{Expr, visit_expressions};
+use std::ops::ControlFlow;
 use tributary_sql::{ShowFilter, ShowTail};
 use tributary_types::pattern::like;
 use tributary_types::{ErrorCode, SqlError};
+
+/// Refuses a condition on other columns.
+///
+/// # Errors
+/// It names one.
+pub(super) fn check_columns(filter: Option<&ShowFilter>, known: &[&str]) -> Result<(), SqlError> {
+    let Some(ShowFilter::Where(condition)) = filter else { return Ok(()) };
+    let is_known = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let found = visit_expressions(&**condition, |part| match part {
+        Expr::Identifier(name) if !is_known(&name.value) => ControlFlow::Break(()),
+        Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    match found {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(SqlError::detail(
+            ErrorCode::Unknown,
+            format!("Only the columns of {} are supported.", known.join("/")),
+        )),
+    }
+}
 
 impl QueryEngine {
     /// Keeps the rows that the filter wants; LIKE looks at the column of that number.

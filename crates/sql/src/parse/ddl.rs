@@ -358,9 +358,11 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
 fn added_partition(cursor: &mut Cursor<'_>) -> Parsed<(PartitionItem, bool)> {
     let if_not_exists = cursor.eat_all("IF NOT EXISTS");
     let name = cursor.identifier_or_string("a partition name")?;
-    let item = partition::one(cursor, name)?;
-    if cursor.eat_all("DISTRIBUTED BY") {
-        distribution(cursor)?;
+    let mut item = partition::one(cursor, name)?;
+    if cursor.eat_all("DISTRIBUTED BY")
+        && let PartitionItem::One { distribution: own, .. } = &mut item
+    {
+        *own = Some(distribution(cursor)?);
     }
     Ok((item, if_not_exists))
 }

@@ -5,6 +5,7 @@ use crate::errors::Parsed;
 use crate::parse::ddl;
 use sqlparser::tokenizer::Token;
 use tributary_types::partition::{AutoPartition, TimeUnit};
+use tributary_types::table::Distribution;
 use tributary_types::{ErrorCode, PartitionMethod, PartitionNames, SqlError};
 
 /// `PARTITION BY …`, as written.
@@ -15,6 +16,8 @@ pub struct PartitionBy {
     pub auto: Option<AutoPartition>,
     pub columns: Vec<String>,
     pub items: Vec<PartitionItem>,
+    /// How many there may be, if the session says so (`create_table_partition_max_num`).
+    pub count_max: Option<usize>,
 }
 
 /// What makes one partition or several.
@@ -24,6 +27,8 @@ pub enum PartitionItem {
         name: String,
         rows: RowsSpec,
         properties: Vec<(String, String)>,
+        /// `DISTRIBUTED BY …` of an added partition.
+        distribution: Option<Distribution>,
     },
     /// `FROM (…) TO (…) INTERVAL n [unit]`
     Steps {
@@ -119,7 +124,7 @@ pub(crate) fn by(cursor: &mut Cursor<'_>) -> Parsed<PartitionBy> {
     };
     let mut items = Vec::new();
     if auto.is_some() && *cursor.peek() != Token::LParen {
-        return Ok(PartitionBy { method, auto, columns, items });
+        return Ok(PartitionBy { method, auto, columns, items, count_max: None });
     }
     cursor.expect_token(&Token::LParen)?;
     while !cursor.eat_token(&Token::RParen) {
@@ -128,7 +133,7 @@ pub(crate) fn by(cursor: &mut Cursor<'_>) -> Parsed<PartitionBy> {
             return Err(cursor.expected("',' or ')'"));
         }
     }
-    Ok(PartitionBy { method, auto, columns, items })
+    Ok(PartitionBy { method, auto, columns, items, count_max: None })
 }
 
 /// `(date_trunc(column, 'unit'))`
@@ -174,7 +179,7 @@ fn item(cursor: &mut Cursor<'_>) -> Parsed<PartitionItem> {
 pub(crate) fn one(cursor: &mut Cursor<'_>, name: String) -> Parsed<PartitionItem> {
     let rows = if cursor.eat("VALUES") { rows(cursor)? } else { RowsSpec::Others };
     let properties = if *cursor.peek() == Token::LParen { ddl::properties(cursor)? } else { Vec::new() };
-    Ok(PartitionItem::One { name, rows, properties })
+    Ok(PartitionItem::One { name, rows, properties, distribution: None })
 }
 
 /// `FROM (…) TO (…) INTERVAL n [unit]`

@@ -12,8 +12,38 @@ use crate::names;
 use std::sync::Arc;
 use tributary_types::table::Distribution;
 use tributary_types::{
-    Aggregation, ColumnDef, ColumnId, ErrorCode, FLEXIBLE_UPDATES, SqlError, TableDef, TableSchema,
+    Aggregation, ColumnDef, ColumnId, DataType, ErrorCode, FLEXIBLE_UPDATES, SqlError, TableDef, TableSchema,
 };
+
+/// The table after all clauses of an ALTER TABLE.
+///
+/// # Errors
+/// A column is added twice; [`apply_alter`].
+pub fn apply_alters(def: &TableDef, ops: &[AlterOp]) -> Result<TableDef, SqlError> {
+    let mut added: Vec<&ColumnSpec> = Vec::new();
+    for op in ops {
+        let columns = match op {
+            AlterOp::AddColumn { column, .. } => std::slice::from_ref(column),
+            AlterOp::AddColumns(columns) => columns,
+            _ => &[],
+        };
+        for column in columns {
+            match added.iter().find(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+                Some(other) if *other == column => {
+                    return Err(refused(format!("Repeatedly add column: {}", column.name)));
+                }
+                Some(_) => {
+                    return Err(refused(format!(
+                        "Repeatedly add same column with different definition: {}",
+                        column.name
+                    )));
+                }
+                None => added.push(column),
+            }
+        }
+    }
+    ops.iter().try_fold(def.clone(), |def, op| apply_alter(&def, op))
+}
 
 /// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
 /// change of properties, comments or the table's name does not. Nothing is stored.
@@ -125,8 +155,9 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     // Without an aggregation it is a key.
     let is_key = spec.is_key || (def.keys.is_aggregate() && spec.aggregation.is_none());
     if find(&def.schema.columns, &spec.name).is_some() {
-        return Err(duplicate_column(&spec.name));
+        return Err(refused(format!("Can not add column which already exists in base table: {}", spec.name)));
     }
+    check_state(def, spec)?;
     auto_increment::check_added(spec)?;
     generated::check_added(spec)?;
     let id = def.schema.next_column_id;
@@ -151,6 +182,21 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     Ok(())
 }
 
+/// Whether a column of sets or estimates can be added to a table that is there.
+fn check_state(def: &TableDef, spec: &ColumnSpec) -> Result<(), SqlError> {
+    if def.keys.is_aggregate() {
+        return Ok(());
+    }
+    if spec.data_type == DataType::Hll {
+        let text = format!("HLL type column can only be in Aggregation data model table: {}", spec.name);
+        return Err(refused(text));
+    }
+    match spec.aggregation {
+        Some(Aggregation::BitmapUnion) => Err(refused("BITMAP_UNION must be used in AGG_KEYS")),
+        _ => Ok(()),
+    }
+}
+
 /// The column's name in data files. A name that files may already use for a column that was
 /// dropped or renamed must not be used again; `~` is in no column's name.
 fn physical_name(schema: &TableSchema, name: &str, id: ColumnId) -> String {
@@ -165,11 +211,12 @@ fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> 
     let index = match position {
         None => def.schema.visible_count(),
         Some(Position::First) => 0,
-        Some(Position::After(name)) => index_of(def, name)? + 1,
+        Some(Position::After(name)) => behind(def, name)?,
     };
     if index < keys {
         return Err(refused(format!(
-            "Invalid column order. value column '{}' should be after the key columns: place it AFTER {}",
+            "Invalid column order. value should be after key. index[{}] (column '{}': place it AFTER {})",
+            def.name,
             spec.name,
             def.schema.columns[keys - 1].name
         )));
@@ -177,8 +224,14 @@ fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> 
     Ok(index)
 }
 
+/// The place behind the column of that name.
+pub(super) fn behind(def: &TableDef, name: &str) -> Result<usize, SqlError> {
+    let missing = |_| refused(format!("Column[{name}] does not found"));
+    Ok(index_of(def, name).map_err(missing)? + 1)
+}
+
 fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
-    let index = index_of(def, name)?;
+    let index = index_of(def, name).map_err(|_| refused(format!("Column does not exists: {name}")))?;
     generated::check_dropped(&def.schema, index)?;
     let column = &def.schema.columns[index];
     if is_partition_column(def, column) {
@@ -205,7 +258,7 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     if let Distribution::Hash { columns, .. } = &def.distribution
         && columns.contains(&column.name)
     {
-        return Err(refused(format!("Distribution column[{name}] cannot be dropped")));
+        return Err(refused(format!("Distribution column[{name}] cannot be dropped. index[{}]", def.name)));
     }
     if def.schema.visible_count() == 1 {
         return Err(refused(format!("column '{name}' is the table's only column: use DROP TABLE")));

@@ -1,7 +1,7 @@
 //! Heavy schema changes of `ALTER TABLE`: other types, other keys, another order of columns. What they make of a definition is said
 //! here; that rows follow is a job's business.
 
-use super::alter::{change_columns, index_of, is_partition_column};
+use super::alter::{behind, change_columns, index_of, is_partition_column};
 use super::{aggregate, auto_increment, generated};
 use super::{keys, refused};
 use crate::ast::{ColumnSpec, Position};
@@ -58,7 +58,7 @@ pub(super) fn key_position(def: &TableDef, position: Option<&Position>) -> Resul
     let index = match position {
         None => keys,
         Some(Position::First) => 0,
-        Some(Position::After(name)) => index_of(def, name)? + 1,
+        Some(Position::After(name)) => behind(def, name)?,
     };
     if index > keys { Err(value_before_key(def)) } else { Ok(index) }
 }
@@ -91,8 +91,12 @@ pub(super) fn modify(
     spec: &ColumnSpec,
     position: Option<&Position>,
 ) -> Result<(), SqlError> {
-    let index = index_of(def, &spec.name)?;
+    let missing = |_| refused(format!("Column[{}] does not exists", spec.name));
+    let index = index_of(def, &spec.name).map_err(missing)?;
     let old = def.schema.columns[index].clone();
+    if spec.aggregation.is_some() && (spec.is_key || old.is_key) {
+        return Err(refused(format!("Can not assign aggregation method on key column: {}", old.name)));
+    }
     let is_other = spec.data_type != old.data_type;
     if is_partition_column(def, &old) && is_other {
         return Err(refused(format!("Can not modify partition column[{}]. index[{}]", old.name, def.name)));
@@ -200,7 +204,7 @@ fn moved_to(def: &TableDef, index: usize, position: &Position) -> Result<usize, 
     let keys = def.schema.key_indices().len();
     let behind = match position {
         Position::First => 0,
-        Position::After(name) => index_of(def, name)? + 1,
+        Position::After(name) => self::behind(def, name)?,
     };
     let target = if behind > index { behind - 1 } else { behind };
     match column.is_key {
@@ -299,6 +303,11 @@ fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
     };
     if is_allowed {
         return Ok(());
+    }
+    if let (T::Nested(from), T::Nested(to)) = (from, to)
+        && from.base_name() == to.base_name()
+    {
+        super::nested_change::check(old, from, to)?;
     }
     Err(refused(format!("Can not change {} to {} (column '{}')", from.base_name(), to.base_name(), old.name)))
 }

@@ -19,7 +19,7 @@ use tributary_types::{
     ColumnDef, DataType, ErrorCode, KeyModel, PartitionMethod, Partitioning, Partitions, SqlError,
 };
 
-/// The most partitions that one statement makes; Doris's default of the variable `create_table_partition_max_num`.
+/// The most partitions that one statement makes, whatever the variable `create_table_partition_max_num` says, whose default it is.
 const PARTITIONS_MAX: usize = 10_000;
 /// The longest name of a partition, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -52,7 +52,10 @@ pub(super) fn of_create(
         forms.check(item)?;
         add(&mut partitions, item, &decides)?;
     }
-    Ok(Partitioning::By(partitions.into()))
+    match by.count_max {
+        Some(most) if partitions.list.len() > most => Err(too_many(partitions.list.len(), most)),
+        _ => Ok(Partitioning::By(partitions.into())),
+    }
 }
 
 fn check_auto_range(unit: TimeUnit, column: &ColumnDef) -> Result<(), SqlError> {
@@ -140,7 +143,7 @@ pub(super) fn add(
     columns: &[&ColumnDef],
 ) -> Result<(), SqlError> {
     match item {
-        PartitionItem::One { name, rows, properties } => {
+        PartitionItem::One { name, rows, properties, .. } => {
             let rows = rows_of(partitions, rows, columns)?;
             add_one(partitions, name, rows, properties.iter().cloned().collect(), columns)
         }
@@ -170,7 +173,7 @@ fn add_one(
         return Err(refused(format!("Duplicated named partition: {name}")));
     }
     if partitions.list.len() >= PARTITIONS_MAX {
-        return Err(too_many(PARTITIONS_MAX + 1));
+        return Err(too_many(PARTITIONS_MAX + 1, PARTITIONS_MAX));
     }
     match &rows {
         PartitionRows::Range { lower, upper } => {
@@ -189,10 +192,11 @@ fn add_one(
     Ok(())
 }
 
-fn too_many(count: usize) -> SqlError {
+fn too_many(count: usize, most: usize) -> SqlError {
     refused(format!(
-        "The number of partitions to be created is [{count}], exceeding the maximum value of [{PARTITIONS_MAX}]. \
-         Creating too many partitions can be time-consuming."
+        "The number of partitions to be created is [{count}], exceeding the maximum value of [{most}]. \
+         Creating too many partitions can be time-consuming. If necessary, You can set the session variable \
+         'create_table_partition_max_num' to a larger value."
     ))
 }
 

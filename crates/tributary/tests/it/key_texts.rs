@@ -13,6 +13,25 @@ fn keys_of_types_that_cannot_be_keys_are_refused() {
         ("k STRING, v INT) UNIQUE KEY(k)", "String Type should not be used in key column[k]."),
         ("k JSON, v INT) UNIQUE KEY(k)", "JsonType type should not be used in key column[k]."),
         ("k STRING, v INT SUM) AGGREGATE KEY(k)", "String Type should not be used in key column[k]."),
+        ("k VARIANT, v INT) UNIQUE KEY(k)", "Variant type should not be used in key column[k]."),
+        (
+            "k ARRAY<INT>, v INT) UNIQUE KEY(k)",
+            "Array can only be used in the non-key column of the duplicate table at present.",
+        ),
+        (
+            "k MAP<INT, INT>, v INT SUM) AGGREGATE KEY(k)",
+            "Map can only be used in the non-key column of the duplicate table at present.",
+        ),
+        (
+            "k STRUCT<a:INT>, v INT) UNIQUE KEY(k)",
+            "Struct can only be used in the non-key column of the duplicate table at present.",
+        ),
+        ("k BITMAP, v INT) UNIQUE KEY(k)", "Key column can not set complex type:k"),
+        ("k HLL, v INT SUM) AGGREGATE KEY(k)", "Key column can not set complex type:k"),
+        (
+            "k INT, v INT) DUPLICATE KEY(k) PROPERTIES (\"enable_unique_key_merge_on_write\" = \"true\")",
+            "enable_unique_key_merge_on_write property only support unique key table",
+        ),
         ("k INT SUM, v INT) UNIQUE KEY(k)", "Key column k can not set aggregation type"),
         (
             "k INT, v INT) UNIQUE KEY(k) DISTRIBUTED BY RANDOM",

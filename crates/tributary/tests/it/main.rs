@@ -22,6 +22,7 @@ mod copy_on_write;
 mod crash;
 mod create_as;
 mod damage;
+mod ddl_texts;
 mod delete;
 mod delta;
 mod dynamic_partitions;

@@ -4,6 +4,7 @@ use super::{Forms, add, refused};
 use crate::parse::PartitionItem;
 use std::sync::Arc;
 use tributary_types::partition::Partition;
+use tributary_types::table::Distribution;
 use tributary_types::{ColumnDef, ErrorCode, PartitionId, Partitioning, Partitions, SqlError, TableDef};
 
 /// Adds partitions.
@@ -24,12 +25,37 @@ pub(in crate::table) fn added(
         return Err(SqlError::new(ErrorCode::PartitionExists, format!("Duplicate partition name {name}")));
     }
     super::dynamic::refuse_by_hand(def)?;
+    check_distribution(def, item)?;
     let mut changed = Partitions::clone(partitions);
     let columns: Vec<ColumnDef> = changed.columns_of(&def.schema).into_iter().cloned().collect();
     Forms::default().check(item)?;
     add(&mut changed, item, &columns.iter().collect::<Vec<_>>())?;
     def.partitioning = Partitioning::By(Arc::new(changed));
     Ok(())
+}
+
+/// A partition may have a number of buckets of its own, and nothing else.
+pub(super) fn check_distribution(def: &TableDef, item: &PartitionItem) -> Result<(), SqlError> {
+    let PartitionItem::One { distribution: Some(own), .. } = item else { return Ok(()) };
+    match (own, &def.distribution) {
+        (Distribution::Hash { columns: own, .. }, Distribution::Hash { columns, .. }) => {
+            let is_same = own.len() == columns.len()
+                && own.iter().zip(columns).all(|(own, column)| own.eq_ignore_ascii_case(column));
+            if is_same {
+                return Ok(());
+            }
+            Err(refused(format!(
+                "Cannot assign hash distribution with different distribution cols. new is: [{}] default is: [{}]",
+                own.join(", "),
+                columns.join(", ")
+            )))
+        }
+        (Distribution::Random { .. }, Distribution::Random { .. }) => Ok(()),
+        (_, default) => Err(refused(format!(
+            "Cannot assign different distribution type. default is: {}",
+            if matches!(default, Distribution::Hash { .. }) { "HASH" } else { "RANDOM" }
+        ))),
+    }
 }
 
 /// Drops a partition.

@@ -38,7 +38,7 @@ pub(super) fn ranges(
         (_, None) => numbers(from, to, interval, column)?,
     };
     if steps.len() > room {
-        return Err(too_many(PARTITIONS_MAX - room + steps.len()));
+        return Err(too_many(PARTITIONS_MAX - room + steps.len(), PARTITIONS_MAX));
     }
     Ok(steps)
 }

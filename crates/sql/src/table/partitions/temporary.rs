@@ -3,7 +3,7 @@
 //! The table beside has the columns and keys of its table, and its partitions are the temporary ones. So all that holds for
 //! partitions holds for them: they have no row in common, and rows go to theirs by their values.
 
-use super::alter::divided;
+use super::alter::{check_distribution, divided};
 use super::{Forms, add, refused};
 use crate::ast::ReplacePartitions;
 use crate::parse::PartitionItem;
@@ -68,6 +68,7 @@ pub fn add_temporary(
     {
         return if if_not_exists { Ok(beside.clone()) } else { taken(name) };
     }
+    check_distribution(def, item)?;
     let mut changed = Partitions::clone(temporary);
     let columns: Vec<ColumnDef> = changed.columns_of(&def.schema).into_iter().cloned().collect();
     Forms::default().check(item)?;

@@ -5,6 +5,7 @@
 //! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
 //! by the reader. For a deletion there is a form that also tells where each row is.
 
+mod pages;
 mod point;
 mod pruning;
 mod reader;
@@ -34,7 +35,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
-use reader::CheckedReaders;
+use reader::{CheckedReaders, KnownFile};
 use std::sync::Arc;
 use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
 use tributary_table::{KeyFinder, RowSet, Snapshot, Table};
@@ -178,12 +179,21 @@ impl SnapshotProvider {
         let runtime = state.runtime_env();
         let (store, footers) =
             (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
-        let rows =
-            wanted.iter().map(|&(file, _)| (self.paths[file].clone(), self.snapshot.files[file].file.rows));
-        let readers = CheckedReaders::new(store, footers, self.store_url.clone(), rows.collect());
+        let has_few_deletes = |file: &usize| pages::has_few_deletes(&self.snapshot.files[*file]);
+        let reads_all = wanted.iter().any(|(file, rows)| rows.is_none() && has_few_deletes(file))
+            && pages::takes_nearly_all(&self.snapshot, &self.physical, predicate.as_ref());
+        let known = wanted.iter().map(|(file, rows)| {
+            let reads_all = reads_all && rows.is_none() && has_few_deletes(file);
+            let rows = Some(self.snapshot.files[*file].file.rows);
+            (self.paths[*file].clone(), KnownFile { rows, reads_all })
+        });
+        let readers = CheckedReaders::new(store, footers, self.store_url.clone(), known.collect());
         let mut source = ParquetSource::new(self.scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone())
             .with_parquet_file_reader_factory(Arc::new(readers));
+        if reads_all {
+            source = source.with_enable_page_index(false);
+        }
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }

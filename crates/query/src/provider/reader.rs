@@ -36,8 +36,16 @@ const NOT_IN_THE_FILE: [&str; 3] =
 pub(super) struct CheckedReaders {
     readers: CachedParquetFileReaderFactory,
     store_url: ObjectStoreUrl,
-    /// What the table knows of each file's rows, deleted ones included, as a footer counts them.
-    rows: HashMap<Path, u64>,
+    files: HashMap<Path, KnownFile>,
+}
+
+/// What the table knows of a data file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct KnownFile {
+    /// Its rows, deleted ones included, as the footer counts them.
+    pub rows: Option<u64>,
+    /// All its pages are to be read.
+    pub reads_all: bool,
 }
 
 impl CheckedReaders {
@@ -45,9 +53,9 @@ impl CheckedReaders {
         store: Arc<dyn ObjectStore>,
         footers: Arc<FileMetadataCache>,
         store_url: ObjectStoreUrl,
-        rows: HashMap<Path, u64>,
+        files: HashMap<Path, KnownFile>,
     ) -> Self {
-        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url, rows }
+        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url, files }
     }
 }
 
@@ -61,10 +69,10 @@ impl ParquetFileReaderFactory for CheckedReaders {
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let root = self.store_url.as_str();
         let name = format!("{}{}", root.strip_prefix("file://").unwrap_or(root), file.object_meta.location);
-        let rows = self.rows.get(&file.object_meta.location).copied();
+        let known = self.files.get(&file.object_meta.location).copied().unwrap_or_default();
         let file_bytes = file.object_meta.size;
         let reader = self.readers.create_reader(partition, file, metadata_size_hint, metrics)?;
-        Ok(Box::new(CheckedReader { reader, name, file_bytes, rows, footer: None }))
+        Ok(Box::new(CheckedReader { reader, name, file_bytes, known, footer: None }))
     }
 }
 
@@ -72,7 +80,7 @@ struct CheckedReader {
     reader: Box<dyn AsyncFileReader + Send>,
     name: String,
     file_bytes: u64,
-    rows: Option<u64>,
+    known: KnownFile,
     /// With the page index and the checksums, of which files of other writers have none. `None` before it is read.
     footer: Option<(Arc<ParquetMetaData>, Option<Checksums>)>,
 }
@@ -90,7 +98,7 @@ impl CheckedReader {
             Ok(read) => read.map_err(|error| self.unreadable(error))?,
             Err(panic) => return Err(self.damaged(panic_text(panic.as_ref()))),
         };
-        if let Some(fault) = footer_fault(&metadata, self.file_bytes, self.rows) {
+        if let Some(fault) = footer_fault(&metadata, self.file_bytes, self.known.rows) {
             return Err(self.damaged(fault));
         }
         let checksums = Checksums::of_footer(&metadata).map_err(|fault| self.damaged(fault))?;
@@ -141,7 +149,18 @@ impl AsyncFileReader for CheckedReader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        self.read_footer(options).boxed()
+        async move {
+            let footer = self.read_footer(options).await?;
+            // Without the page index nobody looks for single pages.
+            Ok(match self.known.reads_all {
+                false => footer,
+                true => {
+                    let (file, row_groups) = (footer.file_metadata().clone(), footer.row_groups().to_vec());
+                    Arc::new(ParquetMetaData::new(file, row_groups))
+                }
+            })
+        }
+        .boxed()
     }
 }
 

@@ -6,12 +6,13 @@
 //! Not its business: which columns may be generated (`sql`), and what becomes of values that don't fit (`decode`).
 
 use crate::engine::Engine;
+use arrow::datatypes::{DataType as ArrowType, Field};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use tributary_decode::{Block, Decoded, InsertOptions, LoadRules, Strictness, Target, Wording, complete};
-use tributary_query::{Projection, SessionView};
+use tributary_query::{Projection, SessionView, type_text};
 use tributary_types::{DataType, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableSchema};
 
 /// Expressions of one table in so many zones are kept.
@@ -101,13 +102,13 @@ impl Engine {
                     false => refused(format!("In generated column '{}', {}", column.name, lower_first(text))),
                 }
             })?;
-            let types =
-                expressions.values().map(|projection| projection.schema().field(0).data_type().clone());
-            let nested = types.into_iter().find(arrow::datatypes::DataType::is_nested);
-            if let Some(found) = nested.filter(|_| !takes_nested(column.data_type)) {
+            let fields = expressions.values().map(|expression| expression.schema().field(0));
+            if let Some(found) = fields.into_iter().find(|field| !takes(column.data_type, field)) {
                 return Err(refused(format!(
-                    "In generated column '{}', cannot cast from {found} to {}",
-                    column.name, column.data_type
+                    "In generated column '{}', cannot cast from {} to {}",
+                    column.name,
+                    type_text(found),
+                    column.data_type
                 )));
             }
         }
@@ -124,6 +125,16 @@ fn without_others(schema: &TableSchema, place: usize) -> TableSchema {
         }
     }
     alone
+}
+
+/// Whether values of an expression's type can be those of a column.
+fn takes(column: DataType, expression: &Field) -> bool {
+    match expression.data_type() {
+        ArrowType::Null => !column.is_state(),
+        ArrowType::Binary => column.is_state(),
+        _ if column.is_state() => false,
+        found => !found.is_nested() || takes_nested(column),
+    }
 }
 
 /// Whether values that consist of values have a form in the column.

@@ -172,7 +172,7 @@ impl RowReader {
         if let Some(columns) = mapping.columns {
             check_mapped(def, columns)?;
         }
-        let zone = time.view.time_zone.clone();
+        let zone = def.schema.generated().next().map(|_| time.view.time_zone.clone());
         let filter = mapping
             .where_expr
             .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
@@ -203,7 +203,7 @@ impl RowReader {
                 (computed.target().clone(), Box::new(computed) as Box<dyn BodyDecoder>)
             }
         };
-        let completer = Completer::of_body(engine, &target, rules, &zone)?;
+        let completer = Completer::of_body(engine, &target, rules, zone.as_deref().unwrap_or_default())?;
         Ok(Self {
             computes: completer
                 .map(|completer| Box::new(Computes { completer, filtered: 0, rejects: Vec::new() })),

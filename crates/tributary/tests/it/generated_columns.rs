@@ -210,6 +210,9 @@ fn rows_of_keys_are_computed_anew_and_deleted_by_their_keys() {
     assert_eq!(db.client.rows("SELECT * FROM k ORDER BY k"), ["1|1|21|1|22", "1|2|12|1|13"]);
     db.client.ok("DELETE FROM k WHERE sum = 22");
     assert_eq!(db.client.rows("SELECT * FROM k"), ["1|2|12|1|13"]);
+    let flexible = ["format:json", "unique_key_update_mode:UPDATE_FLEXIBLE_COLUMNS"];
+    let message = load(&server, &db.name, &flexible, r#"{"a":1,"b":2}"#).failure();
+    assert!(message.contains("only support table without generated columns"), "{message}");
     // Parts of a row that no generated column needs.
     db.client.ok("CREATE TABLE p (id INT, a INT, twice INT AS (a * 2), note STRING) UNIQUE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
     db.client.ok("INSERT INTO p (id, a, note) VALUES (1, 1, 'x'), (2, 2, 'y')");
@@ -292,7 +295,9 @@ fn definitions_show_what_is_generated_and_guard_it() {
         ("c INT AS (abs(a, 3))", "In generated column 'c', "),
         ("c INT AS (no_such_function(a))", "In generated column 'c', "),
         ("c INT AS (sum(a))", "Expression of generated column 'c' contains a disallowed function:'sum'"),
-        ("c DOUBLE AS (b)", "In generated column 'c', cannot cast from"),
+        ("c DOUBLE AS (b)", "In generated column 'c', cannot cast from array<int> to double"),
+        ("c BITMAP NOT NULL AS (a)", "In generated column 'c', cannot cast from int to bitmap"),
+        ("c INT AS (v)", "In generated column 'c', cannot cast from binary to int"),
         ("c INT AS (a + d)", "Unknown column 'd' in 'generated column function'"),
     ] {
         let error = db.client.error(&table(column));
@@ -380,6 +385,31 @@ fn expressions_of_many_types_give_what_queries_give() {
         let stored = db.client.rows(&format!("SELECT {shown} FROM m ORDER BY id"));
         assert_eq!(stored, db.client.rows(&format!("SELECT {again} FROM m ORDER BY id")), "{name}");
     }
+    // As in Doris's own tests: each is converted to its column's type before the next is computed from it.
+    db.client.ok(&format!(
+        "CREATE TABLE chain (a INT, c BOOLEAN AS (a), d INT AS (c + 1), e INT AS (d + 1)) {REST}"
+    ));
+    db.client.ok("INSERT INTO chain (a) VALUES (0), (2), (-2), (NULL)");
+    assert_eq!(
+        db.client.rows("SELECT * FROM chain ORDER BY a"),
+        ["NULL|NULL|NULL|NULL", "-2|1|2|3", "0|0|1|2", "2|1|2|3"]
+    );
+    db.client.ok(&format!(
+        "CREATE TABLE numbers (a INT, x DOUBLE, c INT AS (x), d DOUBLE AS (c + 0.25), e INT AS (d), f DOUBLE AS (e + 0.5)) {REST}"
+    ));
+    db.client.ok("INSERT INTO numbers (a, x) VALUES (1, 1.7), (2, -1.7), (3, 0), (4, NULL)");
+    assert_eq!(
+        db.client.rows("SELECT * FROM numbers ORDER BY a"),
+        ["1|1.7|1|1.25|1|1.5", "2|-1.7|-1|-0.75|0|0.5", "3|0|0|0.25|0|0.5", "4|NULL|NULL|NULL|NULL|NULL"]
+    );
+    db.client.ok(&format!("CREATE TABLE large (a BIGINT, c BIGINT AS (a * a), k INT AS (7)) {REST}"));
+    let error = db.client.error("INSERT INTO large (a) VALUES (4000000000), (3)");
+    assert!(error.message.contains("column_name[c], the value can't be computed: "), "{error}");
+    db.client.ok("SET enable_insert_strict = false");
+    db.client.ok("INSERT INTO large (a) VALUES (4000000000), (3), (5000000000), (4)");
+    db.client.ok("SET enable_insert_strict = true");
+    let rows = ["3|9|7", "4|16|7", "4000000000|NULL|7", "5000000000|NULL|7"];
+    assert_eq!(db.client.rows("SELECT * FROM large ORDER BY a"), rows);
     // The zone is that of the session or the load.
     db.client.ok(&format!("CREATE TABLE g (a BIGINT, c STRING AS (from_unixtime(a))) {REST}"));
     for zone in ["+00:00", "+08:00", "+00:00"] {

@@ -8,7 +8,9 @@
 
 use crate::coercion::{Kind, kind};
 use crate::functions::DATETIME;
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T, Field};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, DataType as T, Field, Fields,
+};
 use std::sync::Arc;
 
 /// The most digits of a DECIMAL.
@@ -25,9 +27,17 @@ fn wider(left: &DataType, right: &DataType) -> Option<DataType> {
     if left == right {
         return Some(left.clone());
     }
-    if let (T::List(left), T::List(right)) = (left, right) {
-        let element = wider(left.data_type(), right.data_type())?;
-        return Some(T::List(Arc::new(Field::new_list_field(element, true))));
+    match (left, right) {
+        (T::List(left), T::List(right)) => {
+            let element = wider(left.data_type(), right.data_type())?;
+            return Some(T::List(Arc::new(Field::new_list_field(element, true))));
+        }
+        (T::Map(left, false), T::Map(right, false)) => {
+            let entries = wider(left.data_type(), right.data_type())?;
+            return Some(T::Map(Arc::new(left.as_ref().clone().with_data_type(entries)), false));
+        }
+        (T::Struct(left), T::Struct(right)) => return wider_fields(left, right),
+        _ => {}
     }
     Some(match (kind(left), kind(right)) {
         (Kind::Null, _) => right.clone(),
@@ -44,6 +54,18 @@ fn wider(left: &DataType, right: &DataType) -> Option<DataType> {
         (Kind::Integer, Kind::Integer) => integer(left, right),
         _ => decimal(left, right),
     })
+}
+
+/// The same fields, of types that hold both.
+fn wider_fields(left: &Fields, right: &Fields) -> Option<DataType> {
+    let is_same =
+        left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.name() == right.name());
+    let field = |(left, right): (&Arc<Field>, &Arc<Field>)| {
+        let is_nullable = left.is_nullable() || right.is_nullable();
+        Some(Field::new(left.name(), wider(left.data_type(), right.data_type())?, is_nullable))
+    };
+    let fields = left.iter().zip(right).map(field).collect::<Option<Fields>>();
+    fields.filter(|_| is_same).map(T::Struct)
 }
 
 /// FLOAT takes in the integers that it holds exactly; all other numbers make it DOUBLE.

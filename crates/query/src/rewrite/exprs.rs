@@ -227,7 +227,7 @@ fn lambda(mut lambda: LambdaFunction) -> Expr {
     Expr::Lambda(lambda)
 }
 
-/// `a[2]` and `s.field` as they are, `a[from:length]` as Doris's `array_slice(a, from, length)`.
+/// `a[2]` as it is, `a[from:length]` as Doris's `array_slice(a, from, length)`, `a[2].field` as `struct_element(a[2], 'field')`.
 fn subscripts(root: Expr, chain: Vec<AccessExpr>) -> Result<Expr, SqlError> {
     let with = |root: Expr, access_chain: Vec<AccessExpr>| {
         if access_chain.is_empty() {
@@ -250,6 +250,11 @@ fn subscripts(root: Expr, chain: Vec<AccessExpr>) -> Result<Expr, SqlError> {
                     ErrorCode::NotSupported,
                     "a part of an array is a[from:length]",
                 ));
+            }
+            AccessExpr::Dot(Expr::Identifier(field)) => {
+                // Names of fields are in lower case.
+                let of = with(value, std::mem::take(&mut plain));
+                value = ast::call("get_field", vec![of, ast::text(field.value.to_lowercase())]);
             }
             other => plain.push(other),
         }

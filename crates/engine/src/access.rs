@@ -126,6 +126,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::Export { db, .. }
             | Show::LoadWarnings { of: WarningsOf::Label { db, .. }, .. }
             | Show::AlterTableColumn { db, .. }
+            | Show::AlterTableRollup { db, .. }
             | Show::Triggers { db, .. }
             | Show::Events { db, .. }
             | Show::Transaction { db, .. }
@@ -204,7 +205,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         },
         Statement::DropRecycled(_) => (Privilege::Admin, Object::Server),
         Statement::TruncateTable { table: name, .. } => (Privilege::Load, table(name)),
-        Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name } => {
+        Statement::AlterTable { table: name, .. } | Statement::CancelAlter { table: name, .. } => {
             (Privilege::Alter, table(name))
         }
         Statement::CreateUser { user, .. }

@@ -112,6 +112,10 @@ impl QueryEngine {
                 let grid = self.column_changes(&self.database(session, db.as_deref())?);
                 self.tailed(session, grid, tail, 1)?
             }
+            Show::AlterTableRollup { db, tail } => {
+                let grid = self.rollups(&self.database(session, db.as_deref())?);
+                self.tailed(session, grid, tail, 1)?
+            }
             Show::Catalogs { filter } => {
                 let mut grid = Grid::new(&[
                     "CatalogId#",

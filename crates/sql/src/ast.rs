@@ -64,6 +64,8 @@ pub enum Statement {
         table: Name,
         if_not_exists: bool,
         source: Name,
+        /// Which rollups the table gets, too; no names: all that the source has.
+        rollups: Option<Vec<String>>,
     },
     View(Box<ViewStatement>),
     DropTable {
@@ -99,9 +101,10 @@ pub enum Statement {
         db: Option<String>,
         by: JobsBy,
     },
-    /// `CANCEL ALTER TABLE COLUMN FROM t`
+    /// `CANCEL ALTER TABLE COLUMN FROM t`, and `CANCEL ALTER TABLE ROLLUP FROM t`
     CancelAlter {
         table: Name,
+        is_rollup: bool,
     },
     /// Makes labels of finished loads free: one or all.
     CleanLabel {
@@ -379,6 +382,7 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     pub columns: Vec<ColumnSpec>,
     pub indexes: Vec<IndexSpec>,
+    pub rollups: Vec<RollupSpec>,
     /// The columns of `DUPLICATE KEY(…)`, `UNIQUE KEY(…)` or `AGGREGATE KEY(…)`.
     pub keys: Option<Vec<String>>,
     /// Which of them it is, or would be by its columns.
@@ -386,6 +390,18 @@ pub struct CreateTable {
     pub comment: String,
     pub partition_by: Option<PartitionBy>,
     pub distribution: Option<Distribution>,
+    pub properties: Vec<(String, String)>,
+}
+
+/// A rollup of `CREATE TABLE` or `ADD ROLLUP`, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RollupSpec {
+    pub name: String,
+    pub columns: Vec<String>,
+    /// `FROM base`
+    pub base: Option<String>,
+    /// The columns of `DUPLICATE KEY (…)`; none: they are derived.
+    pub keys: Vec<String>,
     pub properties: Vec<(String, String)>,
 }
 
@@ -489,6 +505,12 @@ pub enum AlterOp {
     ModifyPartitions {
         names: Vec<String>,
         properties: Vec<(String, String)>,
+    },
+    AddRollups(Vec<RollupSpec>),
+    DropRollups(Vec<String>),
+    RenameRollup {
+        from: String,
+        to: String,
     },
     AddIndex(IndexSpec),
     DropIndex {
@@ -696,6 +718,10 @@ pub enum Show {
         tail: ShowTail,
     },
     AlterTableColumn {
+        db: Option<String>,
+        tail: ShowTail,
+    },
+    AlterTableRollup {
         db: Option<String>,
         tail: ShowTail,
     },

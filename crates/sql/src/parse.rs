@@ -15,6 +15,7 @@ mod outfile;
 pub(crate) mod partition;
 mod query;
 mod recycle;
+mod rollup;
 mod routine_load;
 mod set;
 mod show;

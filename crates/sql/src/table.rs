@@ -17,6 +17,7 @@ mod keys;
 mod nested_change;
 mod partitions;
 pub mod properties;
+mod rollup;
 mod sequence;
 mod show_create;
 
@@ -109,9 +110,11 @@ impl CreateTable {
             properties: settings,
             comment: self.comment.clone(),
             indexes,
+            rollups: Vec::new(),
             location: location(db, &name, id),
             name,
         };
+        rollup::of_create(&mut def, &self.rollups)?;
         partitions::dynamic::settle(&mut def)?;
         Ok(def)
     }

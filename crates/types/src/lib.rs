@@ -45,7 +45,7 @@ pub use sealed::Sealed;
 pub use table::{
     Aggregation, ColumnChange, ColumnDef, DELETION_VECTORS, DefaultValue, Distribution, FLEXIBLE_UPDATES,
     GROUP_COMMIT_DATA_BYTES_DEFAULT, GROUP_COMMIT_INTERVAL_MS_DEFAULT, Generated, HiddenColumn, IndexDef,
-    IndexKind, KeyModel, TableDef, TableProperties, TableRef, TableSchema,
+    IndexKind, KeyModel, RollupDef, TableDef, TableProperties, TableRef, TableSchema,
 };
 pub use transaction::{TransactionKind, TransactionStatus};
 pub use view::{ViewDef, ViewSource};

@@ -265,6 +265,24 @@ impl ColumnDef {
     }
 }
 
+/// A rollup as it was declared. It is part of the definition and holds no data of its own: no answer depends on it, and none
+/// is faster by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollupDef {
+    /// Tells it from the other rollups of the table.
+    pub number: u32,
+    pub name: String,
+    /// Key columns first.
+    pub columns: Vec<ColumnId>,
+    /// How many of the columns are keys.
+    pub keys: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<(String, String)>,
+    /// When it was added, in milliseconds since 1970; `None`: with its table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_at_ms: Option<i64>,
+}
+
 /// What an index of Doris's is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IndexKind {
@@ -545,6 +563,8 @@ pub struct TableDef {
     pub comment: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<IndexDef>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rollups: Vec<RollupDef>,
     /// Where the Delta table is, relative to the storage root, with `/` between parts.
     pub location: String,
 }
@@ -565,6 +585,7 @@ impl TableDef {
             properties: TableProperties::default(),
             comment: String::new(),
             indexes: Vec::new(),
+            rollups: Vec::new(),
             location: format!("{db}/{name}-{id}"),
         }
     }

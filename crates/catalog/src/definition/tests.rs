@@ -51,6 +51,7 @@ fn orders() -> TableDef {
         },
         comment: String::new(),
         indexes: Vec::new(),
+        rollups: Vec::new(),
         location: "tables/shop/orders-2".to_owned(),
     }
 }

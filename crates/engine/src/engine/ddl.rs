@@ -82,12 +82,13 @@ impl Engine {
         source: &TableDef,
         name: &TableRef,
         if_not_exists: bool,
+        rollups: Option<&[String]>,
     ) -> Result<(), SqlError> {
         if !self.is_free(name, if_not_exists)? {
             return Ok(());
         }
         let db_id = self.names().database_id(&name.db)?;
-        let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?)?;
+        let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
         let def = self.with_dynamic_partitions(def, self.unix_ms())?;
         self.add_table(def).await.map(drop)
     }
@@ -212,6 +213,12 @@ impl Engine {
             return Ok(());
         }
         let mut new = tributary_sql::apply_alters(&old, ops)?;
+        let now_ms = self.unix_ms();
+        for rollup in
+            new.rollups.iter_mut().filter(|new| old.rollups.iter().all(|old| old.number != new.number))
+        {
+            rollup.made_at_ms = Some(now_ms);
+        }
         if ops.iter().any(|op| matches!(op, AlterOp::SetProperties(_))) {
             new = self.with_dynamic_partitions(new, self.unix_ms())?;
         }
@@ -247,6 +254,15 @@ impl Engine {
     pub(crate) async fn cancel_alter(&self, name: &TableRef) -> Result<(), SqlError> {
         let table = self.table_called(&name.db, &name.table)?;
         self.cancel_schema_change(&table.def()).await
+    }
+
+    /// The answer to whoever cancels the making of a rollup, which takes no time.
+    ///
+    /// # Errors
+    /// No such table.
+    pub(crate) fn no_rollup_under_way(&self, name: &TableRef) -> Result<SqlError, SqlError> {
+        let def = self.table_called(&name.db, &name.table)?.def();
+        Ok(SqlError::detail(ErrorCode::Unknown, format!("Table[{}] is not under ROLLUP.", def.name)))
     }
 
     /// The table of a job, whose principal was checked when it began.

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_query::{Cell, Grid};
 use tributary_sql::{dynamic_facts, dynamic_time_zone, scheduled};
-use tributary_types::{ErrorCode, Principal, SqlError, TableDef, TableId};
+use tributary_table::Table;
+use tributary_types::{ErrorCode, Partitioning, Partitions, Principal, SqlError, TableDef, TableId};
 
 /// What Doris shows where nothing is.
 const NOTHING: &str = "N/A";
@@ -79,6 +80,23 @@ impl Engine {
         Ok(scheduled.def.unwrap_or(def))
     }
 
+    /// Gives a table the partitions of `new`. Old ones that loads wait for stay until the next time; those ahead are made in any case.
+    async fn give_partitions(self: &Arc<Self>, table: &Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+        let dropped = self.change_and_keep(Arc::clone(table), new.clone()).await;
+        let def = table.def();
+        if dropped.is_err()
+            && let (Some(before), Some(after)) =
+                (def.partitioning.partitions(), new.partitioning.partitions())
+        {
+            let mut both = Partitions::clone(before);
+            both.list.extend(after.without(before).list);
+            both.next_id = after.next_id;
+            let partitioning = Partitioning::By(Arc::new(both));
+            self.change_table(Arc::clone(table), TableDef { partitioning, ..new }).await?;
+        }
+        dropped
+    }
+
     /// Gives all tables the dynamic partitions of the moment.
     pub(crate) async fn schedule_partitions(self: &Arc<Self>, now_ms: i64) {
         let tables = self.names().all_tables();
@@ -99,7 +117,7 @@ impl Engine {
                 continue;
             }
             let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
-                Ok(new) => self.change_and_keep(Arc::clone(&table), new).await,
+                Ok(new) => self.give_partitions(&table, new).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = changed {

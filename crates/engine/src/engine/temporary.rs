@@ -130,7 +130,7 @@ impl Engine {
     /// Other columns, in Doris's words, or a name of a partition that a temporary one has.
     pub(super) fn refuse_for_temporary(&self, old: &TableDef, new: &TableDef) -> Result<(), SqlError> {
         let Some(beside) = self.beside(old).map(|beside| beside.def()) else { return Ok(()) };
-        if new.schema != old.schema {
+        if new.schema != old.schema || new.rollups != old.rollups {
             return Err(refused("Can not alter table when there are temp partitions in table"));
         }
         let (Some(partitions), Some(temporary)) =

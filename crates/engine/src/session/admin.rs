@@ -36,8 +36,8 @@ impl EngineSession {
                 let name = create.table.resolve(self.database.as_deref())?;
                 engine.create_table(&turn().await?, &create, &name).await?;
             }
-            Statement::CreateTableLike { table, if_not_exists, source } => {
-                self.create_like(&table, &source, if_not_exists).await?;
+            Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
+                self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
             }
             Statement::DropTable { table, if_exists, force } => {
                 let name = table.resolve(self.database.as_deref())?;
@@ -69,8 +69,11 @@ impl EngineSession {
                 let name = table.resolve(self.database.as_deref())?;
                 engine.alter_table(&turn().await?, &name, &ops).await?;
             }
-            Statement::CancelAlter { table } => {
+            Statement::CancelAlter { table, is_rollup } => {
                 let name = table.resolve(self.database.as_deref())?;
+                if is_rollup {
+                    return Err(engine.no_rollup_under_way(&name)?);
+                }
                 self.interrupt().wait(engine.cancel_alter(&name)).await??;
             }
             Statement::CreateUser { user, if_not_exists, password } => {

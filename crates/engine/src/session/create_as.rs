@@ -60,11 +60,12 @@ impl EngineSession {
         table: &Name,
         source: &Name,
         if_not_exists: bool,
+        rollups: Option<&[String]>,
     ) -> Result<(), SqlError> {
         let name = table.resolve(self.database.as_deref())?;
         let source = self.table(Privilege::Select, source.db.as_deref(), &source.table)?.def();
         let turn = Interrupt::by_kill(&self.process.stop).wait(self.engine.changing()).await?;
-        self.engine.create_table_like(&turn, &source, &name, if_not_exists).await
+        self.engine.create_table_like(&turn, &source, &name, if_not_exists, rollups).await
     }
 
     /// # Errors

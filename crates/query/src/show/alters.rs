@@ -1,4 +1,4 @@
-//! SHOW ALTER TABLE COLUMN: one row per statement that changed columns.
+//! SHOW ALTER TABLE COLUMN: one row per statement that changed columns. SHOW ALTER TABLE ROLLUP: one per rollup that was added.
 //!
 //! The statement that asks for a light change is answered when that is made: so it is FINISHED, and clients that wait for that see
 //! it at their first look. A heavy one is a job.
@@ -6,6 +6,7 @@
 use crate::engine::QueryEngine;
 use crate::namespace::SchemaChangeRow;
 use crate::rows::{Cell, Grid};
+use crate::show::facts;
 use chrono::DateTime;
 use std::collections::HashSet;
 use tributary_types::{ColumnChange, TableDef};
@@ -45,6 +46,47 @@ impl QueryEngine {
             }
             let of_table = |job: &&SchemaChangeRow| job.table == def.id;
             jobs.iter().filter(of_table).for_each(|job| grid.push(job_row(&def, job)));
+        }
+        grid
+    }
+}
+
+impl QueryEngine {
+    pub(super) fn rollups(&self, database: &str) -> Grid {
+        let mut grid = Grid::new(&[
+            "JobId#",
+            "TableName",
+            "CreateTime",
+            "FinishTime",
+            "BaseIndexName",
+            "RollupIndexName",
+            "RollupId#",
+            "TransactionId#",
+            "State",
+            "Msg",
+            "Progress",
+            "Timeout#",
+        ]);
+        for table in self.namespace.tables(database) {
+            let def = table.def();
+            for rollup in def.rollups.iter().filter(|rollup| rollup.made_at_ms.is_some()) {
+                let id: Cell = facts::rollup_id(&def, rollup).into();
+                grid.push(vec![
+                    id.clone(),
+                    def.name.as_str().into(),
+                    time(rollup.made_at_ms),
+                    time(rollup.made_at_ms),
+                    def.name.as_str().into(),
+                    rollup.name.as_str().into(),
+                    id,
+                    // It took no transaction.
+                    Cell::Int(-1),
+                    "FINISHED".into(),
+                    "".into(),
+                    Cell::Null,
+                    Cell::Int(TIMEOUT_SECONDS),
+                ]);
+            }
         }
         grid
     }

@@ -5,7 +5,7 @@ use crate::namespace::Namespace;
 use crate::rows::Cell;
 use tributary_table::{PartitionFacts, Snapshot};
 use tributary_types::table::Buckets;
-use tributary_types::{Distribution, Partition, TableDef};
+use tributary_types::{Distribution, Partition, RollupDef, TableDef};
 
 /// Bytes of a table's data files and memtable.
 #[must_use]
@@ -47,6 +47,13 @@ pub fn partitions(snapshot: &Snapshot) -> Vec<ShownPartition> {
         facts,
     };
     partitions.list.iter().zip(snapshot.partition_facts()).map(shown).collect()
+}
+
+/// Rollups are numbered by their table and, within it, by their numbers, beside light changes.
+#[must_use]
+pub fn rollup_id(def: &TableDef, rollup: &RollupDef) -> u64 {
+    const ROLLUPS_BEGIN: u64 = 500_000;
+    def.id.0 * 1_000_000 + ROLLUPS_BEGIN + u64::from(rollup.number)
 }
 
 /// A size as Doris shows it: `9.690 MB`, `0.000 `.

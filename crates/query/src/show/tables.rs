@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tributary_sql::{Name, index_properties};
 use tributary_table::Table;
 use tributary_types::system::{INFORMATION_SCHEMA, is_information_schema, is_system_database};
-use tributary_types::{ColumnDef, SqlError, TableDef, TableRef};
+use tributary_types::{ColumnDef, RollupDef, SqlError, TableDef, TableRef};
 
 const COLLATION: &str = "utf8mb4_0900_bin";
 
@@ -204,19 +204,12 @@ impl QueryEngine {
             (None, Some(view)) => ("", view.columns.clone()),
             (None, None) => return Err(self.missing(&name)),
         };
-        for (index, column) in columns.iter().enumerate() {
-            let shown = described(column, None, found.as_ref().map_or("NONE", |table| extra(&table.def())));
-            let first = index == 0;
-            let mut row: Vec<Cell> = vec![
-                if first { name.table.as_str() } else { "" }.into(),
-                if first { model } else { "" }.into(),
-                shown[0].clone(),
-                shown[1].clone(),
-                shown[1].clone(),
-            ];
-            row.extend(shown[2..].iter().cloned());
-            row.extend(["true".into(), "".into(), "".into()]);
-            grid.push(row);
+        let extra = found.as_ref().map_or("NONE", |table| extra(&table.def()));
+        push_index(&mut grid, &name.table, model, extra, &columns);
+        for rollup in found.iter().flat_map(|table| table.def().rollups.clone()) {
+            // As Doris divides them.
+            grid.push(vec!["".into(); 12]);
+            push_index(&mut grid, &rollup.name, model, extra, &rollup_columns(&rollup, &columns));
         }
         Ok(grid)
     }
@@ -352,6 +345,11 @@ impl QueryEngine {
             none(),
             none(),
         ]);
+        for rollup in &snapshot.def.rollups {
+            // It holds nothing.
+            let row = ["", rollup.name.as_str(), &size_text(0), "1", "0"].map(Cell::from);
+            grid.push(row.into_iter().chain([none(), none()]).collect());
+        }
         grid.push(vec!["".into(), "Total".into(), size.into(), "1".into(), "".into(), none(), none()]);
         Ok(grid)
     }
@@ -409,6 +407,33 @@ fn extras(column: &ColumnDef, plain: &'static str) -> Vec<&'static str> {
     let increment = column.auto_increment.map(|_| "AUTO_INCREMENT");
     let generated = column.generated.as_ref().map(|_| "STORED GENERATED");
     aggregation.into_iter().chain(increment).chain(generated).collect()
+}
+
+/// The columns of a rollup, as it has them.
+fn rollup_columns(rollup: &RollupDef, columns: &[ColumnDef]) -> Vec<ColumnDef> {
+    let of_rollup = rollup.columns.iter().enumerate().filter_map(|(place, id)| {
+        let column = columns.iter().find(|column| column.id == *id)?;
+        Some(ColumnDef { is_key: place < rollup.keys, ..column.clone() })
+    });
+    of_rollup.collect()
+}
+
+/// The rows of DESC … ALL for one index.
+fn push_index(grid: &mut Grid, name: &str, model: &str, extra: &'static str, columns: &[ColumnDef]) {
+    for (place, column) in columns.iter().enumerate() {
+        let shown = described(column, None, extra);
+        let first = place == 0;
+        let mut row: Vec<Cell> = vec![
+            if first { name } else { "" }.into(),
+            if first { model } else { "" }.into(),
+            shown[0].clone(),
+            shown[1].clone(),
+            shown[1].clone(),
+        ];
+        row.extend(shown[2..].iter().cloned());
+        row.extend(["true".into(), "".into(), "".into()]);
+        grid.push(row);
+    }
 }
 
 fn described(column: &ColumnDef, full: Option<(Option<&str>, &str)>, plain: &'static str) -> Vec<Cell> {

@@ -238,18 +238,18 @@ pub(crate) fn cancel(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Err(unsupported::statement("CANCEL").unwrap_or_else(|| cursor.expected("LOAD or EXPORT")))
 }
 
-/// `CANCEL ALTER TABLE COLUMN FROM [db.]t`
+/// `CANCEL ALTER TABLE COLUMN|ROLLUP|MATERIALIZED VIEW FROM [db.]t [(id, …)]`
 fn cancel_alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    if !cursor.eat("COLUMN") {
-        return match cursor.word().map(str::to_ascii_uppercase) {
-            Some(what) if ["ROLLUP", "MATERIALIZED"].contains(&what.as_str()) => {
-                Err(unsupported::refuse(&format!("CANCEL ALTER TABLE {what}"), ""))
-            }
-            _ => Err(cursor.expected("COLUMN")),
-        };
+    let is_rollup = cursor.eat("ROLLUP") || cursor.eat_all("MATERIALIZED VIEW");
+    if !is_rollup && !cursor.eat("COLUMN") {
+        return Err(cursor.expected("COLUMN or ROLLUP"));
     }
     cursor.expect("FROM")?;
-    Ok(Statement::CancelAlter { table: cursor.name()? })
+    let table = cursor.name()?;
+    if is_rollup && *cursor.peek() == Token::LParen {
+        cursor.parenthesized(|cursor| cursor.number::<u64>("the id of a job"))?;
+    }
+    Ok(Statement::CancelAlter { table, is_rollup })
 }
 
 /// `CLEAN LABEL [l] FROM db`

@@ -3,7 +3,7 @@
 use crate::ast::{CreateTable, Name, SelectQuery, Statement};
 use crate::cursor::Cursor;
 use crate::errors::Parsed;
-use crate::parse::{query, unsupported};
+use crate::parse::{query, rollup};
 use sqlparser::tokenizer::Token;
 
 /// `CREATE TABLE … [(names)] … [AS] SELECT …`
@@ -19,11 +19,8 @@ pub struct CreateTableAs {
 /// After `CREATE TABLE t LIKE`.
 pub(crate) fn like(cursor: &mut Cursor<'_>, table: Name, if_not_exists: bool) -> Parsed<Statement> {
     let source = cursor.name()?;
-    if cursor.eat_all("WITH ROLLUP") {
-        let remedy = "leave it out: a copy has the rollups of the table, which only promise speed";
-        return Err(unsupported::refuse("CREATE TABLE … LIKE … WITH ROLLUP", remedy));
-    }
-    Ok(Statement::CreateTableLike { table, if_not_exists, source })
+    let rollups = rollup::of_copy(cursor)?;
+    Ok(Statement::CreateTableLike { table, if_not_exists, source, rollups })
 }
 
 /// `(name, …)`, where a list of columns has types.

@@ -5,7 +5,9 @@ use crate::cursor::Cursor;
 use crate::errors::Parsed;
 use crate::names;
 use crate::parse::partition::PartitionItem;
-use crate::parse::{create_as, index, partition, recycle, routine_load, types, unsupported, user, view};
+use crate::parse::{
+    create_as, index, partition, recycle, rollup, routine_load, types, unsupported, user, view,
+};
 use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, PartitionNames, SqlError};
@@ -39,6 +41,10 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
 /// The error for CREATE, DROP or ALTER of anything else.
 fn unsupported_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
     match cursor.word().map(str::to_ascii_uppercase) {
+        Some(word) if word == "MATERIALIZED" => unsupported::refuse(
+            &format!("{verb} MATERIALIZED VIEW"),
+            "use a view, or ALTER TABLE … ADD ROLLUP",
+        ),
         Some(word) => unsupported::refuse(&format!("{verb} {word}"), ""),
         None => cursor.expected("DATABASE, TABLE or USER"),
     }
@@ -75,6 +81,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         if_not_exists,
         columns,
         indexes,
+        rollups: Vec::new(),
         keys: None,
         model: KeyModel::Duplicate { declared: true },
         comment: String::new(),
@@ -154,6 +161,8 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
         create.partition_by = Some(partition::by(cursor)?);
     } else if cursor.eat_all("DISTRIBUTED BY") {
         create.distribution = Some(distribution(cursor)?);
+    } else if cursor.eat("ROLLUP") {
+        create.rollups = rollup::clause(cursor)?;
     } else if cursor.eat("PROPERTIES") {
         create.properties = properties(cursor)?;
     } else {
@@ -166,7 +175,6 @@ fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
 fn refuse_clause(cursor: &Cursor<'_>) -> Parsed<()> {
     let (what, remedy) = match cursor.word().map(str::to_ascii_uppercase).as_deref() {
         Some("PRIMARY") => ("PRIMARY KEY", "use DUPLICATE KEY"),
-        Some("ROLLUP") => ("ROLLUP", "leave it out"),
         Some("ORDER" | "CLUSTER") => {
             ("ORDER BY or CLUSTER BY in CREATE TABLE", "rows are sorted by the key columns")
         }
@@ -330,6 +338,10 @@ fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("INDEX") {
         return index::definition(cursor).map(AlterOp::AddIndex);
     }
+    if is_rollup(cursor) {
+        cursor.advance();
+        return rollup::add(cursor);
+    }
     let is_temporary = is_temporary_partition(cursor) && cursor.eat("TEMPORARY");
     if let Some(word) = cursor.eat_any(&["PARTITIONS", "PARTITION"]) {
         let (item, if_not_exists) = match word {
@@ -426,9 +438,18 @@ fn position(cursor: &mut Cursor<'_>) -> Parsed<Option<Position>> {
     Ok(None)
 }
 
+/// Whether a rollup is meant, and not a column that is called so and has a type.
+fn is_rollup(cursor: &Cursor<'_>) -> bool {
+    let ends = |token: &Token| matches!(token, Token::LParen | Token::Comma | Token::SemiColon | Token::EOF);
+    cursor.is("ROLLUP") && matches!(cursor.peek_nth(1), Token::Word(_)) && ends(cursor.peek_nth(2))
+}
+
 fn refuse_rollup(cursor: &Cursor<'_>) -> Parsed<()> {
     if cursor.is_any(&["TO", "FROM", "IN"]) {
-        return Err(unsupported::refuse("ALTER TABLE of a ROLLUP", "leave the rollup out"));
+        return Err(unsupported::refuse(
+            "ALTER TABLE of a ROLLUP",
+            "the columns of a rollup are what ADD ROLLUP says: drop it and add it again",
+        ));
     }
     Ok(())
 }
@@ -437,6 +458,10 @@ fn drop_column(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     if cursor.eat("INDEX") {
         let if_exists = cursor.eat_all("IF EXISTS");
         return Ok(AlterOp::DropIndex { name: cursor.identifier("an index name")?, if_exists });
+    }
+    if is_rollup(cursor) {
+        cursor.advance();
+        return rollup::drop(cursor);
     }
     let is_temporary = is_temporary_partition(cursor) && cursor.eat("TEMPORARY");
     if cursor.eat("PARTITION") {
@@ -470,7 +495,10 @@ fn rename(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
         });
     }
     if cursor.is("ROLLUP") && matches!(cursor.peek_nth(1), Token::Word(_)) {
-        return Err(unsupported::refuse("RENAME of a ROLLUP", ""));
+        cursor.advance();
+        let from = cursor.identifier("a rollup name")?;
+        cursor.eat("TO");
+        return Ok(AlterOp::RenameRollup { from, to: cursor.identifier("the rollup's new name")? });
     }
     cursor.eat_any(&["TO", "AS"]);
     Ok(AlterOp::RenameTable { to: cursor.identifier("the table's new name")? })

@@ -63,6 +63,9 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("TABLE STATUS") {
         return Ok(Some(Show::TableStatus { db: from_db(cursor)?, filter: filter(cursor)? }));
     }
+    if cursor.eat_all("ALTER TABLE ROLLUP") || cursor.eat_all("ALTER TABLE MATERIALIZED VIEW") {
+        return Ok(Some(Show::AlterTableRollup { db: from_db(cursor)?, tail: tail(cursor)? }));
+    }
     if cursor.eat_all("ALTER TABLE COLUMN") {
         return Ok(Some(Show::AlterTableColumn { db: from_db(cursor)?, tail: tail(cursor)? }));
     }

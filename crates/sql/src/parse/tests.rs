@@ -218,7 +218,7 @@ fn statements_that_are_not_built_are_refused_by_name() {
         ("delete from t where a = 1 limit 5", "DELETE with LIMIT"),
         ("replace into t values (1)", "REPLACE"),
         ("grant select_priv on *.* to u", "GRANT"),
-        ("create materialized view v as select 1", "CREATE MATERIALIZED"),
+        ("create materialized view v as select 1", "CREATE MATERIALIZED VIEW"),
         ("create table t (a int) as select 1", "CREATE TABLE … AS SELECT with types of columns"),
         ("alter database d rename e", "ALTER DATABASE"),
         ("alter system add backend 'h:1'", "ALTER SYSTEM"),

@@ -4,7 +4,7 @@ use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
 use super::{
     aggregate, auto_increment, can_be_omitted, column_def, duplicate_column, find, generated, heavy, index,
-    keys,
+    keys, rollup,
 };
 use super::{partitions, refused};
 use crate::ast::{AlterOp, ColumnSpec, Position};
@@ -89,6 +89,9 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
         AlterOp::RenameColumn { from, to } => rename(&mut new, from, to)?,
         AlterOp::ModifyColumn { column, position } => heavy::modify(&mut new, column, position.as_ref())?,
         AlterOp::OrderBy { columns } => heavy::order_by(&mut new, columns)?,
+        AlterOp::AddRollups(specs) => specs.iter().try_for_each(|spec| rollup::add(&mut new, spec))?,
+        AlterOp::DropRollups(names) => names.iter().try_for_each(|name| rollup::drop(&mut new, name))?,
+        AlterOp::RenameRollup { from, to } => rollup::rename(&mut new, from, to)?,
         AlterOp::AddIndex(spec) => index::add(&mut new, spec)?,
         AlterOp::DropIndex { name, if_exists } => index::drop(&mut new, name, *if_exists)?,
         AlterOp::EnableFeature { name } => enable(&mut new, name)?,
@@ -265,6 +268,7 @@ fn drop(def: &mut TableDef, name: &str) -> Result<(), SqlError> {
     }
     let (name, id) = (column.name.clone(), column.id);
     def.indexes.retain(|index| !index.columns.contains(&id));
+    rollup::column_dropped(def, id)?;
     change_bloom_filter(def, |column| (!column.eq_ignore_ascii_case(&name)).then(|| column.to_owned()));
     change_columns(def, |columns| {
         columns.remove(index);

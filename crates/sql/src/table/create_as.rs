@@ -91,7 +91,13 @@ fn column_name(title: &str, index: usize) -> String {
 ///
 /// # Errors
 /// [`ErrorCode::WrongTableName`].
-pub fn like(source: &TableDef, name: &TableRef, db_id: DbId, id: TableId) -> Result<TableDef, SqlError> {
+pub fn like(
+    source: &TableDef,
+    name: &TableRef,
+    db_id: DbId,
+    id: TableId,
+    rollups: Option<&[String]>,
+) -> Result<TableDef, SqlError> {
     names::check_table(&name.table)?;
     Ok(TableDef {
         id,
@@ -99,6 +105,7 @@ pub fn like(source: &TableDef, name: &TableRef, db_id: DbId, id: TableId) -> Res
         db: name.db.clone(),
         name: name.table.clone(),
         schema: Arc::new(TableSchema { version: SchemaVersion(1), ..(*source.schema).clone() }),
+        rollups: super::rollup::of_copy(source, rollups)?,
         location: location(&name.db, &name.table, id),
         ..source.clone()
     })

@@ -90,7 +90,7 @@ fn check_order(names: &[String], columns: &[ColumnDef]) -> Result<(), SqlError> 
 }
 
 /// The first columns, up to [`DERIVED_COLUMNS_MAX`] and [`DERIVED_BYTES_MAX`]; a VARCHAR ends them.
-fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
+pub(super) fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
     let mut names: Vec<String> = Vec::new();
     let mut bytes = 0;
     for column in columns {

@@ -24,6 +24,9 @@ pub fn show_create_table(def: &TableDef) -> String {
         push_line(&mut text, &partitions.clause(&def.schema));
     }
     push_line(&mut text, &distribution(&def.distribution));
+    if let Some(rollups) = super::rollup::clause(def) {
+        push_line(&mut text, &rollups);
+    }
     text.push_str("PROPERTIES (\n");
     text.push_str(&property_lines(def).join(",\n"));
     text.push_str("\n);");

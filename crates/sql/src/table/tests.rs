@@ -1,4 +1,5 @@
 mod generated;
+mod rollups;
 
 use super::*;
 use crate::ast::{AlterOp, Statement};

@@ -55,6 +55,7 @@ mod partial_update;
 mod partitions;
 mod python;
 mod recycle;
+mod rollups;
 mod routine_load;
 mod routine_load_tables;
 mod states;

@@ -156,7 +156,7 @@ fn the_options_of_a_column_come_in_any_order() {
 #[test]
 fn clauses_of_other_kinds_of_tables_are_refused_by_name() {
     for (sql, what) in [
-        ("create table t (a int) rollup (r (a))", "ROLLUP"),
+        ("create materialized view v as select 1", "CREATE MATERIALIZED VIEW"),
         ("create table t (a int, index i (a) using ann)", "an index USING ANN"),
         ("create table t (a int, key (a))", "a KEY among the columns"),
         ("create table t (a int, primary key (a))", "PRIMARY KEY among the columns"),
@@ -253,7 +253,7 @@ fn alter_table_takes_several_clauses() {
     assert_eq!(ops("order by (b, a)"), [AlterOp::OrderBy { columns: vec!["b".into(), "a".into()] }]);
     for refused in [
         "enable feature 'update_flexible_columns' with properties ('a' = 'b')",
-        "add rollup r (a)",
+        "add column b int to r",
         "replace with table u",
         "modify distribution distributed by random",
     ] {
@@ -329,14 +329,19 @@ fn a_table_may_take_its_columns_from_a_query_or_another_table() {
     let name = |db: &str, table: &str| Name { db: Some(db.to_owned()), table: table.to_owned() };
     assert_eq!(
         like,
-        Statement::CreateTableLike { table: name("a", "t"), if_not_exists: false, source: name("b", "u") }
+        Statement::CreateTableLike {
+            table: name("a", "t"),
+            if_not_exists: false,
+            source: name("b", "u"),
+            rollups: None
+        }
     );
     for bad in [
         "create table t",
         "create table t ()",
         "create table t comment 'x'",
         "create table t (a)",
-        "create table t like u with rollup",
+        "create table t like u with rollup (",
     ] {
         assert!(parse(bad).is_err(), "{bad}");
     }

@@ -31,8 +31,13 @@ fn a_generated_column_keeps_its_expression_and_the_columns_in_it() {
     let commented =
         def(&format!("create table t (a int, b int as (a + 1 -- more\n), c int as (a # two\n + 2)) {REST}"));
     assert_eq!(def(&show_create_table(&commented)).schema, commented.schema);
-    let copy =
-        like(&table, &tributary_types::TableRef { db: "d".into(), table: "u".into() }, DbId(1), TableId(9));
+    let copy = like(
+        &table,
+        &tributary_types::TableRef { db: "d".into(), table: "u".into() },
+        DbId(1),
+        TableId(9),
+        None,
+    );
     assert_eq!(refers(&copy.expect("a good name"), "c").1, [1, 3]);
 }
 

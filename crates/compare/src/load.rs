@@ -47,5 +47,6 @@ pub const LOADS: &[Load] = &[
 /// The loads of `--upserts`, all as text.
 pub const UPSERTS: &[Load] = &[
     load("1 row upserted, 30 conns", Table::Keyed, Form::Text, 1, 30),
+    load("1 row upserted, 500 conns", Table::Keyed, Form::Text, 1, 500),
     load("1,000 rows upserted, 30 conns", Table::Keyed, Form::Text, 1000, 30),
 ];

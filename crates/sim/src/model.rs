@@ -538,8 +538,11 @@ impl Model {
             expected.loads.iter().map(|(id, fate, seen)| (*id, (*fate, *seen))).collect();
         for id in rows.rows.keys() {
             let load = &self.loads[id];
-            // One that came after the query began may have been shown, and be removed by now.
-            let was_hidden = before.get(id).map_or(load.fate != Fate::Removed, |(fate, _)| is_hidden(*fate));
+            // One that came or was committed after the query began may have been shown, and be removed by now.
+            let was_hidden = match before.get(id) {
+                None | Some((Fate::Prepared, _)) => load.fate != Fate::Removed,
+                Some((fate, _)) => is_hidden(*fate),
+            };
             let is_running = load.fate == Fate::Running && load.kind == Kind::TwoPhase;
             if (is_hidden(load.fate) && was_hidden) || is_running {
                 return violation(format!("{where_} shows load {id}: {load:?}"));
@@ -768,8 +771,11 @@ impl Model {
             load.fate = fate;
         }
         // Of those that wait for their commits no row was there to be deleted, or it is not known yet.
-        let waits =
-            |id: &LoadId| matches!(self.loads[id].fate, Fate::Prepared | Fate::Committing | Fate::Aborting);
+        let waits = |id: &LoadId| match self.loads[id].fate {
+            Fate::Prepared | Fate::Committing | Fate::Aborting => true,
+            Fate::Running | Fate::Unknown => self.loads[id].kind == Kind::TwoPhase,
+            _ => false,
+        };
         let known = ids.into_iter().filter(|id| !waits(id)).collect();
         self.deletions.settle(table, &known, |row| shown.has_row(row));
         Ok(())

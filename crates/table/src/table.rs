@@ -36,6 +36,7 @@ pub use recycle::{KeptFile, Leaving};
 pub use replace::CopiedFiles;
 pub use sweep::SweepReport;
 
+use crate::ambient::now_ms;
 use crate::error::TableError;
 use crate::file::{DataFile, FileWriter, LiveFile, delete_files};
 use crate::keys::Keys;
@@ -107,6 +108,16 @@ struct Unflushed {
     epoch: u64,
     /// The log's metadata or files lag behind the snapshot without a publication.
     log_behind: bool,
+    /// Data files that a truncation took out of the snapshot, and when, in milliseconds of Unix time. Some were in no log yet.
+    emptied: Vec<(String, i64)>,
+}
+
+impl Unflushed {
+    /// Queries that began before may still read these files.
+    fn leaves<'a>(&mut self, files: impl Iterator<Item = &'a LiveFile>) {
+        let now = now_ms();
+        self.emptied.extend(files.map(|live| (live.path().to_owned(), now)));
+    }
 }
 
 /// Publications that the write-ahead log must keep.

@@ -43,6 +43,7 @@ pub(super) fn emptied(
     unflushed.cut_at.extend(cut.list.iter().map(|partition| (partition.id, version)));
     unflushed.epoch += 1;
     let is_cut = |live: &LiveFile| live.file.partition.is_some_and(|id| cut.by_id(id).is_some());
+    unflushed.leaves(current.files.iter().filter(|live| is_cut(live)));
     let files = Arc::new(current.files.iter().filter(|live| !is_cut(live)).cloned().collect());
     Ok(Snapshot { files, memtable, ..current.clone() })
 }

@@ -150,6 +150,7 @@ fn emptied(unflushed: &mut Unflushed, current: &Snapshot, version: Version) -> S
     unflushed.settled_parts = 0;
     unflushed.truncated_at = version;
     unflushed.epoch += 1;
+    unflushed.leaves(current.files.iter());
     Snapshot { memtable: Vec::new(), files: Arc::default(), ..current.clone() }
 }
 

@@ -39,6 +39,11 @@ impl Table {
             used.insert(live.path().to_owned());
         }
         used.extend(self.root.unpublished.lock().iter().cloned());
+        {
+            let mut unflushed = self.unflushed.lock();
+            unflushed.emptied.retain(|(_, since_ms)| *since_ms > before_ms);
+            used.extend(unflushed.emptied.iter().map(|(name, _)| name.clone()));
+        }
         let mut unused = listed;
         unused.retain(|meta| !used.contains(meta.location.as_ref()));
         keep_young_vectors(&mut state, &mut unused, before_ms, now);

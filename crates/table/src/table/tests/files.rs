@@ -261,3 +261,23 @@ async fn a_compaction_whose_input_another_writer_removed_changes_nothing() {
     assert_eq!(logged(&table).await, expected([0, 1]));
     assert_eq!(bench.data_files().len(), 3);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_no_log_has_stay_for_queries_from_before_a_truncation() {
+    let options = StoreOptions { keep_removed_files_ms: 600_000, ..StoreOptions::default() };
+    let bench = Bench::with(options);
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows(0..10)).await.unwrap();
+    let files = writer.finish().await.unwrap();
+    // As those of a two-phase load that was prepared long ago.
+    let path = bench.dir.path().join("demo/events-7").join(&files[0].path);
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    publish_files(&table, 1, files);
+    let before = table.snapshot();
+    table.publish_truncate(Version(2), Lsn(200)).unwrap();
+    assert_eq!(table.sweep().await.unwrap().files, 0);
+    let mut reader = crate::testing::open_file(&table, &before.files[0]).await.unwrap();
+    assert_eq!(reader.next().await.unwrap().unwrap().num_rows(), 10);
+}

@@ -17,7 +17,7 @@ use tributary_ingest::AtRest;
 use tributary_query::{Grid, size_text};
 use tributary_sql::names::{check_database, check_table};
 use tributary_sql::{Recovered, RecycledId, without_dynamic_partitions};
-use tributary_table::Table;
+use tributary_table::{LiveFile, Table};
 use tributary_types::{DbId, ErrorCode, PartitionId, SqlError, TableDef, TableId, TableRef};
 
 const COLUMNS: [&str; 8] =
@@ -348,7 +348,7 @@ fn keep_files(table: &Table, bin: &RecycleBin) {
 }
 
 fn bytes_of(table: &Table) -> u64 {
-    table.snapshot().files.iter().map(|file| file.size_bytes()).sum()
+    table.snapshot().files.iter().map(LiveFile::size_bytes).sum()
 }
 
 pub(super) fn refused(text: impl AsRef<str>) -> SqlError {

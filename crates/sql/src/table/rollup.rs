@@ -193,7 +193,7 @@ fn keys_of_duplicate(def: &TableDef, spec: &RollupSpec, columns: &[&ColumnDef]) 
             return Err(refused("The first column could not be float or double"));
         }
         [] => {
-            let columns: Vec<ColumnDef> = columns.iter().map(|column| ColumnDef::clone(column)).collect();
+            let columns: Vec<ColumnDef> = columns.iter().copied().cloned().collect();
             keys::derive(&columns)?.len()
         }
         named if named.len() > columns.len() => {

@@ -89,7 +89,7 @@ fn names_are_free_meanwhile_and_ids_tell_tables_of_one_name_apart() {
     assert_eq!(db.client.value("SELECT v FROM second"), "2", "the one that was dropped last");
     let rows = db.client.table(&format!("{BIN} WHERE NAME LIKE 't'")).rows;
     let id = rows[0][3].clone().unwrap();
-    let gone = db.client.error(&format!("RECOVER TABLE t {}1 AS first", id));
+    let gone = db.client.error(&format!("RECOVER TABLE t {id}1 AS first"));
     let text = format!("Unknown table 't' or table id '{id}1' in {}", db.name);
     assert!(gone.message.contains(&text), "{gone}");
     db.client.ok(&format!("RECOVER TABLE {}.t {id} AS first", db.name));

@@ -263,7 +263,7 @@ fn what_does_not_fit_a_sequence_or_a_deletion_is_refused() {
             "ALTER TABLE sc DROP COLUMN ver",
             "Can not drop sequence mapping column[ver] in Unique data model table[sc]",
         ),
-        ("ALTER TABLE sc DROP COLUMN __DORIS_DELETE_SIGN__", "Unknown column '__DORIS_DELETE_SIGN__'"),
+        ("ALTER TABLE sc DROP COLUMN __DORIS_DELETE_SIGN__", "Column does not exists: __DORIS_DELETE_SIGN__"),
         (
             "ALTER TABLE sc SET (\"function_column.sequence_col\" = \"v\")",
             "cannot be changed after CREATE TABLE",

@@ -1,6 +1,7 @@
 //! A stand-in for the catalog: which tables there are, the schemas that they had, kept labels and positions. Every change
 //! is atomic and durable, like a transaction of the real one (SQLite), and the power may go off with it.
 
+use crate::recycle::{KeptPartition, Record};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 use tributary_ingest::{
     IncrementError, IncrementStore, LabelStore, SchemaHistory, SourcePosition, TransactionInfo, following,
 };
-use tributary_types::{Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId};
+use tributary_types::{
+    PartitionId, Partitions, SchemaVersion, SourceId, TableDef, TableId, TableSchema, TxnId,
+};
 use tributary_wal::MemDisk;
 
 /// The catalog. Clones are the same one; it lives as long as the disk.
@@ -31,6 +34,10 @@ struct Rows {
     next_change: u64,
     /// Replacements of partitions that have not ended, and the partitions that their tables get.
     replacements: BTreeMap<u64, (TableId, Arc<Partitions>)>,
+    /// Drops and recoveries of partitions that have not ended.
+    recyclings: BTreeMap<u64, Record>,
+    /// Partitions that were dropped and are kept.
+    recycled: BTreeMap<(TableId, PartitionId), KeptPartition>,
     /// The first values of AUTO_INCREMENT columns that were never reserved.
     increments: BTreeMap<TableId, i64>,
 }
@@ -77,6 +84,7 @@ impl SimCatalog {
     /// Unless the power went off with it, nothing has changed.
     pub fn drop_table(&self, table: TableId) -> Result<(), String> {
         self.change("drop table", |rows| {
+            rows.recycled.retain(|(of, _), _| *of != table);
             if let Some(def) = rows.tables.remove(&table) {
                 rows.garbage.insert(table, def.location.clone());
             }
@@ -148,6 +156,64 @@ impl SimCatalog {
     pub fn replacements(&self) -> Vec<(u64, TableId, Arc<Partitions>)> {
         let rows = self.rows.lock();
         rows.replacements.iter().map(|(id, (table, to))| (*id, *table, Arc::clone(to))).collect()
+    }
+
+    /// The number of a change that is no other's.
+    #[must_use]
+    pub fn next_change(&self) -> u64 {
+        let mut rows = self.rows.lock();
+        rows.next_change += 1;
+        rows.next_change
+    }
+
+    /// Keeps a drop or recovery of a partition before the Delta log has it.
+    ///
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn put_recycling(&self, id: u64, record: &Record) -> Result<(), String> {
+        self.change("put recycling", |rows| drop(rows.recyclings.insert(id, record.clone())))
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn end_recycling(&self, id: u64) -> Result<(), String> {
+        self.change("end recycling", |rows| drop(rows.recyclings.remove(&id)))
+    }
+
+    /// The drops and recoveries that have not ended.
+    #[must_use]
+    pub fn recyclings(&self) -> Vec<(u64, Record)> {
+        self.rows.lock().recyclings.iter().map(|(id, record)| (*id, record.clone())).collect()
+    }
+
+    /// The definition after a drop or recovery of a partition, with what is kept.
+    ///
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn recycle(&self, def: &Arc<TableDef>, record: &Record) -> Result<(), String> {
+        self.change("recycle", |rows| {
+            rows.tables.insert(def.id, Arc::clone(def));
+            if let Some(dropped) = &record.dropped {
+                rows.recycled.insert((def.id, dropped.partition.id), dropped.clone());
+            }
+            if let Some(recovered) = record.recovered {
+                rows.recycled.remove(&(def.id, recovered));
+            }
+        })
+    }
+
+    /// # Errors
+    /// Unless the power went off with it, nothing has changed.
+    pub fn erase(&self, table: TableId, id: PartitionId) -> Result<(), String> {
+        self.change("erase", |rows| drop(rows.recycled.remove(&(table, id))))
+    }
+
+    /// The partitions of a table that were dropped and are kept.
+    #[must_use]
+    pub fn recycled(&self, table: TableId) -> Vec<(PartitionId, KeptPartition)> {
+        let rows = self.rows.lock();
+        let of_table = rows.recycled.iter().filter(|((of, _), _)| *of == table);
+        of_table.map(|((_, id), kept)| (*id, kept.clone())).collect()
     }
 
     #[must_use]

@@ -11,6 +11,7 @@ use crate::partial::{is_partial, partial};
 use crate::partition_changes;
 use crate::partitions::{self, partitioned};
 use crate::process::{DB, table_def};
+use crate::recycle;
 use crate::rows::{self, KEYS, Wanted, batch_of, block_of};
 use crate::shared_job;
 use crate::temporary;
@@ -50,11 +51,12 @@ pub async fn client(world: Rc<World>) {
 
 async fn act(world: &Rc<World>) {
     let Some(table) = any_table(world) else { return create_table(world).await };
-    if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(5)) {
-        return match world.throw(|dice| dice.below(4)) {
+    if partitions::has_whole(&table.def()) && world.throw(|dice| dice.one_in(4)) {
+        return match world.throw(|dice| dice.below(6)) {
             0 => truncate(world, &table).await,
             1 => partition_changes::change(world, &table).await,
             2 => replace_by_temporary(world, &table).await,
+            3 | 4 => recycle::there_and_back(world, &table).await,
             _ => partition_changes::cut_while_compacting(world, &table).await,
         };
     }
@@ -748,7 +750,7 @@ pub async fn compact(world: &Rc<World>, table: &Arc<Table>) {
     });
 }
 
-async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
+pub async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
     // The second one deletes what the first one saw out of use.
     for _ in 0..world.throw(|dice| dice.between(1, 2)) {
         worked(world, table, "sweep", table.sweep().await, |counts, report| counts.sweeps += report.files);

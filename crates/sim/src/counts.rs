@@ -42,6 +42,8 @@ counts! {
     syncs: "SYNCs",
     truncations: "truncations",
     dropped_partitions: "partitions dropped",
+    recycled_partitions: "partitions dropped and kept",
+    recovered_partitions: "partitions recovered",
     added_partitions: "partitions added",
     replacements: "loads that replaced others",
     switched_partitions: "temporary partitions that replaced others",

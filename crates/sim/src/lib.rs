@@ -30,6 +30,8 @@ pub mod planted;
 #[cfg(test)]
 mod pressure;
 mod process;
+pub mod recycle;
+pub mod recycled;
 mod rows;
 mod run;
 mod shared_job;

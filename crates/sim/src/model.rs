@@ -7,11 +7,12 @@ use crate::deletes::{DeletionId, Deletions};
 use crate::folds::{self, Folded};
 use crate::order::{Order, Place};
 use crate::partial::{Column, Completed, load_of};
+use crate::recycled::Recycled;
 use crate::rows::id_of;
 use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use tributary_types::{Label, TableId, TxnId};
+use tributary_types::{Label, PartitionId, TableId, TxnId};
 
 /// A load's number; its rows are numbered from `number * ROWS_PER_LOAD`.
 pub type LoadId = u64;
@@ -80,6 +81,10 @@ struct Wipe {
     applied: bool,
     /// The load that takes the place of what is wiped, in the same commit.
     by: Option<LoadId>,
+    /// The partition whose rows are kept.
+    into: Option<PartitionId>,
+    /// Loads that may be met, or not.
+    unsure: BTreeSet<LoadId>,
 }
 
 /// What a query may show: taken when its snapshot is.
@@ -122,6 +127,7 @@ pub struct Model {
     order: Order,
     deletions: Deletions,
     winners: Winners,
+    recycled: Recycled,
 }
 
 /// The rows that a query showed: how often each load's rows came.
@@ -297,8 +303,12 @@ impl Model {
         for (id, load) in self.loads.iter_mut().filter(|(id, load)| load.table == table && is_met(**id)) {
             match load.fate {
                 Fate::Visible | Fate::Promised => drop(wipe.settled.insert(*id)),
-                Fate::Running | Fate::Unknown | Fate::Committing => load.overlapped = true,
-                Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed | Fate::Loose => {}
+                Fate::Running | Fate::Unknown | Fate::Committing => {
+                    load.overlapped = true;
+                    wipe.unsure.insert(*id);
+                }
+                Fate::Loose => drop(wipe.unsure.insert(*id)),
+                Fate::Never | Fate::Prepared | Fate::Aborting | Fate::Removed => {}
             }
         }
         self.wipes.insert(table, wipe);
@@ -365,10 +375,10 @@ impl Model {
         self.deletions.done(id);
     }
 
-    /// Whether a truncation of the table has no answer yet.
+    /// Whether a truncation of the table, or a recovery of a partition, has no answer yet.
     #[must_use]
     pub fn is_wiping(&self, table: TableId) -> bool {
-        self.wipes.contains_key(&table)
+        self.wipes.contains_key(&table) || self.recycled.under_way(table).is_some()
     }
 
     /// The truncation was answered.
@@ -383,14 +393,71 @@ impl Model {
             ));
         }
         if done {
-            wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
+            self.removed(table, &wipe);
         }
         Ok(())
+    }
+
+    fn removed(&mut self, table: TableId, wipe: &Wipe) {
+        wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
+        if let Some(into) = wipe.into {
+            self.recycled.keep(table, into, wipe.settled.clone(), wipe.unsure.clone());
+        }
+    }
+
+    /// A partition with some of the loads is about to be dropped and kept. One at a time per table, with truncations.
+    pub fn recycling_begins(&mut self, table: TableId, into: PartitionId, is_met: impl Fn(LoadId) -> bool) {
+        self.wipe_of_loads_begins(table, is_met);
+        if let Some(wipe) = self.wipes.get_mut(&table) {
+            wipe.into = Some(into);
+        }
+    }
+
+    /// A partition is about to be recovered. One at a time per table.
+    pub fn recovery_begins(&mut self, table: TableId, from: PartitionId) {
+        let (sure, unsure) = self.recycled.comes_back(table, from);
+        for id in sure {
+            self.load(id).fate = Fate::Loose;
+        }
+        // Whether they were in the partition is not known, so they may come back with it.
+        for id in unsure {
+            let load = self.load(id);
+            if matches!(load.fate, Fate::Removed | Fate::Never) && load.overlapped {
+                load.fate = Fate::Loose;
+            }
+        }
+        self.deletions.disturb(table);
+    }
+
+    /// The recovery was answered.
+    ///
+    /// # Errors
+    /// If it failed and a query has shown one of its loads.
+    pub fn recovery_ends(&mut self, table: TableId, done: bool) -> Checked {
+        let (loads, shown) = self.recycled.ended(table, done);
+        if !done && let Some(shown) = shown {
+            return violation(format!("the recovery of load {shown} failed, but a query has shown it"));
+        }
+        let now = self.order.tick();
+        for id in loads {
+            let load = self.load(id);
+            load.fate = if done { Fate::Visible } else { Fate::Removed };
+            if done {
+                load.place.visible(now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A kept partition was thrown away.
+    pub fn erased(&mut self, table: TableId, id: PartitionId) {
+        self.recycled.erase(table, id);
     }
 
     /// The table is gone.
     pub fn dropped(&mut self, table: TableId, is_sure: bool) {
         self.wipes.remove(&table);
+        self.recycled.forget(table);
         self.deletions.disturb(table);
         for load in self.loads.values_mut().filter(|load| load.table == table) {
             match load.fate {
@@ -685,6 +752,7 @@ impl Model {
 
     fn seen(&mut self, id: LoadId) -> Checked {
         let now = self.order.tick();
+        self.recycled.shown(id);
         let load = self.load(id);
         load.seen = true;
         load.place.visible(now);
@@ -732,6 +800,7 @@ impl Model {
             return violation(format!("{where_} has rows of load {stranger}, which is not of this table"));
         }
         self.settle_wipe(table, shown, &where_)?;
+        self.settle_recovery(table, shown, &where_)?;
         self.deletions.check_whole(table, |row| shown.has_row(row), &self.deletions, &where_)?;
         let ids: BTreeSet<_> =
             self.loads.iter().filter(|(_, load)| load.table == table).map(|(id, _)| *id).collect();
@@ -827,10 +896,30 @@ impl Model {
             )),
             (Some(_), None) => Ok(()),
             (None, _) => {
-                wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
+                self.removed(table, &wipe);
                 Ok(())
             }
         }
+    }
+
+    /// A recovery of a partition that nobody answered happened as a whole or not at all.
+    fn settle_recovery(&mut self, table: TableId, shown: &Shown, where_: &str) -> Checked {
+        let Some(loads) = self.recycled.under_way(table) else { return Ok(()) };
+        let known = loads.iter().filter(|id| shown.rows.contains_key(id) || !self.is_hidden(**id));
+        let (there, gone): (Vec<LoadId>, Vec<LoadId>) =
+            known.copied().partition(|id| shown.rows.contains_key(id));
+        if let (Some(there), Some(gone)) = (there.first(), gone.first()) {
+            return violation(format!(
+                "{where_} has load {there} and not load {gone}, of one partition whose recovery was cut off"
+            ));
+        }
+        let done = !there.is_empty();
+        if !done && loads.iter().any(|id| self.recycled.was_shown(table, *id)) && !gone.is_empty() {
+            return violation(format!(
+                "{where_} lacks loads of a recovered partition that a query had shown"
+            ));
+        }
+        self.recovery_ends(table, done)
     }
 
     /// Two-phase loads whose state a recovery must tell: `(load, transaction, label)`.

@@ -94,6 +94,23 @@ async fn complete_replacements(hardware: &Hardware, store: &TableStore) -> Resul
     Ok(())
 }
 
+/// As [`complete_changes`], for partitions that are dropped and kept, or recovered.
+async fn complete_recyclings(hardware: &Hardware, store: &TableStore) -> Result<(), String> {
+    for (id, record) in hardware.catalog.recyclings() {
+        if let Some(current) = hardware.catalog.table(record.table) {
+            sync_left_names(hardware, &current).map_err(|error| error.to_string())?;
+            let last = store.last_schema_change(&current).await.map_err(|error| error.to_string())?;
+            let partitioning = Partitioning::By(Arc::clone(&record.partitions));
+            let new = TableDef { partitioning, ..TableDef::clone(&current) };
+            if last == Some(id) && new != *current {
+                hardware.catalog.recycle(&Arc::new(new), &record)?;
+            }
+        }
+        hardware.catalog.end_recycling(id)?;
+    }
+    Ok(())
+}
+
 /// Drops what is left of temporary partitions.
 async fn drop_beside(
     hardware: &Hardware,
@@ -125,10 +142,13 @@ impl Process {
         let store = table_store(hardware, plan)?;
         complete_changes(hardware, &store).await?;
         complete_replacements(hardware, &store).await?;
+        complete_recyclings(hardware, &store).await?;
         let mut tables = Vec::new();
         for def in hardware.catalog.tables() {
             sync_left_names(hardware, &def).map_err(|error| error.to_string())?;
-            tables.push(store.open(&def).await.map_err(|error| error.to_string())?);
+            let table = store.open(&def).await.map_err(|error| error.to_string())?;
+            hardware.catalog.recycled(def.id).iter().for_each(|(_, kept)| table.keep_files(&kept.files));
+            tables.push(table);
         }
         let dead = Arc::clone(is_dead);
         let options = IngestOptions {

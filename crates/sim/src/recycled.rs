@@ -45,6 +45,7 @@ impl Recycled {
 
     /// The loads of the recovery that has no answer yet.
     pub fn under_way(&self, table: TableId) -> Option<BTreeSet<LoadId>> {
+        #[must_use]
         self.coming.get(&table).map(|coming| coming.loads.clone())
     }
 
@@ -55,6 +56,7 @@ impl Recycled {
         }
     }
 
+    #[must_use]
     pub fn was_shown(&self, table: TableId, id: LoadId) -> bool {
         self.coming.get(&table).is_some_and(|coming| coming.shown.contains(&id))
     }

@@ -44,8 +44,8 @@ impl Recycled {
     }
 
     /// The loads of the recovery that has no answer yet.
+    #[must_use]
     pub fn under_way(&self, table: TableId) -> Option<BTreeSet<LoadId>> {
-        #[must_use]
         self.coming.get(&table).map(|coming| coming.loads.clone())
     }
 

@@ -112,6 +112,13 @@ impl Deletions {
         self.open.values_mut().filter(|open| open.table == table).for_each(|open| open.disturbed = true);
     }
 
+    /// Rows of these loads go where no deletion finds them, and may come back: whether one that runs deletes them is not known.
+    pub fn go_away(&mut self, table: TableId, goes: impl Fn(LoadId) -> bool) {
+        for open in self.open.values_mut().filter(|open| open.table == table) {
+            open.visible.retain(|row| !goes((row / ROWS_PER_LOAD) as LoadId));
+        }
+    }
+
     /// Whether a deletion was ever sent for the row.
     #[must_use]
     pub fn knows(&self, row: i64) -> bool {

@@ -340,8 +340,9 @@ impl Model {
     pub fn delete_begins(&mut self, table: TableId, rows: &[i64]) -> Option<(DeletionId, Vec<i64>)> {
         let rows: Vec<i64> = rows.iter().copied().filter(|row| !self.deletions.knows(*row)).collect();
         let is_visible = |row: &i64| {
-            let load = self.loads.get(&((row / ROWS_PER_LOAD) as LoadId));
-            load.is_some_and(|load| load.table == table && load.fate == Fate::Visible)
+            let id = (row / ROWS_PER_LOAD) as LoadId;
+            let is_there = |load: &Load| load.table == table && load.fate == Fate::Visible;
+            self.loads.get(&id).is_some_and(is_there) && !self.goes_away(table, id)
         };
         let (visible, others): (Vec<i64>, Vec<i64>) = rows.iter().partition(|row| is_visible(row));
         let disturbed = self.is_wiping(table);
@@ -410,7 +411,13 @@ impl Model {
         self.wipe_of_loads_begins(table, is_met);
         if let Some(wipe) = self.wipes.get_mut(&table) {
             wipe.into = Some(into);
+            self.deletions.go_away(table, |id| wipe.settled.contains(&id));
         }
+    }
+
+    /// Whether a partition with the load is being dropped, and kept.
+    fn goes_away(&self, table: TableId, id: LoadId) -> bool {
+        self.wipes.get(&table).is_some_and(|wipe| wipe.into.is_some() && wipe.settled.contains(&id))
     }
 
     /// A partition is about to be recovered. One at a time per table.

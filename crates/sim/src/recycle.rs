@@ -122,9 +122,6 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     if !world.is_alive() {
         return;
     }
-    if !is_done && let Some(dropped) = &recorder.record.lock().dropped {
-        table.let_files_go(&dropped.files);
-    }
     world.count(|counts| counts.recycled_partitions += u64::from(is_done));
     let checked = world.model.borrow_mut().wiped(table.id(), is_done);
     world.check(checked);

@@ -218,12 +218,7 @@ impl Engine {
             record: Mutex::new(Record::new(def.id, &left)),
         };
         let recycling = Recycling { id: id.0, partitions: &left, leaving: Some(&recorder), recovered: None };
-        let switched = self.switch_recycling(table, recycling, &recorder.record).await;
-        if !matches!(switched, Ok(Some(_))) {
-            let record = recorder.record.lock().clone();
-            record.dropped.iter().for_each(|dropped| table.let_files_go(&dropped.kept.files));
-        }
-        match switched? {
+        match self.switch_recycling(table, recycling, &recorder.record).await? {
             Some(_) => Ok(()),
             None => Err(still_loading("partition", &name)),
         }

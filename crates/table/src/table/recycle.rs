@@ -103,17 +103,21 @@ impl Table {
         Ok(CopiedFiles(files))
     }
 
-    /// Records the files that `def` has no partition for, and keeps them from the sweep.
+    /// Records the files that `def` has no partition for, and keeps them from the sweep in place of those in `recorded`.
     pub(super) async fn record_leaving(
         &self,
         state: &LogState,
         def: &TableDef,
         leaving: &dyn Leaving,
+        recorded: &mut Vec<KeptFile>,
     ) -> Result<(), TableError> {
+        self.let_files_go(recorded);
         let goes = |live: &&LiveFile| !cut::has_partition(def, &live.file);
-        let files: Vec<KeptFile> = state.live.values().filter(goes).map(KeptFile::of).collect();
-        self.keep_files(&files);
-        let recorded = leaving.record(files).await;
-        recorded.map_err(|reason| TableError::NotRecorded { table: def.name.clone(), reason })
+        *recorded = state.live.values().filter(goes).map(KeptFile::of).collect();
+        self.keep_files(recorded);
+        leaving
+            .record(recorded.clone())
+            .await
+            .map_err(|reason| TableError::NotRecorded { table: def.name.clone(), reason })
     }
 }

@@ -10,7 +10,7 @@
 use super::alter::mem_is_empty;
 use super::change::Watch;
 use super::commit::{Committed, FileSet};
-use super::{Leaving, Table, cut};
+use super::{KeptFile, Leaving, Table, cut};
 use crate::error::TableError;
 use crate::file::{DataFile, Deletes, LiveFile, new_file_name, publish_names};
 use crate::keys::Keys;
@@ -97,7 +97,8 @@ impl Table {
     }
 
     /// Gives the table these partitions, in place of those that it has. Files of partitions that go are removed, and the copies are
-    /// added, with one entry of the Delta log, which has the number `id`; `leaving` records before it what goes. No row may be under way that the log does not have when this
+    /// added, with one entry of the Delta log, which has the number `id`; `leaving` records before it what goes, and these files are
+    /// kept from the sweep unless it is known that nothing has changed. No row may be under way that the log does not have when this
     /// is called, nor come before the catalog has the definition that is returned.
     ///
     /// # Errors
@@ -110,6 +111,25 @@ impl Table {
         partitions: &Arc<Partitions>,
         copies: &CopiedFiles,
         leaving: Option<&dyn Leaving>,
+        watch: &dyn Watch,
+    ) -> Result<Arc<TableDef>, TableError> {
+        let mut recorded = Vec::new();
+        let switched =
+            self.switch_recorded(id, partitions, copies, leaving.map(|to| (to, &mut recorded)), watch);
+        let switched = switched.await;
+        if !matches!(switched, Ok(_) | Err(TableError::Unsure { .. })) {
+            self.let_files_go(&recorded);
+        }
+        switched
+    }
+
+    /// [`Table::switch_partitions`], with the files that were recorded last.
+    async fn switch_recorded(
+        &self,
+        id: u64,
+        partitions: &Arc<Partitions>,
+        copies: &CopiedFiles,
+        mut leaving: Option<(&dyn Leaving, &mut Vec<KeptFile>)>,
         watch: &dyn Watch,
     ) -> Result<Arc<TableDef>, TableError> {
         let mut state = self.lock_log().await?;
@@ -126,8 +146,8 @@ impl Table {
                 partitioning: Partitioning::By(Arc::clone(partitions)),
                 ..TableDef::clone(&self.def())
             });
-            if let Some(leaving) = leaving {
-                self.record_leaving(&state, &def, leaving).await?;
+            if let Some((leaving, recorded)) = &mut leaving {
+                self.record_leaving(&state, &def, *leaving, recorded).await?;
             }
             let stays = |live: &&LiveFile| cut::has_partition(&def, &live.file);
             let mut files: FileSet = state

@@ -2,8 +2,8 @@ use super::delete::delete;
 use super::heavy_change::Stop;
 use super::partitions::{by_ids, without};
 use crate::options::StoreOptions;
-use crate::testing::{Bench, expected, logged, publish, visible};
-use crate::{CopiedFiles, KeptFile, Leaving, Table, TableError};
+use crate::testing::{Bench, Fault, expected, logged, publish, visible};
+use crate::{CopiedFiles, KeptFile, Leaving, Table, TableError, Watch};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -125,4 +125,44 @@ async fn a_partition_stays_if_its_files_can_not_be_recorded() {
     assert!(matches!(&error, TableError::NotRecorded { reason, .. } if reason == "no space"), "{error}");
     assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 11]), expected([1, 11])));
     assert_eq!(partitions(&table.def()).list.len(), 3);
+    assert_eq!(kept_names(&table, &full), 0, "compaction and sweep have them again");
+}
+
+/// How many of the recorded files are kept from the sweep.
+fn kept_names(table: &Table, kept: &Kept) -> usize {
+    let (unpublished, files) = (table.root().unpublished.lock(), kept.files.lock());
+    files.iter().filter(|kept| unpublished.contains(&kept.file.path)).count()
+}
+
+/// Leaves it to the next start what the log has.
+struct Leaves;
+
+impl Watch for Leaves {
+    fn is_stopped(&self) -> bool {
+        true
+    }
+
+    fn leaves_doubt(&self) -> bool {
+        true
+    }
+
+    fn pause(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_stay_as_long_as_it_is_not_known_whether_their_partition_is_dropped() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    let kept = Kept::default();
+    let left = partitions(&without(&table.def(), 2));
+    bench.faults.fail_next("00000000000000000002.json", Fault::After);
+    bench.faults.fail_next_read("00000000000000000002.json");
+    let none = CopiedFiles::default();
+    let error = table.switch_partitions(1, &left, &none, Some(&kept), &Leaves).await.unwrap_err();
+    assert!(matches!(error, TableError::Unsure { .. }), "{error}");
+    assert_eq!(kept_names(&table, &kept), 1, "the next start may find the partition dropped, and recover it");
 }

@@ -834,6 +834,10 @@ impl Model {
                 }
                 (Fate::Running | Fate::Unknown | Fate::Loose | Fate::Committing, true) => Fate::Visible,
                 (Fate::Loose, false) => Fate::Removed,
+                // A truncation may have taken it.
+                (Fate::Running | Fate::Unknown, false) if load.kind != Kind::TwoPhase && load.overlapped => {
+                    Fate::Removed
+                }
                 (Fate::Running | Fate::Unknown, false) if load.kind != Kind::TwoPhase => Fate::Never,
                 (other, false) => other,
             };
@@ -842,7 +846,7 @@ impl Model {
             if has {
                 load.place.visible(now);
             }
-            load.label_unsure |= fate == Fate::Never && load.overlapped && load.fate != Fate::Never;
+            load.label_unsure |= fate == Fate::Removed && matches!(load.fate, Fate::Running | Fate::Unknown);
             load.seen |= fate == Fate::Visible;
             load.fate = fate;
         }

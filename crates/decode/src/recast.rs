@@ -14,9 +14,11 @@ use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET};
 use crate::whole::whole_column;
 use arrow::array::{ArrayRef, new_empty_array};
 use arrow::compute::concat;
+use arrow::error::ArrowError;
 use std::fmt;
 use std::sync::Arc;
 use tributary_types::change::keeps_values;
+use tributary_types::widen::widened;
 use tributary_types::{ColumnDef, SchemaVersion, TableSchema};
 
 /// A value that is none of the column's new type.
@@ -47,7 +49,9 @@ impl std::error::Error for BadValue {}
 /// The first value that can't be converted.
 pub fn recast(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, BadValue> {
     if keeps_values(&from.data_type, &to.data_type) {
-        return Ok(Arc::clone(array));
+        // Of nested values only: others are stored as they are.
+        let wide = widened(array, &to.data_type.to_arrow());
+        return wide.map_err(|error| unreadable(&error, from, to));
     }
     if array.is_empty() {
         return Ok(new_empty_array(&to.data_type.to_arrow()));
@@ -58,16 +62,23 @@ pub fn recast(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<Arra
     }
 }
 
-fn by_cells(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, BadValue> {
-    let bad = |row, value: String, reason| BadValue {
+fn bad(row: usize, value: String, from: &ColumnDef, to: &ColumnDef, reason: &'static str) -> BadValue {
+    BadValue {
         row,
         value,
         column: to.name.clone(),
         from: from.data_type.to_string(),
         to: to.data_type.to_string(),
         reason,
-    };
-    let cells = ArrayCells::new(array, 0).map_err(|error| bad(0, error.to_string(), "it can't be read"))?;
+    }
+}
+
+fn unreadable(error: &ArrowError, from: &ColumnDef, to: &ColumnDef) -> BadValue {
+    bad(0, error.to_string(), from, to, "it can't be read")
+}
+
+fn by_cells(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, BadValue> {
+    let cells = ArrayCells::new(array, 0).map_err(|error| unreadable(&error, from, to))?;
     gathered(array.len(), to, |row, column| {
         let cell = cells.cell(row);
         match push_cell(column, to.data_type, cell, true, 0) {
@@ -76,7 +87,7 @@ fn by_cells(array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayR
                 column.push_null();
                 Ok(())
             }
-            Err(fault) => Err(bad(row, cell::shown(&cell), reason(fault))),
+            Err(fault) => Err(bad(row, cell::shown(&cell), from, to, reason(fault))),
         }
     })
 }

@@ -5,6 +5,7 @@
 //! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
 //! by the reader. For a deletion there is a form that also tells where each row is.
 
+mod grown;
 mod pages;
 mod point;
 mod pruning;
@@ -205,6 +206,7 @@ impl SnapshotProvider {
             .with_statistics(statistics)
             .with_projection_indices(Some(columns.to_vec()))?
             .with_limit(limit)
+            .with_expr_adapter(Some(Arc::new(grown::Grown)))
             .build();
         Ok(Some(DataSourceExec::from_data_source(config)))
     }

@@ -115,6 +115,7 @@ files! {
     arrays_and_maps_answer_as_in_doris: "nested.slt",
     addresses_are_numbers_and_variants_have_members: "addresses.slt",
     columns_of_arrays_maps_and_structs_are_kept: "stored_nested.slt",
+    structs_get_further_fields: "nested_change.slt",
     aggregates_answer_as_in_mysql: "aggregates.slt",
     groups_and_lists_of_columns_answer_as_in_mysql: "grouping.slt",
     any_and_all_know_null: "quantifiers.slt",

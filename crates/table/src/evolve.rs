@@ -13,6 +13,8 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType as ArrowType, Field, SchemaRef};
 use std::sync::Arc;
+use tributary_types::change::grows;
+use tributary_types::widen::widened;
 use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, address, host, state};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -61,14 +63,13 @@ pub(crate) fn mismatch(table: &str, schema: &TableSchema, detail: String) -> Tab
     TableError::SchemaMismatch { table: table.to_owned(), schema_version: schema.version.0, detail }
 }
 
-/// `array` in the column's Arrow type. Values that do not fit are an error, never NULL.
+/// `array` in the column's Arrow type; fields that were added to it are NULL. Values that do not fit are an error, never NULL.
 pub(crate) fn as_type(array: &ArrayRef, column: &ColumnDef) -> Result<ArrayRef, TableError> {
     let wanted = column.data_type.to_arrow();
     if array.data_type() == &wanted {
         return Ok(Arc::clone(array));
     }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, &wanted, &options)
+    widened(array, &wanted)
         .map_err(TableError::arrow(format!("converting column '{}' to {}", column.name, column.data_type)))
 }
 
@@ -169,7 +170,10 @@ pub(crate) fn fills_old_rows(column: &ColumnDef) -> bool {
 pub(crate) fn check_change(old: &TableDef, new: &TableDef, has_rows: bool) -> Result<(), TableError> {
     for column in &new.schema.columns {
         match old.schema.index_of_id(column.id).map(|index| &old.schema.columns[index]) {
-            Some(before) if before.data_type.to_arrow() != column.data_type.to_arrow() => {
+            Some(before)
+                if before.data_type.to_arrow() != column.data_type.to_arrow()
+                    && !grows(before.data_type, column.data_type) =>
+            {
                 return Err(TableError::TypeChange {
                     table: new.name.clone(),
                     column: column.name.clone(),

@@ -4,12 +4,15 @@
 //! as users do and, once the two differ or a column was dropped, maps one to the other (column
 //! mapping, mode `name`). A protocol only ever grows.
 
+mod nested_ids;
+
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use deltalake_core::kernel::{
     ArrayType, DataType as DeltaType, MapType, Metadata, MetadataValue, Protocol, StructField, StructType,
 };
+use nested_ids::{FieldPath, NestedIds};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -83,35 +86,45 @@ fn delta_type(data_type: DataType) -> Result<DeltaType, TableError> {
         | DataType::String
         | DataType::Json
         | DataType::Variant => DeltaType::STRING,
-        DataType::Nested(nested) => return delta_nested(nested, None),
+        DataType::Nested(nested) => return delta_nested(nested, &mut None, &mut FieldPath::new()),
         DataType::Bitmap | DataType::Hll => DeltaType::BINARY,
     })
 }
 
-/// A type whose values consist of values; parts may be NULL. With column mapping fields of a STRUCT have ids, too.
-fn delta_nested(nested: Nested, mut ids: Option<&mut NestedIds>) -> Result<DeltaType, TableError> {
-    let mut part = |data_type: DataType| match data_type {
-        DataType::Nested(nested) => delta_nested(nested, ids.as_deref_mut()),
+/// A type whose values consist of values; parts may be NULL. With column mapping fields of a STRUCT have ids, too. `path` is where the
+/// type is in its column.
+fn delta_nested(
+    nested: Nested,
+    ids: &mut Option<NestedIds>,
+    path: &mut FieldPath,
+) -> Result<DeltaType, TableError> {
+    let mut part = |name: &str, data_type: DataType| match data_type {
+        DataType::Nested(nested) => {
+            path.push(name.to_owned());
+            let part = delta_nested(nested, ids, path);
+            path.pop();
+            part
+        }
         plain => delta_type(plain),
     };
     Ok(match nested.kept() {
-        NestedType::Array(item) => ArrayType::new(part(*item)?, true).into(),
-        NestedType::Map(key, value) => MapType::new(part(*key)?, part(*value)?, true).into(),
+        NestedType::Array(item) => ArrayType::new(part("element", *item)?, true).into(),
+        NestedType::Map(key, value) => MapType::new(part("key", *key)?, part("value", *value)?, true).into(),
         NestedType::Struct(fields) => {
             let mut described = Vec::with_capacity(fields.len());
             for field in fields {
-                let data_type = part(field.data_type)?;
-                described.push((&field.name, data_type));
+                described.push((&field.name, part(&field.name, field.data_type)?));
             }
             let field = |(name, data_type): (&String, DeltaType)| {
                 let field = StructField::new(name, data_type, true);
-                match &mut ids {
-                    Some(ids) => field.with_metadata([
-                        (MAPPING_ID, MetadataValue::Number(ids.next())),
-                        (MAPPING_NAME, MetadataValue::String(name.clone())),
-                    ]),
-                    None => field,
-                }
+                let Some(ids) = ids else { return field };
+                path.push(name.clone());
+                let id = ids.id(path);
+                path.pop();
+                field.with_metadata([
+                    (MAPPING_ID, MetadataValue::Number(id)),
+                    (MAPPING_NAME, MetadataValue::String(name.clone())),
+                ])
             };
             let fields: Vec<StructField> = described.into_iter().map(field).collect();
             StructType::try_new(fields)
@@ -121,23 +134,11 @@ fn delta_nested(nested: Nested, mut ids: Option<&mut NestedIds>) -> Result<Delta
     })
 }
 
-/// Ids of the fields within a column, which the column mapping asks for; they follow from the column's.
-struct NestedIds {
-    next: i64,
-}
-
-impl NestedIds {
-    fn of(column: &ColumnDef) -> Self {
-        Self { next: (i64::from(column.id.0) + 1) * NESTED_IDS }
-    }
-
-    fn next(&mut self) -> i64 {
-        self.next += 1;
-        self.next
-    }
-}
-
-fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableError> {
+fn delta_schema(
+    schema: &TableSchema,
+    mapped: bool,
+    logged: Option<&LoggedColumns>,
+) -> Result<StructType, TableError> {
     let mut fields = Vec::with_capacity(schema.visible_count());
     // Rows that hidden columns delete are deleted for other readers, too: they need not know of them.
     for column in schema.visible() {
@@ -148,7 +149,11 @@ fn delta_schema(schema: &TableSchema, mapped: bool) -> Result<StructType, TableE
             metadata.push((MAPPING_NAME, MetadataValue::String(column.physical_name.clone())));
         }
         let data_type = match column.data_type {
-            DataType::Nested(nested) if mapped => delta_nested(nested, Some(&mut NestedIds::of(column)))?,
+            DataType::Nested(nested) => {
+                let described = logged.and_then(|logged| logged.nested.get(&column.id.0));
+                let mut ids = mapped.then(|| NestedIds::new(column.id, described));
+                delta_nested(nested, &mut ids, &mut FieldPath::new())?
+            }
             data_type => delta_type(data_type)?,
         };
         let field = StructField::new(&column.name, data_type, column.nullable);
@@ -164,6 +169,8 @@ struct LoggedColumns {
     live: BTreeMap<String, u32>,
     /// Physical names of dropped columns, which data files may still hold, with their column ids.
     dropped: BTreeMap<String, u32>,
+    /// The types of live columns whose values consist of values, by column ids.
+    nested: HashMap<u32, DeltaType>,
     mapped: bool,
 }
 
@@ -183,6 +190,9 @@ impl LoggedColumns {
             };
             (name, id)
         };
+        let is_nested = |of: &DeltaType| !matches!(of, DeltaType::Primitive(_));
+        let nested = schema.fields().filter(|field| is_nested(field.data_type()));
+        let nested = nested.map(|field| (physical(field).1, field.data_type().clone())).collect();
         let config = metadata.configuration();
         let dropped = match config.get(DROPPED_COLUMNS_KEY) {
             Some(text) => serde_json::from_str(text)
@@ -192,6 +202,7 @@ impl LoggedColumns {
         Ok(Self {
             live: schema.fields().map(physical).collect(),
             dropped,
+            nested,
             mapped: config.get(MAPPING_MODE_KEY).is_some_and(|mode| mode != "none"),
         })
     }
@@ -216,7 +227,7 @@ pub(crate) fn metadata_for(
     let mapped = logged.as_ref().is_some_and(|logged| logged.mapped)
         || !dropped.is_empty()
         || def.schema.columns.iter().any(names_differ);
-    let schema = delta_schema(&def.schema, mapped)?;
+    let schema = delta_schema(&def.schema, mapped, logged.as_ref())?;
     let mut config: BTreeMap<String, String> = existing
         .map(|metadata| metadata.configuration().iter().map(|(k, v)| (k.clone(), v.clone())).collect())
         .unwrap_or_default();

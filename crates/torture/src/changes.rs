@@ -1,5 +1,5 @@
 //! A client that changes the columns of a table all the while: it adds one, gives it a wider type and drops it again, light changes
-//! and heavy ones in turn. What writers and readers of the table are promised stays as it is.
+//! and heavy ones in turn, and one whose STRUCTs get fields. What writers and readers of the table are promised stays as it is.
 
 use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
@@ -54,6 +54,13 @@ impl Changes {
                 (format!("ADD COLUMN {name} INT DEFAULT '7'"), &self.light),
                 (format!("MODIFY COLUMN {name} BIGINT DEFAULT '7'"), &self.heavy),
                 (format!("DROP COLUMN {name}"), &self.light),
+                (format!("ADD COLUMN {name}s ARRAY<STRUCT<a:INT>>"), &self.light),
+                (format!("MODIFY COLUMN {name}s ARRAY<STRUCT<a:INT, b:VARCHAR(3)>>"), &self.light),
+                (
+                    format!("MODIFY COLUMN {name}s ARRAY<STRUCT<a:INT, b:VARCHAR(9), c:MAP<INT, INT>>>"),
+                    &self.light,
+                ),
+                (format!("DROP COLUMN {name}s"), &self.light),
             ];
             for (clause, count) in steps {
                 self.change(shared, round, &mut server, &clause, count)?;

@@ -1,8 +1,9 @@
 //! What a change of a column's type does to the values that are there.
 
-use crate::{ColumnDef, DataType};
+use crate::{ColumnDef, DataType, NestedType};
 
-/// Whether every value of the type is a value of the other, stored as it is: nothing has to be written anew.
+/// Whether every value of the type is a value of the other, stored as it is: nothing has to be written anew. Fields that values of nested
+/// types do not have yet are NULL ([`crate::widen`]).
 #[must_use]
 pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
@@ -10,6 +11,29 @@ pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
         (DataType::Char { bytes: from }, DataType::Char { bytes: to } | DataType::Varchar { bytes: to })
         | (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
         (DataType::Char { .. } | DataType::Varchar { .. } | DataType::Json, DataType::String) => true,
+        (DataType::Nested(_), DataType::Nested(_)) => grows(*from, *to),
+        (from, to) => from == to,
+    }
+}
+
+/// Whether a type has become another as light schema changes allow it: longer VARCHARs, and further fields at the end of STRUCTs, also
+/// within other types.
+#[must_use]
+pub fn grows(from: DataType, to: DataType) -> bool {
+    match (from, to) {
+        (DataType::Varchar { bytes: from }, DataType::Varchar { bytes: to }) => from <= to,
+        (DataType::Nested(from), DataType::Nested(to)) => match (from.kept(), to.kept()) {
+            (NestedType::Array(from), NestedType::Array(to)) => grows(*from, *to),
+            (NestedType::Map(from_key, from), NestedType::Map(to_key, to)) => {
+                grows(*from_key, *to_key) && grows(*from, *to)
+            }
+            (NestedType::Struct(from), NestedType::Struct(to)) => {
+                let mut both = from.iter().zip(to);
+                from.len() <= to.len()
+                    && both.all(|(from, to)| from.name == to.name && grows(from.data_type, to.data_type))
+            }
+            _ => false,
+        },
         (from, to) => from == to,
     }
 }
@@ -51,6 +75,7 @@ pub fn keeps_apart(from: &ColumnDef, to: &ColumnDef) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Nested, StructField};
 
     #[test]
     fn longer_texts_and_finer_times_stay_as_they_are() {
@@ -62,6 +87,28 @@ mod tests {
         assert!(keeps_values(&DataType::DateTime { scale: 0 }, &DataType::DateTime { scale: 6 }));
         assert!(!keeps_values(&DataType::DateTime { scale: 6 }, &DataType::DateTime { scale: 0 }));
         assert!(!keeps_values(&DataType::Int, &DataType::BigInt));
+    }
+
+    #[test]
+    fn nested_types_grow_by_fields_at_the_end_and_longer_texts() {
+        let of = |fields: &[(&str, DataType)]| {
+            let field = |(name, data_type): &(&str, DataType)| StructField {
+                name: (*name).to_owned(),
+                data_type: *data_type,
+            };
+            DataType::array(DataType::Nested(Nested::new(NestedType::Struct(
+                fields.iter().map(field).collect(),
+            ))))
+        };
+        let text = |bytes| DataType::map(DataType::Varchar { bytes }, DataType::Int);
+        let small = of(&[("a", DataType::Int), ("b", text(4))]);
+        let grown = of(&[("a", DataType::Int), ("b", text(5)), ("c", DataType::Date)]);
+        assert!(grows(small, grown) && keeps_values(&small, &grown));
+        assert!(!grows(grown, small));
+        assert!(!grows(small, of(&[("a", DataType::Int), ("x", text(4))])), "another name");
+        assert!(!grows(small, of(&[("b", text(4)), ("a", DataType::Int)])), "another order");
+        assert!(!grows(small, of(&[("a", DataType::BigInt), ("b", text(4))])));
+        assert!(!grows(DataType::array(DataType::Int), DataType::map(DataType::Int, DataType::Int)));
     }
 
     #[test]

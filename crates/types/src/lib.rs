@@ -29,6 +29,7 @@ pub mod table;
 pub mod text;
 pub mod transaction;
 pub mod view;
+pub mod widen;
 
 pub use attachment::{ATTACHMENT_BYTES_MAX, Attachment, AttachmentTooLarge};
 pub use data_type::DataType;

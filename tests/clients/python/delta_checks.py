@@ -81,6 +81,30 @@ def nested(directory):
     equal(pa.table(answer.read_all()).to_pylist(), [{"x": 3, "y": 7}])
 
 
+def grown(directory):
+    """Structs that got fields: rows of before have NULL there, wherever the structs are."""
+
+    def has_fields():
+        try:
+            return '"late"' in DeltaTable(directory).schema().to_json()
+        except Exception:  # the first flush has not made the table yet
+            return False
+
+    wait_until("the Delta table has the new fields", has_fields)
+    open_with_rows(directory, 3)
+    answer = QueryBuilder().register("t", DeltaTable(directory)).execute("SELECT id, s, a FROM t ORDER BY id")
+    old = lambda number: {"f": number, "late": None}
+    new = lambda number: {"f": number, "late": ["x"]}
+    equal(pa.table(answer.read_all()).to_pylist(), [
+        {"id": 1, "s": {"in": old(1), "more": None}, "a": [old(1), None]},
+        {"id": 2, "s": {"in": old(2), "more": None}, "a": [old(2), None]},
+        {"id": 3, "s": {"in": new(3), "more": 3}, "a": [new(3)]},
+    ])
+    rows = DeltaTable(directory).to_pyarrow_table().sort_by("id")
+    equal(rows.column("s").to_pylist()[0], {"in": old(1), "more": None})
+    equal(rows.column("m").to_pylist(), [[("k", old(1))], [("k", old(2))], [("k", new(3))]])
+
+
 def addresses(directory):
     """Addresses as numbers and as bytes, documents as texts."""
     rows = open_with_rows(directory, 6)
@@ -135,4 +159,4 @@ def states(directory, days):
     equal(bytes(rows.column("pages").to_pylist()[2]), b"\x01")
 
 
-main({check.__name__: check for check in (types, nested, addresses, sums, deleted, copied, states)})
+main({check.__name__: check for check in (types, nested, grown, addresses, sums, deleted, copied, states)})

@@ -73,6 +73,10 @@ impl Open {
             let what = format!("column '{column}': {} within a type", part.base_name());
             return Err(unsupported::refuse(&what, "make it a column of its own"));
         }
+        if self.closed > 0 {
+            // What follows is about the type around it, or the column.
+            return Ok(part);
+        }
         if cursor.is("NOT") {
             let what = format!("column '{column}': NOT NULL within a type");
             return Err(unsupported::refuse(&what, "leave it out: elements and fields may be NULL"));
@@ -88,12 +92,12 @@ impl Open {
             let name = cursor.identifier("the name of a field")?.to_lowercase();
             cursor.expect_token(&Token::Colon)?;
             let data_type = self.part(cursor, column)?;
-            if cursor.is("COMMENT") {
+            if self.closed == 0 && cursor.is("COMMENT") {
                 let what = format!("column '{column}': a comment of a field");
                 return Err(unsupported::refuse(&what, "write it into the comment of the column"));
             }
             if fields.iter().any(|field| field.name.eq_ignore_ascii_case(&name)) {
-                let text = format!("column '{column}': the STRUCT has two fields called '{name}'");
+                let text = format!("Duplicate field name {name} in struct (column '{column}')");
                 return Err(SqlError::detail(ErrorCode::Unknown, text));
             }
             fields.push(StructField { name, data_type });

@@ -6,7 +6,7 @@ use super::{aggregate, auto_increment, generated};
 use super::{keys, refused};
 use crate::ast::{ColumnSpec, Position};
 use std::sync::Arc;
-use tributary_types::change::keeps_apart;
+use tributary_types::change::{grows, keeps_apart};
 use tributary_types::table::Distribution;
 use tributary_types::{
     Aggregation, ColumnDef, DataType, DefaultValue, ErrorCode, SqlError, TableDef, TableSchema,
@@ -21,8 +21,8 @@ const LARGEINT_TEXT: u32 = 40;
 const FLOAT_TEXT: u32 = 12;
 const DOUBLE_TEXT: u32 = 20;
 
-/// Whether a change of the definition is a job's: anything but new and dropped value columns, other names and comments, and longer
-/// VARCHARs in their places. In a table without light changes any change of columns is.
+/// Whether a change of the definition is a job's: anything but new and dropped value columns, other names and comments, and, in their
+/// places, longer VARCHARs and STRUCTs with further fields. In a table without light changes any change of columns is.
 #[must_use]
 pub fn is_heavy(old: &TableDef, new: &TableDef) -> bool {
     if old.schema.columns == new.schema.columns {
@@ -33,14 +33,10 @@ pub fn is_heavy(old: &TableDef, new: &TableDef) -> bool {
         kept.cloned().collect::<Vec<ColumnDef>>()
     };
     let is_same = |old: &ColumnDef, new: &ColumnDef| {
-        let is_longer = matches!(
-            (old.data_type, new.data_type),
-            (DataType::Varchar { bytes: old }, DataType::Varchar { bytes: new }) if old <= new
-        );
         old.id == new.id
             && old.is_key == new.is_key
             && old.nullable == new.nullable
-            && (is_longer || old.data_type == new.data_type)
+            && grows(old.data_type, new.data_type)
     };
     let (before, after) = (kept(&old.schema, &new.schema), kept(&new.schema, &old.schema));
     let keys = |schema: &TableSchema| schema.key_indices().len();
@@ -307,7 +303,7 @@ fn check_type_change(old: &ColumnDef, to: DataType) -> Result<(), SqlError> {
     if let (T::Nested(from), T::Nested(to)) = (from, to)
         && from.base_name() == to.base_name()
     {
-        super::nested_change::check(old, from, to)?;
+        return super::nested_change::check(old, from, to);
     }
     Err(refused(format!("Can not change {} to {} (column '{}')", from.base_name(), to.base_name(), old.name)))
 }

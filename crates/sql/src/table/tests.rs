@@ -589,6 +589,90 @@ fn types_change_as_the_matrix_allows() {
 }
 
 #[test]
+fn nested_types_grow_as_light_changes() {
+    let old = def("create table t (k int, s struct<a:int, b:varchar(5), c:array<struct<d:date>>>, \
+         m map<varchar(5), struct<x:array<varchar(3)>>> not null, a array<int> default '[]') duplicate key(k)");
+    for (clause, place, data_type) in [
+        (
+            "modify column s struct<A:int, b:varchar(9), c:array<struct<d:date, e:map<int,int>>>, f:text>",
+            1,
+            "struct<a:int,b:varchar(9),c:array<struct<d:date,e:map<int,int>>>,f:text>",
+        ),
+        (
+            "modify column m map<varchar(6), struct<x:array<varchar(3)>, y:int>> not null comment 'new'",
+            2,
+            "map<varchar(6),struct<x:array<varchar(3)>,y:int>>",
+        ),
+    ] {
+        let new = altered(&old, clause);
+        assert!(!is_heavy(&old, &new), "{clause}");
+        assert_eq!(new.schema.columns[place].data_type.to_string(), data_type);
+        assert_eq!(new.schema.columns[place].id, old.schema.columns[place].id);
+        assert_eq!(new.schema.version, old.schema.version.next());
+        assert!(is_heavy(&old, &altered(&old, &format!("{clause}, modify column k bigint"))), "{clause}");
+    }
+    let moved =
+        altered(&old, "modify column s struct<a:int, b:varchar(5), c:array<struct<d:date>>, f:int> after a");
+    assert!(is_heavy(&old, &moved) && names(&moved) == ["k", "m", "a", "s"]);
+    let (s, m) = (
+        "struct<a:int, b:varchar(5), c:array<struct<d:date>>",
+        "map<varchar(5), struct<x:array<varchar(3)>>>",
+    );
+    for (clause, text) in [
+        (
+            "s struct<a:int, b:varchar(5)>".to_owned(),
+            "Cannot reduce struct fields from struct<a:int,b:varchar(5),c:array<struct<d:date>>> to struct<a:int,b:varchar(5)>",
+        ),
+        (
+            "s struct<a:int, z:varchar(5), c:array<struct<d:date>>>".to_owned(),
+            "Cannot rename struct field from 'b' to 'z'",
+        ),
+        (
+            "s struct<b:varchar(5), a:int, c:array<struct<d:date>>>".to_owned(),
+            "Cannot rename struct field from 'a' to 'b'",
+        ),
+        (
+            "s struct<a:bigint, b:varchar(5), c:array<struct<d:date>>>".to_owned(),
+            "Cannot change int to bigint in nested types",
+        ),
+        (
+            "s struct<a:int, b:string, c:array<struct<d:date>>>".to_owned(),
+            "Cannot change varchar(5) to text in nested types",
+        ),
+        (
+            "s struct<a:int, b:varchar(4), c:array<struct<d:date>>, f:int>".to_owned(),
+            "Shorten type length is prohibited, srcType=varchar(5), dstType=varchar(4)",
+        ),
+        (
+            "s struct<a:int, b:varchar(5), c:array<int>>".to_owned(),
+            "Cannot change struct<d:date> to int in nested types",
+        ),
+        (format!("s {s}, a:int>"), "Duplicate field name a in struct"),
+        (format!("s {s}, f:int> not null"), "Can not change from nullable to non-nullable"),
+        (
+            "m map<varchar(4), struct<x:array<varchar(3)>>> not null".to_owned(),
+            "Shorten type length is prohibited",
+        ),
+        (
+            "m map<varchar(5), array<int>> not null".to_owned(),
+            "Cannot change struct<x:array<varchar(3)>> to array<int> in nested types",
+        ),
+        (format!("m {m} not null"), "Nothing is changed. please check your alter stmt"),
+        ("a array<bigint> default '[]'".to_owned(), "Cannot change int to bigint in nested types"),
+        ("a map<int, int> default '[]'".to_owned(), "Can not change ARRAY to MAP"),
+        ("a string".to_owned(), "Can not change ARRAY to STRING"),
+    ] {
+        let error = try_alter(&old, &format!("modify column {clause}")).unwrap_err();
+        assert!(error.detail_text().contains(text), "{clause}: {error}");
+    }
+    let error = try_alter(
+        &def("create table t (k int, a array<varchar(3)> default '[]') duplicate key(k)"),
+        "modify column a array<varchar(4)>",
+    );
+    assert!(error.unwrap_err().detail_text().contains("Can not change default value"));
+}
+
+#[test]
 fn keys_change_where_rows_can_follow() {
     let duplicate =
         def("create table t (a int, b varchar(9), v int) duplicate key(a, b) distributed by hash(b)");

@@ -4,6 +4,7 @@ mod failure;
 mod files;
 mod flush;
 mod heavy_change;
+mod nested_change;
 mod order;
 mod partial;
 mod partitions;

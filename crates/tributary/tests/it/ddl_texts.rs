@@ -350,7 +350,10 @@ const COLUMNS: &[Refused] = &[
     ("ALTER TABLE a MODIFY COLUMN k2 INT KEY SUM", "Can not assign aggregation method on key column: k2"),
     ("ALTER TABLE t MODIFY COLUMN v INT", "Nothing is changed. please check your alter stmt"),
     ("ALTER TABLE t MODIFY COLUMN k2 INT KEY AFTER v", "Can not modify key column k2 after value column"),
-    ("ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT>", "Cannot reduce struct fields from 2 to 1"),
+    (
+        "ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT>",
+        "Cannot reduce struct fields from struct<a:int,b:varchar(5)> to struct<a:int>",
+    ),
     (
         "ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT, x:VARCHAR(5)>",
         "Cannot rename struct field from 'b' to 'x'",
@@ -364,6 +367,7 @@ const COLUMNS: &[Refused] = &[
         "ALTER TABLE t MODIFY COLUMN ar ARRAY<VARCHAR(3)>",
         "Shorten type length is prohibited, srcType=varchar(5), dstType=varchar(3)",
     ),
+    ("ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT, b:VARCHAR(5), a:INT>", "Duplicate field name a in struct"),
     ("ALTER TABLE t MODIFY COLUMN ar MAP<INT, INT>", "Can not change ARRAY to MAP"),
     ("ALTER TABLE t ORDER BY (k2, v, k, d, s, st, ar, df)", "Cannot add key column k after value column"),
     ("ALTER TABLE t ORDER BY (k, k2)", "Reorder stmt should contains all columns"),
@@ -386,15 +390,5 @@ fn changes_of_columns_are_refused() {
         PROPERTIES ('enable_duplicate_without_keys_by_default' = 'true')");
     let before = db.client.rows("DESC t");
     refuse(&mut db.client, COLUMNS);
-    for statement in [
-        "ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT, b:VARCHAR(9)>",
-        "ALTER TABLE t MODIFY COLUMN st STRUCT<a:INT, b:VARCHAR(5), c:INT>",
-    ] {
-        db.client.refused(
-            statement,
-            1235,
-            "changing column 'st' from struct<a:int,b:varchar(5)> to struct<a:int,b:varchar(",
-        );
-    }
     assert_eq!(db.client.rows("DESC t"), before);
 }

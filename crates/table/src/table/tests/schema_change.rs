@@ -6,7 +6,7 @@ use crate::testing::{
 use std::sync::Arc;
 use tributary_types::{ColumnDef, ColumnId, DataType, DefaultValue, TableDef, Version};
 
-fn next_version(old: &TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) -> Arc<TableDef> {
+pub(super) fn next_version(old: &TableDef, change: impl FnOnce(&mut Vec<ColumnDef>)) -> Arc<TableDef> {
     let mut columns = old.schema.columns.clone();
     change(&mut columns);
     let mut def = def_of(old.schema.version.0 + 1, columns).as_ref().clone();
@@ -24,7 +24,7 @@ fn with_score(old: &TableDef) -> Arc<TableDef> {
     next_version(old, |columns| columns.push(with_default(column(3, "score", DataType::Int, false), "7")))
 }
 
-fn delta_config(table: &crate::Table) -> impl Future<Output = (String, String)> {
+pub(super) fn delta_config(table: &crate::Table) -> impl Future<Output = (String, String)> {
     let root = Arc::clone(table.root());
     let def = table.def();
     async move {

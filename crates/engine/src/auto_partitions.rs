@@ -29,7 +29,7 @@ impl Engine {
         if with_partitions(&table.def(), schema, &batches)?.is_none() {
             return Ok(());
         }
-        let _turn = self.changing().await;
+        let _turn = self.changing_table(table.id()).await;
         // Another load may have made them.
         let Some(new) = with_partitions(&table.def(), schema, &batches)? else { return Ok(()) };
         let changed = self.change_table(Arc::clone(table), new).await;

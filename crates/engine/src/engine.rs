@@ -9,6 +9,7 @@
 //! | `ddl` | databases, tables and users are created, changed and dropped |
 //! | `recycle`, `recycle_partitions` | what is dropped is kept for a time, and recovered |
 //! | `switching` | partitions take the place of others, go or come back |
+//! | `switches` | tables whose switch goes on, and who may change others meanwhile |
 //! | `unfinished` | tables that get their rows before they get their names |
 //! | `views` | views are created, changed and dropped |
 
@@ -17,6 +18,7 @@ mod dynamic_partitions;
 mod recycle;
 mod recycle_partitions;
 mod start;
+mod switches;
 mod switching;
 pub(crate) mod temporary;
 pub(crate) mod unfinished;
@@ -44,6 +46,7 @@ use dynamic_partitions::DynamicTables;
 use start::Running;
 use std::sync::Arc;
 use std::time::Duration;
+use switches::Switches;
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError};
 use tributary_ingest::{AutoIncrements, Ingest};
@@ -86,6 +89,7 @@ pub struct Engine {
     metrics: Metrics,
     /// Held by a change of the catalog from its check to its end.
     changing: tokio::sync::Mutex<()>,
+    pub(crate) switches: Switches,
     running: Running,
 }
 

@@ -185,7 +185,7 @@ impl Engine {
         if table.with_def(is_ready) {
             return Ok(());
         }
-        let turn = self.changing().await;
+        let turn = self.changing_table(table.id()).await;
         if table.with_def(is_ready) {
             return Ok(());
         }

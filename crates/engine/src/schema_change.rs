@@ -73,7 +73,7 @@ impl Engine {
     /// It has one; in Doris's words.
     pub(crate) fn refuse_while_changing(&self, def: &TableDef) -> Result<(), SqlError> {
         match self.unfinished_change(def.id) {
-            None => Ok(()),
+            None => self.refuse_while_switching(def),
             Some(_) => Err(refused(format!(
                 "Table[{}]'s state(SCHEMA_CHANGE) is not NORMAL. Do not allow doing ALTER ops",
                 def.name

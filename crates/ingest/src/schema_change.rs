@@ -58,6 +58,10 @@ impl Watch for Stopping {
         self.0.is_at_once()
     }
 
+    fn doubts(&self, reason: &str) {
+        self.0.doubts(reason);
+    }
+
     fn pause(&self) -> BoxFuture<'_, ()> {
         Box::pin(tasks::sleep(LOOK_AGAIN))
     }

@@ -2,6 +2,7 @@
 //! the next start can complete what a crash in between left undone.
 
 use super::Engine;
+use super::switching::Rest;
 use std::sync::Arc;
 use tributary_catalog::CatalogError;
 use tributary_sql::{AlterOp, CreateTable};
@@ -51,6 +52,7 @@ impl Engine {
         };
         for table in self.names().tables(name) {
             self.end_schema_change(table.id()).await;
+            self.end_switch(table.id()).await;
             table.close().await;
         }
         self.names().remove_database(name);
@@ -190,6 +192,7 @@ impl Engine {
     /// Ends everything that goes on with a table that the catalog does not have any more.
     pub(super) async fn forget_table(&self, def: &TableDef) {
         self.end_schema_change(def.id).await;
+        self.end_switch(def.id).await;
         if let Some(table) = self.names().remove_table(&def.db, &def.name) {
             table.close().await;
         }
@@ -230,19 +233,21 @@ impl Engine {
         if ops.iter().any(is_forced) {
             return self.change_table(table, new).await;
         }
-        self.change_and_keep(table, new).await
+        self.change_and_keep(turn, table, new).await
     }
 
     /// Gives the table another definition; partitions that are not in it can be recovered.
     pub(super) async fn change_and_keep(
         self: &Arc<Self>,
+        turn: &Changing<'_>,
         table: Arc<Table>,
         new: TableDef,
     ) -> Result<(), SqlError> {
         if self.keeps_dropped()
             && let (_, Some(dropped)) = changed_partitions(&table.def(), &new)
         {
-            self.recycle_partitions(&table, dropped).await?;
+            let rest = Rest::Change(Arc::clone(&table), new);
+            return self.recycle_partitions(turn, &table, dropped, rest).await;
         }
         self.change_table(table, new).await
     }

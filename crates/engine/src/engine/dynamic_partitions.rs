@@ -4,6 +4,7 @@
 //! Not this module's business: which partitions a table has at a moment ([`tributary_sql::scheduled`]).
 
 use super::Engine;
+use super::ddl::Changing;
 use crate::access::{Object, Privilege};
 use crate::clock::date_time;
 use crate::time_zone::{self, Zone};
@@ -81,10 +82,16 @@ impl Engine {
     }
 
     /// Gives a table the partitions of `new`. Old ones that loads wait for stay until the next time; those ahead are made in any case.
-    async fn give_partitions(self: &Arc<Self>, table: &Arc<Table>, new: TableDef) -> Result<(), SqlError> {
-        let dropped = self.change_and_keep(Arc::clone(table), new.clone()).await;
+    async fn give_partitions(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        let dropped = self.change_and_keep(turn, Arc::clone(table), new.clone()).await;
         let def = table.def();
         if dropped.is_err()
+            && self.refuse_while_switching(&def).is_ok()
             && let (Some(before), Some(after)) =
                 (def.partitioning.partitions(), new.partitioning.partitions())
         {
@@ -106,7 +113,7 @@ impl Engine {
             if table.with_def(|def| dynamic_time_zone(def).is_none()) {
                 continue;
             }
-            let _turn = self.changing().await;
+            let turn = self.changing().await;
             let def = table.def();
             // It may have been dropped, or have got another name.
             if !self.table_called(&def.db, &def.name).is_ok_and(|named| Arc::ptr_eq(&named, &table)) {
@@ -117,7 +124,7 @@ impl Engine {
                 continue;
             }
             let changed = match self.with_dynamic_partitions((*def).clone(), now_ms) {
-                Ok(new) => self.give_partitions(&table, new).await,
+                Ok(new) => self.give_partitions(&turn, &table, new).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = changed {

@@ -62,6 +62,7 @@ impl Engine {
     /// Drops a table, which can be recovered.
     pub(super) async fn recycle_table(&self, table: &Arc<Table>) -> Result<(), SqlError> {
         let def = table.def();
+        self.refuse_while_switching(&def)?;
         let Some(_at_rest) = self.at_rest(table).await? else {
             return Err(still_loading("table", &def.name));
         };
@@ -79,6 +80,7 @@ impl Engine {
         let is_hidden =
             |table: &Arc<Table>| table.with_def(|def| is_beside(&def.name) || is_unfinished(&def.name));
         let (hidden, tables): (Vec<_>, Vec<_>) = self.names().tables(name).into_iter().partition(is_hidden);
+        tables.iter().try_for_each(|table| self.refuse_while_switching(&table.def()))?;
         let mut at_rest = Vec::with_capacity(tables.len());
         for table in &tables {
             let Some(held) = self.at_rest(table).await? else {
@@ -240,6 +242,12 @@ impl Engine {
                 RecycledId::Partition { id, .. } => refused(format!("No partition id '{id}'")),
             });
         }
+        for (table, _) in &erased.partitions {
+            if let Some(open) = self.table_by_id(*table) {
+                // The switch may bring it back.
+                self.refuse_while_switching(&open.def())?;
+            }
+        }
         self.erase(&erased, &bin).await
     }
 
@@ -261,7 +269,7 @@ impl Engine {
             partitions: bin
                 .partitions
                 .values()
-                .filter(|it| is_over(it.dropped_at_ms))
+                .filter(|it| is_over(it.dropped_at_ms) && self.switches.of(it.table).is_none())
                 .map(|it| (it.table, it.id))
                 .collect(),
         };

@@ -9,13 +9,14 @@
 use super::Engine;
 use super::ddl::Changing;
 use super::recycle::{refused, shown_id, still_loading};
+use super::switching::Rest;
 use crate::start_error::StartError;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tributary_catalog::{Catalog, CatalogError, JobRecord, RecycledPartition};
-use tributary_ingest::Recycling;
+use tributary_ingest::{Halt, Recycling};
 use tributary_sql::{Recovered, is_heavy, with_recovered};
 use tributary_table::{KeptFile, Leaving, Table, TableStore};
 use tributary_types::partition::{Partition, PartitionRows};
@@ -182,22 +183,30 @@ impl Leaving for Recorder<'_> {
 }
 
 impl Engine {
-    /// Drops these partitions of the table, which can be recovered.
+    /// Drops these partitions of the table, which can be recovered, and does the rest.
     ///
     /// # Errors
     /// Loads do not end, in Doris's words; nothing has changed.
     pub(super) async fn recycle_partitions(
         self: &Arc<Self>,
+        turn: &Changing<'_>,
         table: &Arc<Table>,
         dropped: Partitions,
+        rest: Rest,
     ) -> Result<(), SqlError> {
-        let (engine, table) = (Arc::clone(self), Arc::clone(table));
-        // In a task of its own, so that nobody can end it half way.
-        let work = tokio::spawn(async move { engine.drop_and_keep(&table, dropped).await });
-        work.await.map_err(|error| refused(error.to_string()))?
+        let switched = Arc::clone(table);
+        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
+            engine.drop_and_keep(&switched, dropped, &halt).await
+        };
+        self.run_switch(turn, table, work, rest).await
     }
 
-    async fn drop_and_keep(&self, table: &Table, dropped: Partitions) -> Result<(), SqlError> {
+    async fn drop_and_keep(
+        &self,
+        table: &Table,
+        dropped: Partitions,
+        halt: &Arc<Halt>,
+    ) -> Result<(), SqlError> {
         let def = table.def();
         let Some(before) = def.partitioning.partitions() else { return Ok(()) };
         let name = dropped.list.first().map(|partition| partition.name.clone()).unwrap_or_default();
@@ -218,7 +227,7 @@ impl Engine {
             record: Mutex::new(Record::new(def.id, &left)),
         };
         let recycling = Recycling { id: id.0, partitions: &left, leaving: Some(&recorder), recovered: None };
-        match self.switch_recycling(table, recycling, &recorder.record).await? {
+        match self.switch_recycling(table, recycling, &recorder.record, halt).await? {
             Some(_) => Ok(()),
             None => Err(still_loading("partition", &name)),
         }
@@ -229,8 +238,9 @@ impl Engine {
         table: &Table,
         recycling: Recycling<'_>,
         record: &Mutex<Record>,
+        halt: &Arc<Halt>,
     ) -> Result<Option<Arc<TableDef>>, SqlError> {
-        self.carry_out_switch(table, recycling.id, |halt| async move {
+        self.carry_out_switch(table, recycling.id, halt, |halt| async move {
             let halt = &halt;
             let keep = |new: Arc<TableDef>| async move {
                 let record = record.lock().clone();
@@ -247,7 +257,7 @@ impl Engine {
     /// Doris's, and columns that are not those of its rows any more.
     pub(crate) async fn recover_partition(
         self: &Arc<Self>,
-        _turn: &Changing<'_>,
+        turn: &Changing<'_>,
         name: &TableRef,
         recovered: &Recovered<String>,
     ) -> Result<(), SqlError> {
@@ -264,10 +274,11 @@ impl Engine {
                 bin.partitions_of(def.id).filter(is_meant).max_by_key(|it| (it.dropped_at_ms, it.id.0));
             self.recovered_partitions(&table, recovered, found.map(|it| &**it))?
         };
-        let (engine, table) = (Arc::clone(self), Arc::clone(&table));
-        // In a task of its own, so that nobody can end it half way.
-        let work = tokio::spawn(async move { engine.bring_back(&table, &kept).await });
-        work.await.map_err(|error| refused(error.to_string()))?
+        let switched = Arc::clone(&table);
+        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
+            engine.bring_back(&switched, &kept, &halt).await
+        };
+        self.run_switch(turn, &table, work, Rest::Nothing).await
     }
 
     /// What the table has with the partition, if it may be there again.
@@ -314,7 +325,7 @@ impl Engine {
         Ok(ComesBack { from: found.id, id, partitions: Arc::new(with), files: kept.files })
     }
 
-    async fn bring_back(&self, table: &Table, back: &ComesBack) -> Result<(), SqlError> {
+    async fn bring_back(&self, table: &Table, back: &ComesBack, halt: &Arc<Halt>) -> Result<(), SqlError> {
         let id = self.schema_changes.next_id().await?;
         let mut record = Record::new(table.id(), &back.partitions);
         record.recovered.push(back.from);
@@ -326,7 +337,7 @@ impl Engine {
             leaving: None,
             recovered: Some((back.id, &back.files)),
         };
-        match self.switch_recycling(table, recycling, &Mutex::new(record)).await? {
+        match self.switch_recycling(table, recycling, &Mutex::new(record), halt).await? {
             Some(_) => {
                 table.let_files_go(&back.files);
                 Ok(())

@@ -10,6 +10,7 @@ use crate::auto_increment::CatalogIncrements;
 use crate::broker_load::BrokerLoads;
 use crate::builders::Builders;
 use crate::engine::dynamic_partitions::DynamicTables;
+use crate::engine::switches::Switches;
 use crate::error_log::ErrorLog;
 use crate::export::Exports;
 use crate::files::FileReading;
@@ -142,6 +143,7 @@ impl Engine {
             access,
             metrics,
             changing: tokio::sync::Mutex::new(()),
+            switches: Switches::default(),
             running: Running { background: Mutex::default(), node, wal_dirs, _lock: lock },
         });
         drop(engine.facts.engine.set(Arc::downgrade(&engine)));
@@ -210,6 +212,7 @@ impl Engine {
             // Cut off, as it was told to be. Until it is, it may flush and release the logs.
             drop(task.await);
         }
+        self.end_switches().await;
         self.ingest.shutdown().await;
         if let Err(error) = wal_dirs.forget_empty(node, &self.ingest) {
             tracing::warn!(%error, "the list of write-ahead logs stays as it was");

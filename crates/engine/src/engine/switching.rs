@@ -1,27 +1,108 @@
-//! Switches of a table to other partitions: tried until what was under way before has ended, and the catalog told until it has
-//! heard.
+//! Switches of a table to other partitions: tried until what was under way before has ended, and the Delta log and the catalog written
+//! until it is known that they have it.
 //!
 //! Invariant: a record of the switch was kept before, and is forgotten when it is known how it ended; else the next start finds out.
 //! Not its business: what the partitions are.
 
 use super::Engine;
-use super::ddl::table_error;
+use super::ddl::{Changing, table_error};
+use super::switches::{Switching, Waiting};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_catalog::CatalogError;
 use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
-use tributary_types::{SourceId, SqlError, TableDef};
+use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
 
 /// How long loads that were there before a switch are waited for.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long a catalog or a Delta log that can't be written is tried again.
-const TRY_MAX: Duration = Duration::from_secs(60);
 /// How long it is waited before the catalog is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// What a statement does after a switch that was made.
+pub(super) enum Rest {
+    Nothing,
+    /// The table's temporary partitions go, if none is left.
+    DropBeside(Arc<TableDef>),
+    /// The table gets this definition.
+    Change(Arc<Table>, TableDef),
+}
+
 impl Engine {
+    /// Runs `switch` in a task of its own, so that nobody can end it half way, and then the rest. While it is in doubt for long, it
+    /// goes on alone.
+    ///
+    /// # Errors
+    /// The switch's; it is in doubt.
+    pub(super) async fn run_switch<R: Future<Output = Result<(), SqlError>> + Send + 'static>(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Table,
+        switch: impl FnOnce(Arc<Self>, Arc<Halt>) -> R,
+        rest: Rest,
+    ) -> Result<(), SqlError> {
+        let halt = Arc::new(Halt::default());
+        let registered = self.switches.begin(table.id(), Arc::clone(&halt));
+        let switching = Arc::clone(&registered.switching);
+        let (engine, work) = (Arc::clone(self), switch(Arc::clone(self), halt));
+        let name = table.def().table_ref();
+        let task = tokio::spawn(async move {
+            let switched = work.await;
+            if registered.switching.is_known() {
+                return switched.map(|()| rest);
+            }
+            match engine.end_alone(&registered.switching, switched, rest).await {
+                Ok(()) => tracing::info!(table = %name, "a change that was in doubt is made"),
+                Err(error) => {
+                    let error = error.detail_text();
+                    tracing::warn!(table = %name, error, "a change that was in doubt has failed");
+                }
+            }
+            Ok(Rest::Nothing)
+        });
+        let rest = self.wait_for_switch(table, &switching, task).await?;
+        self.end_with(turn, rest).await
+    }
+
+    async fn wait_for_switch(
+        &self,
+        table: &Table,
+        switching: &Switching,
+        mut task: tokio::task::JoinHandle<Result<Rest, SqlError>>,
+    ) -> Result<Rest, SqlError> {
+        let _waiting = Waiting(switching);
+        tokio::select! {
+            biased;
+            ended = &mut task => return ended.map_err(panicked)?,
+            reason = switching.in_doubt() => if switching.give_back() {
+                return Err(in_doubt(&table.def(), &reason));
+            }
+        }
+        task.await.map_err(panicked)?
+    }
+
+    async fn end_alone(
+        self: &Arc<Self>,
+        switching: &Switching,
+        switched: Result<(), SqlError>,
+        rest: Rest,
+    ) -> Result<(), SqlError> {
+        switched?;
+        match self.changing_unless(&switching.halt).await {
+            Some(turn) => self.end_with(&turn, rest).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn end_with(self: &Arc<Self>, turn: &Changing<'_>, rest: Rest) -> Result<(), SqlError> {
+        match rest {
+            Rest::Nothing => Ok(()),
+            Rest::DropBeside(def) => self.drop_beside_without_partitions(turn, &def).await,
+            Rest::Change(table, new) => self.change_table(table, new).await,
+        }
+    }
+
     /// Tries the switch that the record `id` is of, until what was under way before has ended. `None`: it has not.
     ///
     /// # Errors
@@ -30,26 +111,17 @@ impl Engine {
         &self,
         table: &Table,
         id: u64,
+        halt: &Arc<Halt>,
         switch: impl Fn(Arc<Halt>) -> R,
     ) -> Result<Option<Arc<TableDef>>, SqlError> {
-        let halt = Arc::new(Halt::default());
-        let timer = {
-            let halt = Arc::clone(&halt);
-            tokio::spawn(async move {
-                tokio::time::sleep(TRY_MAX).await;
-                halt.at_once();
-            })
-        };
         let begun = tokio::time::Instant::now();
+        let goes_on = || begun.elapsed() < WAIT_MAX && !halt.is_asked() && !self.ingest.has_prepared(table);
         let switched = loop {
-            match switch(Arc::clone(&halt)).await {
-                Ok(Switched::NotYet) if begun.elapsed() < WAIT_MAX && !self.ingest.has_prepared(table) => {
-                    self.ingest.pause().await;
-                }
+            match switch(Arc::clone(halt)).await {
+                Ok(Switched::NotYet) if goes_on() => self.ingest.pause().await,
                 ended => break ended,
             }
         };
-        timer.abort();
         self.names().changed();
         if let Err(TableError::Unsure { reason, .. }) = &switched {
             tracing::error!(table = %table.def().table_ref(), reason, "whether a table has other partitions is not known; the next start finds out");
@@ -82,9 +154,25 @@ impl Engine {
                 }
                 Err(error) => {
                     tracing::error!(table = new.name, %error, "the catalog can't be told of a change of partitions; it is tried again, and loads wait");
+                    halt.doubts(&error);
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
+}
+
+/// The answer to whoever began a switch that is in doubt.
+pub(super) fn in_doubt(def: &TableDef, reason: &str) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!(
+            "it is not known yet whether table {} has its new partitions: {reason}. It is tried again until it is known; meanwhile loads              of the table wait and other changes of it are refused. SHOW PARTITIONS shows how it ended",
+            def.table_ref()
+        ),
+    )
+}
+
+fn panicked(error: tokio::task::JoinError) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, error.to_string())
 }

@@ -11,12 +11,12 @@
 
 use super::Engine;
 use super::ddl::Changing;
-use super::switching::WAIT_MAX;
+use super::switching::{Rest, WAIT_MAX};
 use crate::start_error::StartError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tributary_catalog::{Catalog, CatalogError, JobRecord};
-use tributary_ingest::PartitionSwitch;
+use tributary_ingest::{Halt, PartitionSwitch};
 use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
 use tributary_table::{Table, TableStore};
 use tributary_types::{
@@ -257,12 +257,20 @@ impl Engine {
         self.catalog.put_job(&self.facts.node, &JobRecord { id: SourceId(id), definition }).await?;
         let switch =
             PartitionSwitch { id, partitions: Arc::new(replacement.partitions), moved: replacement.moved };
-        let (engine, table) = (Arc::clone(self), Arc::clone(table));
-        // In a task of its own, so that nobody can end it half way.
-        let work = tokio::spawn(async move { engine.carry_out(&table, &beside, &switch).await });
-        work.await.map_err(|error| refused(error.to_string()))??;
-        match self.beside(&def) {
-            Some(beside) if !has_partitions(&beside.def()) => self.drop_beside(turn, &def).await,
+        let switched = Arc::clone(table);
+        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
+            engine.carry_out(&switched, &beside, &switch, &halt).await
+        };
+        self.run_switch(turn, table, work, Rest::DropBeside(def)).await
+    }
+
+    pub(super) async fn drop_beside_without_partitions(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        def: &TableDef,
+    ) -> Result<(), SqlError> {
+        match self.beside(def) {
+            Some(beside) if !has_partitions(&beside.def()) => self.drop_beside(turn, def).await,
             _ => Ok(()),
         }
     }
@@ -272,10 +280,11 @@ impl Engine {
         table: &Arc<Table>,
         beside: &Arc<Table>,
         switch: &PartitionSwitch,
+        halt: &Arc<Halt>,
     ) -> Result<(), SqlError> {
         let moved: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
         let moved = &moved;
-        let switched = self.carry_out_switch(table, switch.id, |halt| async move {
+        let switched = self.carry_out_switch(table, switch.id, halt, |halt| async move {
             let (old, halt) = (table.def(), &halt);
             let keep = |new: Arc<TableDef>| async move {
                 let (old, new) = (&*old, &*new);

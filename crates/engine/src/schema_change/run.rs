@@ -90,18 +90,27 @@ impl Engine {
     ) -> Result<Switched, TableError> {
         self.ingest.convert(table, change, halt).await?;
         let stopped = || TableError::Stopped { table: table.def().name.clone() };
-        let _changing = tokio::select! {
+        let turn = tokio::select! {
             biased;
             turn = self.changing() => turn,
             () = is_asked(halt) => return Err(stopped()),
         };
+        let registered = self.switches.begin(table.id(), Arc::clone(halt));
         let old = table.def();
         let keep = |new: Arc<TableDef>| async move {
             let is_kept = self.keep_schema(&old, &new, halt).await;
             self.definitions_changed();
             is_kept
         };
-        self.ingest.switch_schema(table, change, halt, keep).await
+        let switch = self.ingest.switch_schema(table, change, halt, keep);
+        tokio::pin!(switch);
+        tokio::select! {
+            biased;
+            ended = &mut switch => return ended,
+            // Other tables can be changed meanwhile.
+            _ = registered.switching.in_doubt() => drop(turn),
+        }
+        switch.await
     }
 
     /// Tells the catalog, which the Delta log is ahead of, until it has heard.
@@ -117,6 +126,7 @@ impl Engine {
                 }
                 Err(error) => {
                     tracing::error!(table = new.name, %error, "the catalog can't be told of a schema change; it is tried again, and loads wait");
+                    halt.doubts(&error);
                     tokio::time::sleep(CATALOG_PAUSE).await;
                 }
             }

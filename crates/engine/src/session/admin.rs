@@ -61,7 +61,9 @@ impl EngineSession {
                     }
                     None => {
                         self.interrupt().wait(engine.ingest.truncate(&table)).await??;
-                        engine.drop_beside(&turn().await?, &table.def()).await?;
+                        let turn = engine.changing_table(table.id());
+                        let turn = Interrupt::by_kill(&process.stop).wait(turn).await?;
+                        engine.drop_beside(&turn, &table.def()).await?;
                     }
                 }
             }

@@ -10,7 +10,7 @@
 //! their positions.
 
 use super::alter::mem_is_empty;
-use super::commit::{Committed, FileSet, Goal};
+use super::commit::{Committed, FileSet, Goal, check_entry};
 use super::settle::read_file_keys;
 use super::{Table, delta_version};
 use crate::error::TableError;
@@ -30,6 +30,10 @@ use tributary_types::{ColumnDef, TableDef, TableSchema};
 /// Name of the column that says where a row was before rows were sorted; `~` is in no column's name.
 const PLACE: &str = "place~";
 
+/// How often an entry in doubt is tried with a pause each, before there are more.
+const QUICK_ATTEMPTS: u32 = 10;
+const SLOW_PAUSES: u32 = 20;
+
 /// Makes values of a column into values of its new type. The same values always give the same.
 pub trait Recast: Send + Sync {
     /// # Errors
@@ -43,6 +47,8 @@ pub trait Watch: Sync {
     fn is_stopped(&self) -> bool;
     /// Whether it should end even if it is not known whether the Delta log has it.
     fn leaves_doubt(&self) -> bool;
+    /// It is not known whether the Delta log has the change, for this reason; it is tried again.
+    fn doubts(&self, _reason: &str) {}
     /// Waits a little before something that failed is tried again.
     fn pause(&self) -> futures::future::BoxFuture<'_, ()>;
 }
@@ -374,6 +380,9 @@ impl Table {
     }
 
     /// Writes the entry of the change with the number `id`, until it is known whether the log has it.
+    ///
+    /// # Errors
+    /// [`TableError::Unsure`]; and there can't be such an entry: nothing was written.
     pub(super) async fn commit_surely(
         &self,
         state: &mut LogState,
@@ -383,17 +392,19 @@ impl Table {
         files: FileSet,
         watch: &dyn Watch,
     ) -> Result<Committed, TableError> {
-        loop {
-            let goal = Goal {
-                operation: "ALTER TABLE",
-                parameters: Vec::new(),
-                def: Arc::clone(def),
-                files: files.clone(),
-                version: state.app_version,
-                data_change: true,
-                inputs: inputs.clone(),
-                change: Some(id),
-            };
+        let goal = |state: &LogState| Goal {
+            operation: "ALTER TABLE",
+            parameters: Vec::new(),
+            def: Arc::clone(def),
+            files: files.clone(),
+            version: state.app_version,
+            data_change: true,
+            inputs: inputs.clone(),
+            change: Some(id),
+        };
+        check_entry(state, &goal(state))?;
+        for attempt in 1_u32.. {
+            let goal = goal(state);
             match self.commit(state, goal).await {
                 Err(error) if watch.leaves_doubt() => {
                     let (table, reason) = (def.name.clone(), error.to_string());
@@ -401,11 +412,16 @@ impl Table {
                 }
                 Err(error) => {
                     tracing::warn!(table = def.name, %error, "whether the Delta log has the change is not known; it is tried again");
-                    watch.pause().await;
+                    watch.doubts(&error.to_string());
+                    let pauses = if attempt < QUICK_ATTEMPTS { 1 } else { SLOW_PAUSES };
+                    for _ in (0..pauses).filter(|_| !watch.leaves_doubt()) {
+                        watch.pause().await;
+                    }
                 }
                 known => return known,
             }
         }
+        unreachable!("it is tried until it is known")
     }
 
     pub(super) fn show_changed(&self, has_other_files: bool, def: &Arc<TableDef>, state: &LogState) {

@@ -233,12 +233,26 @@ pub(super) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
     files.get(wanted.path()).is_some_and(|file| file.is_same(wanted))
 }
 
-/// The entry from `state` to `goal`, `None` when the log is there already.
-fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
+/// Whether the log can say of the table what it is to be.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check_entry(state: &LogState, goal: &Goal) -> Result<(), TableError> {
+    metadata_and_protocol(state, goal).map(drop)
+}
+
+/// What the log says of the table at the goal.
+fn metadata_and_protocol(state: &LogState, goal: &Goal) -> Result<(Metadata, Protocol), TableError> {
     let has_deletes = goal.files.values().any(|file| file.deletes.is_some());
     let metadata = metadata_for(&goal.def, Some(&state.metadata), has_deletes)?;
     let metadata = with_change(metadata, goal.change)?;
     let protocol = protocol_for(&metadata, Some(&state.protocol))?;
+    Ok((metadata, protocol))
+}
+
+/// The entry from `state` to `goal`, `None` when the log is there already.
+fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
+    let (metadata, protocol) = metadata_and_protocol(state, goal)?;
     let mut actions = Vec::new();
     if protocol != state.protocol {
         actions.push(Action::Protocol(protocol.clone()));

@@ -25,6 +25,7 @@ mod damage;
 mod ddl_texts;
 mod delete;
 mod delta;
+mod doubt;
 mod dynamic_partitions;
 mod export;
 mod fallback;

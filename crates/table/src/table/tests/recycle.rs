@@ -166,3 +166,52 @@ async fn files_stay_as_long_as_it_is_not_known_whether_their_partition_is_droppe
     assert!(matches!(error, TableError::Unsure { .. }), "{error}");
     assert_eq!(kept_names(&table, &kept), 1, "the next start may find the partition dropped, and recover it");
 }
+
+/// Waits until it is known what the log has.
+#[derive(Default)]
+struct Doubting(Mutex<Vec<String>>);
+
+impl Watch for Doubting {
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    fn leaves_doubt(&self) -> bool {
+        false
+    }
+
+    fn doubts(&self, reason: &str) {
+        self.0.lock().push(reason.to_owned());
+    }
+
+    fn pause(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_is_dropped_once_it_is_known_what_the_log_has() {
+    const ENTRY: &str = "00000000000000000002.json";
+    for fault in [Fault::Before, Fault::After, Fault::Echo] {
+        let bench = Bench::new();
+        let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+        publish(&table, [1, 11]);
+        table.flush().await.unwrap();
+        let left = partitions(&without(&table.def(), 2));
+        bench.faults.fail_next(ENTRY, fault);
+        // The entry can't be read back, and then the next attempt fails as well.
+        (0..2).for_each(|_| bench.faults.fail_next_read(ENTRY));
+        let (kept, doubting) = (Kept::default(), Doubting::default());
+        let none = CopiedFiles::default();
+        let def = table.switch_partitions(1, &left, &none, Some(&kept), &doubting).await.unwrap();
+        assert!(doubting.0.lock().iter().all(|reason| reason.contains("version 2")), "{fault:?}");
+        assert!(!doubting.0.lock().is_empty(), "{fault:?}");
+        bench.faults.none();
+        publish(&table, [21]);
+        table.flush().await.unwrap();
+        let again = bench.store.open(&def).await.unwrap();
+        assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 21]), expected([1, 21])));
+        assert_eq!(visible(&again).await, expected([1, 21]), "{fault:?}");
+        assert_eq!(bench.store.last_schema_change(&def).await.unwrap(), Some(1), "{fault:?}");
+    }
+}

@@ -1,0 +1,212 @@
+//! Changes of tables whose entry of the Delta log is in doubt, because storage does not answer: they end by themselves as soon as it does.
+
+use crate::support::{Client, Database, Server, ServerError, wait_until};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const DAYS: &str = "CREATE TABLE days (id INT, day DATE, v INT) DUPLICATE KEY(id) \
+                    PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) \
+                    DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"100\")";
+const REPLACE: &str = "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (new)";
+const ALL: &str = "SELECT id FROM days ORDER BY id";
+/// What a statement is told that waits no longer.
+const NOT_KNOWN: &str = "it is not known yet whether table";
+
+/// The directory of the Delta log of the table `days`.
+fn log_of(server: &Server, db: &Database) -> PathBuf {
+    let tables = std::fs::read_dir(server.data().join("tables").join(&db.name)).unwrap();
+    let is_its = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("days-");
+    tables.map(|entry| entry.unwrap().path()).find(is_its).unwrap().join("_delta_log")
+}
+
+/// Storage that neither reads nor writes a log.
+struct Broken {
+    log: PathBuf,
+    away: PathBuf,
+}
+
+impl Broken {
+    fn new(log: &Path) -> Self {
+        let (log, away) = (log.to_owned(), log.with_file_name("away"));
+        std::fs::rename(&log, &away).unwrap();
+        std::fs::write(&log, "").unwrap();
+        Self { log, away }
+    }
+
+    fn mend(self) {
+        std::fs::remove_file(&self.log).unwrap();
+        std::fs::rename(&self.away, &self.log).unwrap();
+    }
+}
+
+/// A server with the table `days`, all of whose rows are in files, and with a temporary partition.
+fn prepared() -> (Server, Database) {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok(DAYS);
+    db.client.ok("INSERT INTO days (id, day) VALUES (1, '2024-01-31'), (2, '2024-02-01'), (3, '2024-03-01')");
+    db.client.ok("ALTER TABLE days ADD TEMPORARY PARTITION new VALUES [('2024-01-01'), ('2024-02-01'))");
+    db.client.ok("INSERT INTO days TEMPORARY PARTITION new (id, day) VALUES (11, '2024-01-11')");
+    assert!(server.stop().success());
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    (server, db)
+}
+
+/// Runs a statement in a connection of its own.
+fn beside(server: &Server, db: &Database, sql: &str) -> JoinHandle<Result<(), ServerError>> {
+    let mut client = server.connect_to(&db.name);
+    let sql = sql.to_owned();
+    std::thread::spawn(move || client.try_bytes(sql.as_bytes()).expect("the server answers"))
+}
+
+fn names(client: &mut Client, show: &str) -> Vec<String> {
+    client.table(show).rows.into_iter().map(|row| row[1].clone().unwrap()).collect()
+}
+
+fn restart(server: &mut Server, db: &mut Database) {
+    server.kill();
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+}
+
+#[test]
+fn a_replacement_in_doubt_ends_by_itself_when_storage_answers() {
+    let (mut server, mut db) = prepared();
+    let broken = Broken::new(&log_of(&server, &db));
+    let begun = Instant::now();
+    let replacing = beside(&server, &db, REPLACE);
+    wait_until("the entry is in doubt", || {
+        server.log().contains("whether the Delta log has the change is not known")
+    });
+    let loading = beside(&server, &db, "INSERT INTO days (id, day) VALUES (4, '2024-01-04')");
+    db.client.ok("CREATE TABLE other (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+    db.client.ok("ALTER TABLE other ADD COLUMN n INT");
+    assert!(begun.elapsed() < Duration::from_secs(50), "others wait a little only: {:?}", begun.elapsed());
+    let error = replacing.join().unwrap().unwrap_err();
+    assert!(error.message.contains(NOT_KNOWN) && error.message.contains("_delta_log"), "{error}");
+    for refused in [
+        "ALTER TABLE days ADD COLUMN n INT",
+        "ALTER TABLE days DROP PARTITION p_202402",
+        REPLACE,
+        "DROP TABLE days",
+        &format!("DROP DATABASE {}", db.name),
+    ] {
+        let error = db.client.error(refused);
+        assert!(error.message.contains("Table[days]'s last change is in doubt"), "{refused}: {error}");
+    }
+    assert_eq!(db.client.rows(ALL), ["1", "2", "3"]);
+    assert_eq!(names(&mut db.client, "SHOW TEMPORARY PARTITIONS FROM days"), ["new"]);
+    assert!(!loading.is_finished(), "it waits");
+    broken.mend();
+    loading.join().unwrap().unwrap();
+    wait_until("what is left is done", || {
+        db.client.try_bytes(b"ALTER TABLE days ADD COLUMN n INT").expect("the server answers").is_ok()
+    });
+    assert!(names(&mut db.client, "SHOW TEMPORARY PARTITIONS FROM days").is_empty());
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ["2", "3", "4", "11"]);
+        assert_eq!(names(&mut db.client, "SHOW PARTITIONS FROM days"), ["p_202402", "p_202403", "p_202401"]);
+        restart(&mut server, &mut db);
+    }
+    db.client.ok("INSERT INTO days (id, day, n) VALUES (5, '2024-01-05', 5)");
+    assert_eq!(db.client.rows("SELECT id FROM days PARTITION (p_202401) ORDER BY id"), ["4", "5", "11"]);
+}
+
+#[test]
+fn a_server_that_ends_while_a_replacement_is_in_doubt_has_the_partitions_that_the_log_has() {
+    for is_killed in [false, true] {
+        let (mut server, mut db) = prepared();
+        let broken = Broken::new(&log_of(&server, &db));
+        let error = db.client.error(REPLACE);
+        assert!(error.message.contains(NOT_KNOWN), "{error}");
+        if is_killed {
+            server.kill();
+        } else {
+            assert!(server.stop().success());
+        }
+        broken.mend();
+        server.start_again();
+        db.client = server.connect_to(&db.name);
+        assert_eq!(db.client.rows(ALL), ["1", "2", "3"]);
+        assert_eq!(db.client.rows("SELECT id FROM days TEMPORARY PARTITION new"), ["11"]);
+        db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-01-04')");
+        db.client.ok(REPLACE);
+        assert_eq!(db.client.rows(ALL), ["2", "3", "11"]);
+    }
+}
+
+#[test]
+fn dropped_and_recovered_partitions_in_doubt_are_dropped_and_recovered_when_storage_answers() {
+    let (mut server, mut db) = prepared();
+    db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+    let log = log_of(&server, &db);
+    let broken = Broken::new(&log);
+    let error = db.client.error("ALTER TABLE days DROP PARTITION p_202401");
+    assert!(error.message.contains(NOT_KNOWN), "{error}");
+    broken.mend();
+    db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-02-04')");
+    assert_eq!(db.client.rows(ALL), ["2", "3", "4"]);
+    assert!(server.stop().success());
+    server.start_again();
+    db.client = server.connect_to(&db.name);
+    let broken = Broken::new(&log);
+    let error = db.client.error("RECOVER PARTITION p_202401 FROM days");
+    assert!(error.message.contains(NOT_KNOWN), "{error}");
+    let kept = db.client.table("SHOW CATALOG RECYCLE BIN WHERE NAME = 'p_202401'").rows;
+    let id = kept[0][4].clone().unwrap();
+    let error = db.client.error(&format!("DROP CATALOG RECYCLE BIN WHERE 'PartitionId' = {id}"));
+    assert!(error.message.contains("is in doubt"), "{error}");
+    broken.mend();
+    wait_until("it is back", || names(&mut db.client, "SHOW PARTITIONS FROM days").len() == 3);
+    db.client.ok("INSERT INTO days (id, day) VALUES (5, '2024-01-05')");
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ["1", "2", "3", "4", "5"]);
+        assert!(db.client.table("SHOW CATALOG RECYCLE BIN").rows.is_empty());
+        restart(&mut server, &mut db);
+    }
+}
+
+#[test]
+fn a_table_with_a_change_in_doubt_is_dropped_by_force() {
+    let (mut server, mut db) = prepared();
+    let log = log_of(&server, &db);
+    let broken = Broken::new(&log);
+    let error = db.client.error(REPLACE);
+    assert!(error.message.contains(NOT_KNOWN), "{error}");
+    db.client.ok("DROP TABLE days FORCE");
+    assert!(db.client.rows("SHOW TABLES").is_empty());
+    drop(broken);
+    wait_until("its files are gone", || !log.parent().unwrap().exists());
+    restart(&mut server, &mut db);
+    assert!(db.client.rows("SHOW TABLES").is_empty());
+    db.client.ok(DAYS);
+    db.client.ok("INSERT INTO days (id, day) VALUES (1, '2024-01-31')");
+    assert_eq!(db.client.rows(ALL), ["1"]);
+}
+
+#[test]
+fn a_heavy_change_in_doubt_keeps_other_tables_from_nothing() {
+    for is_dropped in [false, true] {
+        let (server, mut db) = prepared();
+        db.client.ok("ALTER TABLE days DROP TEMPORARY PARTITION new");
+        let broken = Broken::new(&log_of(&server, &db));
+        db.client.ok("ALTER TABLE days MODIFY COLUMN v BIGINT");
+        wait_until("the entry is in doubt", || {
+            server.log().contains("whether the Delta log has the change is not known")
+        });
+        db.client.ok("CREATE TABLE other (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1");
+        let error = db.client.error("DROP TABLE days");
+        assert!(error.message.contains("is in doubt"), "{error}");
+        if is_dropped {
+            db.client.ok("DROP TABLE days FORCE");
+            assert_eq!(db.client.rows("SHOW TABLES"), ["other"]);
+            continue;
+        }
+        broken.mend();
+        wait_until("it is finished", || db.client.rows("SHOW ALTER TABLE COLUMN")[0].contains("FINISHED"));
+        db.client.ok("INSERT INTO days VALUES (4, '2024-01-31', 3000000000)");
+        assert_eq!(db.client.value("SELECT max(v) FROM days"), "3000000000");
+    }
+}

@@ -110,9 +110,11 @@ impl LiveFile {
         rows(self) - rows(before)
     }
 
-    /// Whether both are the same file with the same deletes.
+    /// Whether both are the same file with the same deletes. A file that was dropped with its partition and recovered is another one: its
+    /// partition has a new id.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.path() == other.path() && self.deletes == other.deletes
+        let is_same_file = self.path() == other.path() && self.file.partition == other.file.partition;
+        is_same_file && self.deletes == other.deletes
     }
 
     pub(crate) fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {

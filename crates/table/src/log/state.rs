@@ -110,6 +110,7 @@ impl LogState {
             let known = self.live.remove(&path);
             let is_known = known.as_ref().is_some_and(|known| known.is_same(&new));
             // What we know of a file already is better than what the log's JSON kept of it.
+            let known = known.filter(|known| known.file.partition == new.file.partition);
             let file = known.map_or(new.file, |known| known.file);
             let new = LiveFile { deletes: new.deletes, ..LiveFile::from_arc(file) };
             if !is_known {

@@ -1,4 +1,4 @@
-use super::delete::delete;
+use super::delete::{delete, find};
 use super::heavy_change::Stop;
 use super::partitions::{by_ids, without};
 use crate::options::StoreOptions;
@@ -6,7 +6,7 @@ use crate::testing::{Bench, Fault, expected, logged, publish, visible};
 use crate::{CopiedFiles, KeptFile, Leaving, Table, TableError, Watch};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tributary_types::{KeyModel, PartitionId, Partitions, TableDef};
 
@@ -213,5 +213,34 @@ async fn a_partition_is_dropped_once_it_is_known_what_the_log_has() {
         assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 21]), expected([1, 21])));
         assert_eq!(visible(&again).await, expected([1, 21]), "{fault:?}");
         assert_eq!(bench.store.last_schema_change(&def).await.unwrap(), Some(1), "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_are_deleted_in_a_partition_that_was_dropped_and_recovered_while_they_were_searched_for() {
+    let bench = Bench::new();
+    let before = by_ids(10, 3);
+    let table = bench.store.create(&before).await.unwrap();
+    publish(&table, [1, 11, 12]);
+    table.flush().await.unwrap();
+    let (ids, back) = (BTreeSet::from([11]), Mutex::new(None));
+    let (of_table, before, ids, is_back) = (&table, &before, &ids, &back);
+    let deletion = of_table.delete("id IN (…)", |view| async move {
+        let found = find(of_table, &view, ids).await;
+        if is_back.lock().is_none() {
+            let (_, files) = drop_second(of_table, 1).await;
+            *is_back.lock() = Some(recover(of_table, 2, before, &files).await);
+        }
+        found
+    });
+    assert_eq!(deletion.await.unwrap().rows, 1);
+    let (def, partition) = back.into_inner().unwrap();
+    let of_partitions = |table: &Table| -> BTreeSet<_> {
+        table.snapshot().files.iter().filter_map(|live| live.file.partition).collect()
+    };
+    let again = bench.store.open(&def).await.unwrap();
+    for table in [&table, &again] {
+        assert_eq!(visible(table).await, expected([1, 12]));
+        assert_eq!(of_partitions(table), BTreeSet::from([PartitionId(1), partition]));
     }
 }

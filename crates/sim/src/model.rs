@@ -426,10 +426,10 @@ impl Model {
         for id in sure {
             self.load(id).fate = Fate::Loose;
         }
-        // Whether they were in the partition is not known, so they may come back with it.
+        // Whether they were in the partition is not known, so they may come back with it; not those that were refused.
         for id in unsure {
             let load = self.load(id);
-            if matches!(load.fate, Fate::Removed | Fate::Never) && load.overlapped {
+            if load.fate == Fate::Removed && load.overlapped {
                 load.fate = Fate::Loose;
             }
         }

@@ -850,13 +850,15 @@ impl Model {
             load.seen |= fate == Fate::Visible;
             load.fate = fate;
         }
-        // Of those that wait for their commits no row was there to be deleted, or it is not known yet.
-        let waits = |id: &LoadId| match self.loads[id].fate {
+        // Of those that wait for their commits no row was there to be deleted, or it is not known yet. Of those that went with a kept
+        // partition it is not known before they come back.
+        let is_unknown = |id: &LoadId| match self.loads[id].fate {
             Fate::Prepared | Fate::Committing | Fate::Aborting => true,
             Fate::Running | Fate::Unknown => self.loads[id].kind == Kind::TwoPhase,
+            Fate::Removed => self.recycled.has(table, *id),
             _ => false,
         };
-        let known = ids.into_iter().filter(|id| !waits(id)).collect();
+        let known = ids.into_iter().filter(|id| !is_unknown(id)).collect();
         self.deletions.settle(table, &known, |row| shown.has_row(row));
         Ok(())
     }

@@ -36,6 +36,13 @@ impl Recycled {
         self.kept.insert((table, id), Kept { sure, unsure });
     }
 
+    /// Whether the load may be in a kept partition.
+    #[must_use]
+    pub fn has(&self, table: TableId, id: LoadId) -> bool {
+        let mut of_table = self.kept.iter().filter(|((of, _), _)| *of == table);
+        of_table.any(|(_, kept)| kept.sure.contains(&id) || kept.unsure.contains(&id))
+    }
+
     /// The loads of a partition that is about to be recovered, and those that may be.
     pub fn comes_back(&mut self, table: TableId, from: PartitionId) -> (BTreeSet<LoadId>, BTreeSet<LoadId>) {
         let Kept { sure, unsure } = self.kept.get(&(table, from)).cloned().unwrap_or_default();

@@ -111,7 +111,7 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
             | Show::Plugins
             | Show::Privileges
             | Show::Catalogs { .. } => (Privilege::Connect, Object::Server),
-            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } => {
+            Show::Backends | Show::Frontends | Show::FrontendConfig { .. } | Show::RecycleBin { .. } | Show::Partition { .. } => {
                 (Privilege::Show, Object::Server)
             }
             Show::Grants { user, .. } => match user {

@@ -22,6 +22,7 @@ mod maps;
 mod misc;
 pub mod nested;
 mod numbers;
+mod partition_name;
 mod rounding;
 pub mod state_aggregates;
 mod states;
@@ -275,6 +276,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
         .map(ScalarUDF::new_from_impl)
         .chain(choices)
         .chain(operators)
+        .chain([ScalarUDF::new_from_impl(partition_name::PartitionName::new())])
         .map(Arc::new)
         .collect()
     });

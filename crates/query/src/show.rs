@@ -105,6 +105,7 @@ impl QueryEngine {
                 filter::check_columns(tail.filter.as_ref(), &PARTITION_FILTERS)?;
                 self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?
             }
+            Show::Partition { id } => self.partition(*id),
             Show::Data { table, tail } => {
                 self.tailed(session, self.data(session, table.as_ref())?, tail, 0)?
             }

@@ -707,6 +707,10 @@ pub enum Show {
         is_temporary: bool,
         tail: ShowTail,
     },
+    /// The partitions that have the number in their tables.
+    Partition {
+        id: u64,
+    },
     RecycleBin {
         tail: ShowTail,
     },

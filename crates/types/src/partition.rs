@@ -12,7 +12,7 @@ mod names;
 mod rows;
 mod show;
 
-pub use auto::{AutoPartition, TimeUnit};
+pub use auto::{AutoPartition, TimeUnit, list_name, range_name};
 pub use find::ValueRef;
 pub use names::PartitionNames;
 

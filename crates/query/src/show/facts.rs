@@ -49,6 +49,17 @@ pub fn partitions(snapshot: &Snapshot) -> Vec<ShownPartition> {
     partitions.list.iter().zip(snapshot.partition_facts()).map(shown).collect()
 }
 
+/// Numbers and names of the partitions that [`partitions`] has.
+#[must_use]
+pub fn partition_names(def: &TableDef) -> Vec<(u64, String)> {
+    match def.partitioning.partitions() {
+        Some(partitions) => {
+            partitions.list.iter().map(|partition| (partition.id.0, partition.name.clone())).collect()
+        }
+        None => vec![(def.id.0, def.name.clone())],
+    }
+}
+
 /// Rollups are numbered by their table and, within it, by their numbers, beside light changes.
 #[must_use]
 pub fn rollup_id(def: &TableDef, rollup: &RollupDef) -> u64 {

@@ -320,6 +320,25 @@ impl QueryEngine {
         Ok(grid)
     }
 
+    /// The partitions with that number: each table counts its own. One that is not there is no error, as in Doris.
+    pub(super) fn partition(&self, id: u64) -> Grid {
+        let mut grid = Grid::new(&["DbName", "TableName", "PartitionName", "DbId#", "TableId#"]);
+        let databases = self.namespace.databases();
+        for table in databases.iter().flat_map(|database| self.namespace.tables(database)) {
+            let def = table.def();
+            for (_, name) in facts::partition_names(&def).into_iter().filter(|(known, _)| *known == id) {
+                grid.push(vec![
+                    def.db.as_str().into(),
+                    def.name.as_str().into(),
+                    name.into(),
+                    def.db_id.0.into(),
+                    def.id.0.into(),
+                ]);
+            }
+        }
+        grid
+    }
+
     pub(super) fn data(&self, session: &SessionView, name: Option<&Name>) -> Result<Grid, SqlError> {
         let none = || -> Cell { size_text(0).into() };
         let Some(name) = name else { return self.data_of_database(session) };

@@ -85,6 +85,7 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
         "INDEX",
         "INDEXES",
         "KEYS",
+        "PARTITION",
         "PARTITIONS",
         "TEMPORARY",
         "DATA",
@@ -96,6 +97,7 @@ fn of_a_table(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
             cursor.expect("TABLES")?;
             Show::DynamicPartitionTables { db: from_db(cursor)? }
         }
+        Some("PARTITION") => Show::Partition { id: cursor.number("the number of a partition")? },
         Some("PARTITIONS") => partitions(cursor, false)?,
         Some("TEMPORARY") => {
             cursor.expect("PARTITIONS")?;

@@ -1,6 +1,6 @@
 //! Tables in partitions, as clients make, fill and read them.
 
-use crate::support::{Curl, Server};
+use crate::support::{Curl, Database, Server};
 
 const ORDERS: &str = "CREATE TABLE orders (id INT, day DATE, v VARCHAR(20)) DUPLICATE KEY(id) \
                       PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) \
@@ -176,6 +176,30 @@ fn a_change_of_partitions_that_cannot_be_is_refused_in_the_words_of_doris() {
     assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "0");
 }
 
+/// `auto_partition_name` gives the names that partitions got, and SHOW PARTITION finds them by their numbers.
+fn names_and_numbers_lead_to_partitions(db: &mut Database) {
+    for (table, name) in [
+        ("days", "auto_partition_name('range', 'day', '2024-02-01 12:00:00')"),
+        ("cities", "auto_partition_name('list', 'Oslo')"),
+        ("cities", "auto_partition_name('list', NULL)"),
+    ] {
+        let found = db.client.rows(&format!(
+            "SELECT PARTITION_ID, PARTITION_NAME FROM information_schema.partitions
+             WHERE TABLE_SCHEMA = '{}' AND TABLE_NAME = '{table}' AND PARTITION_NAME = {name}",
+            db.name
+        ));
+        assert_eq!(found.len(), 1, "{table} {name}");
+        let (number, name) = found[0].split_once('|').expect("two columns");
+        let shown = db.client.table(&format!("SHOW PARTITION {number}"));
+        assert_eq!(shown.columns, ["DbName", "TableName", "PartitionName", "DbId", "TableId"]);
+        let is_it = |row: &&Vec<Option<String>>| {
+            row.iter().flatten().take(3).eq([&db.name, &table.to_owned(), &name.to_owned()])
+        };
+        assert_eq!(shown.rows.iter().filter(is_it).count(), 1, "{shown:?}");
+    }
+    assert!(db.client.rows("SHOW PARTITION 123456789").is_empty());
+}
+
 #[test]
 fn loads_make_the_partitions_that_their_rows_need() {
     let mut server = Server::start();
@@ -216,6 +240,7 @@ fn loads_make_the_partitions_that_their_rows_need() {
         );
         assert_eq!(db.client.value("SELECT COUNT(*) FROM cities"), "304");
         assert_eq!(db.client.table("SHOW PARTITIONS FROM days").rows.len(), 3);
+        names_and_numbers_lead_to_partitions(&mut db);
         server.kill();
         server.start_again();
         db.client = server.connect_to(&db.name);

@@ -142,22 +142,37 @@ fn made_range(unit: TimeUnit, value: ValueRef<'_>, data_type: DataType) -> Optio
         let value = if is_date { micros.div_euclid(MICROS_PER_DAY) } else { micros };
         vec![Bound::of(PartitionValue::Int(value.into()), data_type)]
     };
+    Some((range_name(unit, first), PartitionRows::Range { lower: bound(first), upper: bound(next) }))
+}
+
+/// What Doris calls the partition of the unit of time that has the moment, in µs since 1970-01-01.
+#[must_use]
+pub fn range_name(unit: TimeUnit, micros: i64) -> String {
+    let (first, _) = unit.around(micros);
     let Date { year, month, day } = Date::from_days(first.div_euclid(MICROS_PER_DAY));
     let seconds = first.rem_euclid(MICROS_PER_DAY) / MICROS_PER_SECOND;
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let name = format!("p{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}");
-    Some((name, PartitionRows::Range { lower: bound(first), upper: bound(next) }))
+    format!("p{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}")
 }
 
-/// What Doris calls the partition of these values.
 fn name_of(tuple: &[PartitionValue], columns: &[&ColumnDef]) -> String {
+    let texts = tuple.iter().zip(columns).map(|(value, column)| match value {
+        PartitionValue::Null => None,
+        value => Some(value.show(column.data_type)),
+    });
+    list_name(texts, columns.iter().any(|column| column.data_type.is_text()))
+}
+
+/// What Doris calls the partition of these values, given as they are shown; `has_texts`: some of them are texts.
+#[must_use]
+pub fn list_name<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>, has_texts: bool) -> String {
     let mut name = String::from("p");
-    for (number, (value, column)) in tuple.iter().zip(columns).enumerate() {
-        if *value == PartitionValue::Null {
+    for (number, value) in values.into_iter().enumerate() {
+        let Some(text) = value else {
             name.push('X');
             continue;
-        }
-        let text = value.show(column.data_type);
+        };
+        let text = text.as_ref();
         if number == 0 && text.starts_with('-') {
             name.push('_');
         }
@@ -169,7 +184,7 @@ fn name_of(tuple: &[PartitionValue], columns: &[&ColumnDef]) -> String {
         }
         name.push_str(&text.chars().count().to_string());
     }
-    if name.len() > NAME_CHARS_MAX && columns.iter().any(|column| column.data_type.is_text()) {
+    if name.len() > NAME_CHARS_MAX && has_texts {
         let hash =
             name.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
         return format!("{}_{hash:x}", &name[..NAME_CHARS_MAX]);

@@ -209,6 +209,7 @@ fn every_show_is_known_by_its_words() {
             "show partitions from t",
             Show::Partitions { table: name(None, "t"), is_temporary: false, tail: ShowTail::default() },
         ),
+        ("show partition 13004", Show::Partition { id: 13_004 }),
         ("show alter table column", Show::AlterTableColumn { db: None, tail: ShowTail::default() }),
         ("show triggers from d", Show::Triggers { db: db(), filter: None }),
         ("show events", Show::Events { db: None, filter: None }),

@@ -88,7 +88,8 @@ impl Catalog {
         uncancelled(self.shared().recycle_table(name.clone(), bytes, now_ms)).await
     }
 
-    /// Drops the database and keeps it with its tables, of which these are the bytes, and views. Returns its tables.
+    /// Drops the database and keeps it with its views and those tables of which these are the bytes; others are dropped for good,
+    /// and their locations are garbage then. Returns all its tables.
     ///
     /// # Errors
     /// Those of [`Catalog::drop_database`].
@@ -206,16 +207,13 @@ impl Shared {
             };
             let tables = state.tables_of(&name);
             let table = |def: &Arc<TableDef>| {
-                Arc::new(RecycledTable {
-                    def: Arc::clone(def),
-                    dropped_at_ms: now_ms,
-                    bytes: bytes.get(&def.id).copied().unwrap_or(0),
-                    with_database: true,
-                })
+                let (def, bytes) = (Arc::clone(def), *bytes.get(&def.id)?);
+                Some(Arc::new(RecycledTable { def, dropped_at_ms: now_ms, bytes, with_database: true }))
             };
             let operation = Operation::RecycleDatabase {
                 database: Arc::new(recycled),
-                tables: tables.iter().map(table).collect(),
+                tables: tables.iter().filter_map(table).collect(),
+                dropped: tables.iter().filter(|def| !bytes.contains_key(&def.id)).cloned().collect(),
             };
             Ok((operation, tables))
         })

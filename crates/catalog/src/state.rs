@@ -67,7 +67,8 @@ impl State {
                 self.hide_table(&table.def);
                 self.recycled.tables.insert(table.def.id, table);
             }
-            Operation::RecycleDatabase { database, tables } => {
+            Operation::RecycleDatabase { database, tables, dropped } => {
+                dropped.iter().for_each(|def| self.remove_table(def));
                 for table in tables {
                     self.hide_table(&table.def);
                     self.recycled.tables.insert(table.def.id, table);

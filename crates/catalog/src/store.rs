@@ -93,8 +93,10 @@ pub(crate) enum Operation {
     RecycleTable(Arc<RecycledTable>),
     RecycleDatabase {
         database: Arc<RecycledDatabase>,
-        /// All that it has.
+        /// Those that can be recovered with it.
         tables: Vec<Arc<RecycledTable>>,
+        /// All others that it has, which are removed.
+        dropped: Vec<Arc<TableDef>>,
     },
     /// As `ReplaceTable`; at once partitions are recycled, or recycled ones are forgotten, because they are back.
     MovePartitions {

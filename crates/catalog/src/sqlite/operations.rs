@@ -25,7 +25,10 @@ pub(super) async fn apply(pool: &SqlitePool, at: Revision, operation: &Operation
         Operation::ReplaceTable { def, made_at_ms } => update_table(&mut change, def, *made_at_ms).await?,
         Operation::DropTable(def) => delete_table(&mut change, def.id).await?,
         Operation::RecycleTable(table) => recycled::put_table(&mut change, table).await?,
-        Operation::RecycleDatabase { database, tables } => {
+        Operation::RecycleDatabase { database, tables, dropped } => {
+            for def in dropped {
+                delete_table(&mut change, def.id).await?;
+            }
             recycled::put_database(&mut change, database, tables).await?;
         }
         Operation::MovePartitions { def, made_at_ms, dropped, recovered } => {

@@ -140,6 +140,7 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let one = DbId(1);
     let t = Arc::new(table(one, 1, "t"));
     let again = Arc::new(TableDef { location: "d/t-2".to_owned(), ..table(one, 2, "t") });
+    let hidden = Arc::new(TableDef { location: "d/t-9".to_owned(), ..table(one, 9, "tributary.hidden") });
     let moved = |dropped: Vec<u64>, recovered: Vec<u64>| Operation::MovePartitions {
         def: Arc::clone(&t),
         made_at_ms: Some(1),
@@ -162,9 +163,11 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
         Operation::RecoverTable { def: Arc::clone(&back), made_at_ms: Some(1) },
         Operation::RecycleTable(recycled(&back, false)),
         Operation::PutView(Arc::clone(&v)),
+        create_table(Arc::clone(&hidden)),
         Operation::RecycleDatabase {
             database: Arc::new(database.clone()),
             tables: vec![recycled(&again, true)],
+            dropped: vec![Arc::clone(&hidden)],
         },
         create_database(2, "d"),
         Operation::RecoverDatabase {
@@ -179,7 +182,7 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let expected = make_and_compare(&*store, operations).await;
     assert_eq!(expected.recycled.partitions.len(), 1, "it stays while its table comes and goes");
     assert_eq!(expected.tables_of("e").len(), 2);
-    assert!(garbage(&*store).await.is_empty());
+    assert_eq!(garbage(&*store).await, ["d/t-9"]);
     let erased = [
         Operation::DropView(Arc::new(ViewDef { db: "e".to_owned(), ..(*v).clone() })),
         Operation::RecycleTable(recycled(&in_e(&back), false)),
@@ -187,6 +190,7 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
         Operation::RecycleDatabase {
             database: Arc::new(RecycledDatabase { name: "e".to_owned(), views: Vec::new(), ..database }),
             tables: vec![recycled(&in_e(&again), true)],
+            dropped: Vec::new(),
         },
         create_database(3, "e"),
         Operation::DropDatabase { id: one, name: "e".to_owned() },
@@ -194,7 +198,7 @@ pub(crate) async fn what_is_recycled_frees_its_name_and_comes_back_as_it_was(pla
     let expected = make_and_compare(&*store, erased).await;
     assert_eq!(expected.recycled, RecycleBin::default());
     assert_eq!(expected.databases.len(), 2, "those that were made since");
-    assert_eq!(garbage(&*store).await, ["d/t-1", "d/t-2"]);
+    assert_eq!(garbage(&*store).await, ["d/t-1", "d/t-2", "d/t-9"]);
     store.close().await;
     assert_eq!(state(&*place.open().await).await, expected, "after a reopen");
 }

@@ -74,12 +74,13 @@ impl Engine {
     /// Drops a database with its tables and views, which can be recovered.
     pub(super) async fn recycle_database(
         self: &Arc<Self>,
-        turn: &Changing<'_>,
+        _turn: &Changing<'_>,
         name: &str,
     ) -> Result<(), SqlError> {
-        let is_hidden =
-            |table: &Arc<Table>| table.with_def(|def| is_beside(&def.name) || is_unfinished(&def.name));
-        let (hidden, tables): (Vec<_>, Vec<_>) = self.names().tables(name).into_iter().partition(is_hidden);
+        // Temporary partitions and tables without their rows go for good, with the same step of the catalog.
+        let is_hidden = |def: &TableDef| is_beside(&def.name) || is_unfinished(&def.name);
+        let mut tables = self.names().tables(name);
+        tables.retain(|table| !table.with_def(is_hidden));
         tables.iter().try_for_each(|table| self.refuse_while_switching(&table.def()))?;
         let mut at_rest = Vec::with_capacity(tables.len());
         for table in &tables {
@@ -88,15 +89,13 @@ impl Engine {
             };
             at_rest.push(held);
         }
-        for table in hidden {
-            self.drop_table(turn, &table.def().table_ref(), true).await?;
-        }
         let bytes: BTreeMap<TableId, u64> =
             tables.iter().map(|table| (table.id(), bytes_of(table))).collect();
         for def in self.catalog.recycle_database(name, bytes, self.unix_ms()).await? {
             self.forget_table(&def).await;
         }
         self.names().remove_database(name);
+        self.collect_garbage_later();
         Ok(())
     }
 

@@ -142,6 +142,39 @@ fn a_dropped_database_comes_back_with_its_tables_and_views() {
 }
 
 #[test]
+fn a_database_that_can_not_be_dropped_keeps_its_temporary_partitions() {
+    let mut server = Server::start();
+    let mut db = server.database();
+    db.client.ok(KEYS);
+    db.client.ok("INSERT INTO keyed VALUES (1, 'a', 1)");
+    db.client.ok("ALTER TABLE keyed ADD TEMPORARY PARTITION new VALUES LESS THAN ('100')");
+    db.client.ok("INSERT INTO keyed TEMPORARY PARTITION new VALUES (1, 'new', 2)");
+    let catalog = server.data().join("catalog.db").display().to_string();
+    let refuses = "CREATE TRIGGER refuses BEFORE INSERT ON recycled_databases BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    python("catalog.py", &[&catalog, refuses]);
+    let drop = format!("DROP DATABASE {}", db.name);
+    let error = db.client.error(&drop);
+    assert!(error.message.contains("refused"), "{error}");
+    python("catalog.py", &[&catalog, "DROP TRIGGER refuses"]);
+    for row in ["1|new|2", "1|newer|3"] {
+        assert_eq!(db.client.rows("SELECT id, name, n FROM keyed TEMPORARY PARTITION new"), [row]);
+        assert_eq!(db.client.rows(ALL), ["1|a|1"]);
+        db.client.ok("INSERT INTO keyed TEMPORARY PARTITION new VALUES (1, 'newer', 3)");
+        restart(&mut server, &mut db);
+    }
+    let name = db.name.clone();
+    db.client.ok(&drop);
+    db.client.ok(&format!("RECOVER DATABASE {name}"));
+    db.client.ok(&format!("USE {name}"));
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ["1|a|1"]);
+        assert!(db.client.rows("SHOW TEMPORARY PARTITIONS FROM keyed").is_empty());
+        wait_until("only the table's files are left", || directories(&server, &db).len() == 1);
+        restart(&mut server, &mut db);
+    }
+}
+
+#[test]
 fn a_dropped_partition_comes_back_with_one_row_for_each_key() {
     let mut server = Server::start();
     let mut db = server.database();

@@ -7,10 +7,10 @@
 use super::Engine;
 use super::ddl::{Changing, table_error};
 use super::switches::{Switching, Waiting};
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_catalog::CatalogError;
 use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
 use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// Tells the catalog, which the Delta log is ahead of, until it has heard or that is to be left to the next start (`false`).
-    pub(super) async fn tell_catalog<R: Future<Output = Result<(), CatalogError>>>(
+    pub(super) async fn tell_catalog<E: Display, R: Future<Output = Result<(), E>>>(
         &self,
         new: &TableDef,
         halt: &Halt,

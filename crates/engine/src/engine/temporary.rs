@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tributary_catalog::{Catalog, CatalogError, JobRecord};
 use tributary_ingest::{Halt, PartitionSwitch};
 use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
-use tributary_table::{Table, TableStore};
+use tributary_table::{Table, TableError, TableStore};
 use tributary_types::{
     ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
 };
@@ -303,22 +303,28 @@ impl Engine {
         )))
     }
 
+    /// Tells the catalog of both tables, and takes the partitions that have moved out of the table beside, before a load finds them there.
     async fn catalog_of_replacement(
         &self,
         old: &TableDef,
         new: &TableDef,
         beside: &Table,
         moved: &[PartitionId],
-    ) -> Result<(), CatalogError> {
+    ) -> Result<(), String> {
+        let untold = |error: CatalogError| error.to_string();
         if self.catalog.table_by_id(new.id).is_some_and(|kept| *kept == *old) {
-            self.catalog.replace_table_def(old, new.clone()).await?;
+            self.catalog.replace_table_def(old, new.clone()).await.map_err(untold)?;
         }
         let def = beside.def();
-        let left = self.catalog.replace_table_def(&def, without(&def, moved)).await?;
-        if let Err(error) = beside.alter(left).await {
-            tracing::warn!(%error, "temporary partitions that have replaced others are still there until the next start");
+        let left = without(&def, moved);
+        if self.catalog.table_by_id(def.id).is_some_and(|kept| *kept == *def) {
+            self.catalog.replace_table_def(&def, left.clone()).await.map_err(untold)?;
         }
-        Ok(())
+        match beside.alter(Arc::new(left)).await {
+            // It goes with its table.
+            Ok(()) | Err(TableError::Closed { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Gives both the columns of the one that got another for partial updates.

@@ -1,5 +1,6 @@
 //! Changes of tables whose entry of the Delta log is in doubt, because storage does not answer: they end by themselves as soon as it does.
 
+use crate::support::programs::python;
 use crate::support::{Client, Database, Server, ServerError, wait_until};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -208,5 +209,44 @@ fn a_heavy_change_in_doubt_keeps_other_tables_from_nothing() {
         wait_until("it is finished", || db.client.rows("SHOW ALTER TABLE COLUMN")[0].contains("FINISHED"));
         db.client.ok("INSERT INTO days VALUES (4, '2024-01-31', 3000000000)");
         assert_eq!(db.client.value("SELECT max(v) FROM days"), "3000000000");
+    }
+}
+
+#[test]
+fn a_replacement_that_the_catalog_knows_half_of_is_completed_and_rows_wait_for_it() {
+    for is_killed in [false, true] {
+        let (mut server, mut db) = prepared();
+        db.client.ok("ALTER TABLE days ADD TEMPORARY PARTITION next VALUES [('2024-04-01'), ('2024-05-01'))");
+        let catalog = server.data().join("catalog.db").display().to_string();
+        let refuses = "CREATE TRIGGER refuses BEFORE UPDATE ON tables WHEN NEW.name LIKE 'tributary.temporary.%' \
+                       BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        python("catalog.py", &[&catalog, refuses]);
+        let error = db.client.error(REPLACE);
+        assert!(error.message.contains(NOT_KNOWN) && error.message.contains("refused"), "{error}");
+        assert_eq!(db.client.rows(ALL), ["2", "3", "11"], "the Delta log has it");
+        let into = |part: &str, day: &str| {
+            format!("INSERT INTO days TEMPORARY PARTITION {part} (id, day) VALUES (12, '{day}')")
+        };
+        let moved = beside(&server, &db, &into("new", "2024-01-12"));
+        let stays = beside(&server, &db, &into("next", "2024-04-12"));
+        if is_killed {
+            server.kill();
+            python("catalog.py", &[&catalog, "DROP TRIGGER refuses"]);
+            server.start_again();
+            db.client = server.connect_to(&db.name);
+            drop((moved, stays));
+        } else {
+            python("catalog.py", &[&catalog, "DROP TRIGGER refuses"]);
+            let error = moved.join().unwrap().unwrap_err();
+            assert!(error.message.contains("partition"), "not a row that nobody will find: {error}");
+            stays.join().unwrap().unwrap();
+            assert_eq!(db.client.rows("SELECT id FROM days TEMPORARY PARTITION next"), ["12"]);
+            restart(&mut server, &mut db);
+            assert_eq!(db.client.rows("SELECT id FROM days TEMPORARY PARTITION next"), ["12"]);
+        }
+        assert_eq!(db.client.rows(ALL), ["2", "3", "11"]);
+        assert_eq!(names(&mut db.client, "SHOW TEMPORARY PARTITIONS FROM days"), ["next"]);
+        db.client.ok("INSERT INTO days (id, day) VALUES (4, '2024-01-04')");
+        assert_eq!(db.client.rows("SELECT id FROM days PARTITION (p_202401) ORDER BY id"), ["4", "11"]);
     }
 }

@@ -244,3 +244,22 @@ async fn rows_are_deleted_in_a_partition_that_was_dropped_and_recovered_while_th
         assert_eq!(of_partitions(table), BTreeSet::from([PartitionId(1), partition]));
     }
 }
+
+/// A table beside another, whose partitions have moved: no load may find them there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_go_from_memory_also_if_the_log_can_not_be_written() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    publish(&table, [1, 11]);
+    table.flush().await.unwrap();
+    let left = without(&table.def(), 2);
+    bench.faults.fail_next("00000000000000000002.json", Fault::Before);
+    table.alter(Arc::clone(&left)).await.unwrap();
+    assert_eq!((visible(&table).await, table.def()), (expected([1]), Arc::clone(&left)));
+    let again = bench.store.open(&left).await.unwrap();
+    assert_eq!(visible(&again).await, expected([1]), "after a kill");
+    drop(again);
+    publish(&table, [2]);
+    table.flush().await.unwrap();
+    assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 2]), expected([1, 2])));
+}

@@ -3,9 +3,10 @@
 //! The provider holds one snapshot, so a statement that reads a table twice sees the same rows.
 //! Columns have their names in lower case here; the declared ones travel in the fields' metadata.
 //! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
-//! by the reader. For a deletion there is a form that also tells where each row is.
+//! by the reader, or behind it. For a deletion there is a form that also tells where each row is.
 
 mod grown;
+mod live_rows;
 mod pages;
 mod point;
 mod pruning;
@@ -30,13 +31,15 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::parquet::arrow::RowNumber;
+use datafusion::parquet::arrow::arrow_reader::RowSelection;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
-use reader::{CheckedReaders, KnownFile};
+use live_rows::{Left, LiveRows};
+use reader::CheckedReaders;
 use std::sync::Arc;
 use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
 use tributary_table::{KeyFinder, RowSet, Snapshot, Table};
@@ -86,14 +89,10 @@ impl SnapshotProvider {
         let files_only = Snapshot { memtable: Vec::new(), ..snapshot.clone() };
         let schema = labels::table_schema(&snapshot.def, false);
         let provider = Self::of_snapshot(table, Arc::new(files_only), schema, store_url)?;
-        let file: FieldRef = Arc::new(Field::new(FILE_COLUMN, DataType::Int64, false));
-        let row = Field::new(ROW_COLUMN, DataType::Int64, false).with_extension_type(RowNumber);
-        let scanned = TableSchema::builder(Arc::clone(&provider.physical))
-            .with_table_partition_cols(vec![Arc::clone(&file)])
-            .with_virtual_columns(vec![Arc::new(row)])
-            .build();
+        let scanned = with_places(&provider.physical);
         let mut fields = provider.schema.fields().to_vec();
-        fields.extend([file, Arc::new(Field::new(ROW_COLUMN, DataType::Int64, false))]);
+        let place = |name: &str| Arc::new(Field::new(name, DataType::Int64, false));
+        fields.extend([FILE_COLUMN, ROW_COLUMN].map(place));
         Ok(Self { schema: Arc::new(Schema::new(fields)), scanned, ..provider })
     }
 
@@ -180,39 +179,71 @@ impl SnapshotProvider {
         let runtime = state.runtime_env();
         let (store, footers) =
             (runtime.object_store(&self.store_url)?, runtime.cache_manager.get_file_metadata_cache());
-        let has_few_deletes = |file: &usize| pages::has_few_deletes(&self.snapshot.files[*file]);
-        let reads_all = wanted.iter().any(|(file, rows)| rows.is_none() && has_few_deletes(file))
+        // Deleted rows are left out behind the reader where it has to read nearly all rows anyway.
+        let has_few_deletes = |(file, rows): &(usize, Option<RowSet>)| {
+            rows.is_none() && pages::has_few_deletes(&self.snapshot.files[*file])
+        };
+        let is_behind = self.scanned.table_partition_cols().is_empty()
+            && wanted.iter().any(has_few_deletes)
             && pages::takes_nearly_all(&self.snapshot, &self.physical, predicate.as_ref());
-        let known = wanted.iter().map(|(file, rows)| {
-            let reads_all = reads_all && rows.is_none() && has_few_deletes(file);
-            let rows = Some(self.snapshot.files[*file].file.rows);
-            (self.paths[*file].clone(), KnownFile { rows, reads_all })
+        let left: Option<Left> = is_behind.then(|| {
+            let mut left = vec![None; self.snapshot.files.len()];
+            for (file, _) in wanted.iter().filter(|file| has_few_deletes(file)) {
+                let live = &self.snapshot.files[*file];
+                let deletes = live.deletes.as_ref();
+                left[*file] = deletes.map(|deletes| deletes.left(live.file.rows).clone());
+            }
+            left.into()
         });
+        let known =
+            wanted.iter().map(|(file, _)| (self.paths[*file].clone(), self.snapshot.files[*file].file.rows));
         let readers = CheckedReaders::new(store, footers, self.store_url.clone(), known.collect());
-        let mut source = ParquetSource::new(self.scanned.clone())
+        let scanned = if left.is_some() { with_places(&self.physical) } else { self.scanned.clone() };
+        let mut source = ParquetSource::new(scanned.clone())
             .with_table_parquet_options(state.table_options().parquet.clone())
             .with_parquet_file_reader_factory(Arc::new(readers));
-        if reads_all {
+        if left.is_some() {
             source = source.with_enable_page_index(false);
         }
         if let Some(predicate) = predicate {
             source = source.with_predicate(predicate);
         }
-        let rows: u64 = wanted.iter().map(|(file, rows)| self.count(*file, rows.as_ref())).sum();
-        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
-        statistics.num_rows = Precision::Exact(usize::try_from(rows).unwrap_or(usize::MAX));
+        let count: u64 = wanted.iter().map(|(file, rows)| self.count(*file, rows.as_ref())).sum();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut statistics = Statistics::new_unknown(scanned.table_schema());
+        let mut columns = columns.to_vec();
+        if left.is_some() {
+            columns.extend([self.physical.fields().len(), self.physical.fields().len() + 1]);
+        } else {
+            statistics.num_rows = Precision::Exact(count);
+        }
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
-            .with_file_groups(self.groups(wanted, state.config().target_partitions()))
+            .with_file_groups(self.groups(
+                wanted,
+                left.as_ref(),
+                &scanned,
+                state.config().target_partitions(),
+            ))
             .with_statistics(statistics)
-            .with_projection_indices(Some(columns.to_vec()))?
-            .with_limit(limit)
+            .with_projection_indices(Some(columns))?
+            .with_limit(limit.filter(|_| left.is_none()))
             .with_expr_adapter(Some(Arc::new(grown::Grown)))
             .build();
-        Ok(Some(DataSourceExec::from_data_source(config)))
+        let files = DataSourceExec::from_data_source(config);
+        Ok(Some(match left {
+            Some(left) => Arc::new(LiveRows::new(files, left, count)?),
+            None => files,
+        }))
     }
 
     /// Files spread over partitions by size, the largest first.
-    fn groups(&self, mut wanted: Vec<(usize, Option<RowSet>)>, partitions: usize) -> Vec<FileGroup> {
+    fn groups(
+        &self,
+        mut wanted: Vec<(usize, Option<RowSet>)>,
+        left: Option<&Left>,
+        scanned: &TableSchema,
+        partitions: usize,
+    ) -> Vec<FileGroup> {
         let bytes = |file: usize| self.snapshot.files[file].size_bytes();
         let total: u64 = wanted.iter().map(|(file, _)| bytes(*file)).sum();
         let count =
@@ -222,7 +253,7 @@ impl SnapshotProvider {
         for (file, rows) in wanted {
             if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
                 smallest.0 += bytes(file);
-                smallest.1.push(self.partitioned(file, rows.as_ref()));
+                smallest.1.push(self.partitioned(file, rows.as_ref(), left, scanned));
             }
         }
         groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
@@ -233,25 +264,33 @@ impl SnapshotProvider {
         rows.map_or_else(|| self.snapshot.files[file].live_rows(), RowSet::len)
     }
 
-    fn partitioned(&self, index: usize, rows: Option<&RowSet>) -> PartitionedFile {
+    fn partitioned(
+        &self,
+        index: usize,
+        rows: Option<&RowSet>,
+        left: Option<&Left>,
+        scanned: &TableSchema,
+    ) -> PartitionedFile {
         let live = &self.snapshot.files[index];
         let mut part = PartitionedFile::new(self.paths[index].as_ref(), live.size_bytes());
         part.object_meta.location = self.paths[index].clone();
-        let mut statistics = Statistics::new_unknown(self.scanned.table_schema());
-        statistics.num_rows =
-            Precision::Exact(usize::try_from(self.count(index, rows)).unwrap_or(usize::MAX));
+        let is_behind = left.is_some_and(|left| left[index].is_some());
+        let count = if is_behind { live.file.rows } else { self.count(index, rows) };
+        let mut statistics = Statistics::new_unknown(scanned.table_schema());
+        statistics.num_rows = Precision::Exact(usize::try_from(count).unwrap_or(usize::MAX));
         part.statistics = Some(Arc::new(statistics));
-        if !self.scanned.table_partition_cols().is_empty() {
+        if !scanned.table_partition_cols().is_empty() {
             part.partition_values = vec![ScalarValue::Int64(i64::try_from(index).ok())];
         }
         match (rows, &live.deletes) {
             (Some(rows), _) => {
                 part.with_extension(ParquetRowSelection::new(point::selection(rows, live.file.rows)))
             }
-            (None, Some(deletes)) => {
-                part.with_extension(ParquetRowSelection::new(deletes.left(live.file.rows).clone()))
+            (None, Some(deletes)) if !is_behind => {
+                let left = deletes.left(live.file.rows).clone();
+                part.with_extension(ParquetRowSelection::new(RowSelection::from_boolean_buffer(left)))
             }
-            (None, None) => part,
+            (None, _) => part,
         }
     }
 
@@ -311,6 +350,16 @@ impl TableProvider for SnapshotProvider {
         }
         UnionExec::try_new(inputs)
     }
+}
+
+/// The columns of data files, and two more that tell where each row is: the file's number in the snapshot, and the row's position.
+fn with_places(physical: &SchemaRef) -> TableSchema {
+    let file: FieldRef = Arc::new(Field::new(FILE_COLUMN, DataType::Int64, false));
+    let row = Field::new(ROW_COLUMN, DataType::Int64, false).with_extension_type(RowNumber);
+    TableSchema::builder(Arc::clone(physical))
+        .with_table_partition_cols(vec![file])
+        .with_virtual_columns(vec![Arc::new(row)])
+        .build()
 }
 
 /// `schema` with the names that data files have.

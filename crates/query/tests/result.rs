@@ -307,3 +307,35 @@ async fn deep_trees_of_every_operator_are_answered_or_refused_but_never_overflow
     let union = vec!["SELECT id FROM t"; 200].join(" UNION ALL ");
     assert_eq!(server.query(&union, &[]).await.unwrap().len(), 600);
 }
+
+/// The plan of a query, its steps one after the other.
+async fn plan(server: &mut Server, sql: &str) -> String {
+    let (_, batches) = server.run(&format!("EXPLAIN {sql}")).await.unwrap().unwrap();
+    rows(&batches).concat().join("\n")
+}
+
+#[tokio::test]
+async fn few_deleted_rows_are_left_out_together_with_simple_filters() {
+    let mut server = Server::new();
+    let values: Vec<String> = (0..20).map(|k| format!("({k}, {}, 'v{k}')", k % 5)).collect();
+    server.run("CREATE TABLE t (k INT, a INT, s VARCHAR(20)) DUPLICATE KEY(k)").await.unwrap();
+    server.run(&format!("INSERT INTO t VALUES {}", values.join(", "))).await.unwrap();
+    server.run("FLUSH t").await.unwrap();
+    assert!(!plan(&mut server, "SELECT s FROM t WHERE k >= 0").await.contains("LiveRows"));
+    server.run("DELETE FROM t WHERE k = 3").await.unwrap();
+    for (sql, step, has_filter) in [
+        ("SELECT s FROM t WHERE k >= 0", "LiveRows: k@0 >= 0", false),
+        ("SELECT s FROM t WHERE k >= 0 AND 9 > a", "LiveRows: k@0 >= 0 AND a@1 < 9", false),
+        ("SELECT COUNT(s) FROM t", "LiveRows", false),
+        // What may fail waits until deleted rows are gone.
+        ("SELECT s FROM t WHERE k >= 0 AND k + a >= 0", "LiveRows: k@0 >= 0", true),
+    ] {
+        let steps = plan(&mut server, sql).await;
+        assert!(steps.contains(step) && steps.contains("FilterExec") == has_filter, "{sql}\n{steps}");
+    }
+    // Where the reader can leave out much by itself it does.
+    for sql in ["SELECT s FROM t WHERE k = 7", "SELECT s FROM t WHERE k > 15", "SELECT COUNT(*) FROM t"] {
+        let steps = plan(&mut server, sql).await;
+        assert!(!steps.contains("LiveRows"), "{sql}\n{steps}");
+    }
+}

@@ -132,4 +132,5 @@ files! {
     sets_and_estimates_are_made_and_read_by_functions: "states.slt",
     rows_are_in_their_partitions: "partitions.slt",
     deleted_rows_are_those_for_which_the_condition_is_true: "deletes.slt",
+    a_few_deleted_rows_are_left_out_with_what_a_filter_leaves_out: "few_deletes.slt",
 }

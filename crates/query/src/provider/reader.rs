@@ -36,16 +36,8 @@ const NOT_IN_THE_FILE: [&str; 3] =
 pub(super) struct CheckedReaders {
     readers: CachedParquetFileReaderFactory,
     store_url: ObjectStoreUrl,
-    files: HashMap<Path, KnownFile>,
-}
-
-/// What the table knows of a data file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct KnownFile {
-    /// Its rows, deleted ones included, as the footer counts them.
-    pub rows: Option<u64>,
-    /// All its pages are to be read.
-    pub reads_all: bool,
+    /// The rows of data files, deleted ones included, as their footers count them.
+    rows: HashMap<Path, u64>,
 }
 
 impl CheckedReaders {
@@ -53,9 +45,9 @@ impl CheckedReaders {
         store: Arc<dyn ObjectStore>,
         footers: Arc<FileMetadataCache>,
         store_url: ObjectStoreUrl,
-        files: HashMap<Path, KnownFile>,
+        rows: HashMap<Path, u64>,
     ) -> Self {
-        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url, files }
+        Self { readers: CachedParquetFileReaderFactory::new(store, footers), store_url, rows }
     }
 }
 
@@ -69,10 +61,10 @@ impl ParquetFileReaderFactory for CheckedReaders {
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let root = self.store_url.as_str();
         let name = format!("{}{}", root.strip_prefix("file://").unwrap_or(root), file.object_meta.location);
-        let known = self.files.get(&file.object_meta.location).copied().unwrap_or_default();
+        let rows = self.rows.get(&file.object_meta.location).copied();
         let file_bytes = file.object_meta.size;
         let reader = self.readers.create_reader(partition, file, metadata_size_hint, metrics)?;
-        Ok(Box::new(CheckedReader { reader, name, file_bytes, known, footer: None }))
+        Ok(Box::new(CheckedReader { reader, name, file_bytes, rows, footer: None }))
     }
 }
 
@@ -80,7 +72,8 @@ struct CheckedReader {
     reader: Box<dyn AsyncFileReader + Send>,
     name: String,
     file_bytes: u64,
-    known: KnownFile,
+    /// As the table knows them.
+    rows: Option<u64>,
     /// With the page index and the checksums, of which files of other writers have none. `None` before it is read.
     footer: Option<(Arc<ParquetMetaData>, Option<Checksums>)>,
 }
@@ -98,7 +91,7 @@ impl CheckedReader {
             Ok(read) => read.map_err(|error| self.unreadable(error))?,
             Err(panic) => return Err(self.damaged(panic_text(panic.as_ref()))),
         };
-        if let Some(fault) = footer_fault(&metadata, self.file_bytes, self.known.rows) {
+        if let Some(fault) = footer_fault(&metadata, self.file_bytes, self.rows) {
             return Err(self.damaged(fault));
         }
         let checksums = Checksums::of_footer(&metadata).map_err(|fault| self.damaged(fault))?;
@@ -149,18 +142,7 @@ impl AsyncFileReader for CheckedReader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        async move {
-            let footer = self.read_footer(options).await?;
-            // Without the page index nobody looks for single pages.
-            Ok(match self.known.reads_all {
-                false => footer,
-                true => {
-                    let (file, row_groups) = (footer.file_metadata().clone(), footer.row_groups().to_vec());
-                    Arc::new(ParquetMetaData::new(file, row_groups))
-                }
-            })
-        }
-        .boxed()
+        self.read_footer(options).boxed()
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Deletes {
     rows: RowSet,
     id: DeletesId,
     /// The rows that are left, made when somebody reads the file for the first time.
-    left: OnceLock<RowSelection>,
+    left: OnceLock<BooleanBuffer>,
 }
 
 /// Deletes of the same id are the same.
@@ -79,15 +79,15 @@ impl Deletes {
         }
     }
 
-    /// The rows of a file of `file_rows` rows that are not deleted, for a reader of the whole file.
+    /// The rows of a file of `file_rows` rows that are not deleted: a bit for each row.
     #[must_use]
-    pub fn left(&self, file_rows: u64) -> &RowSelection {
+    pub fn left(&self, file_rows: u64) -> &BooleanBuffer {
         self.left.get_or_init(|| left_of(&self.rows, std::iter::once(0..file_rows)))
     }
 
     /// The rows that are not deleted, for a reader of some parts of the file, one after the other.
     pub(crate) fn left_in(&self, parts: impl Iterator<Item = Range<u64>> + Clone) -> RowSelection {
-        left_of(&self.rows, parts)
+        RowSelection::from_boolean_buffer(left_of(&self.rows, parts))
     }
 }
 
@@ -105,7 +105,7 @@ impl fmt::Debug for Deletes {
     }
 }
 
-fn left_of(deleted: &RowSet, parts: impl Iterator<Item = Range<u64>> + Clone) -> RowSelection {
+fn left_of(deleted: &RowSet, parts: impl Iterator<Item = Range<u64>> + Clone) -> BooleanBuffer {
     let length = |part: &Range<u64>| usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
     let rows: usize = parts.clone().map(|part| length(&part)).sum();
     let mut bits = MutableBuffer::new(rows.div_ceil(8)).with_bitset(rows.div_ceil(8), true);
@@ -119,7 +119,7 @@ fn left_of(deleted: &RowSet, parts: impl Iterator<Item = Range<u64>> + Clone) ->
         }
         before += length(&part);
     }
-    RowSelection::from_boolean_buffer(BooleanBuffer::new(bits.into(), 0, rows))
+    BooleanBuffer::new(bits.into(), 0, rows)
 }
 
 #[cfg(test)]
@@ -144,7 +144,8 @@ pub(crate) mod tests {
         let deletes = deletes("x", [0, 1, 7, 8, 99]);
         let (select, skip) = (RowSelector::select, RowSelector::skip);
         let whole = vec![skip(2), select(5), skip(2), select(90), skip(1)];
-        assert_eq!(Vec::<RowSelector>::from(deletes.left(100).clone()), whole);
+        let left = RowSelection::from_boolean_buffer(deletes.left(100).clone());
+        assert_eq!(Vec::<RowSelector>::from(left), whole);
         let parts = [1..3, 7..8, 98..100];
         let some = vec![skip(1), select(1), skip(1), select(1), skip(1)];
         assert_eq!(Vec::<RowSelector>::from(deletes.left_in(parts.into_iter())), some);

@@ -65,7 +65,7 @@ fn structs(data_type: &ArrowType, ids: &[i64]) -> StructArray {
         })
         .collect();
     // Each third value is NULL.
-    let nulls = NullBuffer::from_iter(ids.iter().map(|id| id % 3 != 0));
+    let nulls = ids.iter().map(|id| id % 3 != 0).collect::<NullBuffer>();
     StructArray::new(fields.clone(), columns, Some(nulls))
 }
 

@@ -1,4 +1,4 @@
-//! Whether a scan should look at single pages of data files, or read all of them.
+//! Whether a scan should look at single pages of data files, or read all of them and leave deleted rows out afterwards ([`super::live_rows`]).
 //!
 //! To find pages that a filter cannot find anything in, and those without a row that is left, each row group's page index is gone
 //! through for each column, and deleted rows with it. That pays where much can be left out. Where a tenth of the rows is deleted,

@@ -86,3 +86,68 @@ impl Recycled {
         self.kept.retain(|(of, _), _| *of != table);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Kind, Model, Shown};
+    use tributary_types::{Label, TxnId};
+
+    const TABLE: TableId = TableId(1);
+    const PARTITION: PartitionId = PartitionId(7);
+
+    fn shown(rows: &[i64]) -> Shown {
+        let mut shown = Shown::default();
+        rows.iter().for_each(|row| shown.add(*row));
+        shown
+    }
+
+    fn label(name: &str) -> Label {
+        Label::new(name).unwrap()
+    }
+
+    #[test]
+    fn a_load_that_was_refused_while_its_partition_went_does_not_come_back_with_it() {
+        let after = |rows: &[i64]| {
+            let mut model = Model::default();
+            let load = model.begin(TABLE, Kind::Sync, 1, Some(label("refused")));
+            model.recycling_begins(TABLE, PARTITION, |_| true);
+            model.refused(load).unwrap();
+            model.wiped(TABLE, true).unwrap();
+            model.recovery_begins(TABLE, PARTITION);
+            model.recovery_ends(TABLE, true).unwrap();
+            assert_eq!(model.label_in_use(&label("refused")), Some(false));
+            model.recovered(TABLE, &shown(rows))
+        };
+        after(&[]).unwrap();
+        assert!(after(&[1000]).is_err(), "its client was told that nothing was kept");
+    }
+
+    #[test]
+    fn whether_a_deletion_met_rows_that_went_with_their_partition_is_known_when_they_are_back() {
+        let after = |rows: &[i64]| {
+            let mut model = Model::default();
+            for (load, name) in [(1, "first"), (2, "second")] {
+                assert_eq!(model.begin(TABLE, Kind::Sync, 2, Some(label(name))), load);
+                model.acknowledged(load, TxnId(load), &label(name)).unwrap();
+            }
+            let (deletion, _) = model.delete_begins(TABLE, &[1000, 2000]).unwrap();
+            // The second load's partition goes.
+            model.recycling_begins(TABLE, PARTITION, |load| load == 2);
+            model.wiped(TABLE, true).unwrap();
+            model.deleted(deletion);
+            model.recovered(TABLE, &shown(&[1001])).unwrap();
+            model.recovery_begins(TABLE, PARTITION);
+            model.recovery_ends(TABLE, true).unwrap();
+            model.recovered(TABLE, &shown(rows))?;
+            // Then it is known.
+            assert!(model.recovered(TABLE, &shown(&[1001, 2001])).is_ok() != rows.contains(&2000));
+            Ok::<_, crate::model::Violation>(())
+        };
+        after(&[1001, 2000, 2001]).unwrap();
+        after(&[1001, 2001]).unwrap();
+        assert!(after(&[1000, 1001, 2001]).is_err(), "it stayed where the deletion looked for it");
+        assert!(after(&[1001, 2000]).is_err(), "nobody deleted 2001");
+        assert!(after(&[1001]).is_err(), "the load came back");
+    }
+}

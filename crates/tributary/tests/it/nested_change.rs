@@ -133,3 +133,72 @@ fn another_delta_reader_sees_null_in_fields_that_came_later() {
     let rows = db.client.rows("SELECT id, s.in.late, a[1].late, m['k'].late FROM n ORDER BY id");
     assert_eq!(rows, ["1|NULL|NULL|NULL", "2|NULL|NULL|NULL", "3|[\"x\"]|[\"x\"]|[\"x\"]"]);
 }
+
+#[test]
+fn they_grow_in_heavy_changes_in_tables_of_every_kind_and_their_rows_come_back_from_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = ("mysql_load_server_secure_path", directory.path().display().to_string());
+    let mut server = Server::with_settings(&[(settings.0, &settings.1), ("flush_age_ms", "300")]);
+    let db = server.database().name.clone();
+    let mut client = server.connect_to(&db);
+    let kinds = [
+        ("moved", "DUPLICATE KEY(id)", "", ", MODIFY COLUMN v BIGINT, ORDER BY (id, v, s, a, m)"),
+        ("only_moved", "DUPLICATE KEY(id)", "", ", ORDER BY (id, v, s, a, m)"),
+        ("not_light", "DUPLICATE KEY(id)", ", \"light_schema_change\" = \"false\"", ""),
+        (
+            "copied",
+            "UNIQUE KEY(id)",
+            ", \"delta.enableDeletionVectors\" = \"false\"",
+            ", ADD COLUMN w INT DEFAULT '1'",
+        ),
+        ("divided", "DUPLICATE KEY(id) PARTITION BY RANGE(id) (FROM (0) TO (100) INTERVAL 2)", "", ""),
+    ];
+    for (table, clauses, properties, _) in kinds {
+        client.ok(&format!(
+            "CREATE TABLE {table} {CREATE} {clauses} DISTRIBUTED BY HASH(id) BUCKETS 1
+            PROPERTIES (\"group_commit_interval_ms\" = \"50\"{properties})"
+        ));
+        insert(&mut client, "off_mode", table, &[values(1), values(2)].join(", "));
+        // The others are in a data file then.
+        client.ok(&format!("DELETE FROM {table} WHERE id = 2"));
+        insert(&mut client, "async_mode", table, &values(3));
+    }
+    for (table, _, _, more) in kinds {
+        client.ok(&format!("ALTER TABLE {table} {GROW}{more}"));
+    }
+    for (table, ..) in kinds {
+        let jobs = format!("SHOW ALTER TABLE COLUMN FROM {db} WHERE TableName = '{table}'");
+        wait_until("the job is done", || {
+            let jobs = client.rows(&jobs);
+            assert!(jobs.iter().all(|job| !job.contains("CANCELLED")), "{jobs:?}");
+            jobs.iter().all(|job| job.contains("FINISHED"))
+        });
+        client.ok("SET group_commit = off_mode");
+        client.ok(&format!("INSERT INTO {table} (id, s, a, m, v) VALUES {}", grown_values(5)));
+    }
+    for round in 0..2 {
+        for (table, ..) in kinds {
+            let rows = client.rows(&format!("SELECT id, s, a, m, v FROM {table} ORDER BY id"));
+            assert_eq!(rows, [old(1), old(3), new(5)], "{table}, round {round}");
+        }
+        server.kill();
+        server.start_again();
+        client = server.connect_to(&db);
+    }
+    let bars = "\"column_separator\" = \"|\"";
+    for (format, written, read) in [
+        ("parquet", String::new(), String::new()),
+        ("csv_with_names", format!("PROPERTIES ({bars})"), format!(", {bars}")),
+    ] {
+        client.table(&format!(
+            "SELECT id, s, a, m, v FROM divided INTO OUTFILE 'file://{}/{format}_' FORMAT AS {format} {written}",
+            directory.path().display()
+        ));
+        client.ok("CREATE TABLE back LIKE divided");
+        client.ok(&format!(
+            "INSERT INTO back SELECT * FROM LOCAL(\"file_path\" = \"{format}_*\", \"format\" = \"{format}\"{read})"
+        ));
+        assert_eq!(client.rows("SELECT * FROM back ORDER BY id"), [old(1), old(3), new(5)], "{format}");
+        client.ok("DROP TABLE back");
+    }
+}

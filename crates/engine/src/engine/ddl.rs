@@ -246,7 +246,7 @@ impl Engine {
         if self.keeps_dropped()
             && let (_, Some(dropped)) = changed_partitions(&table.def(), &new)
         {
-            let rest = Rest::Change(Arc::clone(&table), new);
+            let rest = Rest::Change(Arc::clone(&table), Box::new(new));
             return self.recycle_partitions(turn, &table, dropped, rest).await;
         }
         self.change_table(table, new).await

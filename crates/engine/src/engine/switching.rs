@@ -26,7 +26,7 @@ pub(super) enum Rest {
     /// The table's temporary partitions go, if none is left.
     DropBeside(Arc<TableDef>),
     /// The table gets this definition.
-    Change(Arc<Table>, TableDef),
+    Change(Arc<Table>, Box<TableDef>),
 }
 
 impl Engine {
@@ -99,7 +99,7 @@ impl Engine {
         match rest {
             Rest::Nothing => Ok(()),
             Rest::DropBeside(def) => self.drop_beside_without_partitions(turn, &def).await,
-            Rest::Change(table, new) => self.change_table(table, new).await,
+            Rest::Change(table, new) => self.change_table(table, *new).await,
         }
     }
 

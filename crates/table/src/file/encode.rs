@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 /// Threads that encode one row group; more would leave none for loads.
-const THREADS_MAX: usize = 4;
+pub(super) const THREADS_MAX: usize = 4;
 /// Encoded bytes are handed on in pieces of about this size.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -122,15 +122,16 @@ impl Encoder {
 /// Called with the bytes of Arrow memory that were encoded since the last call.
 pub(crate) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// Encodes the columns of a row group.
+/// Encodes the columns of a row group with at most so many threads.
 pub(super) async fn encode(
     columns: Vec<ArrowColumnWriter>,
     batches: Vec<RecordBatch>,
     progress: Option<Progress>,
     doing: &str,
+    threads_max: usize,
 ) -> std::result::Result<Vec<ArrowColumnChunk>, TableError> {
     let work = Work::new(columns, batches, progress);
-    let threads = available_parallelism().map_or(1, usize::from).clamp(1, THREADS_MAX).min(work.len());
+    let threads = available_parallelism().map_or(1, usize::from).clamp(1, threads_max).min(work.len());
     let work = Arc::new(work);
     let workers = (0..threads).map(|_| {
         let (work, doing) = (Arc::clone(&work), doing.to_owned());

@@ -1,9 +1,9 @@
 //! Writing data files: rows are gathered into runs, each run is sorted by the key columns and
 //! encoded as a row group or several, and a file is closed when it reaches the target size. Large row
 //! groups of other files are taken as they are. In a table with partitions a run is divided first, and a file has rows
-//! of one partition; one file is open at a time, however many partitions there are.
+//! of one partition; a few files are open at a time, however many partitions there are.
 //!
-//! Memory is bounded by one run of Arrow rows plus one encoded row group. Encoding and sorting
+//! Memory is bounded by one run of Arrow rows plus one encoded row group, or a few of them that have no more rows together. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
 
 mod replace;
@@ -11,7 +11,7 @@ mod replace;
 pub(crate) use replace::Made;
 
 use super::divide::divided;
-use super::encode::{Encoder, Progress, encode};
+use super::encode::{Encoder, Progress, THREADS_MAX, encode};
 use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
 use super::sort::sorted;
@@ -26,6 +26,7 @@ use crate::schema::physical_arrow;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::future::join_all;
 use object_store::ObjectStoreExt;
 use object_store::buffered::BufWriter;
@@ -36,6 +37,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
 use tributary_types::{PartitionId, Partitions, TableDef, TableSchema, Version, host};
@@ -55,6 +57,8 @@ const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
 /// places in a dictionary would take more than half the space of the numbers, and looking for them there
 /// takes longer than anything else about the column.
 const DICTIONARY_NUMBERS_MAX: usize = 64 * 1024;
+/// The files of a run's partitions are made side by side, so many at once: disks are slow to make a file durable, and most are small.
+const PARTITIONS_AT_ONCE: usize = 4;
 /// What Parquet takes for smaller numbers, too.
 const NUMBER_BYTES_MIN: usize = 4;
 /// A column of texts keeps its dictionary for longer than the library's 1 MB: places in it are compressed in less time
@@ -160,6 +164,8 @@ pub(crate) struct RunWriter {
     keys: Vec<usize>,
     properties: WriterProperties,
     progress: Option<Progress>,
+    /// Others write files beside this one, which takes one thread then.
+    is_one_of_several: bool,
     run: Vec<RecordBatch>,
     run_bytes: usize,
     /// A run is sorted and encoded when it has so many bytes.
@@ -199,6 +205,7 @@ impl RunWriter {
             properties: properties(root, &physical, !def.keys.keeps_all_rows()),
             physical,
             progress: None,
+            is_one_of_several: false,
             run: Vec::new(),
             run_bytes: 0,
             run_bytes_max: RUN_BYTES,
@@ -324,11 +331,72 @@ impl RunWriter {
         let schema = Arc::clone(&self.schema);
         let divided =
             blocking("dividing rows by partitions", move || divided(batches, &partitions, &schema)).await?;
-        for (partition, batches) in divided {
+        if let [(partition, _)] = divided[..] {
             self.begin_partition(partition).await?;
-            self.write_rows(batches, row_bytes).await?;
+            return self
+                .write_rows(divided.into_iter().flat_map(|(_, batches)| batches).collect(), row_bytes)
+                .await;
         }
-        Ok(())
+        self.close_file().await?;
+        let of_partitions: Vec<_> =
+            divided.into_iter().map(|(partition, batches)| (self.of_partition(partition), batches)).collect();
+        let failed = AtomicBool::new(false);
+        let written = of_partitions.into_iter().map(|(mut writer, batches)| async {
+            let done = match failed.load(Ordering::Relaxed) {
+                true => Ok(()),
+                false => writer.write_whole(batches, row_bytes).await,
+            };
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            (writer, done)
+        });
+        let mut written = futures::stream::iter(written).buffered(PARTITIONS_AT_ONCE);
+        let (before, mut all) = (self.files.len(), Ok(()));
+        while let Some((mut writer, done)) = written.next().await {
+            self.files.append(&mut writer.files);
+            self.names.append(&mut writer.names);
+            self.named_ms = self.named_ms.max(writer.named_ms);
+            all = all.and(done);
+        }
+        // Whoever lists files by their names finds them in this order.
+        self.files[before..].sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        all
+    }
+
+    /// Writes rows into files of their own, and closes them.
+    async fn write_whole(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
+        let written = match self.write_rows(batches, row_bytes).await {
+            Ok(()) => self.close_file().await,
+            Err(error) => Err(error),
+        };
+        if let (Err(_), Some(file)) = (&written, self.open.take()) {
+            file.abort().await;
+        }
+        written
+    }
+
+    /// A writer of some of this one's rows, all of one partition, beside others. Whoever has its files has their names, too; one that is
+    /// dropped deletes them.
+    fn of_partition(&mut self, partition: Option<PartitionId>) -> Self {
+        Self {
+            root: Arc::clone(&self.root),
+            schema: Arc::clone(&self.schema),
+            partitions: None,
+            partition,
+            arrow: Arc::clone(&self.arrow),
+            physical: Arc::clone(&self.physical),
+            keys: self.keys.clone(),
+            properties: self.properties.clone(),
+            progress: self.progress.clone(),
+            is_one_of_several: true,
+            run: Vec::new(),
+            run_bytes: 0,
+            run_bytes_max: self.run_bytes_max,
+            open: None,
+            files: Vec::new(),
+            names: Vec::new(),
+            version: self.version,
+            named_ms: self.named_ms,
+        }
     }
 
     /// Says which partition the rows that follow are in. A file has rows of one only.
@@ -373,14 +441,15 @@ impl RunWriter {
     }
 
     async fn write_row_group(&mut self, batches: Vec<RecordBatch>, rows: usize) -> Result<(), TableError> {
-        let progress = self.progress.clone();
+        let (progress, is_one_of_several) = (self.progress.clone(), self.is_one_of_several);
         let file = self.open_file()?;
         let doing = format!("encoding the data file '{}'", file.name);
         let columns = match &file.encoder {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
             None => return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() }),
         };
-        let columns = encode(columns, batches, progress, &doing).await?;
+        let threads = if is_one_of_several { 1 } else { THREADS_MAX };
+        let columns = encode(columns, batches, progress, &doing, threads).await?;
         file.step(doing, move |encoder| encoder.append(columns)).await?;
         self.end_row_group(rows as u64).await
     }

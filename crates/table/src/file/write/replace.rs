@@ -3,7 +3,7 @@
 use super::{RunWriter, evolve};
 use crate::error::TableError;
 use crate::file::LiveFile;
-use crate::file::encode::{ColumnSource, encode};
+use crate::file::encode::{ColumnSource, THREADS_MAX, encode};
 use crate::file::encoded::EncodedFile;
 use crate::root::TableRoot;
 use arrow::array::RecordBatch;
@@ -82,7 +82,8 @@ impl RunWriter {
         // A column of values that consist of values has several parts.
         let is_made = |part: usize| made.columns.contains(&schema.get_column_root_idx(part));
         let writers = writers.into_iter().enumerate().filter(|(part, _)| is_made(*part));
-        let chunks = encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing).await?;
+        let chunks =
+            encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing, THREADS_MAX).await?;
         let mut chunks = chunks.into_iter();
         let copied = copied.iter().enumerate().filter(|(column, _)| !made.columns.contains(column));
         let mut copied = copied.flat_map(|(_, parts)| parts.iter().flatten().copied());

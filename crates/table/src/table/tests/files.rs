@@ -70,7 +70,7 @@ async fn an_aborted_or_discarded_load_leaves_no_file() {
 }
 
 /// Waits until nothing of a dropped writer is left.
-async fn nothing_is_left(bench: &Bench, table: &Table) {
+pub(super) async fn nothing_is_left(bench: &Bench, table: &Table) {
     let is_left = || !bench.data_files().is_empty() || !table.root().unpublished.lock().is_empty();
     let waited = tokio::time::timeout(Duration::from_secs(30), async {
         while is_left() {

@@ -1,10 +1,12 @@
+use super::files::nothing_is_left;
 use crate::options::StoreOptions;
 use crate::testing::{
-    Bench, column, expected, logged, publish, read_files, rows, rows_of, two_columns, visible,
+    Bench, Fault, column, expected, logged, publish, read_files, rows, rows_of, two_columns, visible,
 };
 use crate::{Publication, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tributary_types::partition::{Bound, PartitionRows, PartitionValue};
 use tributary_types::{
     ColumnId, DataType, KeyModel, Lsn, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef,
@@ -120,6 +122,54 @@ async fn a_large_load_over_many_partitions_has_a_file_for_each_run_of_each_and_o
         .publish(Publication { version, schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(1) })
         .unwrap();
     assert_eq!(read_files(&table).await.unwrap(), expected((0..1000).chain(0..1000)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_of_partitions_are_made_side_by_side_and_none_stays_if_one_fails() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 20)).await.unwrap();
+    publish(&table, (0..20).map(|partition| partition * 10));
+    let gate = bench.faults.hold_next(".parquet");
+    let flush = {
+        let table = table.clone();
+        tokio::spawn(async move { table.flush().await })
+    };
+    gate.arrived().await;
+    // One waits; others need not wait for it.
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while bench.data_files().len() < 3 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .expect("three files beside one that waits");
+    bench.faults.fail_next(".parquet", Fault::Before);
+    gate.open();
+    let error = flush.await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("the test said so"), "{error}");
+    assert_eq!((bench.data_files(), table.memtable_rows()), (Vec::<String>::new(), 20));
+    assert!(table.root().unpublished.lock().is_empty());
+    assert_eq!(table.flush().await.unwrap().unwrap().files, 20);
+    assert_eq!(logged(&table).await, expected((0..20).map(|partition| partition * 10)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_dropped_among_its_partitions_deletes_all_files() {
+    let bench = Bench::new();
+    let table = bench.store.create(&by_ids(10, 20)).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows(0..200)).await.unwrap();
+    let gate = bench.faults.hold_next(".parquet");
+    {
+        let finish = writer.finish();
+        tokio::pin!(finish);
+        tokio::select! {
+            _ = &mut finish => panic!("the gate is closed"),
+            () = gate.arrived() => {}
+        }
+    }
+    gate.open();
+    nothing_is_left(&bench, &table).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,32 +3,33 @@
 use crate::error::TableError;
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
-use std::collections::BTreeMap;
 use tributary_types::{PartitionId, Partitions, TableSchema};
 
-/// Rows of one partition, in their order. `None`: the definition has no partition for them.
-pub(super) type Divided = (Option<PartitionId>, Vec<RecordBatch>);
+/// Where rows of one partition are, in their order: `(batch, row)`. `None`: the definition has no partition for them.
+pub(super) type Places = (Option<PartitionId>, Vec<(usize, usize)>);
 
-/// The rows of each partition, in the order of the partitions' ids. Rows of a single one are not copied.
-pub(super) fn divided(
-    batches: Vec<RecordBatch>,
-    partitions: &Partitions,
-    schema: &TableSchema,
-) -> Result<Vec<Divided>, TableError> {
-    let mut places: BTreeMap<Option<PartitionId>, Vec<(usize, usize)>> = BTreeMap::new();
+/// Where the rows of each partition are, in the order of the partitions' ids.
+pub(super) fn divided(batches: &[RecordBatch], partitions: &Partitions, schema: &TableSchema) -> Vec<Places> {
+    // The last one is of those without a partition.
+    let none = partitions.list.len();
+    let mut places: Vec<Vec<(usize, usize)>> = vec![Vec::new(); none + 1];
     for (number, batch) in batches.iter().enumerate() {
         for (row, found) in partitions.of_rows(batch, schema).into_iter().enumerate() {
-            let id = found.map(|place| partitions.list[place].id);
-            places.entry(id).or_default().push((number, row));
+            places[found.unwrap_or(none)].push((number, row));
         }
     }
-    if let (1, Some(id)) = (places.len(), places.keys().next()) {
-        return Ok(vec![(*id, batches)]);
-    }
+    let id = |place: usize| partitions.list.get(place).map(|partition| partition.id);
+    let known = places.into_iter().enumerate().filter(|(_, places)| !places.is_empty());
+    let mut divided: Vec<Places> = known.map(|(place, places)| (id(place), places)).collect();
+    divided.sort_unstable_by_key(|(partition, _)| *partition);
+    divided
+}
+
+/// These rows.
+pub(super) fn gathered(
+    batches: &[RecordBatch],
+    places: &[(usize, usize)],
+) -> Result<RecordBatch, TableError> {
     let all: Vec<&RecordBatch> = batches.iter().collect();
-    let of_partition = |(id, rows): (Option<PartitionId>, Vec<(usize, usize)>)| {
-        let gathered = interleave_record_batch(&all, &rows);
-        gathered.map(|batch| (id, vec![batch])).map_err(TableError::arrow("dividing rows by partitions"))
-    };
-    places.into_iter().map(of_partition).collect()
+    interleave_record_batch(&all, places).map_err(TableError::arrow("gathering rows of a partition"))
 }

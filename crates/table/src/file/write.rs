@@ -10,7 +10,7 @@ mod replace;
 
 pub(crate) use replace::Made;
 
-use super::divide::divided;
+use super::divide::{divided, gathered};
 use super::encode::{Encoder, Progress, THREADS_MAX, encode};
 use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
@@ -328,23 +328,22 @@ impl RunWriter {
         let Some(partitions) = self.partitions.clone() else {
             return self.write_rows(batches, row_bytes).await;
         };
-        let schema = Arc::clone(&self.schema);
-        let divided =
-            blocking("dividing rows by partitions", move || divided(batches, &partitions, &schema)).await?;
+        let (schema, batches) = (Arc::clone(&self.schema), Arc::<[RecordBatch]>::from(batches));
+        let all = Arc::clone(&batches);
+        let divide = move || Ok(divided(&all, &partitions, &schema));
+        let divided = blocking("dividing rows by partitions", divide).await?;
         if let [(partition, _)] = divided[..] {
             self.begin_partition(partition).await?;
-            return self
-                .write_rows(divided.into_iter().flat_map(|(_, batches)| batches).collect(), row_bytes)
-                .await;
+            return self.write_rows(batches.to_vec(), row_bytes).await;
         }
         self.close_file().await?;
         let of_partitions: Vec<_> =
-            divided.into_iter().map(|(partition, batches)| (self.of_partition(partition), batches)).collect();
+            divided.into_iter().map(|(partition, places)| (self.of_partition(partition), places)).collect();
         let failed = AtomicBool::new(false);
-        let written = of_partitions.into_iter().map(|(mut writer, batches)| async {
+        let written = of_partitions.into_iter().map(|(mut writer, places)| async {
             let done = match failed.load(Ordering::Relaxed) {
                 true => Ok(()),
-                false => writer.write_whole(batches, row_bytes).await,
+                false => writer.write_whole(Arc::clone(&batches), places, row_bytes).await,
             };
             failed.fetch_or(done.is_err(), Ordering::Relaxed);
             (writer, done)
@@ -362,9 +361,15 @@ impl RunWriter {
         all
     }
 
-    /// Writes rows into files of their own, and closes them.
-    async fn write_whole(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
-        let written = match self.write_rows(batches, row_bytes).await {
+    /// Writes the rows at these places into files of their own, and closes them.
+    async fn write_whole(
+        &mut self,
+        batches: Arc<[RecordBatch]>,
+        places: Vec<(usize, usize)>,
+        row_bytes: usize,
+    ) -> Result<(), TableError> {
+        let rows = blocking("gathering rows of a partition", move || gathered(&batches, &places)).await?;
+        let written = match self.write_rows(vec![rows], row_bytes).await {
             Ok(()) => self.close_file().await,
             Err(error) => Err(error),
         };

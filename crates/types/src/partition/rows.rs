@@ -29,6 +29,12 @@ impl Partitions {
         let places = self.columns.iter().filter_map(|id| schema.index_of_id(*id));
         let columns: Vec<_> =
             places.map(|place| (batch.column(place).as_ref(), schema.columns[place].data_type)).collect();
+        if let [(array, data_type)] = columns[..]
+            && array.len() >= KNOWN
+            && let Some(integers) = integers(array, data_type)
+        {
+            return self.of_integers(array, integers);
+        }
         let mut values = Vec::with_capacity(columns.len());
         let of_row = |row| {
             values.clear();
@@ -37,6 +43,55 @@ impl Partitions {
         };
         (0..batch.num_rows()).map(of_row).collect()
     }
+}
+
+/// How many values are remembered with their partitions, a power of two.
+const KNOWN: usize = 256;
+
+impl Partitions {
+    /// The partitions of many rows by one column of numbers. Most have one of a few values that lie close together, such as days.
+    fn of_integers(&self, array: &dyn Array, integers: impl Fn(usize) -> i64) -> Vec<Option<usize>> {
+        let mut known: Vec<Option<(i64, Option<usize>)>> = vec![None; KNOWN];
+        let of_row = |row| {
+            if array.is_null(row) {
+                return self.find(&[ValueRef::Null]);
+            }
+            let value = integers(row);
+            let slot = &mut known[value as usize % KNOWN];
+            match *slot {
+                Some((same, found)) if same == value => found,
+                _ => {
+                    let found = self.find(&[ValueRef::Int(value.into())]);
+                    *slot = Some((value, found));
+                    found
+                }
+            }
+        };
+        (0..array.len()).map(of_row).collect()
+    }
+}
+
+/// The values of a column of numbers that are days or fit in 64 bits. `None`: it is another one.
+fn integers(array: &dyn Array, data_type: DataType) -> Option<Box<dyn Fn(usize) -> i64 + '_>> {
+    Some(match data_type {
+        DataType::Int => {
+            let values = array.as_primitive::<Int32Type>().values();
+            Box::new(|row| values[row].into())
+        }
+        DataType::BigInt => {
+            let values = array.as_primitive::<Int64Type>().values();
+            Box::new(|row| values[row])
+        }
+        DataType::Date => {
+            let values = array.as_primitive::<Date32Type>().values();
+            Box::new(|row| values[row].into())
+        }
+        DataType::DateTime { .. } => {
+            let values = array.as_primitive::<TimestampMicrosecondType>().values();
+            Box::new(|row| values[row])
+        }
+        _ => return None,
+    })
 }
 
 fn value(array: &dyn Array, data_type: DataType, row: usize) -> ValueRef<'_> {

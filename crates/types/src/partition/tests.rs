@@ -2,6 +2,8 @@ use super::*;
 use crate::data_type::DataType;
 use crate::table::{ColumnDef, TableSchema};
 use crate::{SchemaVersion, calendar};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::DataType::Int32;
 
 fn int(value: i128) -> Bound {
     Bound::Value(PartitionValue::Int(value))
@@ -74,6 +76,38 @@ fn a_row_is_in_the_list_that_has_its_values_or_in_that_of_all_others() {
     assert_eq!(lists.find(&[ValueRef::Text("c")]), Some(2));
     lists.remove(&[PartitionId(2)]);
     assert_eq!(lists.find(&[ValueRef::Null]), Some(1), "the partition of all others is the second now");
+}
+
+#[test]
+fn many_rows_are_found_as_single_ones_are() {
+    let columns = |data_type| TableSchema::new(SchemaVersion(1), vec![ColumnDef::new(1, "k", data_type)]);
+    let ranges = vec![range(Bound::Min, int(-5)), range(int(0), int(300)), range(int(300), int(1000))];
+    let ranges = partitions(PartitionMethod::Range, 1, ranges);
+    let values = vec![PartitionValue::Int(7), PartitionValue::Int(263), PartitionValue::Null];
+    let list = PartitionRows::Values(values.into_iter().map(|value| vec![value]).collect());
+    let lists = partitions(PartitionMethod::List, 1, vec![list, PartitionRows::Others]);
+    // The values come in an order in which many of those that are remembered in one place follow one another.
+    let rows = (0..4_000_i64).map(|row| (row % 13 != 0).then_some(row * 256 % 1_531 - 50));
+    let large: ArrayRef = Arc::new(rows.clone().collect::<Int64Array>());
+    for data_type in
+        [DataType::BigInt, DataType::Int, DataType::Date, DataType::DateTime { scale: 0 }, DataType::LargeInt]
+    {
+        let schema = columns(data_type);
+        let arrow = schema.arrow();
+        let column = arrow::compute::cast(&large, arrow.field(0).data_type())
+            .or_else(|_| {
+                arrow::compute::cast(&arrow::compute::cast(&large, &Int32)?, arrow.field(0).data_type())
+            })
+            .unwrap();
+        let batch = RecordBatch::try_new(arrow, vec![column]).unwrap();
+        for partitions in [&ranges, &lists] {
+            let one_by_one: Vec<Option<usize>> = (0..batch.num_rows())
+                .map(|row| partitions.find(&partitions.values_of(&batch, &schema, row)))
+                .collect();
+            assert_eq!(partitions.of_rows(&batch, &schema), one_by_one, "{data_type:?}");
+            assert!(one_by_one.iter().any(Option::is_some));
+        }
+    }
 }
 
 #[test]

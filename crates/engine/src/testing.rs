@@ -46,6 +46,7 @@ impl TestEngine {
                 memory_limit_bytes: 64 << 20,
                 label_keep: Duration::from_secs(3600),
                 precommit_timeout: Duration::from_secs(3600),
+                sweep_interval: Duration::from_secs(3600),
             },
             store: tributary_table::StoreOptions::default(),
             query: tributary_query::QueryOptions::default(),

@@ -77,6 +77,7 @@ async fn open(def: &Arc<TableDef>) -> (Arc<Ingest>, Arc<Table>) {
         memory_limit_bytes: 4 << 30,
         label_keep: LONG,
         precommit_timeout: LONG,
+        sweep_interval: LONG,
     };
     let (ingest, _) = Ingest::open(
         options,

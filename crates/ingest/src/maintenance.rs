@@ -22,8 +22,6 @@ const PRESSED_PAUSE: Duration = Duration::from_millis(5);
 const REST: Duration = Duration::from_secs(5);
 /// The number of small files from which a table at rest is compacted.
 const FILES_AT_REST_MAX: usize = 4;
-/// How often files that left their tables are deleted.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 /// How often labels are purged and prepared loads are looked at.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// A log that keeps this share of its limit for one table has that table flushed, in percent.
@@ -51,7 +49,7 @@ impl Ingest {
                 purged_at = host::now();
                 self.purge().await;
             }
-            if host::now().saturating_duration_since(swept_at) >= SWEEP_INTERVAL {
+            if host::now().saturating_duration_since(swept_at) >= self.options.sweep_interval {
                 swept_at = host::now();
                 self.sweep().await;
             }

@@ -45,4 +45,6 @@ pub struct IngestOptions {
     pub label_keep: Duration,
     /// A prepared two-phase load is aborted after this time.
     pub precommit_timeout: Duration,
+    /// How often files that left their tables long enough ago are deleted.
+    pub sweep_interval: Duration,
 }

@@ -166,6 +166,7 @@ impl Process {
             memory_limit_bytes: plan.memory_bytes,
             label_keep: Duration::from_secs(1_000_000),
             precommit_timeout: Duration::from_secs(1_000_000),
+            sweep_interval: Duration::from_secs(3600),
         };
         let metrics = IngestMetrics::new(&prometheus::Registry::new()).map_err(|error| error.to_string())?;
         let (ingest, report) = Ingest::open(

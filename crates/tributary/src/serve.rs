@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -182,6 +183,9 @@ fn storage_root(settings: &Settings) -> Outcome<StorageRoot> {
     Ok(root)
 }
 
+/// The longest time between two looks for files that left their tables long enough ago.
+const SWEEP_INTERVAL_MAX: Duration = Duration::from_secs(3600);
+
 fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
     let defaults = tributary_engine::StoreOptions::default();
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
@@ -207,12 +211,14 @@ fn engine_options(settings: &Settings) -> Outcome<EngineOptions> {
             memory_limit_bytes: settings.group_commit_queue_mem_limit,
             label_keep: settings.label_keep_max_second,
             precommit_timeout: settings.stream_load_default_precommit_timeout_second,
+            sweep_interval: settings.deleted_file_retention_second.min(SWEEP_INTERVAL_MAX),
         },
         store: tributary_engine::StoreOptions {
             flush_bytes: settings.flush_bytes,
             flush_age_ms: settings.flush_age_ms,
             target_file_bytes: settings.target_file_bytes,
             checkpoint_every: settings.checkpoint_every,
+            keep_removed_files_ms: settings.deleted_file_retention_second.as_millis() as u64,
             ..defaults
         },
         query: tributary_engine::QueryOptions {

@@ -160,6 +160,7 @@ impl Machine {
                 memory_limit_bytes: self.memory_limit_bytes,
                 label_keep: LONG,
                 precommit_timeout: LONG,
+                sweep_interval: LONG,
             },
             Arc::new(self.gated.clone()),
             Arc::new(IngestMetrics::new(&prometheus::Registry::new()).unwrap()),

@@ -88,6 +88,10 @@ impl Table {
         };
         self.swap_files(&replacement, &state).await?;
         self.checkpoint_if_due(&mut state).await;
+        // Data files stay for readers of older versions, but nobody asks for their keys any more.
+        if let Err(error) = self.sweep_keys().await {
+            tracing::warn!(table = %self.def().table_ref(), %error, "keys of data files that are gone stay for now");
+        }
         Ok(Some(report(&replacement, super::delta_version(&state))))
     }
 

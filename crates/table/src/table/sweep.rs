@@ -55,7 +55,7 @@ impl Table {
     }
 
     /// Deletes kept keys of files that left the table. Those of files that are being written stay.
-    async fn sweep_keys(&self) -> Result<(), TableError> {
+    pub(super) async fn sweep_keys(&self) -> Result<(), TableError> {
         if self.unique.is_none() {
             return Ok(());
         }

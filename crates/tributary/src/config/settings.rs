@@ -115,6 +115,9 @@ settings! {
     /// Size of data files that flush and compaction aim at.
     target_file_bytes: u64 = "134217728", bytes(1, u64::MAX);
 
+    /// How long replaced data files stay, for queries that run and for readers of older Delta versions.
+    deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX);
+
     /// Commits of a table between two Delta checkpoints.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX);
 

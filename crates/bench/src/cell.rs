@@ -5,6 +5,7 @@ use crate::client::closed_loop::{self, Connection, Limit, Outcome, Watch};
 use crate::client::http;
 use crate::client::mysql::Mysql;
 use crate::data::access_log::{self, AccessLog, Format};
+use crate::data::events::{self, Events};
 use crate::data::lineitem::{self, Lineitem};
 use crate::data::{FIRST_ID, Order};
 use crate::error::BenchError;
@@ -49,6 +50,8 @@ impl Mode {
 pub enum Form {
     /// Access logs in requests of `request_bytes` bytes.
     StreamLoad { request_bytes: usize, format: Format },
+    /// Events in requests of `request_bytes` bytes, into columns of arrays and of JSON, or into texts.
+    Events { request_bytes: usize, are_texts: bool },
     /// lineitem by prepared INSERTs of `rows` rows.
     Prepared { rows: usize },
     /// lineitem by INSERTs as text, of `rows` rows.
@@ -81,11 +84,13 @@ impl Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.form {
+            Form::Events { request_bytes, are_texts } => {
+                let (size, unit) = in_units(request_bytes);
+                let columns = if are_texts { "VARCHAR" } else { "ARRAY, JSON and VARIANT" };
+                write!(f, "stream load {size} {unit} of {columns}")?;
+            }
             Form::StreamLoad { request_bytes, format } => {
-                let (size, unit) = match request_bytes {
-                    1_000_000.. => (request_bytes / 1_000_000, "MB"),
-                    _ => (request_bytes / 1000, "KB"),
-                };
+                let (size, unit) = in_units(request_bytes);
                 let name = match format {
                     Format::Csv => "",
                     Format::Json => " JSON",
@@ -99,6 +104,14 @@ impl fmt::Display for Cell {
         }
         write!(f, ", {}, {} connections{}{}", self.mode.name(), self.connections, self.keys, self.days)?;
         if self.mode == Mode::Sync { write!(f, ", {} ms", self.interval_ms) } else { Ok(()) }
+    }
+}
+
+/// The size of a request for people.
+fn in_units(bytes: usize) -> (usize, &'static str) {
+    match bytes {
+        1_000_000.. => (bytes / 1_000_000, "MB"),
+        _ => (bytes / 1000, "KB"),
     }
 }
 
@@ -160,11 +173,18 @@ impl Cell {
     }
 
     pub fn table(&self) -> &'static str {
-        if matches!(self.form, Form::StreamLoad { .. }) { "access_log" } else { "lineitem" }
+        match self.form {
+            Form::StreamLoad { .. } => "access_log",
+            Form::Events { .. } => "events",
+            Form::Prepared { .. } | Form::Text { .. } => "lineitem",
+        }
     }
 
     pub fn key(&self) -> &'static str {
-        if matches!(self.form, Form::StreamLoad { .. }) { "id" } else { "L_ORDERKEY" }
+        match self.form {
+            Form::StreamLoad { .. } | Form::Events { .. } => "id",
+            Form::Prepared { .. } | Form::Text { .. } => "L_ORDERKEY",
+        }
     }
 
     /// Drops the table and creates it, empty.
@@ -177,6 +197,7 @@ impl Cell {
         client.query(&format!("DROP TABLE IF EXISTS bench.{} FORCE", self.table()))?;
         let table = match self.form {
             Form::StreamLoad { .. } => access_log::TABLE.to_owned(),
+            Form::Events { are_texts, .. } => events::table(are_texts),
             Form::Prepared { .. } | Form::Text { .. } => lineitem::table(self.interval_ms),
         };
         client.query(&self.days.table(&self.keys.table(&table)))?;
@@ -193,9 +214,16 @@ impl Cell {
             .map(|seed| match self.form {
                 Form::StreamLoad { request_bytes, format } => {
                     let mut log = AccessLog::new(seed, format).over_days(self.days.days);
-                    let head = |length| http::stream_load_head(self.mode.name(), format, length);
+                    let head = |length| self.head(http::format_header(format), length);
                     let count = (per_connection / request_bytes).clamp(1, 200);
                     let requests = (0..count).map(|_| log.stream_load(head, request_bytes)).collect();
+                    http::connect(server.http, requests)
+                }
+                Form::Events { request_bytes, .. } => {
+                    let mut events = Events::new(seed);
+                    let head = |length| self.head(events::FORMAT_HEADER, length);
+                    let count = (per_connection / request_bytes).clamp(1, 200);
+                    let requests = (0..count).map(|_| events.stream_load(head, request_bytes)).collect();
                     http::connect(server.http, requests)
                 }
                 Form::Prepared { rows } => {
@@ -214,6 +242,11 @@ impl Cell {
                 }
             })
             .collect()
+    }
+
+    /// The head of a Stream Load into the cell's table.
+    fn head(&self, format: &str, length: usize) -> String {
+        http::stream_load_head(self.table(), format, self.mode.name(), length)
     }
 
     fn session(&self, server: &Server) -> Result<Mysql, BenchError> {

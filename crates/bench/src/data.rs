@@ -5,6 +5,7 @@
 //! different and can be counted by SQL. Nothing here talks to a server.
 
 pub mod access_log;
+pub mod events;
 pub mod lineitem;
 
 /// The id of a run's first row. Ids have ten digits and fit a signed 32-bit integer.
@@ -53,6 +54,23 @@ impl Request {
     pub fn unnumbered(bytes: Vec<u8>, rows: usize) -> Self {
         let payload_bytes = bytes.len() as u64;
         Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, order: Order::New }
+    }
+
+    /// A request of about `bytes` bytes of rows, at least one. `push_row` appends a line, and says where its id stands.
+    pub fn of_lines(
+        head: impl Fn(usize) -> String,
+        bytes: usize,
+        mut push_row: impl FnMut(&mut Vec<u8>) -> usize,
+    ) -> Self {
+        let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
+        while ids.is_empty() || body.len() + 50 < bytes {
+            ids.push(push_row(&mut body) as u32);
+        }
+        let head = head(body.len());
+        ids.iter_mut().for_each(|at| *at += head.len() as u32);
+        let payload_bytes = body.len() as u64;
+        let bytes = [head.as_bytes(), &body].concat();
+        Self { bytes, form: IdForm::Text, ids, payload_bytes, order: Order::New }
     }
 
     /// Numbers the rows from `first` on, in the request's order.

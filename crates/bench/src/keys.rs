@@ -77,7 +77,9 @@ impl Cell {
         let limit = Limit::Rows(self.keys.present.into());
         let (mode, connections) = (Mode::Async, PRESENT_CONNECTIONS);
         let form = match self.form {
-            Form::StreamLoad { .. } => Form::StreamLoad { request_bytes: 1_000_000, format: Format::Csv },
+            Form::StreamLoad { .. } | Form::Events { .. } => {
+                Form::StreamLoad { request_bytes: 1_000_000, format: Format::Csv }
+            }
             Form::Prepared { .. } | Form::Text { .. } => Form::Text { rows: 1000 },
         };
         let mut connections = Self { form, mode, connections, ..*self }.connect(server)?;

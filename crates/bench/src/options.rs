@@ -164,6 +164,13 @@ enum Test {
         #[arg(long, value_parser = bytes)]
         bytes: Option<usize>,
     },
+    /// Stream Loads of events into columns of ARRAY, JSON and VARIANT, beside the same bytes into VARCHAR
+    Nested {
+        #[arg(long, value_delimiter = ',', default_value = "100K", value_parser = bytes)]
+        sizes: Vec<usize>,
+        #[arg(long, value_delimiter = ',', default_value = "30")]
+        connections: Vec<usize>,
+    },
     /// One load of rows of very many partitions, which it makes: time and memory
     PartitionsOfALoad {
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2000))]
@@ -315,6 +322,16 @@ impl Test {
                 cells = partitions::cells(*days, sizes, *connections);
                 if let Some(bytes) = bytes {
                     return (cells, Limit::Bytes(*bytes as u64));
+                }
+            }
+            Self::Nested { sizes, connections } => {
+                for (&request_bytes, &connections) in
+                    sizes.iter().flat_map(|size| connections.iter().map(move |count| (size, count)))
+                {
+                    cells.extend([true, false].map(|are_texts| {
+                        let form = Form::Events { request_bytes, are_texts };
+                        Cell::new(form, Mode::Async, connections, 10_000)
+                    }));
                 }
             }
             Self::PartitionsOfALoad { .. }

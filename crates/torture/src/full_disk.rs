@@ -122,12 +122,18 @@ fn fill_and_wait(
     None
 }
 
-/// Every refusal must say that space or memory is the reason.
+/// What refusals on a full disk name as the reason: space, memory, or a schema change, which goes on meanwhile and has its loads sent again
+/// whether the disk is full or not.
+const CLEAR: [&str; 6] = ["space", "disk", "memory for loads", "Disk", "Space", "schema change"];
+
+fn is_clear(reason: &str) -> bool {
+    CLEAR.iter().any(|word| reason.contains(word))
+}
+
+/// Every refusal must say why.
 fn unclear_refusals(torture: &Torture<'_>, round: &Round) {
     for (reason, times) in round.books.refusals() {
-        let is_clear =
-            ["space", "disk", "memory for loads", "Disk", "Space"].iter().any(|word| reason.contains(word));
-        if !is_clear {
+        if !is_clear(&reason) {
             torture.violation(&format!(
                 "{times} loads were refused on a full disk with an unclear error: {reason}"
             ));
@@ -274,4 +280,23 @@ fn shell(program: &str, arguments: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_clear;
+
+    #[test]
+    fn a_refusal_says_what_there_is_no_room_for_or_that_columns_change() {
+        for clear in [
+            "no space for the write-ahead log in # # bytes are needed",
+            "writing the data file '#': No space left on device",
+            "memory for loads is used up",
+            "schema version not match, maybe a schema change is in process. Please retry this load manually.",
+            "insert table t is blocked on schema change",
+        ] {
+            assert!(is_clear(clear), "{clear}");
+        }
+        assert!(!is_clear("internal error") && !is_clear("transaction [#] not found."));
+    }
 }

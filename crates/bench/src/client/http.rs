@@ -8,16 +8,21 @@ use memchr::memmem;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// The head of a Stream Load of root into `bench.access_log`.
+/// The header that says how rows of access logs are written.
 #[must_use]
-pub fn stream_load_head(mode: &str, format: Format, length: usize) -> String {
-    let format = match format {
+pub fn format_header(format: Format) -> &'static str {
+    match format {
         Format::Csv => "column_separator: ,",
         Format::Json => "format: json",
         Format::Parquet => "format: parquet",
-    };
+    }
+}
+
+/// The head of a Stream Load of root into a table of `bench`, whose rows are written as this header says.
+#[must_use]
+pub fn stream_load_head(table: &str, format: &str, mode: &str, length: usize) -> String {
     format!(
-        "PUT /api/bench/access_log/_stream_load HTTP/1.1\r\nHost: tributary\r\n\
+        "PUT /api/bench/{table}/_stream_load HTTP/1.1\r\nHost: tributary\r\n\
          Authorization: Basic cm9vdDo=\r\ngroup_commit: {mode}\r\n{format}\r\n\
          Content-Length: {length}\r\n\r\n"
     )

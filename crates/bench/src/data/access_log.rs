@@ -201,20 +201,7 @@ impl AccessLog {
                 order: Order::New,
             };
         }
-        let (mut body, mut ids) = (Vec::with_capacity(bytes + 128), Vec::new());
-        while ids.is_empty() || body.len() + 50 < bytes {
-            ids.push(self.push_row(&mut body) as u32);
-        }
-        let head = head(body.len());
-        ids.iter_mut().for_each(|at| *at += head.len() as u32);
-        let payload_bytes = body.len() as u64;
-        Request {
-            bytes: [head.as_bytes(), &body].concat(),
-            form: IdForm::Text,
-            ids,
-            payload_bytes,
-            order: Order::New,
-        }
+        Request::of_lines(head, bytes, |body| self.push_row(body))
     }
 }
 

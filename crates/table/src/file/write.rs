@@ -328,22 +328,23 @@ impl RunWriter {
         let Some(partitions) = self.partitions.clone() else {
             return self.write_rows(batches, row_bytes).await;
         };
-        let (schema, batches) = (Arc::clone(&self.schema), Arc::<[RecordBatch]>::from(batches));
-        let all = Arc::clone(&batches);
-        let divide = move || Ok(divided(&all, &partitions, &schema));
-        let divided = blocking("dividing rows by partitions", divide).await?;
-        if let [(partition, _)] = divided[..] {
+        let schema = Arc::clone(&self.schema);
+        let divide = move || divided(batches, &partitions, &schema);
+        let mut divided = blocking("dividing rows by partitions", divide).await?;
+        if divided.len() == 1
+            && let Some((partition, batches)) = divided.pop()
+        {
             self.begin_partition(partition).await?;
-            return self.write_rows(batches.to_vec(), row_bytes).await;
+            return self.write_rows(batches, row_bytes).await;
         }
         self.close_file().await?;
         let of_partitions: Vec<_> =
-            divided.into_iter().map(|(partition, places)| (self.of_partition(partition), places)).collect();
+            divided.into_iter().map(|(partition, batches)| (self.of_partition(partition), batches)).collect();
         let failed = AtomicBool::new(false);
-        let written = of_partitions.into_iter().map(|(mut writer, places)| async {
+        let written = of_partitions.into_iter().map(|(mut writer, batches)| async {
             let done = match failed.load(Ordering::Relaxed) {
                 true => Ok(()),
-                false => writer.write_whole(Arc::clone(&batches), places, row_bytes).await,
+                false => writer.write_whole(batches, row_bytes).await,
             };
             failed.fetch_or(done.is_err(), Ordering::Relaxed);
             (writer, done)
@@ -361,14 +362,9 @@ impl RunWriter {
         all
     }
 
-    /// Writes the rows at these places into files of their own, and closes them.
-    async fn write_whole(
-        &mut self,
-        batches: Arc<[RecordBatch]>,
-        places: Vec<(usize, usize)>,
-        row_bytes: usize,
-    ) -> Result<(), TableError> {
-        let rows = blocking("gathering rows of a partition", move || gathered(&batches, &places)).await?;
+    /// Writes these rows into files of their own, and closes them.
+    async fn write_whole(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
+        let rows = blocking("gathering rows of a partition", move || gathered(&batches)).await?;
         let written = match self.write_rows(vec![rows], row_bytes).await {
             Ok(()) => self.close_file().await,
             Err(error) => Err(error),

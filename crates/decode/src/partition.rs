@@ -38,6 +38,9 @@ impl PartitionCheck {
 
     /// Whether the row under construction, which is complete, has a partition.
     pub(crate) fn takes_row(&self, builder: &BlockBuilder) -> bool {
+        if self.takes_any() {
+            return true;
+        }
         if let [column] = self.columns.as_slice() {
             return self.takes(&[last(builder.column(*column))]);
         }
@@ -47,7 +50,12 @@ impl PartitionCheck {
 
     /// Whether all rows of a batch with the table's columns have a partition.
     pub(crate) fn takes_all(&self, batch: &RecordBatch, schema: &TableSchema) -> bool {
-        self.partitions.of_rows(batch, schema).into_iter().all(|found| self.allows(found))
+        self.takes_any() || self.partitions.of_rows(batch, schema).into_iter().all(|found| self.allows(found))
+    }
+
+    /// The load may go anywhere, and makes the partitions that there are not yet.
+    fn takes_any(&self) -> bool {
+        self.allowed.is_none() && self.partitions.auto.is_some()
     }
 
     fn takes(&self, values: &[ValueRef<'_>]) -> bool {
@@ -57,8 +65,7 @@ impl PartitionCheck {
     fn allows(&self, found: Option<usize>) -> bool {
         match &self.allowed {
             Some(allowed) => found.is_some_and(|place| allowed[place]),
-            // The load makes those that there are not yet.
-            None => found.is_some() || self.partitions.auto.is_some(),
+            None => found.is_some(),
         }
     }
 }

@@ -20,8 +20,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 const PRESSED_PAUSE: Duration = Duration::from_millis(5);
 /// How long nothing was flushed before tables count as at rest.
 const REST: Duration = Duration::from_secs(5);
-/// The number of small files from which a table at rest is compacted.
-const FILES_AT_REST_MAX: usize = 4;
+/// The number of small files of a partition from which a table at rest is compacted.
+const FILES_AT_REST_MIN: usize = 2;
 /// How often labels are purged and prepared loads are looked at.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// A log that keeps this share of its limit for one table has that table flushed, in percent.
@@ -68,7 +68,11 @@ impl Ingest {
                     .collect()
             };
             for table in tables {
-                self.compact(&table, at_rest).await;
+                let is_done = !self.compact(&table, at_rest).await;
+                if at_rest && !is_done {
+                    // One compaction reads no more than some files.
+                    self.to_compact.lock().insert(table.id());
+                }
             }
         }
     }
@@ -143,14 +147,19 @@ impl Ingest {
         }
     }
 
-    async fn compact(&self, table: &Table, at_rest: bool) {
+    /// Compacts once. Whether that changed anything.
+    async fn compact(&self, table: &Table, at_rest: bool) -> bool {
         let compacted =
-            if at_rest { table.compact_from(FILES_AT_REST_MAX).await } else { table.compact().await };
+            if at_rest { table.compact_from(FILES_AT_REST_MIN).await } else { table.compact().await };
         match compacted {
-            Ok(Some(_)) => self.core.metrics.compactions.inc(),
-            Ok(None) => {}
+            Ok(None) => false,
+            Ok(Some(_)) => {
+                self.core.metrics.compactions.inc();
+                true
+            }
             Err(error) => {
                 tracing::error!(table = %table.def().table_ref(), %error, "compaction failed; nothing changed");
+                false
             }
         }
     }

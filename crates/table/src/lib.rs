@@ -22,6 +22,7 @@ mod options;
 mod pruning;
 mod root;
 mod schema;
+mod side_by_side;
 mod snapshot;
 mod storage;
 mod store;

@@ -208,7 +208,11 @@ impl Partitions {
     /// The place in the list of the partition of a row with these values of the columns. `None`: it is in none.
     #[must_use]
     pub fn find(&self, values: &[ValueRef<'_>]) -> Option<usize> {
-        self.finder.0.get_or_init(|| Finder::new(&self.list)).find(values)
+        self.finder().find(values)
+    }
+
+    fn finder(&self) -> &Finder {
+        self.finder.0.get_or_init(|| Finder::new(&self.list))
     }
 
     /// The place in the list of the partition called `name` in any case.

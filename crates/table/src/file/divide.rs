@@ -48,9 +48,10 @@ pub(super) fn divided(
             let (batch, rows) = &piece[source];
             ranks[found[*batch][rows.start + row]]
         };
-        let rows = piece.iter().enumerate();
-        let mut order: Vec<(usize, usize)> =
-            rows.flat_map(|(source, (_, rows))| (0..rows.len()).map(move |row| (source, row))).collect();
+        let mut order: Vec<(usize, usize)> = Vec::with_capacity(PIECE_ROWS);
+        for (source, (_, rows)) in piece.iter().enumerate() {
+            order.extend((0..rows.len()).map(|row| (source, row)));
+        }
         let counts = sort_by_rank(&mut order, rank_of, divided.len());
         let sources: Vec<RecordBatch> =
             piece.iter().map(|(batch, rows)| batches[*batch].slice(rows.start, rows.len())).collect();

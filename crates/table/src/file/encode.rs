@@ -21,8 +21,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-/// Threads that encode one row group; more would leave none for loads.
-pub(super) const THREADS_MAX: usize = 4;
 /// Encoded bytes are handed on in pieces of about this size.
 const PIECE_BYTES: usize = 1 << 20;
 

@@ -1,6 +1,7 @@
 //! Rows in the order of the key columns.
 
 use crate::error::TableError;
+use crate::side_by_side::{parts, side_by_side, sorted_by, threads_for};
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 use arrow::row::{RowConverter, Rows, SortField};
@@ -43,16 +44,14 @@ pub(crate) fn sorted(batches: Vec<RecordBatch>, keys: &[usize]) -> Result<Vec<Re
         let slice = |run: Run| batches[run.batch].slice(run.start, run.end - run.start);
         return Ok(runs.into_iter().map(slice).collect());
     }
-    let mut order = places(&keys)?;
+    let order = places(&keys)?;
     // The first bytes decide nearly always, and are compared as one number.
     let is_decided = keys.iter().all(|rows| rows.lengths().all(|bytes| bytes <= PREFIX_BYTES));
     let compare = |left: &Place, right: &Place| match left.prefix.cmp(&right.prefix) {
         Ordering::Equal if !is_decided => row(&keys, left).cmp(row(&keys, right)),
         order => order,
     };
-    // Stable, and quick where the loads were sorted each in itself.
-    order.sort_by(compare);
-    gather(&batches, &order)
+    gather(&batches, &sorted_by(order, |place| place.prefix.0, compare))
 }
 
 fn key_rows(batches: &[RecordBatch], keys: &[usize]) -> Result<Vec<Rows>, TableError> {
@@ -139,7 +138,9 @@ fn gather(batches: &[RecordBatch], order: &[Place]) -> Result<Vec<RecordBatch>, 
         let places: Vec<_> = part.iter().map(|place| (place.batch as usize, place.row as usize)).collect();
         interleave_record_batch(&sources, &places).map_err(TableError::arrow(DOING))
     };
-    order.chunks(GATHERED_ROWS).map(copy).collect()
+    let copy_all = |part: &[Place]| part.chunks(GATHERED_ROWS).map(copy).collect::<Result<Vec<_>, _>>();
+    let copied = side_by_side(parts(order, threads_for(order.len())), copy_all);
+    Ok(copied.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod replace;
 pub(crate) use replace::Made;
 
 use super::divide::{divided, gathered};
-use super::encode::{Encoder, Progress, THREADS_MAX, encode};
+use super::encode::{Encoder, Progress, encode};
 use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
 use super::sort::sorted;
@@ -23,6 +23,7 @@ use crate::evolve;
 use crate::memtable::batch_bytes;
 use crate::root::TableRoot;
 use crate::schema::physical_arrow;
+use crate::side_by_side::THREADS_MAX;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -58,7 +59,7 @@ const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
 /// takes longer than anything else about the column.
 const DICTIONARY_NUMBERS_MAX: usize = 64 * 1024;
 /// The files of a run's partitions are made side by side, so many at once: disks are slow to make a file durable, and most are small.
-const PARTITIONS_AT_ONCE: usize = 4;
+const PARTITIONS_AT_ONCE: usize = 8;
 /// What Parquet takes for smaller numbers, too.
 const NUMBER_BYTES_MIN: usize = 4;
 /// A column of texts keeps its dictionary for longer than the library's 1 MB: places in it are compressed in less time

@@ -31,6 +31,11 @@ impl KeyHash {
         Self { high: (bits >> LOW_BITS) as u64, low: bits as u32 & ((1 << LOW_BITS) - 1) }
     }
 
+    /// The first bits; of two numbers the greater one has no less of them.
+    pub(crate) fn leading(self) -> u64 {
+        self.high
+    }
+
     pub(crate) fn bits(self) -> u128 {
         u128::from(self.high) << LOW_BITS | u128::from(self.low)
     }

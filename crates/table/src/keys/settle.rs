@@ -11,6 +11,7 @@ use super::rows::{KeyReader, Sequence, sequence_at};
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, Settled};
 use crate::memtable::MemPart;
+use crate::side_by_side::{parts, side_by_side, sorted_by, threads_for};
 use crate::snapshot::Snapshot;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -240,8 +241,8 @@ impl Keys {
             true => Fresh { hash, sequence: sequences.of(self.memtable[&hash]) },
             false => Fresh { hash, sequence: None },
         };
-        let mut fresh: Vec<Fresh> = fresh.drain(..).map(of_its_key).collect();
-        fresh.sort_unstable();
+        let fresh: Vec<Fresh> = fresh.drain(..).map(of_its_key).collect();
+        let fresh = sorted_by(fresh, |fresh| fresh.hash.leading(), Ord::cmp);
         for hash in supersede(files, &fresh, has_sequence, marks)? {
             marks.mark(self.memtable.remove(&hash).expect("it contended for its key"));
         }
@@ -316,18 +317,43 @@ impl Keys {
 
 /// Lets rows, one for each key and sorted, contend for their keys with the rows of files, of which the later come after the
 /// earlier. Marks the files' rows of keys that the newer rows get, and returns the keys that they do not get.
+///
+/// Keys lie in the order of their hashes in all files, so threads can take a part of them each.
 fn supersede(
     files: &[KnownFile<'_>],
     fresh: &[Fresh],
     has_sequence: bool,
     marks: &mut Marks,
 ) -> Result<Vec<KeyHash>, TableError> {
-    if fresh.is_empty() {
-        return Ok(Vec::new());
+    let all = parts(fresh, threads_for(fresh.len()));
+    let mut lost = Vec::new();
+    for part in side_by_side(all, |fresh| superseded_by(files, fresh, has_sequence)) {
+        let superseded = part?;
+        for ((live, _), rows) in files.iter().zip(superseded.rows) {
+            marks.mark_rows(live.path(), rows.into_iter());
+        }
+        lost.extend(superseded.lost);
     }
+    Ok(lost)
+}
+
+/// What became of some keys.
+struct Superseded {
+    /// The rows of each file that newer ones supersede.
+    rows: Vec<Vec<u32>>,
+    /// The keys that the newer rows do not get.
+    lost: Vec<KeyHash>,
+}
+
+fn superseded_by(
+    files: &[KnownFile<'_>],
+    fresh: &[Fresh],
+    has_sequence: bool,
+) -> Result<Superseded, TableError> {
     let mut greatest: Vec<Sequence> = if has_sequence { vec![None; fresh.len()] } else { Vec::new() };
     let mut found: Vec<(usize, usize, u32)> = Vec::new();
-    for (file, (live, of_file)) in files.iter().enumerate() {
+    let mut superseded: Vec<Vec<u32>> = Vec::with_capacity(files.len());
+    for (file, (_, of_file)) in files.iter().enumerate() {
         let hashes = fresh.iter().map(|fresh| fresh.hash);
         let mut rows: Vec<u32> = Vec::new();
         of_file.find(hashes, |place, Keyed { row, sequence, .. }| {
@@ -338,11 +364,12 @@ fn supersede(
                 rows.push(row);
             }
         })?;
-        marks.mark_rows(live.path(), rows.into_iter());
+        superseded.push(rows);
     }
     let loses = |place: usize| greatest[place] > fresh[place].sequence;
     for (_, file, row) in found.into_iter().filter(|(place, ..)| !loses(*place)) {
-        marks.mark_file(files[file].0.path(), row);
+        superseded[file].push(row);
     }
-    Ok((0..greatest.len()).filter(|place| loses(*place)).map(|place| fresh[place].hash).collect())
+    let lost = (0..greatest.len()).filter(|place| loses(*place)).map(|place| fresh[place].hash).collect();
+    Ok(Superseded { rows: superseded, lost })
 }

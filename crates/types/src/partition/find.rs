@@ -56,12 +56,8 @@ fn compare(values: &[ValueRef<'_>], bounds: &[Bound]) -> Ordering {
 #[derive(Debug)]
 pub(super) enum Finder {
     Ranges(Vec<(Vec<Bound>, Vec<Bound>, usize)>),
-    /// Ranges of one column of integers: the lower bound, the upper one, and whether NULL is in it.
-    Integers(Vec<(i128, i128, bool, usize)>),
-    Values {
-        values: Vec<(Vec<PartitionValue>, usize)>,
-        others: Option<usize>,
-    },
+    Integers(IntegerRanges),
+    Values { values: Vec<(Vec<PartitionValue>, usize)>, others: Option<usize> },
 }
 
 impl Finder {
@@ -83,30 +79,21 @@ impl Finder {
         ranges.sort();
         let integers =
             |(lower, upper, place): &(Vec<Bound>, Vec<Bound>, usize)| match (&lower[..], &upper[..]) {
-                ([lower], [upper]) => {
-                    let has_null = *lower == Bound::Min;
-                    Some((integer(lower)?, integer(upper)?, has_null, *place))
-                }
+                ([lower], [upper]) => Some((integer(lower)?, integer(upper)?, *place)),
                 _ => None,
             };
         match ranges.iter().map(integers).collect() {
-            Some(integers) => Self::Integers(integers),
+            Some(integers) => Self::Integers(IntegerRanges::new(integers)),
             None => Self::Ranges(ranges),
         }
     }
 
     pub(super) fn find(&self, values: &[ValueRef<'_>]) -> Option<usize> {
         match self {
-            Self::Integers(ranges) => {
-                let &[ValueRef::Int(value)] = values else {
-                    // NULL is below all, so only the first may have it.
-                    let (.., has_null, place) = ranges.first()?;
-                    return has_null.then_some(*place);
-                };
-                let after = ranges.partition_point(|(lower, ..)| *lower <= value);
-                let (_, upper, _, place) = ranges.get(after.checked_sub(1)?)?;
-                (value < *upper).then_some(*place)
-            }
+            Self::Integers(ranges) => match values {
+                [ValueRef::Int(value)] => ranges.find(*value),
+                _ => ranges.null,
+            },
             Self::Ranges(ranges) => {
                 let after = ranges.partition_point(|(lower, ..)| compare(values, lower) != Ordering::Less);
                 let (_, upper, place) = ranges.get(after.checked_sub(1)?)?;
@@ -121,6 +108,75 @@ impl Finder {
                     Err(_) => *others,
                 }
             }
+        }
+    }
+}
+
+/// Ranges of one column of integers.
+#[derive(Debug)]
+pub(super) struct IntegerRanges {
+    /// Lower bounds, upper bounds and places, in order.
+    ranges: Vec<(i128, i128, usize)>,
+    /// The place of the range that has NULL, which is below all values.
+    pub null: Option<usize>,
+    steps: Steps,
+}
+
+/// Where to look for a value: steps of one width, and how many ranges begin at or before each. With it, rows of many days are
+/// found without a search among all days.
+#[derive(Debug, Default)]
+struct Steps {
+    first: i128,
+    /// The width is a power of two.
+    width_log2: u32,
+    /// How many ranges begin at or before the beginning of each step.
+    ranges: Vec<usize>,
+}
+
+/// So many steps for each range, so that hardly one has several.
+const STEPS_OF_RANGE: usize = 4;
+
+impl IntegerRanges {
+    fn new(ranges: Vec<(i128, i128, usize)>) -> Self {
+        let null = ranges.first().filter(|(lower, ..)| *lower == i128::MIN).map(|(.., place)| *place);
+        let steps = Steps::new(&ranges);
+        Self { ranges, null, steps }
+    }
+
+    /// The place of the range that has the value.
+    pub fn find(&self, value: i128) -> Option<usize> {
+        let (from, to) = self.steps.around(value, self.ranges.len());
+        let after = from + self.ranges[from..to].partition_point(|(lower, ..)| *lower <= value);
+        let (_, upper, place) = self.ranges.get(after.checked_sub(1)?)?;
+        (value < *upper).then_some(*place)
+    }
+}
+
+impl Steps {
+    fn new(ranges: &[(i128, i128, usize)]) -> Self {
+        let lowers = || ranges.iter().map(|(lower, ..)| *lower).filter(|lower| *lower != i128::MIN);
+        let (Some(first), Some(last)) = (lowers().next(), lowers().next_back()) else {
+            return Self::default();
+        };
+        // Numbers that lie so far apart are not worth a thought.
+        let Some(span) = last.checked_sub(first) else { return Self::default() };
+        let steps = (ranges.len() * STEPS_OF_RANGE) as i128;
+        let width_log2 = (span / steps + 1).ilog2();
+        let begins = (0..=span >> width_log2).map(|step| first + (step << width_log2));
+        let before = |begin| ranges.partition_point(|(lower, ..)| *lower <= begin);
+        Self { first, width_log2, ranges: begins.map(before).collect() }
+    }
+
+    /// The ranges from and to which the one lies that is the first to begin after a value.
+    fn around(&self, value: i128, ranges: usize) -> (usize, usize) {
+        let step =
+            value.checked_sub(self.first).filter(|above| *above >= 0).map(|above| above >> self.width_log2);
+        let Some(step) = step.and_then(|step| usize::try_from(step).ok()) else { return (0, ranges) };
+        match (self.ranges.get(step), self.ranges.get(step + 1)) {
+            (Some(from), Some(to)) => (*from, *to),
+            (Some(from), None) => (*from, ranges),
+            // Behind the beginning of the last range.
+            (None, _) => (self.ranges.last().copied().unwrap_or_default(), ranges),
         }
     }
 }

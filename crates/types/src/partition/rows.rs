@@ -1,9 +1,10 @@
 //! The partitions of rows in Arrow columns.
 
+use super::find::Finder;
 use super::{Partitions, ValueRef};
 use crate::data_type::DataType;
 use crate::table::TableSchema;
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
 use arrow::datatypes::{
     Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
@@ -31,9 +32,9 @@ impl Partitions {
             places.map(|place| (batch.column(place).as_ref(), schema.columns[place].data_type)).collect();
         if let [(array, data_type)] = columns[..]
             && array.len() >= KNOWN
-            && let Some(integers) = integers(array, data_type)
+            && let Some(found) = self.of_integers(array, data_type)
         {
-            return self.of_integers(array, integers);
+            return found;
         }
         let mut values = Vec::with_capacity(columns.len());
         let of_row = |row| {
@@ -49,49 +50,51 @@ impl Partitions {
 const KNOWN: usize = 256;
 
 impl Partitions {
-    /// The partitions of many rows by one column of numbers. Most have one of a few values that lie close together, such as days.
-    fn of_integers(&self, array: &dyn Array, integers: impl Fn(usize) -> i64) -> Vec<Option<usize>> {
+    /// The partitions of many rows by one column of numbers that are days or fit in 64 bits. `None`: it is another one.
+    fn of_integers(&self, array: &dyn Array, data_type: DataType) -> Option<Vec<Option<usize>>> {
+        Some(match data_type {
+            DataType::Int => self.of_values(array.as_primitive::<Int32Type>()),
+            DataType::BigInt => self.of_values(array.as_primitive::<Int64Type>()),
+            DataType::Date => self.of_values(array.as_primitive::<Date32Type>()),
+            DataType::DateTime { .. } => self.of_values(array.as_primitive::<TimestampMicrosecondType>()),
+            _ => return None,
+        })
+    }
+
+    fn of_values<T: ArrowPrimitiveType<Native: Into<i64>>>(
+        &self,
+        array: &PrimitiveArray<T>,
+    ) -> Vec<Option<usize>> {
+        let find = |value: i64| self.find(&[ValueRef::Int(value.into())]);
+        if let Finder::Integers(ranges) = self.finder() {
+            return each(array, ranges.null, |value| ranges.find(value.into()));
+        }
+        // Most lists are of a few values.
         let mut known: Vec<Option<(i64, Option<usize>)>> = vec![None; KNOWN];
-        let of_row = |row| {
-            if array.is_null(row) {
-                return self.find(&[ValueRef::Null]);
-            }
-            let value = integers(row);
+        each(array, self.find(&[ValueRef::Null]), |value| {
             let slot = &mut known[value as usize % KNOWN];
             match *slot {
                 Some((same, found)) if same == value => found,
                 _ => {
-                    let found = self.find(&[ValueRef::Int(value.into())]);
+                    let found = find(value);
                     *slot = Some((value, found));
                     found
                 }
             }
-        };
-        (0..array.len()).map(of_row).collect()
+        })
     }
 }
 
-/// The values of a column of numbers that are days or fit in 64 bits. `None`: it is another one.
-fn integers(array: &dyn Array, data_type: DataType) -> Option<Box<dyn Fn(usize) -> i64 + '_>> {
-    Some(match data_type {
-        DataType::Int => {
-            let values = array.as_primitive::<Int32Type>().values();
-            Box::new(|row| values[row].into())
-        }
-        DataType::BigInt => {
-            let values = array.as_primitive::<Int64Type>().values();
-            Box::new(|row| values[row])
-        }
-        DataType::Date => {
-            let values = array.as_primitive::<Date32Type>().values();
-            Box::new(|row| values[row].into())
-        }
-        DataType::DateTime { .. } => {
-            let values = array.as_primitive::<TimestampMicrosecondType>().values();
-            Box::new(|row| values[row])
-        }
-        _ => return None,
-    })
+/// What there is of each value, and of each NULL.
+fn each<T: ArrowPrimitiveType<Native: Into<i64>>>(
+    array: &PrimitiveArray<T>,
+    null: Option<usize>,
+    mut find: impl FnMut(i64) -> Option<usize>,
+) -> Vec<Option<usize>> {
+    if array.null_count() == 0 {
+        return array.values().iter().map(|value| find((*value).into())).collect();
+    }
+    array.iter().map(|value| value.map_or(null, |value| find(value.into()))).collect()
 }
 
 fn value(array: &dyn Array, data_type: DataType, row: usize) -> ValueRef<'_> {

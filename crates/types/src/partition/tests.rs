@@ -174,3 +174,64 @@ fn the_least_value_of_a_type_is_the_bound_below_all() {
     assert_eq!(Bound::of(PartitionValue::Int(-128), DataType::TinyInt), Bound::Min);
     assert_eq!(Bound::of(PartitionValue::Int(-128), DataType::Int), int(-128));
 }
+
+#[test]
+fn ranges_that_are_narrow_wide_or_far_apart_have_their_values() {
+    let ranges = vec![
+        range(Bound::Min, int(-1_000_000)),
+        range(int(-999_000), int(-999_000 + 1)),
+        range(int(-998_999), int(0)),
+        range(int(0), int(86_400_000_000)),
+        range(int(86_400_000_000), int(2 * 86_400_000_000)),
+        range(int(i128::from(i64::MAX) - 5), int(i128::from(i64::MAX))),
+    ];
+    let with_end = |end: Bound| {
+        let mut ranges = ranges.clone();
+        ranges.push(range(int(i128::from(i64::MAX)), end));
+        ranges
+    };
+    let sets = [
+        ranges.clone(),
+        ranges[1..].to_vec(),
+        ranges[3..4].to_vec(),
+        with_end(Bound::Max),
+        with_end(int(i128::MAX)),
+        (0..300).map(|day| range(int(day * 7), int(day * 7 + 6))).collect(),
+        vec![range(Bound::Min, Bound::Max)],
+    ];
+    for list in sets {
+        let set = partitions(PartitionMethod::Range, 1, list.clone());
+        let ends = list.iter().flat_map(|rows| match rows {
+            PartitionRows::Range { lower, upper } => [lower[0].clone(), upper[0].clone()],
+            _ => unreachable!("ranges only"),
+        });
+        let ends = ends.map(|end| match end {
+            Bound::Value(PartitionValue::Int(value)) => value,
+            Bound::Min => i128::MIN,
+            _ => i128::MAX - 1,
+        });
+        for value in ends.chain([0, 1, -1, i64::MIN.into(), i128::MIN + 1]) {
+            for value in
+                [value.saturating_sub(1), value, value.saturating_add(1)].map(|it| it.min(i128::MAX - 1))
+            {
+                let expected = list.iter().position(|rows| match rows {
+                    PartitionRows::Range { lower, upper } => {
+                        let is_above = match &lower[0] {
+                            Bound::Value(PartitionValue::Int(lower)) => *lower <= value,
+                            _ => true,
+                        };
+                        let is_below = match &upper[0] {
+                            Bound::Value(PartitionValue::Int(upper)) => value < *upper,
+                            _ => true,
+                        };
+                        is_above && is_below
+                    }
+                    _ => false,
+                });
+                assert_eq!(set.find(&[ValueRef::Int(value)]), expected, "{value} in {list:?}");
+            }
+        }
+        let has_null = matches!(&list[0], PartitionRows::Range { lower, .. } if lower[0] == Bound::Min);
+        assert_eq!(set.find(&[ValueRef::Null]), has_null.then_some(0));
+    }
+}

@@ -3,9 +3,10 @@
 use super::{RunWriter, evolve};
 use crate::error::TableError;
 use crate::file::LiveFile;
-use crate::file::encode::{ColumnSource, THREADS_MAX, encode};
+use crate::file::encode::{ColumnSource, encode};
 use crate::file::encoded::EncodedFile;
 use crate::root::TableRoot;
+use crate::side_by_side::THREADS_MAX;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use parquet::arrow::ArrowSchemaConverter;

@@ -39,13 +39,19 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
 use live_rows::{Left, LiveRows};
+use object_store::path::Path;
 use reader::CheckedReaders;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::{FILE_COLUMN, ROW_COLUMN};
-use tributary_table::{KeyFinder, RowSet, Snapshot, Table};
+use tributary_table::{FileBounds, KeyFinder, ObjectRoot, RowSet, Snapshot, Table, TableError};
 
 /// Files below this many bytes together are read by one partition.
 const SPLIT_BYTES: u64 = 1024 * 1024;
+
+fn external(error: TableError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
 
 /// One snapshot of one table.
 #[derive(Debug)]
@@ -54,8 +60,9 @@ pub struct SnapshotProvider {
     finder: Option<KeyFinder>,
     /// Rows of the memtable that delete are shown.
     with_deletions: bool,
-    /// Where data files are in the object store, in the order of the snapshot.
-    paths: Vec<object_store::path::Path>,
+    /// Where data files are in the object store.
+    root: ObjectRoot,
+    bounds: Arc<FileBounds>,
     store_url: ObjectStoreUrl,
     schema: SchemaRef,
     /// The columns of the data files.
@@ -102,17 +109,13 @@ impl SnapshotProvider {
         schema: SchemaRef,
         store_url: ObjectStoreUrl,
     ) -> Result<Self> {
-        let paths = snapshot
-            .files
-            .iter()
-            .map(|live| table.object_path(&live.file))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| datafusion::common::DataFusionError::External(Box::new(error)))?;
+        let root = table.object_root().map_err(external)?;
+        let bounds = table.bounds_of(&snapshot);
         let physical = physical(&snapshot, &schema);
         let scanned = TableSchema::from(&physical);
         let finder = table.key_finder(&snapshot);
         let with_deletions = false;
-        Ok(Self { snapshot, finder, with_deletions, paths, store_url, schema, physical, scanned })
+        Ok(Self { snapshot, finder, with_deletions, root, bounds, store_url, schema, physical, scanned })
     }
 
     /// The provider that shows rows that delete, or does not, as long as they are in memory.
@@ -133,7 +136,7 @@ impl SnapshotProvider {
             .iter()
             .map(|part| {
                 let batch = if self.with_deletions { part.kept_batch() } else { part.live_batch() };
-                let batch = batch.map_err(|error| DataFusionError::External(Box::new(error)))?;
+                let batch = batch.map_err(external)?;
                 let arrays = columns.iter().map(|&column| Arc::clone(batch.column(column))).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
@@ -152,14 +155,14 @@ impl SnapshotProvider {
         filters: &[Expr],
         predicate: Option<&Arc<dyn PhysicalExpr>>,
     ) -> Result<Vec<(usize, Option<RowSet>)>> {
-        let kept = pruning::kept(&self.snapshot, &self.physical, predicate)?;
+        let kept = pruning::kept(&self.snapshot, &self.bounds, &self.physical, predicate)?;
         let keys = self.finder.as_ref().zip(point::keys(&self.snapshot.def.schema, filters));
         let Some((finder, keys)) = keys.filter(|_| !kept.is_empty()) else {
             return Ok(kept.into_iter().map(|file| (file, None)).collect());
         };
         let files: Vec<_> = kept.iter().map(|&file| self.snapshot.files[file].clone()).collect();
         let found = finder.find(&files, &keys).await;
-        let found = found.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let found = found.map_err(external)?;
         let has_some = |rows: &Option<RowSet>| rows.as_ref().is_none_or(|rows| !rows.is_empty());
         Ok(kept.into_iter().zip(found).filter(|(_, rows)| has_some(rows)).collect())
     }
@@ -185,7 +188,7 @@ impl SnapshotProvider {
         };
         let is_behind = self.scanned.table_partition_cols().is_empty()
             && wanted.iter().any(has_few_deletes)
-            && pages::takes_nearly_all(&self.snapshot, &self.physical, predicate.as_ref());
+            && pages::takes_nearly_all(&self.snapshot, &self.bounds, &self.physical, predicate.as_ref());
         let left: Option<Left> = is_behind.then(|| {
             let mut left = vec![None; self.snapshot.files.len()];
             for (file, _) in wanted.iter().filter(|file| has_few_deletes(file)) {
@@ -195,8 +198,8 @@ impl SnapshotProvider {
             }
             left.into()
         });
-        let known =
-            wanted.iter().map(|(file, _)| (self.paths[*file].clone(), self.snapshot.files[*file].file.rows));
+        let paths = self.paths(&wanted)?;
+        let known = paths.iter().map(|(file, path)| (path.clone(), self.snapshot.files[*file].file.rows));
         let readers = CheckedReaders::new(store, footers, self.store_url.clone(), known.collect());
         let scanned = if left.is_some() { with_places(&self.physical) } else { self.scanned.clone() };
         let mut source = ParquetSource::new(scanned.clone())
@@ -220,6 +223,7 @@ impl SnapshotProvider {
         let config = FileScanConfigBuilder::new(self.store_url.clone(), Arc::new(source))
             .with_file_groups(self.groups(
                 wanted,
+                &paths,
                 left.as_ref(),
                 &scanned,
                 state.config().target_partitions(),
@@ -236,10 +240,20 @@ impl SnapshotProvider {
         }))
     }
 
+    /// Where the files are in the object store.
+    fn paths(&self, wanted: &[(usize, Option<RowSet>)]) -> Result<HashMap<usize, Path>> {
+        let path = |(file, _): &(usize, Option<RowSet>)| {
+            let path = self.root.path_of(&self.snapshot.files[*file].file);
+            Ok((*file, path.map_err(external)?))
+        };
+        wanted.iter().map(path).collect()
+    }
+
     /// Files spread over partitions by size, the largest first.
     fn groups(
         &self,
         mut wanted: Vec<(usize, Option<RowSet>)>,
+        paths: &HashMap<usize, Path>,
         left: Option<&Left>,
         scanned: &TableSchema,
         partitions: usize,
@@ -253,7 +267,7 @@ impl SnapshotProvider {
         for (file, rows) in wanted {
             if let Some(smallest) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
                 smallest.0 += bytes(file);
-                smallest.1.push(self.partitioned(file, rows.as_ref(), left, scanned));
+                smallest.1.push(self.partitioned(file, &paths[&file], rows.as_ref(), left, scanned));
             }
         }
         groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
@@ -267,13 +281,14 @@ impl SnapshotProvider {
     fn partitioned(
         &self,
         index: usize,
+        path: &Path,
         rows: Option<&RowSet>,
         left: Option<&Left>,
         scanned: &TableSchema,
     ) -> PartitionedFile {
         let live = &self.snapshot.files[index];
-        let mut part = PartitionedFile::new(self.paths[index].as_ref(), live.size_bytes());
-        part.object_meta.location = self.paths[index].clone();
+        let mut part = PartitionedFile::new(path.as_ref(), live.size_bytes());
+        part.object_meta.location = path.clone();
         let is_behind = left.is_some_and(|left| left[index].is_some());
         let count = if is_behind { live.file.rows } else { self.count(index, rows) };
         let mut statistics = Statistics::new_unknown(scanned.table_schema());

@@ -217,7 +217,10 @@ pub async fn shown(
         rows.map_err(|error| (format!("the memtable: {error}"), true))?.into_iter().for_each(&mut add);
     }
     for live in snapshot.files.iter() {
-        let path = table.object_path(&live.file).map_err(|error| (error.to_string(), true))?;
+        let path = table
+            .object_root()
+            .and_then(|root| root.path_of(&live.file))
+            .map_err(|error| (error.to_string(), true))?;
         let got = store.get(&path).await;
         let got = got.map_err(|error| {
             let is_missing = matches!(error, object_store::Error::NotFound { .. });
@@ -285,7 +288,10 @@ pub async fn find(
 ) -> Result<FoundRows, String> {
     let mut found = FoundRows::new();
     for live in snapshot.files.iter() {
-        let path = table.object_path(&live.file).map_err(|error| error.to_string())?;
+        let path = table
+            .object_root()
+            .and_then(|root| root.path_of(&live.file))
+            .map_err(|error| error.to_string())?;
         let got = store.get(&path).await.map_err(|error| error.to_string())?;
         let bytes = got.bytes().await.map_err(|error| error.to_string())?;
         let rows = cache.rows(path.as_ref(), &bytes, Rules::of(&snapshot.def))?.rows;

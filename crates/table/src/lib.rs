@@ -38,12 +38,12 @@ pub use file::{
 };
 pub use memtable::MemPart;
 pub use options::StoreOptions;
-pub use pruning::{max_values, min_values, null_counts, row_counts};
+pub use pruning::FileBounds;
 pub use schema::physical_arrow;
 pub use snapshot::{PartitionFacts, Snapshot};
 pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
-    Publication, Recast, Replaced, SchemaChange, SweepReport, Table, Watch, changed_def,
+    ObjectRoot, Publication, Recast, Replaced, SchemaChange, SweepReport, Table, Watch, changed_def,
 };

@@ -4,11 +4,12 @@
 
 use std::cmp::Ordering;
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
 use std::thread::{available_parallelism, scope};
 use tributary_types::host;
 
 /// Threads that do one thing; more would leave none for loads.
-pub(crate) const THREADS_MAX: usize = 4;
+const THREADS_MAX: usize = 4;
 /// Fewer rows are not worth a thread.
 const ROWS_OF_THREAD: usize = 32 * 1024;
 /// Fewer items are sorted at once.
@@ -21,8 +22,14 @@ pub(crate) fn threads_for(rows: usize) -> usize {
     if host::is_simulated() {
         return 1;
     }
-    let most = available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    (rows / ROWS_OF_THREAD).clamp(1, most)
+    (rows / ROWS_OF_THREAD).clamp(1, threads_max())
+}
+
+/// As many threads as there are processors, and no more than [`THREADS_MAX`].
+pub(crate) fn threads_max() -> usize {
+    // The system reads several files to tell.
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from).min(THREADS_MAX))
 }
 
 /// Does the same with each thing, on a thread for each but the last, which this thread takes. The results are in the order of the things.

@@ -41,6 +41,7 @@ use crate::error::TableError;
 use crate::file::{DataFile, FileWriter, LiveFile, delete_files};
 use crate::keys::Keys;
 use crate::log::LogState;
+use crate::pruning::FileBounds;
 use crate::root::TableRoot;
 use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
@@ -65,6 +66,30 @@ pub struct Table {
     closed: AtomicBool,
     /// A heavy schema change is under way.
     changing: AtomicBool,
+    /// Of the files that the last query of all of them met.
+    bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
+}
+
+/// Where the data files of a table are in an object store.
+#[derive(Clone, Debug)]
+pub struct ObjectRoot {
+    path: Path,
+    url: String,
+}
+
+impl ObjectRoot {
+    /// The path of a data file.
+    ///
+    /// # Errors
+    /// [`TableError::BadRoot`] when the path has characters that no store takes.
+    pub fn path_of(&self, file: &DataFile) -> Result<Path, TableError> {
+        let bad = |error: object_store::path::Error| TableError::BadRoot {
+            url: self.url.clone(),
+            reason: error.to_string(),
+        };
+        let relative = Path::parse(&file.path).map_err(bad)?;
+        Ok(self.path.parts().chain(relative.parts()).collect())
+    }
 }
 
 /// What a table needs to settle its keys.
@@ -197,6 +222,7 @@ impl Table {
             unique: (!def.keys.keeps_all_rows()).then(UniqueKeys::default),
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
+            bounds: parking_lot::Mutex::default(),
         });
         table.align_log().await?;
         Ok(table)
@@ -236,18 +262,31 @@ impl Table {
         &self.root.url
     }
 
-    /// The path of a data file in [`crate::TableStore::object_store`].
+    /// Where data files are in [`crate::TableStore::object_store`].
     ///
     /// # Errors
     /// [`TableError::BadRoot`] when the path has characters that no store takes.
-    pub fn object_path(&self, file: &DataFile) -> Result<Path, TableError> {
-        let bad = |error: object_store::path::Error| TableError::BadRoot {
-            url: self.root.url.to_string(),
-            reason: error.to_string(),
-        };
-        let base = Path::from_url_path(self.root.url.path()).map_err(bad)?;
-        let relative = Path::parse(&file.path).map_err(bad)?;
-        Ok(base.parts().chain(relative.parts()).collect())
+    pub fn object_root(&self) -> Result<ObjectRoot, TableError> {
+        let url = self.root.url.to_string();
+        match Path::from_url_path(self.root.url.path()) {
+            Ok(path) => Ok(ObjectRoot { path, url }),
+            Err(error) => Err(TableError::BadRoot { url, reason: error.to_string() }),
+        }
+    }
+
+    /// Statistics of the files of a snapshot, for whoever asks which of them may have rows. Those of the newest files are kept from one
+    /// query to the next.
+    #[must_use]
+    pub fn bounds_of(&self, snapshot: &Snapshot) -> Arc<FileBounds> {
+        let mut kept = self.bounds.lock();
+        if let Some(known) = kept.as_ref().filter(|known| known.are_of(&snapshot.files)) {
+            return Arc::clone(known);
+        }
+        let bounds = Arc::new(FileBounds::new(&snapshot.files));
+        if Arc::ptr_eq(&snapshot.files, &self.snapshot().files) {
+            *kept = Some(Arc::clone(&bounds));
+        }
+        bounds
     }
 
     /// The last version that the Delta log holds completely. Replay skips publications up to it.

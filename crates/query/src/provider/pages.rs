@@ -13,7 +13,7 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{AnalysisContext, ExprBoundaries, PhysicalExpr, analyze};
 use std::cmp::Ordering;
 use std::sync::Arc;
-use tributary_table::{LiveFile, Snapshot, max_values, min_values};
+use tributary_table::{FileBounds, LiveFile, Snapshot};
 
 /// The share of the rows that must be left, at least, for all pages to be read.
 const LEFT_MIN: f64 = 0.75;
@@ -21,13 +21,14 @@ const LEFT_MIN: f64 = 0.75;
 /// Whether nearly all rows pass the filter, as far as the least and the largest values in the files tell. All do if there is none.
 pub(super) fn takes_nearly_all(
     snapshot: &Snapshot,
+    known: &FileBounds,
     physical: &SchemaRef,
     predicate: Option<&Arc<dyn PhysicalExpr>>,
 ) -> bool {
     let bounds = |name: &str| {
         let def = snapshot.def.schema.columns.iter().find(|def| def.physical_name == name)?;
-        let least = extreme(&min_values(&snapshot.files, def)?, Ordering::Less)?;
-        Some([least, extreme(&max_values(&snapshot.files, def)?, Ordering::Greater)?])
+        let least = extreme(&known.min_values(def)?, Ordering::Less)?;
+        Some([least, extreme(&known.max_values(def)?, Ordering::Greater)?])
     };
     predicate
         .is_none_or(|predicate| share(physical, predicate, bounds).is_some_and(|share| share >= LEFT_MIN))

@@ -8,12 +8,13 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_table::{Snapshot, max_values, min_values, null_counts, row_counts};
+use tributary_table::{FileBounds, Snapshot};
 use tributary_types::ColumnDef;
 
 /// The positions of the files that may have rows for `predicate`, which is over physical names.
 pub(super) fn kept(
     snapshot: &Snapshot,
+    bounds: &FileBounds,
     physical: &SchemaRef,
     predicate: Option<&Arc<dyn PhysicalExpr>>,
 ) -> Result<Vec<usize>> {
@@ -21,12 +22,13 @@ pub(super) fn kept(
     let Some(predicate) = predicate else { return Ok(all()) };
     let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(physical));
     let Ok(pruning) = builder.try_build(Arc::clone(predicate)) else { return Ok(all()) };
-    let keep = pruning.prune(&FileStatistics { snapshot })?;
+    let keep = pruning.prune(&FileStatistics { snapshot, bounds })?;
     Ok(keep.into_iter().enumerate().filter(|(_, keep)| *keep).map(|(index, _)| index).collect())
 }
 
 struct FileStatistics<'a> {
     snapshot: &'a Snapshot,
+    bounds: &'a FileBounds,
 }
 
 impl FileStatistics<'_> {
@@ -37,11 +39,11 @@ impl FileStatistics<'_> {
 
 impl PruningStatistics for FileStatistics<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        min_values(&self.snapshot.files, self.column(column)?)
+        self.bounds.min_values(self.column(column)?)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        max_values(&self.snapshot.files, self.column(column)?)
+        self.bounds.max_values(self.column(column)?)
     }
 
     fn num_containers(&self) -> usize {
@@ -49,11 +51,11 @@ impl PruningStatistics for FileStatistics<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        Some(null_counts(&self.snapshot.files, self.column(column)?))
+        Some(self.bounds.null_counts(self.column(column)?))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        Some(row_counts(&self.snapshot.files))
+        Some(self.bounds.row_counts())
     }
 
     fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {

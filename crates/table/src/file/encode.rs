@@ -19,7 +19,6 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 /// Encoded bytes are handed on in pieces of about this size.
 const PIECE_BYTES: usize = 1 << 20;
@@ -129,7 +128,7 @@ pub(super) async fn encode(
     threads_max: usize,
 ) -> std::result::Result<Vec<ArrowColumnChunk>, TableError> {
     let work = Work::new(columns, batches, progress);
-    let threads = available_parallelism().map_or(1, usize::from).clamp(1, threads_max).min(work.len());
+    let threads = threads_max.min(work.len());
     let work = Arc::new(work);
     let workers = (0..threads).map(|_| {
         let (work, doing) = (Arc::clone(&work), doing.to_owned());

@@ -23,7 +23,7 @@ use crate::evolve;
 use crate::memtable::batch_bytes;
 use crate::root::TableRoot;
 use crate::schema::physical_arrow;
-use crate::side_by_side::THREADS_MAX;
+use crate::side_by_side::threads_max;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -450,7 +450,7 @@ impl RunWriter {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
             None => return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() }),
         };
-        let threads = if is_one_of_several { 1 } else { THREADS_MAX };
+        let threads = if is_one_of_several { 1 } else { threads_max() };
         let columns = encode(columns, batches, progress, &doing, threads).await?;
         file.step(doing, move |encoder| encoder.append(columns)).await?;
         self.end_row_group(rows as u64).await

@@ -83,7 +83,8 @@ impl Table {
         let name = new_file_name();
         self.root.unpublished.lock().insert(name.clone());
         let file = DataFile { path: name, partition: Some(partition), ..live.file.as_ref().clone() };
-        let (source, target) = (from.object_path(&live.file)?, self.object_path(&file)?);
+        let (source, target) =
+            (from.object_root()?.path_of(&live.file)?, self.object_root()?.path_of(&file)?);
         let deletes =
             live.deletes.as_ref().map(|deletes| Arc::new(Deletes::unlogged(deletes.rows().clone())));
         copies.0.push(LiveFile::from(file).with_deletes(deletes));

@@ -6,7 +6,7 @@ use crate::file::LiveFile;
 use crate::file::encode::{ColumnSource, encode};
 use crate::file::encoded::EncodedFile;
 use crate::root::TableRoot;
-use crate::side_by_side::THREADS_MAX;
+use crate::side_by_side::threads_max;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use parquet::arrow::ArrowSchemaConverter;
@@ -84,7 +84,7 @@ impl RunWriter {
         let is_made = |part: usize| made.columns.contains(&schema.get_column_root_idx(part));
         let writers = writers.into_iter().enumerate().filter(|(part, _)| is_made(*part));
         let chunks =
-            encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing, THREADS_MAX).await?;
+            encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing, threads_max()).await?;
         let mut chunks = chunks.into_iter();
         let copied = copied.iter().enumerate().filter(|(column, _)| !made.columns.contains(column));
         let mut copied = copied.flat_map(|(_, parts)| parts.iter().flatten().copied());

@@ -365,7 +365,7 @@ async fn every_type_comes_back_from_a_file_as_it_was() {
     assert_eq!(bounds("c0"), ("-2147483648".to_owned(), "5".to_owned()));
     assert_eq!(stats["c1"].null_count, Some(1));
     assert_eq!(stats["c1"].min, None);
-    let max = crate::max_values(&again.snapshot().files, &def.schema.columns[8]).unwrap();
+    let max = again.bounds_of(&again.snapshot()).max_values(&def.schema.columns[8]).unwrap();
     assert_eq!(max.data_type(), &def.schema.columns[8].data_type.to_arrow());
 }
 

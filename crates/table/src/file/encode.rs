@@ -4,6 +4,7 @@ use super::checksums::{Checksums, ChunkPages, Walk};
 use super::encoded::EncodedRowGroup;
 use crate::error::{TableError, blocking};
 use crate::memtable::array_bytes;
+use crate::side_by_side::threads_max;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
@@ -20,8 +21,9 @@ use parquet::file::writer::SerializedFileWriter;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Encoded bytes are handed on in pieces of about this size.
+/// Encoded bytes are handed on in pieces of about this size; the first ones of a file are smaller, because the file may be.
 const PIECE_BYTES: usize = 1 << 20;
+const FIRST_PIECE_BYTES: usize = 1 << 16;
 
 /// Where a column of a row group comes from.
 pub(super) enum ColumnSource {
@@ -119,16 +121,15 @@ impl Encoder {
 /// Called with the bytes of Arrow memory that were encoded since the last call.
 pub(crate) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// Encodes the columns of a row group with at most so many threads.
+/// Encodes the columns of a row group side by side.
 pub(super) async fn encode(
     columns: Vec<ArrowColumnWriter>,
     batches: Vec<RecordBatch>,
     progress: Option<Progress>,
     doing: &str,
-    threads_max: usize,
 ) -> std::result::Result<Vec<ArrowColumnChunk>, TableError> {
     let work = Work::new(columns, batches, progress);
-    let threads = threads_max.min(work.len());
+    let threads = threads_max().min(work.len());
     let work = Arc::new(work);
     let workers = (0..threads).map(|_| {
         let (work, doing) = (Arc::clone(&work), doing.to_owned());
@@ -138,6 +139,17 @@ pub(super) async fn encode(
     for done in join_all(workers).await {
         chunks.extend(done?);
     }
+    chunks.sort_unstable_by_key(|(column, _)| *column);
+    Ok(chunks.into_iter().flat_map(|(_, chunks)| chunks).collect())
+}
+
+/// Encodes the columns of a row group on this thread.
+pub(super) fn encode_here(
+    columns: Vec<ArrowColumnWriter>,
+    batches: Vec<RecordBatch>,
+    progress: Option<Progress>,
+) -> Result<Vec<ArrowColumnChunk>> {
+    let mut chunks = Work::new(columns, batches, progress).run()?;
     chunks.sort_unstable_by_key(|(column, _)| *column);
     Ok(chunks.into_iter().flat_map(|(_, chunks)| chunks).collect())
 }
@@ -218,10 +230,11 @@ impl Pieces {
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.last.len() + bytes.len() > self.last.capacity() {
+            let piece = (2 * self.last.capacity()).clamp(FIRST_PIECE_BYTES, PIECE_BYTES);
             if !self.last.is_empty() {
                 self.full.push(std::mem::take(&mut self.last).into());
             }
-            self.last = Vec::with_capacity(bytes.len().max(PIECE_BYTES));
+            self.last = Vec::with_capacity(bytes.len().max(piece));
         }
         self.last.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -11,7 +11,7 @@ mod replace;
 pub(crate) use replace::Made;
 
 use super::divide::{divided, gathered};
-use super::encode::{Encoder, Progress, encode};
+use super::encode::{Encoder, Progress, encode, encode_here};
 use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
 use super::sort::sorted;
@@ -23,7 +23,6 @@ use crate::evolve;
 use crate::memtable::batch_bytes;
 use crate::root::TableRoot;
 use crate::schema::physical_arrow;
-use crate::side_by_side::threads_max;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
@@ -365,8 +364,12 @@ impl RunWriter {
 
     /// Writes these rows into files of their own, and closes them.
     async fn write_whole(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
-        let rows = blocking("gathering rows of a partition", move || gathered(&batches)).await?;
-        let written = match self.write_rows(vec![rows], row_bytes).await {
+        let keys = self.keys.clone();
+        let gather = move || sorted(vec![gathered(&batches)?], &keys);
+        let written = match self
+            .write_sorted(blocking("sorting rows of a partition", gather).await?, row_bytes)
+            .await
+        {
             Ok(()) => self.close_file().await,
             Err(error) => Err(error),
         };
@@ -412,10 +415,15 @@ impl RunWriter {
 
     async fn write_rows(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
         let keys = self.keys.clone();
+        let batches = blocking("sorting rows", move || sorted(batches, &keys)).await?;
+        self.write_sorted(batches, row_bytes).await
+    }
+
+    async fn write_sorted(&mut self, batches: Vec<RecordBatch>, row_bytes: usize) -> Result<(), TableError> {
         let group_rows = self.row_group_rows(batches.iter().map(RecordBatch::num_rows).sum(), row_bytes);
         let mut group = Vec::new();
         let mut rows_in_group = 0;
-        for batch in blocking("sorting rows", move || sorted(batches, &keys)).await? {
+        for batch in batches {
             let mut start = 0;
             while start < batch.num_rows() {
                 let rows = (group_rows - rows_in_group).min(batch.num_rows() - start);
@@ -450,9 +458,12 @@ impl RunWriter {
             Some(encoder) => encoder.columns().map_err(TableError::parquet(doing.clone()))?,
             None => return Err(TableError::Worker { doing, reason: "an earlier step failed".to_owned() }),
         };
-        let threads = if is_one_of_several { 1 } else { threads_max() };
-        let columns = encode(columns, batches, progress, &doing, threads).await?;
-        file.step(doing, move |encoder| encoder.append(columns)).await?;
+        if is_one_of_several {
+            file.step(doing, move |encoder| encoder.append(encode_here(columns, batches, progress)?)).await?;
+        } else {
+            let columns = encode(columns, batches, progress, &doing).await?;
+            file.step(doing, move |encoder| encoder.append(columns)).await?;
+        }
         self.end_row_group(rows as u64).await
     }
 

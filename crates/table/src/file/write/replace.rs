@@ -6,7 +6,6 @@ use crate::file::LiveFile;
 use crate::file::encode::{ColumnSource, encode};
 use crate::file::encoded::EncodedFile;
 use crate::root::TableRoot;
-use crate::side_by_side::threads_max;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use parquet::arrow::ArrowSchemaConverter;
@@ -83,8 +82,7 @@ impl RunWriter {
         // A column of values that consist of values has several parts.
         let is_made = |part: usize| made.columns.contains(&schema.get_column_root_idx(part));
         let writers = writers.into_iter().enumerate().filter(|(part, _)| is_made(*part));
-        let chunks =
-            encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing, threads_max()).await?;
+        let chunks = encode(writers.map(|(_, writer)| writer).collect(), batches, None, &doing).await?;
         let mut chunks = chunks.into_iter();
         let copied = copied.iter().enumerate().filter(|(column, _)| !made.columns.contains(column));
         let mut copied = copied.flat_map(|(_, parts)| parts.iter().flatten().copied());

@@ -1,6 +1,6 @@
 //! Tables in partitions, as clients make, fill and read them.
 
-use crate::support::{Curl, Database, Server};
+use crate::support::{Curl, Database, Server, wait_until};
 
 const ORDERS: &str = "CREATE TABLE orders (id INT, day DATE, v VARCHAR(20)) DUPLICATE KEY(id) \
                       PARTITION BY RANGE(day) (FROM ('2024-01-01') TO ('2024-04-01') INTERVAL 1 MONTH) \
@@ -32,6 +32,23 @@ fn rows_go_to_their_partitions_and_stay_there_after_a_kill() {
         ranges,
         ["p_202401|[types: [DATEV2]; keys: [2024-01-01]; ..types: [DATEV2]; keys: [2024-02-01]; )"]
     );
+}
+
+#[test]
+fn small_files_of_a_table_at_rest_become_one_for_each_partition() {
+    let server = Server::with_settings(&[("flush_age_ms", "50")]);
+    let mut db = server.database();
+    db.client.ok(ORDERS);
+    db.client.ok("SET group_commit = off_mode");
+    for load in 1..=3 {
+        let rows = (1..=3).map(|month| format!("({load}{month}, '2024-0{month}-05', 'a')"));
+        db.client.ok(&format!("INSERT INTO orders VALUES {}", rows.collect::<Vec<_>>().join(",")));
+        let rows = f64::from(load * 3);
+        wait_until("the load is flushed", || server.metric("tributary_flushed_rows_total ") >= rows);
+    }
+    wait_until("the files are put together", || server.metric("tributary_data_files ") == 3.0);
+    assert_eq!(db.client.rows("SELECT id FROM orders PARTITION (p_202402) ORDER BY id"), ["12", "22", "32"]);
+    assert_eq!(db.client.rows("SELECT count(*), sum(id) FROM orders"), ["9|198"]);
 }
 
 #[test]

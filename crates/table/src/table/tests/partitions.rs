@@ -88,6 +88,28 @@ async fn a_compaction_puts_files_of_one_partition_together_and_of_no_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn small_files_of_many_partitions_are_packed_quickly_and_those_of_a_compaction_well() {
+    let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+    let table = bench.store.create(&by_ids(10, 3)).await.unwrap();
+    let packed = |how: &str| {
+        let files = table.snapshot();
+        files.files.iter().all(|live| live.path().ends_with(&format!(".{how}.parquet")))
+    };
+    publish(&table, [1, 11, 21]);
+    table.flush().await.unwrap().unwrap();
+    assert!(packed("snappy"));
+    publish(&table, [2, 12, 22]);
+    table.flush().await.unwrap().unwrap();
+    assert_eq!(table.compact().await.unwrap().unwrap().files_after, 3);
+    assert!(packed("zstd"));
+    assert_eq!(read_files(&table).await.unwrap(), expected([1, 2, 11, 12, 21, 22]));
+    publish(&table, [13, 14]);
+    let before = table.snapshot().files.len();
+    table.flush().await.unwrap().unwrap();
+    assert!(table.snapshot().files.len() == before + 1 && packed("zstd"), "a run of one partition");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_of_some_partitions_sees_their_rows_wherever_they_are() {
     let bench = Bench::new();
     let table = bench.store.create(&by_ids(10, 3)).await.unwrap();

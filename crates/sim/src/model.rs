@@ -12,6 +12,7 @@ use crate::rows::id_of;
 use crate::winners::{Lost, Winners};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 use tributary_types::{Label, PartitionId, TableId, TxnId};
 
 /// A load's number; its rows are numbered from `number * ROWS_PER_LOAD`.
@@ -82,9 +83,19 @@ struct Wipe {
     /// The load that takes the place of what is wiped, in the same commit.
     by: Option<LoadId>,
     /// The partition whose rows are kept.
-    into: Option<PartitionId>,
+    into: Option<(PartitionId, Meets)>,
     /// Loads that may be met, or not.
     unsure: BTreeSet<LoadId>,
+}
+
+/// Which loads have rows of a partition, by their numbers.
+#[derive(Clone)]
+struct Meets(Rc<dyn Fn(LoadId) -> bool>);
+
+impl fmt::Debug for Meets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meets")
+    }
 }
 
 /// What a query may show: taken when its snapshot is.
@@ -183,7 +194,7 @@ impl Model {
     /// A load is about to be sent.
     pub fn begin(&mut self, table: TableId, kind: Kind, rows: u64, label: Option<Label>) -> LoadId {
         self.next += 1;
-        let overlapped = self.wipes.contains_key(&table);
+        let overlapped = self.overlaps(table, self.next);
         let place = Place::begins(self.order.tick());
         self.deletions.load_begins(table, self.next, rows);
         self.loads.insert(
@@ -202,6 +213,15 @@ impl Model {
             },
         );
         self.next
+    }
+
+    /// Whether the table is being truncated while the load begins. If its rows go into the bin, those of the load may, too.
+    fn overlaps(&mut self, table: TableId, id: LoadId) -> bool {
+        let Some(wipe) = self.wipes.get_mut(&table) else { return false };
+        if wipe.into.as_ref().is_some_and(|(_, meets)| meets.0(id)) {
+            wipe.unsure.insert(id);
+        }
+        true
     }
 
     fn load(&mut self, id: LoadId) -> &mut Load {
@@ -261,7 +281,8 @@ impl Model {
 
     /// A commit or abort of a prepared load is about to be sent.
     pub fn ends(&mut self, id: LoadId, commits: bool) {
-        let overlapped = self.loads.get(&id).is_some_and(|load| self.wipes.contains_key(&load.table));
+        let table = self.loads.get(&id).map(|load| load.table);
+        let overlapped = table.is_some_and(|table| self.overlaps(table, id));
         let now = self.order.tick();
         let load = self.load(id);
         load.fate = if commits { Fate::Committing } else { Fate::Aborting };
@@ -401,16 +422,21 @@ impl Model {
 
     fn removed(&mut self, table: TableId, wipe: &Wipe) {
         wipe.settled.iter().for_each(|id| self.load(*id).fate = Fate::Removed);
-        if let Some(into) = wipe.into {
+        if let Some((into, _)) = wipe.into {
             self.recycled.keep(table, into, wipe.settled.clone(), wipe.unsure.clone());
         }
     }
 
     /// A partition with some of the loads is about to be dropped and kept. One at a time per table, with truncations.
-    pub fn recycling_begins(&mut self, table: TableId, into: PartitionId, is_met: impl Fn(LoadId) -> bool) {
-        self.wipe_of_loads_begins(table, is_met);
+    pub fn recycling_begins(
+        &mut self,
+        table: TableId,
+        into: PartitionId,
+        is_met: impl Fn(LoadId) -> bool + 'static,
+    ) {
+        self.wipe_of_loads_begins(table, &is_met);
         if let Some(wipe) = self.wipes.get_mut(&table) {
-            wipe.into = Some(into);
+            wipe.into = Some((into, Meets(Rc::new(is_met))));
             self.deletions.go_away(table, |id| wipe.settled.contains(&id));
         }
     }

@@ -110,7 +110,8 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     let left = Arc::new(left);
     let id = world.hardware.catalog.next_change();
     note!(world.trace, "recycle", table.id().0, partition.id.0, "table {}: {:?}", table.id(), partition);
-    let is_met = |load| partitions::has_load(&only, load);
+    let dropped = only.clone();
+    let is_met = move |load| partitions::has_load(&dropped, load);
     world.model.borrow_mut().recycling_begins(table.id(), partition.id, is_met);
     let dropped =
         KeptPartition { partition: partition.clone(), schema: def.schema.version, files: Vec::new() };

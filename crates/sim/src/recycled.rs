@@ -124,6 +124,25 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_began_while_its_partition_went_may_come_back_with_it() {
+        let after = |of_partition: bool, rows: &[i64]| {
+            let mut model = Model::default();
+            model.recycling_begins(TABLE, PARTITION, move |_| of_partition);
+            let load = model.begin(TABLE, Kind::Async, 1, Some(label("late")));
+            model.acknowledged(load, TxnId(1), &label("late")).unwrap();
+            model.wiped(TABLE, true).unwrap();
+            model.recovered(TABLE, &shown(&[])).unwrap();
+            model.recovery_begins(TABLE, PARTITION);
+            model.recovery_ends(TABLE, true).unwrap();
+            model.recovered(TABLE, &shown(rows))
+        };
+        after(true, &[1000]).unwrap();
+        after(true, &[]).unwrap();
+        after(false, &[]).unwrap();
+        assert!(after(false, &[1000]).is_err(), "it was of another partition, and gone");
+    }
+
+    #[test]
     fn whether_a_deletion_met_rows_that_went_with_their_partition_is_known_when_they_are_back() {
         let after = |rows: &[i64]| {
             let mut model = Model::default();

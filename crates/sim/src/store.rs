@@ -135,15 +135,14 @@ impl SimStore {
         };
         if let Err(error) = write.await {
             drop(self.disk.remove(&staged));
+            // Who gave it that name may not have synced it yet.
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                self.sync_name(&target, location).await?;
+            }
             return Err(failed(error));
         }
         self.take_time().await;
-        if let Some(parent) = target.parent()
-            && let Err(error) = self.disk.sync_dir(parent)
-        {
-            self.die().await;
-            return Err(failed(error));
-        }
+        self.sync_name(&target, location).await?;
         self.take_time().await;
         if self.loses_answer() {
             let is_repeated = create && self.dice.lock().one_in(2);
@@ -154,6 +153,16 @@ impl SimStore {
             });
         }
         Ok(PutResult { e_tag: None, version: None })
+    }
+
+    async fn sync_name(&self, target: &std::path::Path, location: &Path) -> Result<()> {
+        if let Some(parent) = target.parent()
+            && let Err(error) = self.disk.sync_dir(parent)
+        {
+            self.die().await;
+            return Err(to_error(location, error));
+        }
+        Ok(())
     }
 
     fn meta(location: Path, bytes: u64, changed_ms: u64) -> ObjectMeta {

@@ -210,12 +210,17 @@ impl Staged {
         Ok(Self { file, path, directory, named: false })
     }
 
-    /// Makes the content durable, then its name. With `create` an existing target is an error. After an
-    /// error the target is what it was.
+    /// Makes the content durable, then its name. With `create` an existing target is an error, and durable when that is said: whoever
+    /// gave it the name may have been given up by those who waited for him, and be about to sync it. After an error the target is what it was.
     fn publish(mut self, target: &FsPath, create: bool) -> io::Result<()> {
         self.file.sync_all()?;
         if create {
-            fs::hard_link(&self.path, target)?;
+            if let Err(error) = fs::hard_link(&self.path, target) {
+                if error.kind() == io::ErrorKind::AlreadyExists {
+                    self.directory.sync(target);
+                }
+                return Err(error);
+            }
             self.remove();
         } else {
             fs::rename(&self.path, target)?;

@@ -92,16 +92,34 @@ async fn a_name_that_cannot_be_made_durable_ends_the_process() {
         panic!("the process went on with {outcome:?}");
     }
     let dir = tempfile::tempdir().unwrap();
-    let test = "durable::tests::a_name_that_cannot_be_made_durable_ends_the_process";
+    dies_in("a_name_that_cannot_be_made_durable_ends_the_process", dir.path());
+    assert_eq!(names(dir.path()), ["x", "y"], "the name is there, and nobody was told so");
+}
+
+#[tokio::test]
+async fn that_a_name_is_taken_is_said_when_the_name_is_durable() {
+    if let Some(dir) = std::env::var_os(IS_CHILD) {
+        let (store, location) = (DurableLocal::default(), at(FsPath::new(&dir), "x"));
+        store.put(&location, "one".into()).await.unwrap();
+        FAIL_DIRECTORY_SYNCS.store(true, Ordering::Relaxed);
+        let outcome = store.put_opts(&location, "two".into(), PutMode::Create.into()).await;
+        panic!("it was said that the name is taken: {outcome:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    dies_in("that_a_name_is_taken_is_said_when_the_name_is_durable", dir.path());
+}
+
+/// Runs the test as a process of its own, which ends itself because a directory can't be made durable.
+fn dies_in(test: &str, dir: &FsPath) {
+    let test = format!("durable::tests::{test}");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(IS_CHILD, dir.path())
+        .args(["--exact", &test, "--nocapture"])
+        .env(IS_CHILD, dir)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stderr).into_owned();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.status), Some(6), "{said}");
     assert!(said.contains("can't be made durable: the test said so"), "{said}");
-    assert_eq!(names(dir.path()), ["x", "y"], "the name is there, and nobody was told so");
 }
 
 #[tokio::test]

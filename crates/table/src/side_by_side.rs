@@ -129,7 +129,7 @@ mod tests {
     fn many_items_are_sorted_as_few_are_and_equal_ones_keep_their_order() {
         let spread = |number: u64| number;
         let few = |number: u64| number % 7;
-        let skewed = |number: u64| if number % 10 == 0 { number } else { u64::MAX - number % 100 };
+        let skewed = |number: u64| if number.is_multiple_of(10) { number } else { u64::MAX - number % 100 };
         let same = |_| 5;
         let narrow = |number: u64| (1 << 63) + number % 1000;
         for value in [spread, few, skewed, same, narrow] {

@@ -133,15 +133,26 @@ struct Unflushed {
     epoch: u64,
     /// The log's metadata or files lag behind the snapshot without a publication.
     log_behind: bool,
-    /// Data files that a truncation took out of the snapshot, and when, in milliseconds of Unix time. Some were in no log yet.
-    emptied: Vec<(String, i64)>,
+    /// Data files that were taken out of the snapshot although some were in no Delta log yet.
+    left: Vec<Left>,
+}
+
+/// A data file that is not in the snapshot any more.
+#[derive(Debug)]
+struct Left {
+    path: String,
+    /// When it left, in milliseconds of Unix time.
+    since_ms: i64,
+    /// The publication of its last rows. As long as the Delta log does not have that, a replay publishes the file again.
+    version: Version,
 }
 
 impl Unflushed {
-    /// Queries that began before may still read these files.
+    /// Queries that began before may still read these files, and so may the next start.
     fn leaves<'a>(&mut self, files: impl Iterator<Item = &'a LiveFile>) {
-        let now = now_ms();
-        self.emptied.extend(files.map(|live| (live.path().to_owned(), now)));
+        let since_ms = now_ms();
+        let left = |live: &LiveFile| Left { path: live.path().to_owned(), since_ms, version: live.version() };
+        self.left.extend(files.map(left));
     }
 }
 

@@ -366,6 +366,7 @@ impl Table {
             frozen.memtable.len(),
             "the parts that a flush took are there until it shows them"
         );
+        unflushed.leaves(current.files.iter().filter(|live| gone.contains(live.path())));
         let mut files: Vec<_> =
             current.files.iter().filter(|file| !gone.contains(file.path())).cloned().collect();
         let is_cut = |live: &LiveFile| unflushed.is_cut(&current.def, live, frozen.version);

@@ -41,8 +41,9 @@ impl Table {
         used.extend(self.root.unpublished.lock().iter().cloned());
         {
             let mut unflushed = self.unflushed.lock();
-            unflushed.emptied.retain(|(_, since_ms)| *since_ms > before_ms);
-            used.extend(unflushed.emptied.iter().map(|(name, _)| name.clone()));
+            let persisted = self.persisted_version();
+            unflushed.left.retain(|left| left.since_ms > before_ms || left.version > persisted);
+            used.extend(unflushed.left.iter().map(|left| left.path.clone()));
         }
         let mut unused = listed;
         unused.retain(|meta| !used.contains(meta.location.as_ref()));

@@ -1,4 +1,5 @@
 use crate::error::TableError;
+use crate::options::StoreOptions;
 use crate::testing::{
     Bench, Fault, column, def_of, expected, logged, publication, publish, rows, text_rows, two_columns,
     visible, with_default,
@@ -95,6 +96,30 @@ async fn a_large_load_of_the_old_schema_is_rewritten_by_the_next_flush() {
     assert_eq!(visible(&table).await, ["1|n1|7"]);
     assert_eq!(logged(&table).await, ["1|n1|7"]);
     assert_eq!(table.snapshot().files.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_a_flush_rewrote_stays_until_the_delta_log_has_its_rows() {
+    let bench = Bench::with(StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() });
+    let table = bench.store.create(&two_columns()).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    writer.append(rows([1])).await.unwrap();
+    table.alter(with_score(&two_columns())).await.unwrap();
+    let mut load = publication(&two_columns().schema, 1, rows([]));
+    load.files = writer.finish().await.unwrap();
+    let of_load = load.files[0].path.clone();
+    table.publish(load).unwrap();
+    bench.faults.fail_next("_delta_log/0", Fault::Before);
+    table.flush().await.unwrap_err();
+    assert_eq!(visible(&table).await, ["1|n1|7"]);
+    assert!(table.snapshot().files.iter().all(|live| live.path() != of_load));
+    // The write-ahead log still has the load, and a replay asks for its file.
+    table.sweep().await.unwrap();
+    assert!(bench.data_files().contains(&of_load));
+    table.flush().await.unwrap();
+    assert_eq!(logged(&table).await, ["1|n1|7"]);
+    table.sweep().await.unwrap();
+    assert!(!bench.data_files().contains(&of_load));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

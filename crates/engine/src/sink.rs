@@ -185,6 +185,12 @@ impl LoadSink {
 
     /// Takes rows into memory. Whether they are too few to be counted.
     fn take(&mut self, blocks: Vec<Block>) -> bool {
+        // A group with a load of which this is not so would fail, with all others in it.
+        let is_of_schema = |block: &Block| block.schema_version() == self.schema.version;
+        debug_assert!(
+            blocks.iter().all(is_of_schema),
+            "a load's rows are of the one schema that it began with"
+        );
         self.bytes += blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>();
         if self.blocks.is_empty() {
             self.blocks = blocks;

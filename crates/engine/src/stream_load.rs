@@ -88,17 +88,13 @@ impl Engine {
             timeout: request.timeout,
             body: body_size(request.content_length, request.chunked),
         };
-        let plan = |engine: &Arc<Self>, table: &Arc<Table>| {
+        let plan = |engine: &Arc<Self>, def: &Arc<TableDef>| {
             let time = LoadTime::of(engine, request.timezone.as_deref())?;
             let columns = request.columns.as_deref().map(reader::mapped).transpose()?;
             let where_expr =
                 request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
-            let columns = hidden_columns::with_hidden(
-                &table.def(),
-                columns,
-                &request.merge,
-                request.format.is_keyed(),
-            )?;
+            let columns =
+                hidden_columns::with_hidden(def, columns, &request.merge, request.format.is_keyed())?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: where_expr.as_ref(),
@@ -108,7 +104,7 @@ impl Engine {
                 unnamed_fields: FieldNames::Numbered,
                 partitions: &partitions,
             };
-            RowReader::new(engine, &table.def(), &mapping, &request.format, request.strict_mode, time)
+            RowReader::new(engine, def, &mapping, &request.format, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
     }
@@ -150,15 +146,16 @@ impl Engine {
         table: Arc<Table>,
         request: LoadRequest,
         mut body: LoadBody,
-        plan: impl FnOnce(&Arc<Self>, &Arc<Table>) -> Result<RowReader, SqlError>,
+        plan: impl FnOnce(&Arc<Self>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
     ) -> LoadAnswer {
         let started = Instant::now();
         let deadline = Interrupt::after(request.timeout);
-        let schema = Arc::clone(&table.def().schema);
+        // Asked for once: columns that change meanwhile must not be those of some of the load's parts only.
+        let def = table.def();
         let mut load = match Load::begin(
             self,
-            Arc::clone(&table),
-            schema,
+            table,
+            Arc::clone(&def.schema),
             &request.traits(),
             request.label.clone().into(),
         ) {
@@ -170,7 +167,7 @@ impl Engine {
         };
         let begun = started.elapsed();
         let heading = Heading::of(&request, &load);
-        let mut reader = match plan(self, &table) {
+        let mut reader = match plan(self, &def) {
             Ok(reader) => reader,
             Err(error) => {
                 load.abort(error.detail_text()).await;

@@ -138,6 +138,7 @@ async fn convert_and_switch(
     let changing = Rc::clone(&world.changing);
     let _changing = changing.lock().await;
     let keep = |def: Arc<TableDef>| async move {
+        world.power_may_go_off();
         while world.is_alive() {
             if process.table(def.id).is_none() || world.hardware.catalog.put_table(&def).is_ok() {
                 return true;

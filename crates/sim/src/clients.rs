@@ -60,6 +60,9 @@ async fn act(world: &Rc<World>) {
             _ => partition_changes::cut_while_compacting(world, &table).await,
         };
     }
+    if table.with_def(|def| def.keys.is_aggregate()) && world.throw(|dice| dice.one_in(15)) {
+        return fold_in_doubt(world, &table).await;
+    }
     if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
         return changes::change(world, &table).await;
     }
@@ -80,7 +83,7 @@ async fn act(world: &Rc<World>) {
         90 => changes::change(world, &table).await,
         91 => drop_table(world, &table).await,
         92 => create_table(world).await,
-        93..=94 => delete(world, &table).await,
+        93..=94 => delete(world, &table, Hurry::None).await,
         95..=96 => flush(world, &table).await,
         97..=98 => compact(world, &table).await,
         _ => sweep(world, &table).await,
@@ -106,6 +109,11 @@ async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     if !world.throw(|dice| dice.one_in(25)) {
         return Some(work.await);
     }
+    leave(world, work).await
+}
+
+/// Leaves a request after a while.
+async fn leave<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     let patience = world.throw(|dice| dice.below(3_000));
     tokio::select! {
         biased;
@@ -413,6 +421,7 @@ async fn prepare(world: &Rc<World>, table: &Arc<Table>) {
     let Some(reservation) = begin(world, &table.def(), &label, true) else { return };
     let rows = row_count(world);
     let id = world.model.borrow_mut().begin(table.id(), Kind::TwoPhase, rows, Some(label.clone()));
+    world.model.borrow_mut().reserved(id, reservation.txn());
     note!(
         world.trace,
         "load",
@@ -535,8 +544,50 @@ impl From<TableError> for NotDeleted {
     }
 }
 
+/// How soon a deletion is left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hurry {
+    /// Seldom.
+    None,
+    /// While it looks for rows or writes, most often.
+    Leaves,
+}
+
+/// A table that folds gets rows while it is not known what the Delta log has: a deletion was left half way, or the answers to the
+/// entry of a compaction were lost.
+async fn fold_in_doubt(world: &Rc<World>, table: &Arc<Table>) {
+    for _ in 0..2 {
+        group_load(world, table, Kind::Sync).await;
+        if !world.is_alive() {
+            return;
+        }
+        flush(world, table).await;
+    }
+    group_load(world, table, Kind::Sync).await;
+    if !world.is_alive() || world.process().table(table.id()).is_none() {
+        return;
+    }
+    if world.throw(|dice| dice.one_in(2)) {
+        delete(world, table, Hurry::Leaves).await;
+    } else if world.plan.power_off > 0 {
+        let before = world.hardware.store.loses_one_in();
+        world.hardware.store.lose_answers(2);
+        compact(world, table).await;
+        world.hardware.store.lose_answers(before);
+    }
+    for _ in 0..2 {
+        if !world.is_alive() || world.process().table(table.id()).is_none() {
+            return;
+        }
+        group_load(world, table, Kind::Sync).await;
+        world.query(table).await;
+        flush(world, table).await;
+        world.query(table).await;
+    }
+}
+
 /// Deletes some rows of a few loads, or all rows of them; of a table that folds, some keys or all.
-async fn delete(world: &Rc<World>, table: &Arc<Table>) {
+async fn delete(world: &Rc<World>, table: &Arc<Table>, hurry: Hurry) {
     if is_unique(table) {
         return;
     }
@@ -551,12 +602,17 @@ async fn delete(world: &Rc<World>, table: &Arc<Table>) {
     note!(world.trace, "delete", id, 0, "deletion {id} of {wanted:?} of table {}", table.id());
     let (of_table, wanted) = (table.as_ref(), &wanted);
     let find = |snapshot: Arc<Snapshot>| async move {
-        // Others do something meanwhile.
-        world.think(world.plan.think_us).await;
+        if hurry == Hurry::None {
+            // Others do something meanwhile.
+            world.think(world.plan.think_us).await;
+        }
         let found = rows::find(of_table, &snapshot, wanted, &world.hardware.store, &world.cache).await;
         found.map_err(NotDeleted)
     };
-    let answer = request(world, table.delete("", find)).await;
+    let answer = match hurry {
+        Hurry::None => request(world, table.delete("", find)).await,
+        Hurry::Leaves => leave(world, table.delete("", find)).await,
+    };
     let answer = answer.map(|answer| answer.map_err(|NotDeleted(reason)| reason));
     if !world.is_alive() {
         return;

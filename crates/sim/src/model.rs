@@ -63,6 +63,8 @@ pub struct Load {
     pub label: Option<Label>,
     pub fate: Fate,
     pub txn: Option<TxnId>,
+    /// The transaction that was reserved for it, whether or not anybody was told.
+    pub reserved: Option<TxnId>,
     /// A query has shown it.
     pub seen: bool,
     /// A truncation ran at the same time.
@@ -206,6 +208,7 @@ impl Model {
                 label,
                 fate: Fate::Running,
                 txn: None,
+                reserved: None,
                 seen: false,
                 overlapped,
                 label_unsure: false,
@@ -213,6 +216,11 @@ impl Model {
             },
         );
         self.next
+    }
+
+    /// Its transaction, before its rows are sent.
+    pub fn reserved(&mut self, id: LoadId, txn: TxnId) {
+        self.load(id).reserved = Some(txn);
     }
 
     /// Whether the table is being truncated while the load begins. If its rows go into the bin, those of the load may, too.

@@ -194,6 +194,7 @@ async fn carry_out(
     let mut is_done = false;
     for _ in 0..TRIES_MAX {
         let keep = |def: Arc<TableDef>| async move {
+            world.power_may_go_off();
             while world.is_alive() {
                 let record = record.lock().clone();
                 if world.hardware.catalog.recycle(&def, &record).is_ok() {

@@ -18,11 +18,15 @@ use tributary_decode::{Block, BlockBuilder};
 use tributary_table::{FoundRows, Snapshot, Table};
 use tributary_types::{ColumnDef, DataType, HiddenColumn, KeyModel, TableDef, TableSchema};
 
-/// The text of a row, which tells whether it was read back as it was sent.
+/// The text of a row, which tells whether it was read back as it was sent. Texts are in another order than their rows.
 #[must_use]
 pub fn text_of(row: i64) -> String {
     let filler = ((row * 37) % 90) as usize;
-    format!("r{row}{}", "x".repeat(filler))
+    format!("{}{row}{}", first_letter(row), "x".repeat(filler))
+}
+
+fn first_letter(row: i64) -> char {
+    char::from(b'a' + (row * 11 % 23) as u8)
 }
 
 /// The value of a row's column `id`: in a table of unique keys one of few, else the row's number.
@@ -335,7 +339,8 @@ impl FileCache {
 /// The number of the row that has this text.
 #[must_use]
 pub fn number_in(text: &str) -> Option<i64> {
-    text.strip_prefix('r')?.trim_end_matches('x').parse().ok()
+    let row = text.get(1..)?.trim_end_matches('x').parse().ok()?;
+    text.starts_with(first_letter(row)).then_some(row)
 }
 
 /// How rows of a table are read back.

@@ -13,7 +13,7 @@ use crate::machine::{Machine, Step};
 use crate::model::{Model, Shown, Violation};
 use crate::plan::Plan;
 use crate::planted::{self, Bug};
-use crate::process::{DB, Hardware, Process, table_store};
+use crate::process::{Hardware, Process, table_store};
 use crate::rows::{self, FileCache};
 use crate::shares;
 use crate::temporary::is_beside;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tributary_ingest::{TransactionKind, TransactionStatus};
+use tributary_ingest::{TransactionInfo, TransactionKind, TransactionStatus};
 use tributary_table::Table;
 use tributary_types::host::{self, Host};
 use tributary_types::{KeyModel, SourceId};
@@ -360,19 +360,11 @@ fn check_two_phase(world: &World) -> bool {
     let process = world.process();
     for (id, load) in open {
         let transactions = process.ingest.transactions();
-        let info = match (load.txn, &load.label) {
-            (Some(txn), _) => transactions.by_id(txn),
-            (None, Some(label)) => transactions.by_label(DB, label.as_str()),
-            (None, None) => None,
-        };
-        // Of several loads with one label only one can wait, and the model knows the others.
-        let waits =
-            info.filter(|info| info.status == TransactionStatus::Precommitted && info.table == load.table);
-        let taken = waits.as_ref().is_some_and(|info| {
-            let model = world.model.borrow();
-            model.loads.iter().any(|(other, known)| *other != id && known.txn == Some(info.txn))
-        });
-        let waits = waits.filter(|_| !taken);
+        // Not by the label: a client that leaves early frees its own, and another's load may have the same then.
+        let info = load.reserved.and_then(|txn| transactions.by_id(txn));
+        let is_its_own =
+            |info: &TransactionInfo| info.table == load.table && Some(&info.label) == load.label.as_ref();
+        let waits = info.filter(|info| info.status == TransactionStatus::Precommitted && is_its_own(info));
         let checked = world.model.borrow_mut().settle_prepared(id, waits.map(|info| info.txn));
         world.check(checked);
     }

@@ -71,6 +71,12 @@ impl SimStore {
         self.loses_one_in.store(one_in, Ordering::Relaxed);
     }
 
+    /// One answer in this many is lost; 0 for none.
+    #[must_use]
+    pub fn loses_one_in(&self) -> u64 {
+        self.loses_one_in.load(Ordering::Relaxed)
+    }
+
     /// How many answers were lost.
     #[must_use]
     pub fn answers_lost(&self) -> u64 {

@@ -133,6 +133,7 @@ async fn carry_out(
     let halt = Arc::new(Halt::default());
     for _ in 0..TRIES_MAX {
         let keep = |def: Arc<TableDef>| async move {
+            world.power_may_go_off();
             while world.is_alive() {
                 if world.hardware.catalog.put_table(&def).is_ok() {
                     return true;

@@ -161,10 +161,13 @@ impl Engine {
             Some(table) if !force && self.keeps_dropped() => self.recycle_table(table).await?,
             _ => self.drop_table(turn, name, if_exists).await?,
         }
-        match table {
-            Some(table) => self.drop_beside(turn, &table.def()).await,
-            None => Ok(()),
+        if let Some(table) = table
+            && let Err(error) = self.drop_beside(turn, &table.def()).await
+        {
+            let error = error.detail_text();
+            tracing::warn!(table = %name, error, "temporary partitions of a dropped table stay until the next start");
         }
+        Ok(())
     }
 
     /// Drops a table, which can't be recovered.

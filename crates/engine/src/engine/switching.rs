@@ -98,8 +98,16 @@ impl Engine {
     async fn end_with(self: &Arc<Self>, turn: &Changing<'_>, rest: Rest) -> Result<(), SqlError> {
         match rest {
             Rest::Nothing => Ok(()),
-            Rest::DropBeside(def) => self.drop_beside_without_partitions(turn, &def).await,
-            Rest::Change(table, new) => self.change_table(table, *new).await,
+            Rest::DropBeside(def) => {
+                self.drop_beside_without_partitions(turn, &def).await;
+                Ok(())
+            }
+            Rest::Change(table, new) => self.change_table(table, *new).await.map_err(|error| {
+                let reason = error.detail_text();
+                let text =
+                    format!("the partitions are dropped, and the rest of the statement has failed: {reason}");
+                SqlError::detail(ErrorCode::Unknown, text)
+            }),
         }
     }
 

@@ -129,7 +129,8 @@ impl Engine {
     /// # Errors
     /// Other columns, in Doris's words, or a name of a partition that a temporary one has.
     pub(super) fn refuse_for_temporary(&self, old: &TableDef, new: &TableDef) -> Result<(), SqlError> {
-        let Some(beside) = self.beside(old).map(|beside| beside.def()) else { return Ok(()) };
+        let beside = self.beside(old).map(|beside| beside.def()).filter(|beside| has_partitions(beside));
+        let Some(beside) = beside else { return Ok(()) };
         if new.schema != old.schema || new.rollups != old.rollups {
             return Err(refused("Can not alter table when there are temp partitions in table"));
         }
@@ -157,7 +158,7 @@ impl Engine {
     ) -> Result<bool, SqlError> {
         match op {
             AlterOp::AddTemporaryPartitions { item, if_not_exists } => {
-                self.add_temporary(table, item, *if_not_exists).await?;
+                self.add_temporary(turn, table, item, *if_not_exists).await?;
             }
             AlterOp::DropTemporaryPartition { name, if_exists } => {
                 self.drop_temporary(turn, table, name, *if_exists).await?;
@@ -169,12 +170,17 @@ impl Engine {
     }
 
     async fn add_temporary(
-        &self,
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
         table: &Table,
         item: &PartitionItem,
         if_not_exists: bool,
     ) -> Result<(), SqlError> {
         let def = table.def();
+        // One that could not be dropped when its last partition left may have columns of then.
+        if self.beside(&def).is_some_and(|beside| !has_partitions(&beside.def())) {
+            self.drop_beside(turn, &def).await?;
+        }
         if let Some(beside) = self.beside(&def) {
             let new = tributary_sql::add_temporary(&def, &beside.def(), item, if_not_exists)?;
             return self.change_table(beside, new).await;
@@ -264,14 +270,19 @@ impl Engine {
         self.run_switch(turn, table, work, Rest::DropBeside(def)).await
     }
 
+    /// Drops the table of temporary partitions if it has none. If that fails, it stays until the next start, or until a temporary
+    /// partition is added: what has emptied it is done, and no error is to say otherwise.
     pub(super) async fn drop_beside_without_partitions(
         self: &Arc<Self>,
         turn: &Changing<'_>,
         def: &TableDef,
-    ) -> Result<(), SqlError> {
-        match self.beside(def) {
-            Some(beside) if !has_partitions(&beside.def()) => self.drop_beside(turn, def).await,
-            _ => Ok(()),
+    ) {
+        if self.beside(def).is_none_or(|beside| has_partitions(&beside.def())) {
+            return;
+        }
+        if let Err(error) = self.drop_beside(turn, def).await {
+            let (table, error) = (def.table_ref(), error.detail_text());
+            tracing::warn!(%table, error, "the table of temporary partitions, which has none, stays");
         }
     }
 

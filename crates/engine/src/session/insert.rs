@@ -202,7 +202,7 @@ impl EngineSession {
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.table_of_partitions(table, &insert.partitions)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
-        let def = table.def();
+        let def = Arc::clone(target.table());
         let target = target.into_partitions(&partitions)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
         if let (Some(label), Some(_)) = (&label, &self.transaction) {

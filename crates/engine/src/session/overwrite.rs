@@ -38,7 +38,7 @@ impl EngineSession {
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let target = self.insert_target(&table, insert.columns.as_deref()).await?;
-        let def = table.def();
+        let def = Arc::clone(target.table());
         let mut target = target.into_partitions(&insert.partitions)?;
         if !makes_partitions {
             target = target.without_new_partitions();

@@ -79,8 +79,8 @@ impl Engine {
             Err(error) => return LoadAnswer::from_sql_error(&error),
         };
         let body = body.decompress(format.compression);
-        let plan = |engine: &Arc<Self>, table: &Arc<tributary_table::Table>| {
-            let columns = mapping(&statement, &format.body, &table.def())?;
+        let plan = |engine: &Arc<Self>, def: &Arc<TableDef>| {
+            let columns = mapping(&statement, &format.body, def)?;
             let mapping = Mapping {
                 columns: columns.as_deref(),
                 where_expr: None,
@@ -90,7 +90,7 @@ impl Engine {
                 unnamed_fields: FieldNames::OfBody,
                 partitions: &partitions,
             };
-            RowReader::new(engine, &table.def(), &mapping, &format.body, request.strict_mode, time)
+            RowReader::new(engine, def, &mapping, &format.body, request.strict_mode, time)
         };
         self.run_load(table, load, body, plan).await
     }

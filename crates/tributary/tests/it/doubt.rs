@@ -250,3 +250,32 @@ fn a_replacement_that_the_catalog_knows_half_of_is_completed_and_rows_wait_for_i
         assert_eq!(db.client.rows("SELECT id FROM days PARTITION (p_202401) ORDER BY id"), ["4", "11"]);
     }
 }
+
+#[test]
+fn a_replacement_is_done_also_if_the_table_of_temporary_partitions_cannot_be_dropped() {
+    let (mut server, mut db) = prepared();
+    let catalog = server.data().join("catalog.db").display().to_string();
+    let refuses = "CREATE TRIGGER refuses BEFORE DELETE ON tables WHEN OLD.name LIKE 'tributary.temporary.%' \
+                   BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    python("catalog.py", &[&catalog, refuses]);
+    db.client.ok(REPLACE);
+    assert!(
+        server.log().contains("the table of temporary partitions, which has none, stays"),
+        "{}",
+        server.log()
+    );
+    assert_eq!(db.client.rows(ALL), ["2", "3", "11"]);
+    assert!(names(&mut db.client, "SHOW TEMPORARY PARTITIONS FROM days").is_empty());
+    db.client.ok("ALTER TABLE days ADD COLUMN n INT");
+    let add = "ALTER TABLE days ADD TEMPORARY PARTITION new VALUES [('2024-01-01'), ('2024-02-01'))";
+    let error = db.client.error(add);
+    assert!(error.message.contains("refused"), "it has columns of before: {error}");
+    python("catalog.py", &[&catalog, "DROP TRIGGER refuses"]);
+    db.client.ok(add);
+    db.client.ok("INSERT INTO days TEMPORARY PARTITION new (id, day, n) VALUES (12, '2024-01-12', 5)");
+    db.client.ok(REPLACE);
+    for _ in 0..2 {
+        assert_eq!(db.client.rows(ALL), ["2", "3", "12"]);
+        restart(&mut server, &mut db);
+    }
+}

@@ -3,6 +3,9 @@
 use crate::delta::delta_table;
 use crate::support::programs::python;
 use crate::support::{Client, Curl, Server, wait_until};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const CREATE: &str = "(id INT, s STRUCT<f:INT, t:VARCHAR(3)>, a ARRAY<STRUCT<f:INT>>, m MAP<VARCHAR(3), STRUCT<f:INT>>, v INT)";
 const GROW: &str = "MODIFY COLUMN s STRUCT<f:INT, t:VARCHAR(9), late:ARRAY<DATE>>, MODIFY COLUMN a ARRAY<STRUCT<f:INT, g:VARCHAR(9)>>,
@@ -201,4 +204,48 @@ fn they_grow_in_heavy_changes_in_tables_of_every_kind_and_their_rows_come_back_f
         assert_eq!(client.rows("SELECT * FROM back ORDER BY id"), [old(1), old(3), new(5)], "{format}");
         client.ok("DROP TABLE back");
     }
+}
+
+/// Sends Stream Loads of one row, each over a connection of its own, until it is told to end; how many were taken.
+fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> u32 {
+    let mut taken = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let request = format!(
+            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cm9vdDo=\r\ncolumns: id, v\r\ncolumn_separator: ,\r\n\
+             group_commit: {mode}\r\nConnection: close\r\nContent-Length: 3\r\n\r\n1,1"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        // What it may be told is that it is to come again.
+        let is_taken =
+            answer.contains("\"Status\": \"Success\"") || answer.contains("\"Status\":\"Success\"");
+        assert!(is_taken || answer.contains("schema change"), "{mode}: {answer}");
+        taken += u32::from(is_taken);
+    }
+    taken
+}
+
+#[test]
+fn stream_loads_that_begin_while_columns_change_are_of_the_columns_before_or_after() {
+    let server = Server::start();
+    let mut db = server.database();
+    db.client.ok("CREATE TABLE t (id INT, v INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 \
+         PROPERTIES (\"group_commit_interval_ms\" = \"20\")");
+    let (is_over, port) = (AtomicBool::new(false), server.http_port());
+    let path = format!("/api/{}/t/_stream_load", db.name);
+    let taken: u32 = std::thread::scope(|scope| {
+        let modes = ["async_mode", "sync_mode", "off_mode"];
+        let loads = modes.map(|mode| scope.spawn(|| load_until(&is_over, port, &path, mode)));
+        for number in 0..150 {
+            db.client.ok(&format!("ALTER TABLE t ADD COLUMN c{number} INT DEFAULT '7'"));
+            db.client.ok(&format!("ALTER TABLE t DROP COLUMN c{number}"));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        loads.into_iter().map(|load| load.join().unwrap()).sum()
+    });
+    db.client.ok("SYNC");
+    assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), taken.to_string());
+    assert!(!server.log().contains("group failed"), "{}", server.log());
 }

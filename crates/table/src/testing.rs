@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tributary_types::{
     ColumnDef, DataType, DefaultValue, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
 };
@@ -163,6 +163,8 @@ pub(crate) enum Fault {
     /// It is written, but the answer says that the name is taken: what a client of an object store makes of a lost
     /// answer when it repeats a conditional put.
     Echo,
+    /// It is written, and no answer comes.
+    Silence,
 }
 
 /// A local store whose next write to a name that contains some text fails or waits, and whose next read may fail.
@@ -173,6 +175,8 @@ pub(crate) struct FaultStore {
     failing_reads: Arc<Mutex<Vec<String>>>,
     aborted_uploads: Arc<AtomicUsize>,
     gate: Arc<Mutex<Option<Gate>>>,
+    /// Told of each write that gets no answer.
+    pub(crate) silent: Arc<Notify>,
 }
 
 #[derive(Clone, Debug)]
@@ -208,6 +212,7 @@ impl FaultStore {
             failing_reads: Arc::default(),
             aborted_uploads: Arc::default(),
             gate: Arc::default(),
+            silent: Arc::default(),
         }
     }
 
@@ -293,6 +298,11 @@ impl ObjectStore for FaultStore {
             Some(Fault::Before) => Err(broken()),
             Some(Fault::After) => self.inner.put_opts(location, payload, opts).await.and(Err(broken())),
             Some(Fault::Echo) => self.inner.put_opts(location, payload, opts).await.and(Err(taken(location))),
+            Some(Fault::Silence) => {
+                self.inner.put_opts(location, payload, opts).await?;
+                self.silent.notify_one();
+                std::future::pending().await
+            }
             None => self.inner.put_opts(location, payload, opts).await,
         }
     }

@@ -57,21 +57,46 @@ impl Table {
         shown.map(|live| (live.clone(), rows(live))).collect()
     }
 
+    /// Notes copies before their entry of the log is written.
+    pub(super) fn copies_on_the_way(&self, copied: Option<Replacement>) -> OnTheWay<'_> {
+        OnTheWay { table: self, copied }
+    }
+}
+
+/// Copies whose entry of the log is being written. Whoever writes it may be gone before the answer comes: then the log has them, or will
+/// have them, or not.
+pub(super) struct OnTheWay<'t> {
+    table: &'t Table,
+    copied: Option<Replacement>,
+}
+
+impl OnTheWay<'_> {
     /// Shows copied files in place of the old ones, if the log has them. In any case they may be swept from now on if it does not.
     ///
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a file could not be read. The snapshot has the old files.
-    pub(super) async fn show_copied(
-        &self,
-        copied: Option<&Replacement>,
-        is_logged: bool,
-        state: &LogState,
-    ) -> Result<(), TableError> {
-        let Some(copied) = copied else { return Ok(()) };
-        publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
-        if let Some(unique) = self.unique.as_ref().filter(|_| !is_logged) {
-            unique.lost_copies.lock().push(copied.clone());
+    pub async fn arrived(mut self, is_logged: bool, state: &LogState) -> Result<(), TableError> {
+        if !is_logged {
+            return Ok(());
         }
-        if is_logged { self.swap_files(copied, state).await } else { Ok(()) }
+        let Some(copied) = self.copied.take() else { return Ok(()) };
+        self.table.publish_copies(&copied);
+        self.table.swap_files(&copied, state).await
+    }
+}
+
+impl Drop for OnTheWay<'_> {
+    fn drop(&mut self) {
+        let Some(copied) = self.copied.take() else { return };
+        self.table.publish_copies(&copied);
+        if let Some(unique) = &self.table.unique {
+            unique.lost_copies.lock().push(copied);
+        }
+    }
+}
+
+impl Table {
+    fn publish_copies(&self, copied: &Replacement) {
+        publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
     }
 }

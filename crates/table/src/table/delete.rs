@@ -161,19 +161,20 @@ impl Table {
             change: None,
         };
         self.is_in_doubt(true);
+        let copied = self.copies_on_the_way(copied);
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, false);
         let committed = match committed {
             // What another writer brought is in the snapshot now.
             Err(TableError::Raced { attempts: 1, .. }) => Committed::Void,
             Err(error) => {
-                self.show_copied(copied.as_ref(), false, state).await?;
+                copied.arrived(false, state).await?;
                 return Err(error);
             }
             Ok(committed) => committed,
         };
         self.is_in_doubt(false);
-        self.show_copied(copied.as_ref(), committed == Committed::Yes, state).await?;
+        copied.arrived(committed == Committed::Yes, state).await?;
         if committed == Committed::Void {
             return Ok(None);
         }

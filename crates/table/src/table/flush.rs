@@ -111,9 +111,10 @@ impl Table {
             inputs: Vec::new(),
             change: None,
         };
+        let copied = self.copies_on_the_way(copied);
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, committed.is_ok());
-        self.show_copied(copied.as_ref(), committed.is_ok(), state).await?;
+        copied.arrived(committed.is_ok(), state).await?;
         committed?;
         self.all_is_logged();
         Ok(Some(FlushReport {

@@ -270,10 +270,11 @@ async fn a_flush_that_fails_or_whose_answer_is_lost_folds_nothing_twice() {
         ("00000000000000000002.json", Fault::Before),
         ("00000000000000000002.json", Fault::After),
         ("00000000000000000002.json", Fault::Echo),
+        ("00000000000000000002.json", Fault::Silence),
     ] {
-        for unreadable in [false, true] {
+        for (copies, unreadable) in [(false, false), (false, true), (true, false), (true, true)] {
             let bench = Bench::new();
-            let table = bench.store.create(&def()).await.unwrap();
+            let table = bench.store.create(&if copies { copying(&def()) } else { def() }).await.unwrap();
             let mut expected = Expected::default();
             for (number, ids, flushed) in [(1, 0..20, true), (2, 5..25, false)] {
                 let rows = some(ids, number);
@@ -287,16 +288,45 @@ async fn a_flush_that_fails_or_whose_answer_is_lost_folds_nothing_twice() {
             if unreadable {
                 bench.faults.fail_next_read("00000000000000000002.json");
             }
-            drop(table.flush().await);
+            tokio::select! {
+                flushed = table.flush() => drop(flushed),
+                // Whoever flushes is gone before the answer.
+                () = bench.faults.silent.notified() => {}
+            }
             let rows = some([0, 24, 30], 3);
             put(&table, &rows, Vec::new());
             expected.put(&rows);
             bench.faults.none();
-            assert_eq!(visible(&table).await, expected.texts(), "{name} {fault:?}");
+            assert_eq!(visible(&table).await, expected.texts(), "{name} {fault:?} {copies}");
             check(&bench, &table, &expected).await;
             table.compact().await.unwrap();
             check(&bench, &table, &expected).await;
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_of_files_that_no_log_has_take_their_place_although_whoever_flushed_is_gone() {
+    for fault in [Fault::After, Fault::Echo, Fault::Silence] {
+        let bench = Bench::new();
+        let table = bench.store.create(&copying(&def())).await.unwrap();
+        let mut expected = Expected::default();
+        for (number, ids, fault) in [(1, 0..20, Fault::Before), (2, 5..25, fault)] {
+            let rows = some(ids, number);
+            put(&table, &rows, Vec::new());
+            expected.put(&rows);
+            bench.faults.fail_next("00000000000000000001.json", fault);
+            bench.faults.fail_next_read("00000000000000000001.json");
+            tokio::select! {
+                flushed = table.flush() => drop(flushed.unwrap_err()),
+                () = bench.faults.silent.notified() => {}
+            }
+            bench.faults.none();
+        }
+        let rows = some([0, 24, 30], 3);
+        put(&table, &rows, Vec::new());
+        expected.put(&rows);
+        check(&bench, &table, &expected).await;
     }
 }
 

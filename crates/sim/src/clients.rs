@@ -60,8 +60,8 @@ async fn act(world: &Rc<World>) {
             _ => partition_changes::cut_while_compacting(world, &table).await,
         };
     }
-    if table.with_def(|def| def.keys.is_aggregate()) && world.throw(|dice| dice.one_in(15)) {
-        return fold_in_doubt(world, &table).await;
+    if has_few_keys(&table) && world.throw(|dice| dice.one_in(30)) {
+        return keys_in_doubt(world, &table).await;
     }
     if changes::is_often_changed(&table.def()) && world.throw(|dice| dice.one_in(10)) {
         return changes::change(world, &table).await;
@@ -553,9 +553,9 @@ enum Hurry {
     Leaves,
 }
 
-/// A table that folds gets rows while it is not known what the Delta log has: a deletion was left half way, or the answers to the
+/// A table of few keys gets rows while it is not known what the Delta log has: a deletion was left half way, or the answers to the
 /// entry of a compaction were lost.
-async fn fold_in_doubt(world: &Rc<World>, table: &Arc<Table>) {
+async fn keys_in_doubt(world: &Rc<World>, table: &Arc<Table>) {
     for _ in 0..2 {
         group_load(world, table, Kind::Sync).await;
         if !world.is_alive() {
@@ -567,7 +567,7 @@ async fn fold_in_doubt(world: &Rc<World>, table: &Arc<Table>) {
     if !world.is_alive() || world.process().table(table.id()).is_none() {
         return;
     }
-    if world.throw(|dice| dice.one_in(2)) {
+    if !is_unique(table) && world.throw(|dice| dice.one_in(2)) {
         delete(world, table, Hurry::Leaves).await;
     } else if world.plan.power_off > 0 {
         let before = world.hardware.store.loses_one_in();

@@ -147,9 +147,9 @@ impl Table {
         let mut superseded = self.superseded_since_logged(state);
         let mut change = state.advance(fresh);
         for (live, rows) in self.files_of_lost_copies(&change.added) {
-            if change.gone.insert(live.path().to_owned()) {
-                superseded.push((live, rows));
-            }
+            change.gone.insert(live.path().to_owned());
+            superseded.retain(|(other, _)| other.path() != live.path());
+            superseded.push((live, rows));
         }
         {
             // Of an entry whose answer was lost, from before its partition was emptied.

@@ -11,7 +11,7 @@ use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::{LiveFile, RowSet, publish_names};
 use crate::log::LogState;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tributary_types::{TableDef, Version};
 
 impl Table {
@@ -40,21 +40,22 @@ impl Table {
         Ok(Some(Replacement { inputs, outputs, version }))
     }
 
-    /// Files that copies took the place of, which the log has after all, with their deletes: what it says of files cannot tell, for those that
-    /// it never had. `added` are the files that it has got since.
+    /// Files that copies took the place of, which the log has after all, with the rows that were superseded in them since: what it says
+    /// of files cannot tell, for those that it never had. A copy has no row that was superseded before; it may have the row that did that, when
+    /// it is of several files. `added` are the files that the log has got since.
     pub(super) fn files_of_lost_copies(&self, added: &[LiveFile]) -> Vec<(LiveFile, RowSet)> {
         let Some(unique) = &self.unique else { return Vec::new() };
         let added: HashSet<&str> = added.iter().map(LiveFile::path).collect();
         let mut lost = unique.lost_copies.lock();
         let is_there = |copies: &Replacement| copies.outputs.iter().any(|live| added.contains(live.path()));
         let there: Vec<Replacement> = lost.extract_if(.., |copies| is_there(copies)).collect();
-        let inputs: HashSet<&str> =
-            there.iter().flat_map(|copies| &copies.inputs).map(LiveFile::path).collect();
+        let inputs: HashMap<&str, &LiveFile> =
+            there.iter().flat_map(|copies| &copies.inputs).map(|live| (live.path(), live)).collect();
         let rows =
             |live: &LiveFile| live.deletes.as_ref().map(|deletes| deletes.rows().clone()).unwrap_or_default();
         let snapshot = self.snapshot();
-        let shown = snapshot.files.iter().filter(|live| inputs.contains(live.path()));
-        shown.map(|live| (live.clone(), rows(live))).collect()
+        let shown = snapshot.files.iter().filter_map(|live| Some((live, *inputs.get(live.path())?)));
+        shown.map(|(live, copied)| (live.clone(), rows(live) - rows(copied))).collect()
     }
 
     /// Notes copies before their entry of the log is written.

@@ -308,25 +308,35 @@ async fn a_flush_that_fails_or_whose_answer_is_lost_folds_nothing_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_of_files_that_no_log_has_take_their_place_although_whoever_flushed_is_gone() {
     for fault in [Fault::After, Fault::Echo, Fault::Silence] {
-        let bench = Bench::new();
-        let table = bench.store.create(&copying(&def())).await.unwrap();
-        let mut expected = Expected::default();
-        for (number, ids, fault) in [(1, 0..20, Fault::Before), (2, 5..25, fault)] {
-            let rows = some(ids, number);
+        for is_first_logged in [false, true] {
+            let bench = Bench::new();
+            let table = bench.store.create(&copying(&def())).await.unwrap();
+            let mut expected = Expected::default();
+            if is_first_logged {
+                let rows = some(0..15, 7);
+                put(&table, &rows, Vec::new());
+                expected.put(&rows);
+                table.flush().await.unwrap();
+            }
+            let entry = format!("{:020}.json", 1 + u64::from(is_first_logged));
+            // The second entry has copies of the files of both flushes before it, in one file.
+            for (number, ids, fault) in [(1, 0..20, Fault::Before), (2, 5..25, fault)] {
+                let rows = some(ids, number);
+                put(&table, &rows, Vec::new());
+                expected.put(&rows);
+                bench.faults.fail_next(&entry, fault);
+                bench.faults.fail_next_read(&entry);
+                tokio::select! {
+                    flushed = table.flush() => drop(flushed.unwrap_err()),
+                    () = bench.faults.silent.notified() => {}
+                }
+                bench.faults.none();
+            }
+            let rows = some([0, 24, 30], 3);
             put(&table, &rows, Vec::new());
             expected.put(&rows);
-            bench.faults.fail_next("00000000000000000001.json", fault);
-            bench.faults.fail_next_read("00000000000000000001.json");
-            tokio::select! {
-                flushed = table.flush() => drop(flushed.unwrap_err()),
-                () = bench.faults.silent.notified() => {}
-            }
-            bench.faults.none();
+            check(&bench, &table, &expected).await;
         }
-        let rows = some([0, 24, 30], 3);
-        put(&table, &rows, Vec::new());
-        expected.put(&rows);
-        check(&bench, &table, &expected).await;
     }
 }
 

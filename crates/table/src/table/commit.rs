@@ -144,8 +144,14 @@ impl Table {
                 found: fresh.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
+        // Nobody settles until the snapshot has the change: what was superseded is what the files that go have now.
+        let mut keys = match &self.unique {
+            Some(unique) => Some(unique.keys.lock().await),
+            None => None,
+        };
         let mut superseded = self.superseded_since_logged(state);
-        let mut change = state.advance(fresh);
+        let mut next = state.clone();
+        let mut change = next.advance(fresh);
         for (live, rows) in self.files_of_lost_copies(&change.added) {
             change.gone.insert(live.path().to_owned());
             superseded.retain(|(other, _)| other.path() != live.path());
@@ -157,18 +163,16 @@ impl Table {
             change.added.retain(|file| !unflushed.is_cut(&goal.def, file, file.version()));
         }
         let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
-        if self.unique.is_some() {
+        if let Some(keys) = &mut keys {
             change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
+            self.remember_orphans(keys, superseded, &change.gone).await?;
         }
+        // From here on nothing waits or fails: the state and the snapshot have the change together.
+        *state = next;
         let persisted = state.app_version;
-        let truncated_at = match &self.unique {
-            Some(unique) => {
-                let mut keys = unique.keys.lock().await;
-                self.remember_orphans(&mut keys, superseded, &change.gone).await?;
-                self.take_in(&change, persisted)
-            }
-            None => self.take_in(&change, persisted),
-        };
+        self.lost_copies_are_in(&change.added);
+        let truncated_at = self.take_in(&change, persisted);
+        drop(keys);
         let truncates = truncated_at > persisted && truncated_at <= goal.version;
         // What others did to an input makes the goal void, if an earlier attempt has not reached it: the goal's own
         // change of the file must stay, or it would look as if nothing was left to do.

@@ -11,7 +11,7 @@ use crate::error::TableError;
 use crate::evolve::civil_now_micros;
 use crate::file::{LiveFile, RowSet, publish_names};
 use crate::log::LogState;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use tributary_types::{TableDef, Version};
 
 impl Table {
@@ -45,12 +45,10 @@ impl Table {
     /// it is of several files. `added` are the files that the log has got since.
     pub(super) fn files_of_lost_copies(&self, added: &[LiveFile]) -> Vec<(LiveFile, RowSet)> {
         let Some(unique) = &self.unique else { return Vec::new() };
-        let added: HashSet<&str> = added.iter().map(LiveFile::path).collect();
-        let mut lost = unique.lost_copies.lock();
-        let is_there = |copies: &Replacement| copies.outputs.iter().any(|live| added.contains(live.path()));
-        let there: Vec<Replacement> = lost.extract_if(.., |copies| is_there(copies)).collect();
+        let lost = unique.lost_copies.lock();
+        let there = lost.iter().filter(|copies| is_in(copies, added));
         let inputs: HashMap<&str, &LiveFile> =
-            there.iter().flat_map(|copies| &copies.inputs).map(|live| (live.path(), live)).collect();
+            there.flat_map(|copies| &copies.inputs).map(|live| (live.path(), live)).collect();
         let rows =
             |live: &LiveFile| live.deletes.as_ref().map(|deletes| deletes.rows().clone()).unwrap_or_default();
         let snapshot = self.snapshot();
@@ -58,10 +56,21 @@ impl Table {
         shown.map(|(live, copied)| (live.clone(), rows(live) - rows(copied))).collect()
     }
 
+    /// The snapshot has those of the lost copies that are among these files.
+    pub(super) fn lost_copies_are_in(&self, added: &[LiveFile]) {
+        if let Some(unique) = &self.unique {
+            unique.lost_copies.lock().retain(|copies| !is_in(copies, added));
+        }
+    }
+
     /// Notes copies before their entry of the log is written.
     pub(super) fn copies_on_the_way(&self, copied: Option<Replacement>) -> OnTheWay<'_> {
         OnTheWay { table: self, copied }
     }
+}
+
+fn is_in(copies: &Replacement, files: &[LiveFile]) -> bool {
+    copies.outputs.iter().any(|copy| files.iter().any(|live| live.path() == copy.path()))
 }
 
 /// Copies whose entry of the log is being written. Whoever writes it may be gone before the answer comes: then the log has them, or will

@@ -111,6 +111,8 @@ pub struct Expected {
     first_unborn: LoadId,
     deletions: Deletions,
     lost: Lost,
+    /// The recovery of a partition that is under way.
+    recovery: Option<u64>,
 }
 
 /// A promise that was broken.
@@ -526,6 +528,7 @@ impl Model {
             first_unborn: self.next + 1,
             deletions: self.deletions.clone(),
             lost: self.winners.lost(),
+            recovery: self.recycled.number(table),
         }
     }
 
@@ -576,7 +579,7 @@ impl Model {
                 _ => {}
             }
             if has {
-                self.seen(*id)?;
+                self.seen(*id, expected.recovery)?;
             }
         }
         if let Some(by) = expected.by {
@@ -669,7 +672,7 @@ impl Model {
             }
         }
         self.check_last(table, &expected.lost, &rows, &where_)?;
-        rows.rows.keys().try_for_each(|id| self.seen(*id))
+        rows.rows.keys().try_for_each(|id| self.seen(*id, expected.recovery))
     }
 
     /// Checks which rows' values replaced those of others.
@@ -749,7 +752,8 @@ impl Model {
                 where_,
             )?;
         }
-        shown.rows.keys().try_for_each(|id| self.seen(*id))
+        // Partitions of tables with keys are not kept.
+        shown.rows.keys().try_for_each(|id| self.seen(*id, None))
     }
 
     /// Checks a table of unique keys after a recovery, and settles what was not known.
@@ -791,9 +795,9 @@ impl Model {
         self.order.has_files(table);
     }
 
-    fn seen(&mut self, id: LoadId) -> Checked {
+    fn seen(&mut self, id: LoadId, recovery: Option<u64>) -> Checked {
         let now = self.order.tick();
-        self.recycled.shown(id);
+        self.recycled.shown(id, recovery);
         let load = self.load(id);
         load.seen = true;
         load.place.visible(now);

@@ -9,6 +9,8 @@ use tributary_types::{PartitionId, TableId};
 pub struct Recycled {
     kept: BTreeMap<(TableId, PartitionId), Kept>,
     coming: BTreeMap<TableId, Coming>,
+    /// How many recoveries have begun.
+    recoveries: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,7 @@ struct Kept {
 
 #[derive(Debug)]
 struct Coming {
+    number: u64,
     from: PartitionId,
     loads: BTreeSet<LoadId>,
     shown: BTreeSet<LoadId>,
@@ -46,7 +49,9 @@ impl Recycled {
     /// The loads of a partition that is about to be recovered, and those that may be.
     pub fn comes_back(&mut self, table: TableId, from: PartitionId) -> (BTreeSet<LoadId>, BTreeSet<LoadId>) {
         let Kept { sure, unsure } = self.kept.get(&(table, from)).cloned().unwrap_or_default();
-        self.coming.insert(table, Coming { from, loads: sure.clone(), shown: BTreeSet::new() });
+        self.recoveries += 1;
+        let coming = Coming { number: self.recoveries, from, loads: sure.clone(), shown: BTreeSet::new() };
+        self.coming.insert(table, coming);
         (sure, unsure)
     }
 
@@ -56,9 +61,17 @@ impl Recycled {
         self.coming.get(&table).map(|coming| coming.loads.clone())
     }
 
-    /// A query shows the load.
-    pub fn shown(&mut self, id: LoadId) {
-        for coming in self.coming.values_mut().filter(|coming| coming.loads.contains(&id)) {
+    /// The number of the recovery that has no answer yet.
+    #[must_use]
+    pub fn number(&self, table: TableId) -> Option<u64> {
+        self.coming.get(&table).map(|coming| coming.number)
+    }
+
+    /// A query shows the load that began while this recovery was under way. One from before may show what was there before the partition
+    /// was dropped.
+    pub fn shown(&mut self, id: LoadId, recovery: Option<u64>) {
+        let is_of_it = |coming: &&mut Coming| Some(coming.number) == recovery && coming.loads.contains(&id);
+        for coming in self.coming.values_mut().filter(is_of_it) {
             coming.shown.insert(id);
         }
     }

@@ -156,6 +156,24 @@ mod tests {
     }
 
     #[test]
+    fn a_recovery_that_failed_was_shown_by_no_query_that_began_while_it_was_under_way() {
+        let after = |began_before: bool| {
+            let mut model = Model::default();
+            let load = model.begin(TABLE, Kind::Sync, 1, Some(label("kept")));
+            model.acknowledged(load, TxnId(1), &label("kept")).unwrap();
+            let before = model.expected(TABLE);
+            model.recycling_begins(TABLE, PARTITION, |_| true);
+            model.wiped(TABLE, true).unwrap();
+            model.recovery_begins(TABLE, PARTITION);
+            let expected = if began_before { before } else { model.expected(TABLE) };
+            model.shown(&expected, &shown(&[1000])).unwrap();
+            model.recovery_ends(TABLE, false)
+        };
+        after(true).unwrap();
+        assert!(after(false).is_err());
+    }
+
+    #[test]
     fn whether_a_deletion_met_rows_that_went_with_their_partition_is_known_when_they_are_back() {
         let after = |rows: &[i64]| {
             let mut model = Model::default();

@@ -103,7 +103,7 @@ struct UniqueKeys {
     /// Held for reading by whoever settles rows for a query, and for writing by a deletion of rows of a table that folds. Taken
     /// before the rewriter lock.
     folding: tokio::sync::RwLock<()>,
-    /// Copies whose entry failed, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
+    /// Copies whose entry failed or got no answer, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
     lost_copies: parking_lot::Mutex<Vec<alter::Replacement>>,
     /// A deletion of rows of a table that folds may be in the log or not.
     in_doubt: AtomicBool,

@@ -73,22 +73,19 @@ fn is_in(copies: &Replacement, files: &[LiveFile]) -> bool {
     copies.outputs.iter().any(|copy| files.iter().any(|live| live.path() == copy.path()))
 }
 
-/// Copies whose entry of the log is being written. Whoever writes it may be gone before the answer comes: then the log has them, or will
-/// have them, or not.
+/// Copies whose entry of the log is being written. If it fails, or whoever writes it is gone before the answer comes, the log has them, or
+/// will have them, or not; they may be swept then if it does not.
 pub(super) struct OnTheWay<'t> {
     table: &'t Table,
     copied: Option<Replacement>,
 }
 
 impl OnTheWay<'_> {
-    /// Shows copied files in place of the old ones, if the log has them. In any case they may be swept from now on if it does not.
+    /// Shows copied files in place of the old ones: the log has them.
     ///
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a file could not be read. The snapshot has the old files.
-    pub async fn arrived(mut self, is_logged: bool, state: &LogState) -> Result<(), TableError> {
-        if !is_logged {
-            return Ok(());
-        }
+    pub async fn arrived(mut self, state: &LogState) -> Result<(), TableError> {
         let Some(copied) = self.copied.take() else { return Ok(()) };
         self.table.publish_copies(&copied);
         self.table.swap_files(&copied, state).await

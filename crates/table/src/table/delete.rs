@@ -167,17 +167,13 @@ impl Table {
         let committed = match committed {
             // What another writer brought is in the snapshot now.
             Err(TableError::Raced { attempts: 1, .. }) => Committed::Void,
-            Err(error) => {
-                copied.arrived(false, state).await?;
-                return Err(error);
-            }
-            Ok(committed) => committed,
+            committed => committed?,
         };
         self.is_in_doubt(false);
-        copied.arrived(committed == Committed::Yes, state).await?;
         if committed == Committed::Void {
             return Ok(None);
         }
+        copied.arrived(state).await?;
         if !copies {
             self.swap_deletes(searched, &changed);
         }

@@ -114,8 +114,8 @@ impl Table {
         let copied = self.copies_on_the_way(copied);
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, committed.is_ok());
-        copied.arrived(committed.is_ok(), state).await?;
         committed?;
+        copied.arrived(state).await?;
         self.all_is_logged();
         Ok(Some(FlushReport {
             version: state.app_version,

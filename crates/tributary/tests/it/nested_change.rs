@@ -206,9 +206,19 @@ fn they_grow_in_heavy_changes_in_tables_of_every_kind_and_their_rows_come_back_f
     }
 }
 
-/// Sends Stream Loads of one row, each over a connection of its own, until it is told to end; how many were taken.
-fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> u32 {
-    let mut taken = 0;
+/// Ends those who wait for it when it is dropped.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Sends Stream Loads of one row, each over a connection of its own, until it is told to end; how many were taken, and of how many
+/// the answer was cut off.
+fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> (u32, u32) {
+    let (mut taken, mut unknown) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let request = format!(
@@ -217,14 +227,17 @@ fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> u32 {
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        // What it may be told is that it is to come again.
+        if stream.read_to_string(&mut answer).is_err() || answer.is_empty() {
+            // A refusal that came before the body was read.
+            unknown += 1;
+            continue;
+        }
         let is_taken =
             answer.contains("\"Status\": \"Success\"") || answer.contains("\"Status\":\"Success\"");
-        assert!(is_taken || answer.contains("schema change"), "{mode}: {answer}");
+        assert!(is_taken || answer.contains("\"Fail\""), "{mode}: {answer}");
         taken += u32::from(is_taken);
     }
-    taken
+    (taken, unknown)
 }
 
 #[test]
@@ -235,17 +248,24 @@ fn stream_loads_that_begin_while_columns_change_are_of_the_columns_before_or_aft
          PROPERTIES (\"group_commit_interval_ms\" = \"20\")");
     let (is_over, port) = (AtomicBool::new(false), server.http_port());
     let path = format!("/api/{}/t/_stream_load", db.name);
-    let taken: u32 = std::thread::scope(|scope| {
+    let answers: Vec<(u32, u32)> = std::thread::scope(|scope| {
         let modes = ["async_mode", "sync_mode", "off_mode"];
         let loads = modes.map(|mode| scope.spawn(|| load_until(&is_over, port, &path, mode)));
+        // Also if a change fails: nobody would wait for the loads in vain.
+        let over = Over(&is_over);
         for number in 0..150 {
             db.client.ok(&format!("ALTER TABLE t ADD COLUMN c{number} INT DEFAULT '7'"));
             db.client.ok(&format!("ALTER TABLE t DROP COLUMN c{number}"));
         }
-        is_over.store(true, Ordering::Relaxed);
-        loads.into_iter().map(|load| load.join().unwrap()).sum()
+        drop(over);
+        loads.into_iter().map(|load| load.join().unwrap()).collect()
     });
     db.client.ok("SYNC");
-    assert_eq!(db.client.value("SELECT COUNT(*) FROM t"), taken.to_string());
+    let (taken, unknown) = answers.into_iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    let rows: u32 = db.client.value("SELECT COUNT(*) FROM t").parse().unwrap();
+    assert!(
+        (taken..=taken + unknown).contains(&rows),
+        "{rows} rows, {taken} loads taken, {unknown} not known"
+    );
     assert!(!server.log().contains("group failed"), "{}", server.log());
 }

@@ -84,6 +84,7 @@ impl Engine {
         };
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(&plan.def.schema));
         let mut load = Load::begin(self, table, schema, &traits, LoadLabel::Chosen(label))?;
+        load.is_found_in(plan.def.partitioning.partitions());
         if plan.updates == Updates::Named {
             load.must_find(KnownKeys::of_table(&plan.def));
         }

@@ -208,6 +208,11 @@ impl Load {
         });
     }
 
+    /// Each row of the load is found in one of these partitions when it is decoded.
+    pub fn is_found_in(&mut self, partitions: Option<&Arc<Partitions>>) {
+        self.sink.found_in = partitions.cloned();
+    }
+
     pub const fn route(&self) -> Route {
         self.route
     }
@@ -304,11 +309,11 @@ impl Load {
             && let Err(error) = Box::pin(keys.check(self.sink.table(), &rows)).await
         {
             engine.ingest.metrics().load_failed(mode(self.route));
-            Box::pin(self.sink.table().discard(&rows.files)).await;
+            Box::pin(self.sink.table().discard(rows.files())).await;
             Box::pin(self.abort(error.detail_text())).await;
             return Finished { error_url, outcome: Err(LoadError::NewKey(error)) };
         }
-        let routed = self.route.with_data_files(!rows.files.is_empty());
+        let routed = self.route.with_data_files(!rows.files().is_empty());
         if let Route::GroupSync(Some(switch)) = routed
             && routed != self.route
         {
@@ -373,7 +378,7 @@ fn replaced(overwrites: Overwrites, table: &Table, rows: &LoadRows) -> Result<Re
         Overwrites::Touched => table.with_def(|def| def.partitioning.partitions().cloned()),
     };
     let Some(partitions) = partitions else { return Ok(Replaced::All) };
-    let mut touched: BTreeSet<_> = rows.files.iter().filter_map(|file| file.partition).collect();
+    let mut touched: BTreeSet<_> = rows.files().iter().filter_map(|file| file.partition).collect();
     for batch in blocks_to_batches(&rows.schema, &rows.blocks)? {
         let places = partitions.of_rows(&batch, &rows.schema).into_iter().flatten();
         touched.extend(places.map(|place| partitions.list[place].id));

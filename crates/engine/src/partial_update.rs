@@ -63,7 +63,7 @@ impl KnownKeys {
         let batches =
             blocks_to_batches(&rows.schema, &rows.blocks).map_err(|error| refused(error.to_string()))?;
         if self.rejects_new {
-            let new = table.first_new_key(&rows.schema, &batches, &rows.files, None).await;
+            let new = table.first_new_key(&rows.schema, &batches, rows.files(), None).await;
             if let Some(key) = new.map_err(table_error)? {
                 let key = key.iter().map(shown).collect::<Vec<_>>().join(", ");
                 return Err(refused(format!(
@@ -75,7 +75,7 @@ impl KnownKeys {
         }
         let kind = if self.is_flexible { "flexible partial update" } else { "partial update" };
         for &column in &self.unfilled {
-            let new = table.first_new_key(&rows.schema, &batches, &rows.files, Some(column)).await;
+            let new = table.first_new_key(&rows.schema, &batches, rows.files(), Some(column)).await;
             if new.map_err(table_error)?.is_some() {
                 let name = &rows.schema.columns[column].name;
                 return Err(refused(format!(

@@ -15,7 +15,7 @@ use tributary_decode::{Block, BlockError, blocks_to_batches};
 use tributary_ingest::memory::InFlight;
 use tributary_ingest::{IncrementError, LoadRows};
 use tributary_table::{FileWriter, Table, TableError};
-use tributary_types::{ErrorCode, SqlError, TableSchema};
+use tributary_types::{ErrorCode, Partitions, SqlError, TableSchema};
 
 /// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
 const COUNTED_BYTES_MIN: u64 = 64 * 1024;
@@ -52,6 +52,8 @@ pub(crate) struct LoadSink {
     is_broken: bool,
     /// Partitions are made for rows that have none.
     makes_partitions: bool,
+    /// The partitions that rows are looked up in when they are decoded, if that is known.
+    pub found_in: Option<Arc<Partitions>>,
     /// The column whose values the server gives where rows have none.
     increment: Option<Box<Increment>>,
 }
@@ -111,6 +113,7 @@ impl LoadSink {
             lanes: 1,
             is_broken: false,
             makes_partitions,
+            found_in: None,
             increment,
         }
     }
@@ -246,15 +249,18 @@ impl LoadSink {
         Ok(())
     }
 
-    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then and
-    /// holds no memory.
+    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then, and the rows
+    /// own what it has counted in the memory budget.
     pub fn take_small(&mut self) -> Option<LoadRows> {
         if self.writer.is_some() || self.is_broken {
             return None;
         }
         let blocks = std::mem::take(&mut self.blocks);
-        self.held = None;
-        Some(LoadRows::of_blocks(Arc::clone(&self.schema), blocks))
+        Some(LoadRows {
+            in_flight: self.held.take().map(Arc::new),
+            partitions: self.found_in.clone(),
+            ..LoadRows::of_blocks(Arc::clone(&self.schema), blocks)
+        })
     }
 
     /// The rows of a load that has data files, ready to be committed. The files are durable; the sink gives its

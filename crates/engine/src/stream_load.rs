@@ -165,6 +165,7 @@ impl Engine {
             }
             Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
         };
+        load.is_found_in(def.partitioning.partitions());
         let begun = started.elapsed();
         let heading = Heading::of(&request, &load);
         let mut reader = match plan(self, &def) {

@@ -74,6 +74,15 @@ impl Parts {
         }
     }
 
+    /// How many blocks are to become columns.
+    pub fn blocks(&self) -> usize {
+        let of_piece = |piece: &Piece| match piece {
+            Piece::Runs(_) => 0,
+            Piece::Blocks(parts) => parts.iter().map(|(_, blocks)| blocks.len()).sum(),
+        };
+        self.pieces.iter().map(of_piece).sum()
+    }
+
     /// Columns of `schema`; `now_micros` is for the defaults of columns that a load did not know yet.
     pub fn build(&self, schema: Arc<TableSchema>, now_micros: i64) -> Result<Built, IngestError> {
         let mut batches = Vec::new();

@@ -18,57 +18,69 @@ use tributary_decode::blocks_to_batches;
 use tributary_table::{DataFile, Replaced, Table};
 use tributary_types::{Partitions, TableSchema};
 
-/// The partitions that rows were looked up in. `None`: the table has lost none, so every row that was decoded has one.
+/// The partitions that a table had when its rows were looked at. `None`: it has no partitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked(Option<Arc<Partitions>>);
 
 impl Checked {
-    /// What the table's rows are to be looked up in now.
+    /// What the table's rows must be in now.
     pub fn of(table: &Table) -> Self {
-        Self(table.with_def(|def| {
-            let partitions = def.partitioning.partitions();
-            partitions.filter(|partitions| !partitions.has_all_that_were()).cloned()
-        }))
+        Self(table.with_def(|def| def.partitioning.partitions().cloned()))
     }
 
     /// Whether the table still has these partitions.
     pub fn holds(&self, table: &Table) -> bool {
-        match (&self.0, Self::of(table).0) {
+        table.with_def(|def| match (&self.0, def.partitioning.partitions()) {
             (None, None) => true,
-            (Some(before), Some(now)) => Arc::ptr_eq(before, &now),
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             _ => false,
-        }
+        })
     }
 
-    /// An error if a row of the load has no partition any more.
-    pub fn load(&self, table: &Table, rows: &LoadRows) -> Result<(), IngestError> {
-        let Some(partitions) = &self.0 else { return Ok(()) };
+    pub const fn partitions(&self) -> Option<&Arc<Partitions>> {
+        self.0.as_ref()
+    }
+
+    pub fn into_partitions(self) -> Option<Arc<Partitions>> {
+        self.0
+    }
+
+    /// The partitions, if a row that had one when it was decoded may have none of them.
+    fn may_lack(&self) -> Option<&Arc<Partitions>> {
+        self.0.as_ref().filter(|partitions| !partitions.has_all_that_were())
+    }
+
+    /// An error if a row of the load has no partition any more. Looks at rows only if they were decoded for other partitions.
+    pub fn load(&self, queue: &TableQueue, rows: &LoadRows) -> Result<(), IngestError> {
+        let Some(partitions) = self.may_lack() else { return Ok(()) };
+        let table = &queue.table;
+        refuse_unless(are_there(partitions, rows.files()), table)?;
+        if is_same(rows.partitions.as_ref(), partitions) {
+            return Ok(());
+        }
+        queue.core().metrics.blocks_built.inc_by(rows.blocks.len() as u64);
         let batches = blocks_to_batches(&rows.schema, &rows.blocks)
             .map_err(|error| IngestError::BadBlock(error.to_string()))?;
-        refuse_unless(has_all(partitions, &rows.schema, &batches, &rows.files), table)
+        refuse_unless(has_all(partitions, &rows.schema, &batches), table)
     }
 
-    /// An error if one of these rows has no partition any more.
-    pub fn built(&self, table: &Table, built: &Built, files: &[DataFile]) -> Result<(), IngestError> {
-        let Some(partitions) = &self.0 else { return Ok(()) };
-        refuse_unless(has_all(partitions, &built.schema, &built.batches, files), table)
-    }
-}
-
-impl Checked {
     /// An error if one of the rows, or one of the partitions whose rows they replace, has no partition any more.
-    pub fn own(&self, table: &Table, built: &Built, rows: &LoadRows) -> Result<(), IngestError> {
-        let (Some(partitions), Some(Replaced::In(replaced))) = (&self.0, rows.replaces.as_deref()) else {
-            return self.built(table, built, &rows.files);
-        };
-        refuse_unless(replaced.without(partitions).list.is_empty(), table)?;
-        self.built(table, built, &rows.files)
+    pub fn own(&self, queue: &TableQueue, built: &Built, rows: &LoadRows) -> Result<(), IngestError> {
+        let Some(partitions) = self.may_lack() else { return Ok(()) };
+        let table = &queue.table;
+        if let Some(Replaced::In(replaced)) = rows.replaces.as_deref() {
+            refuse_unless(replaced.without(partitions).list.is_empty(), table)?;
+        }
+        refuse_unless(are_there(partitions, rows.files()), table)?;
+        let are_found = is_same(rows.partitions.as_ref(), partitions);
+        refuse_unless(are_found || has_all(partitions, &built.schema, &built.batches), table)
     }
 }
 
 impl TableQueue {
     /// Takes the loads out of a closed group whose clients still wait, and who have rows without a partition; they will be
-    /// answered with the reason. Those that were acknowledged stay.
+    /// answered with the reason. Those that were acknowledged stay. Returns the table's partitions, and whether all rows that are
+    /// left have one.
     ///
     /// # Errors
     /// The group can't be built.
@@ -77,43 +89,43 @@ impl TableQueue {
         group: &mut Group,
         excluded: &mut Vec<u32>,
         built: &mut Built,
-    ) -> Result<Checked, IngestError> {
+    ) -> Result<(Checked, bool), IngestError> {
         let checked = Checked::of(&self.table);
-        if checked.0.is_none() {
-            return Ok(checked);
-        }
-        let files: Vec<DataFile> =
-            group.members.iter().flat_map(|member| member.rows.files.iter().cloned()).collect();
-        if checked.built(&self.table, built, &files).is_ok() {
-            return Ok(checked);
+        let Some(partitions) = checked.may_lack() else { return Ok((checked, true)) };
+        let files_are_there = group.members.iter().all(|member| are_there(partitions, member.rows.files()));
+        let are_found =
+            group.found_in.is_one(partitions) || has_all(partitions, &built.schema, &built.batches);
+        if files_are_there && are_found {
+            return Ok((checked, true));
         }
         let mut refused = Vec::new();
         for member in group.members.iter().filter(|member| !member.is_async) {
-            if let Err(error) = checked.load(&self.table, &member.rows) {
+            if let Err(error) = checked.load(self, &member.rows) {
                 refused.push(member.load);
                 group.appends.refuse(member.load, error);
             }
         }
         if refused.is_empty() {
-            return Ok(checked);
+            return Ok((checked, false));
         }
         group.exclude(&refused);
         excluded.extend(refused);
         *built = Parts::of_group(group).and_then(|parts| self.build_now(&parts))?;
-        Ok(checked)
+        Ok((checked, false))
     }
 }
 
-fn has_all(
-    partitions: &Partitions,
-    schema: &TableSchema,
-    batches: &[RecordBatch],
-    files: &[DataFile],
-) -> bool {
+fn is_same(found_in: Option<&Arc<Partitions>>, partitions: &Arc<Partitions>) -> bool {
+    found_in.is_some_and(|found_in| Arc::ptr_eq(found_in, partitions))
+}
+
+fn are_there(partitions: &Partitions, files: &[DataFile]) -> bool {
     // A file without one has rows that had none when it was written.
-    let is_there = |file: &DataFile| file.partition.is_some_and(|id| partitions.by_id(id).is_some());
-    files.iter().all(is_there)
-        && batches.iter().all(|batch| partitions.of_rows(batch, schema).iter().all(Option::is_some))
+    files.iter().all(|file| file.partition.is_some_and(|id| partitions.by_id(id).is_some()))
+}
+
+fn has_all(partitions: &Partitions, schema: &TableSchema, batches: &[RecordBatch]) -> bool {
+    batches.iter().all(|batch| partitions.of_rows(batch, schema).iter().all(Option::is_some))
 }
 
 fn refuse_unless(has_all: bool, table: &Table) -> Result<(), IngestError> {

@@ -30,6 +30,11 @@ pub enum IngestError {
     )]
     MemoryFull { used: u64, limit: u64 },
     #[error(
+        "two-phase loads that wait for their commit or abort hold {used} of the {limit} bytes of memory that they may hold \
+         together; nothing of the load was kept: commit or abort some of them, then retry it"
+    )]
+    PreparedFull { used: u64, limit: u64 },
+    #[error(
         "timeout of {seconds} s reached before group {label} was committed; it goes on: \
          look at SHOW TRANSACTION WHERE LABEL = '{label}' before the load is retried"
     )]

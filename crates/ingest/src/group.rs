@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 use tributary_decode::column_overhead_bytes;
-use tributary_types::{Label, Lsn, TxnId, Version, host};
+use tributary_types::{Label, Lsn, Partitions, TxnId, Version, host};
 
 /// Why a group closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +66,32 @@ const ENTRY_BYTES: u64 = 32;
 /// Who waits for a group's commit.
 pub(crate) type Waiter = oneshot::Sender<Result<Version, IngestError>>;
 
+/// The partitions that rows were found in.
+#[derive(Debug, Default)]
+pub(crate) enum FoundIn {
+    /// There are no rows.
+    #[default]
+    Nothing,
+    /// All rows in these.
+    One(Arc<Partitions>),
+    /// It is not known, or there are several.
+    Unknown,
+}
+
+impl FoundIn {
+    fn add(&mut self, partitions: Option<&Arc<Partitions>>) {
+        match (&*self, partitions) {
+            (Self::Nothing, Some(partitions)) => *self = Self::One(Arc::clone(partitions)),
+            (Self::One(known), Some(partitions)) if Arc::ptr_eq(known, partitions) => {}
+            _ => *self = Self::Unknown,
+        }
+    }
+
+    pub fn is_one(&self, partitions: &Arc<Partitions>) -> bool {
+        matches!(self, Self::One(known) if Arc::ptr_eq(known, partitions))
+    }
+}
+
 /// A group, open or closed.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -90,6 +116,8 @@ pub(crate) struct Group {
     /// Bytes of members that the log has not been given yet, with all that belongs to them.
     pub held_bytes: u64,
     pub appends: Arc<Appends>,
+    /// Where the rows of all its loads were found.
+    pub found_in: FoundIn,
     /// No entry of the group lies below this place in the log.
     pub low: Lsn,
 }
@@ -113,6 +141,7 @@ impl Group {
             memory_bytes: 0,
             held_bytes: 0,
             appends: Arc::default(),
+            found_in: FoundIn::default(),
             low,
         }
     }
@@ -121,6 +150,7 @@ impl Group {
     pub fn add(&mut self, rows: LoadRows, is_logged: bool, is_async: bool) -> u32 {
         let load = self.next_load;
         self.next_load += 1;
+        self.found_in.add(rows.partitions.as_ref());
         self.rows += rows.rows;
         self.bytes += rows.bytes;
         self.memory_bytes += rows.memory_bytes();

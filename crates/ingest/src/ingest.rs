@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tributary_table::{DataFile, Table};
+use tributary_table::{Table, UnpublishedFiles};
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{
     GroupCommitMode, Label, Partitions, TableDef, TableId, TransactionKind, Version, host,
@@ -155,11 +155,11 @@ impl Ingest {
         self.queue(table.id()).ok_or_else(|| IngestError::TableDropped(table.def().table_ref()))
     }
 
-    /// The table's queue, once there is memory for the rows.
+    /// The table's queue, once there is memory for the rows. What the load has counted on its way here is counted until then.
     pub(crate) async fn admit(
         &self,
         table: &Table,
-        rows: &LoadRows,
+        rows: &mut LoadRows,
     ) -> Result<(Arc<TableQueue>, Admitted), IngestError> {
         let queue = self.live_queue(table)?;
         let (memory, bytes) = (&self.core.memory, rows.memory_bytes());
@@ -167,6 +167,7 @@ impl Ingest {
             true => memory.admit(bytes).await?,
             false => memory.admit_at_pace(bytes).await?,
         };
+        rows.in_flight = None;
         Ok((queue, admitted))
     }
 
@@ -187,11 +188,11 @@ impl Ingest {
         let mode = if is_async { GroupCommitMode::Async } else { GroupCommitMode::Sync };
         let started = host::now();
         let row_count = rows.rows;
-        let files = rows.files.clone();
-        let outcome = self
-            .group_answer(table, is_async && switch_of_rows(!files.is_empty()).is_none(), rows, timeout)
-            .await;
-        discard_after(&outcome, table, &files).await;
+        let files = rows.unpublished.clone();
+        let has_files = !rows.files().is_empty();
+        let outcome =
+            self.group_answer(table, is_async && switch_of_rows(has_files).is_none(), rows, timeout).await;
+        discard_after(&outcome, table, files).await;
         match &outcome {
             Ok(_) => {
                 let took = host::now().saturating_duration_since(started);
@@ -206,10 +207,10 @@ impl Ingest {
         &self,
         table: &Table,
         is_async: bool,
-        rows: LoadRows,
+        mut rows: LoadRows,
         timeout: Duration,
     ) -> Result<Answered, IngestError> {
-        let (queue, admitted) = self.admit(table, &rows).await?;
+        let (queue, admitted) = self.admit(table, &mut rows).await?;
         if is_async {
             let joined = queue.join_when_released(rows, TableQueue::join_async).await?;
             drop(admitted);
@@ -255,11 +256,11 @@ impl Ingest {
         &self,
         table: &Table,
         reservation: Reservation,
-        rows: LoadRows,
+        mut rows: LoadRows,
     ) -> Result<Answered, IngestError> {
         let started = host::now();
         let row_count = rows.rows;
-        let outcome = match self.admit(table, &rows).await {
+        let outcome = match self.admit(table, &mut rows).await {
             Ok((queue, admitted)) => {
                 if rows.replaces.is_some() {
                     // What was acknowledged before is replaced, too.
@@ -268,7 +269,7 @@ impl Ingest {
                 self.commit_reserved(queue, reservation, rows, admitted).await
             }
             Err(error) => {
-                table.discard(&rows.files).await;
+                table.discard(rows.files()).await;
                 Err(error)
             }
         };
@@ -290,16 +291,25 @@ impl Ingest {
         admitted: Admitted,
     ) -> Result<Answered, IngestError> {
         let own = self.own(&reservation);
-        let (txn, label) = reservation.hand_over();
+        let label = reservation.label().clone();
+        let txn = reservation.txn();
         // The commit goes on if the client leaves: it must not be cut off half-way.
-        let core = Arc::clone(&self.core);
         let commit = self.core.tasks.run(async move {
-            let files = rows.files.clone();
-            let outcome = queue.commit_own(own, rows, Some(admitted)).await;
+            let files = rows.unpublished.clone();
+            // Until the log is given the entry the label is this task's: it is free again if the task panics.
+            let mut owner = Some(reservation);
+            let outcome = queue.commit_own(own, rows, Some(admitted), &mut owner).await;
             if let Err(error) = &outcome {
-                core.transactions.aborted(txn, host::unix_ms(), error.to_string());
+                match owner {
+                    Some(reservation) => reservation.abort(error.to_string()),
+                    None if error.says_nothing_was_kept() => {
+                        queue.core().transactions.aborted(txn, host::unix_ms(), error.to_string());
+                    }
+                    // The next start finds out whether the label is used.
+                    None => {}
+                }
             }
-            discard_after(&outcome, &queue.table, &files).await;
+            discard_after(&outcome, &queue.table, files).await;
             outcome
         });
         let version = commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))?;
@@ -352,13 +362,15 @@ impl Ingest {
             false,
             TransactionKind::Insert,
         )?;
-        let (txn, _) = reservation.hand_over();
         let core = Arc::clone(&self.core);
         let truncate = self.core.tasks.run(async move {
-            let outcome = queue.truncate(txn, cut).await;
+            let outcome = queue.truncate(reservation.txn(), cut).await;
             match &outcome {
-                Ok(_) => core.transactions.visible(txn, host::unix_ms(), 0, 0, 0),
-                Err(error) => core.transactions.aborted(txn, host::unix_ms(), error.to_string()),
+                Ok(_) => {
+                    let (txn, _) = reservation.hand_over();
+                    core.transactions.visible(txn, host::unix_ms(), 0, 0, 0);
+                }
+                Err(error) => reservation.abort(error.to_string()),
             }
             outcome
         });
@@ -450,10 +462,16 @@ fn new_queue(
 }
 
 /// Deletes the data files of a load of which nothing was kept.
-pub(crate) async fn discard_after<T>(outcome: &Result<T, IngestError>, table: &Table, files: &[DataFile]) {
-    if outcome.as_ref().is_err_and(IngestError::says_nothing_was_kept) {
+pub(crate) async fn discard_after<T>(
+    outcome: &Result<T, IngestError>,
+    table: &Table,
+    files: Option<Arc<UnpublishedFiles>>,
+) {
+    if let Some(files) = files
+        && outcome.as_ref().is_err_and(IngestError::says_nothing_was_kept)
+    {
         // Boxed: each load has room for this future, and hardly any comes here.
-        Box::pin(table.discard(files)).await;
+        Box::pin(table.discard(&files)).await;
     }
 }
 

@@ -1,26 +1,35 @@
 //! A load as it enters this crate, and its answer.
 
+use crate::memory::InFlight;
 use std::sync::Arc;
 use tributary_decode::Block;
-use tributary_table::{DataFile, Replaced};
-use tributary_types::{Label, TableSchema, TxnId, Version};
+use tributary_table::{DataFile, Replaced, UnpublishedFiles};
+use tributary_types::{Label, Partitions, TableSchema, TxnId, Version};
 
 /// What a load in memory takes besides its blocks, in bytes: for loads of one row this is most of it.
 pub(crate) const LOAD_OVERHEAD_BYTES: u64 = 256;
 
 /// The rows of one load, decoded: small ones as blocks in memory, large ones as data files that
 /// are durable and not yet visible.
+///
+/// They own what the load holds: its share of the memory budget, until a group or a transaction counts it, and its data files, until they
+/// are published. Dropped before, they give back the memory and leave the files to the next sweep.
 #[derive(Clone, Debug)]
 pub struct LoadRows {
     /// The schema that the blocks were decoded for.
     pub schema: Arc<TableSchema>,
     pub blocks: Vec<Block>,
-    pub files: Vec<DataFile>,
+    /// Data files that were written ahead.
+    pub unpublished: Option<Arc<UnpublishedFiles>>,
     pub rows: u64,
     /// Bytes of the blocks and files.
     pub bytes: u64,
     /// What the rows take the place of; not of a load of a group, nor of a two-phase one.
     pub replaces: Option<Arc<Replaced>>,
+    /// Each row of the blocks was found in one of these partitions. `None`: the table has none, or it is not known.
+    pub partitions: Option<Arc<Partitions>>,
+    /// What the load has counted in the memory budget on its way here.
+    pub in_flight: Option<Arc<InFlight>>,
 }
 
 impl LoadRows {
@@ -29,15 +38,36 @@ impl LoadRows {
     pub fn of_blocks(schema: Arc<TableSchema>, blocks: Vec<Block>) -> Self {
         let rows = blocks.iter().map(|block| block.row_count() as u64).sum();
         let bytes = blocks.iter().map(|block| block.len_bytes() as u64).sum();
-        Self { schema, blocks, files: Vec::new(), rows, bytes, replaces: None }
+        let (unpublished, replaces, partitions, in_flight) = (None, None, None, None);
+        Self { schema, blocks, unpublished, rows, bytes, replaces, partitions, in_flight }
     }
 
     /// Rows in data files that were written ahead.
     #[must_use]
-    pub fn of_files(schema: Arc<TableSchema>, files: Vec<DataFile>) -> Self {
+    pub fn of_files(schema: Arc<TableSchema>, files: UnpublishedFiles) -> Self {
         let rows = files.iter().map(|file| file.rows).sum();
         let bytes = files.iter().map(|file| file.size_bytes).sum();
-        Self { schema, blocks: Vec::new(), files, rows, bytes, replaces: None }
+        Self { unpublished: Some(Arc::new(files)), rows, bytes, ..Self::of_blocks(schema, Vec::new()) }
+    }
+
+    /// The data files with rows of the load.
+    #[must_use]
+    pub fn files(&self) -> &[DataFile] {
+        self.unpublished.as_deref().map_or(&[], |files| &files[..])
+    }
+
+    /// The load's data files are in an entry of the log from now on, or may be.
+    pub(crate) fn files_are_submitted(&self) {
+        if let Some(files) = &self.unpublished {
+            files.are_submitted();
+        }
+    }
+
+    /// The log has refused the entry with the load's data files for sure.
+    pub(crate) fn files_are_refused(&self) {
+        if let Some(files) = &self.unpublished {
+            files.are_refused();
+        }
     }
 
     /// Whether there is nothing to commit.
@@ -77,6 +107,6 @@ mod tests {
         let load = LoadRows::of_blocks(Arc::clone(&schema), vec![builder.finish()]);
         assert!(load.bytes < 20);
         assert_eq!(load.memory_bytes(), load.bytes + LOAD_OVERHEAD_BYTES);
-        assert_eq!(LoadRows::of_files(schema, Vec::new()).memory_bytes(), 0);
+        assert_eq!(LoadRows::of_files(schema, UnpublishedFiles::default()).memory_bytes(), 0);
     }
 }

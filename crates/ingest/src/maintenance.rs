@@ -105,6 +105,8 @@ impl Ingest {
             }
         }
         self.core.memory.set_memtables(tables.iter().map(|table| table.memtable_bytes()).sum());
+        let stuck = tables.iter().filter(|table| table.stuck().is_some()).count();
+        self.core.metrics.tables_stuck.set(stuck as i64);
         self.release_logs().await;
     }
 

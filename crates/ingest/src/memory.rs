@@ -5,6 +5,9 @@
 //! refused with an error that may be retried. Nothing of a refused load was kept. Those that wait are let in in the order
 //! in which they came, and none that comes later overtakes them, however small it is. Loads of tables with keys keep a
 //! [pace](crate::pace) before that.
+//!
+//! Invariant: what is in use never exceeds the limit by more than one load and the small loads of one moment. Prepared loads, which nobody
+//! can flush, take at most half of it.
 
 use crate::error::IngestError;
 use crate::pace::Pace;
@@ -13,9 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
+use tributary_types::host;
 
 /// How long a load waits for memory before it is refused.
 pub const MEMORY_WAIT_MAX: Duration = Duration::from_secs(60);
+/// A load of fewer bytes that need not wait reserves nothing: as many of them as arrive in one moment do no harm.
+const RESERVED_BYTES_MIN: u64 = 1024 * 1024;
+const RESERVED_BYTES_MIN_SIMULATED: u64 = 512;
 
 /// Bytes of rows in memory, and who waits for them to become fewer.
 #[derive(Debug)]
@@ -25,8 +32,12 @@ pub struct MemoryBudget {
     in_groups: AtomicU64,
     in_memtables: AtomicU64,
     in_flight: AtomicU64,
-    /// Of loads that have waited, from when they are let in until they have joined a group.
+    /// Of large loads and of those that have waited, from when they are let in until they have joined a group.
     admitted: AtomicU64,
+    /// Those of two-phase loads that wait for their commit or abort, which are part of the groups'.
+    prepared: AtomicU64,
+    /// Held for a moment by whoever reserves memory.
+    reserving: parking_lot::Mutex<()>,
     /// How many loads wait.
     waiting: AtomicUsize,
     /// What the first of them waits for; 0 for none.
@@ -48,6 +59,8 @@ impl MemoryBudget {
             in_memtables: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
             admitted: AtomicU64::new(0),
+            prepared: AtomicU64::new(0),
+            reserving: parking_lot::Mutex::new(()),
             waiting: AtomicUsize::new(0),
             head: AtomicU64::new(0),
             line: Mutex::new(()),
@@ -111,8 +124,17 @@ impl MemoryBudget {
     /// # Errors
     /// [`IngestError::MemoryFull`] after [`MEMORY_WAIT_MAX`].
     pub async fn admit(self: &Arc<Self>, bytes: u64) -> Result<Admitted, IngestError> {
-        if bytes == 0 || (self.waiting.load(Ordering::Relaxed) == 0 && self.has_room(bytes)) {
+        if bytes == 0 {
             return Ok(Admitted(None));
+        }
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            if bytes < host::limit(RESERVED_BYTES_MIN, RESERVED_BYTES_MIN_SIMULATED) {
+                if self.has_room(bytes) {
+                    return Ok(Admitted(None));
+                }
+            } else if let Some(admitted) = self.reserve(bytes) {
+                return Ok(admitted);
+            }
         }
         // Waiting is apart: the futures of loads that need not wait have no room for it.
         Box::pin(tasks::timeout(self.wait_max, self.wait_in_line(bytes)))
@@ -147,8 +169,8 @@ impl MemoryBudget {
         let _head = Head::new(&self.head, bytes);
         loop {
             let freed = self.freed.notified();
-            if self.has_room(bytes) {
-                return Admitted::new(self, bytes);
+            if let Some(admitted) = self.reserve(bytes) {
+                return admitted;
             }
             self.want_flush();
             freed.await;
@@ -175,16 +197,53 @@ impl MemoryBudget {
     }
 
     pub(crate) fn enter_group(&self, bytes: u64) {
-        self.in_groups.fetch_add(bytes, Ordering::Relaxed);
+        self.in_groups.fetch_add(bytes, Ordering::AcqRel);
     }
 
     /// # Panics
     /// If more bytes leave than there are: otherwise loads would wait for ever for memory that nobody
     /// holds.
     pub(crate) fn leave_group(&self, bytes: u64) {
-        let before = self.in_groups.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.in_groups.fetch_sub(bytes, Ordering::AcqRel);
         assert!(before >= bytes, "{bytes} bytes leave the groups' memory, which are {before}");
         self.freed.notify_waiters();
+    }
+
+    /// A two-phase load of `bytes` waits for its commit or abort from now on. It counts as a group does.
+    ///
+    /// # Errors
+    /// [`IngestError::PreparedFull`]: others that wait hold too much. A single one may hold more.
+    pub(crate) fn prepare(&self, bytes: u64) -> Result<(), IngestError> {
+        let limit = self.limit / 2;
+        let mut held = self.prepared.load(Ordering::Relaxed);
+        loop {
+            if bytes > 0 && held > 0 && held.saturating_add(bytes) > limit {
+                return Err(IngestError::PreparedFull { used: held, limit });
+            }
+            let more = held + bytes;
+            match self.prepared.compare_exchange_weak(held, more, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => held = now,
+            }
+        }
+        self.enter_group(bytes);
+        Ok(())
+    }
+
+    /// [`MemoryBudget::prepare`] for a load that was prepared before a restart.
+    pub(crate) fn restore_prepared(&self, bytes: u64) {
+        self.prepared.fetch_add(bytes, Ordering::Relaxed);
+        self.enter_group(bytes);
+    }
+
+    /// A two-phase load has ended.
+    ///
+    /// # Panics
+    /// If more bytes leave than there are.
+    pub(crate) fn leave_prepared(&self, bytes: u64) {
+        let before = self.prepared.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "{bytes} bytes leave those of prepared loads, which are {before}");
+        self.leave_group(bytes);
     }
 
     /// Sets what all memtables hold now.
@@ -193,9 +252,9 @@ impl MemoryBudget {
         self.freed.notify_waiters();
     }
 
-    /// A group of `bytes` became part of a memtable.
+    /// A group of `bytes` became part of a memtable. It leaves the groups after that.
     pub(crate) fn published(&self, bytes: u64) {
-        self.in_memtables.fetch_add(bytes, Ordering::Relaxed);
+        self.in_memtables.fetch_add(bytes, Ordering::AcqRel);
         if self.is_pressed() {
             self.want_flush();
         }
@@ -207,27 +266,38 @@ impl MemoryBudget {
     }
 
     fn has_room(&self, bytes: u64) -> bool {
-        let taken = self.taken();
+        self.fits(self.taken(), bytes)
+    }
+
+    const fn fits(&self, taken: u64, bytes: u64) -> bool {
         taken == 0 || taken.saturating_add(bytes) <= self.limit
     }
-}
 
-/// The room that a load which has waited was given, until this is dropped.
-#[derive(Debug)]
-#[must_use = "dropped, the room is given to others"]
-pub struct Admitted(Option<(Arc<MemoryBudget>, u64)>);
-
-impl Admitted {
-    fn new(budget: &Arc<MemoryBudget>, bytes: u64) -> Self {
-        budget.admitted.fetch_add(bytes, Ordering::Relaxed);
-        Self(Some((Arc::clone(budget), bytes)))
+    /// Takes memory for a load, if there is enough: of several that ask in the same moment, those that fit together get it.
+    fn reserve(self: &Arc<Self>, bytes: u64) -> Option<Admitted> {
+        let _one = self.reserving.lock();
+        // Bytes pass from one to the next, and are added there before they are subtracted here: read in this order, none is overlooked.
+        let admitted = self.admitted.load(Ordering::Acquire);
+        let in_groups = self.in_groups.load(Ordering::Acquire);
+        let taken = admitted + in_groups + self.in_memtables.load(Ordering::Acquire);
+        if !self.fits(taken, bytes) {
+            return None;
+        }
+        self.admitted.fetch_add(bytes, Ordering::AcqRel);
+        Some(Admitted(Some((Arc::clone(self), bytes))))
     }
 }
+
+/// The memory that was reserved for a load which is large or has waited, until this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, the memory is given to others"]
+pub struct Admitted(Option<(Arc<MemoryBudget>, u64)>);
 
 impl Drop for Admitted {
     fn drop(&mut self) {
         if let Some((budget, bytes)) = self.0.take() {
-            budget.admitted.fetch_sub(bytes, Ordering::Relaxed);
+            let before = budget.admitted.fetch_sub(bytes, Ordering::AcqRel);
+            debug_assert!(before >= bytes, "{bytes} bytes are given back of {before} that were reserved");
             budget.freed.notify_waiters();
         }
     }
@@ -389,6 +459,52 @@ mod tests {
         budget.enter_group(100);
         let error = budget.admit(1).await.unwrap_err();
         assert!(error.to_string().contains("100 of 100 bytes"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn loads_that_come_in_one_moment_take_no_more_than_there_is() {
+        const MIB: u64 = 1 << 20;
+        let budget = Arc::new(MemoryBudget::new(64 * MIB));
+        let loads = 64;
+        let barrier = std::sync::Barrier::new(loads);
+        let most = AtomicU64::new(0);
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::scope(|threads| {
+            for _ in 0..loads {
+                threads.spawn(|| {
+                    let _timers = runtime.enter();
+                    let mut load = Box::pin(budget.admit(8 * MIB));
+                    barrier.wait();
+                    let waker = std::task::Waker::noop();
+                    let let_in = load.as_mut().poll(&mut Context::from_waker(waker));
+                    if let Poll::Ready(Ok(admitted)) = let_in {
+                        budget.enter_group(8 * MIB);
+                        drop(admitted);
+                    }
+                    most.fetch_max(budget.used(), Ordering::Relaxed);
+                });
+            }
+        });
+        let most = most.into_inner();
+        assert!((8 * MIB..=64 * MIB).contains(&most), "{most} bytes are in use");
+    }
+
+    #[test]
+    fn prepared_loads_take_half_of_the_memory_at_most_but_for_a_single_one() {
+        let budget = Arc::new(MemoryBudget::new(100));
+        budget.prepare(70).expect("the first one may be large");
+        let error = budget.prepare(1).unwrap_err();
+        assert!(error.to_string().contains("70 of the 50 bytes"), "{error}");
+        assert!(error.says_nothing_was_kept());
+        budget.prepare(0).expect("its rows are in data files");
+        budget.leave_prepared(70);
+        budget.prepare(30).unwrap();
+        budget.prepare(20).unwrap();
+        assert_eq!(budget.in_groups(), 50);
+        budget.prepare(1).unwrap_err();
+        budget.restore_prepared(60);
+        budget.leave_prepared(60);
+        assert_eq!(budget.in_groups(), 50);
     }
 
     #[test]

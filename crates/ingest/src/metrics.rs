@@ -3,7 +3,8 @@
 use crate::group::CloseReason;
 use crate::route::{Fallback, Switch};
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry, exponential_buckets,
+    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    exponential_buckets,
 };
 use std::time::Duration;
 use tributary_types::GroupCommitMode;
@@ -28,6 +29,10 @@ pub struct IngestMetrics {
     pub flushed_bytes: IntCounter,
     pub flush_seconds: Histogram,
     pub compactions: IntCounter,
+    /// Tables that can't be read or flushed, each for the same reason several times in a row.
+    pub tables_stuck: IntGauge,
+    /// Blocks that became columns: those of a load once, unless its rows had to be looked up in partitions again.
+    pub blocks_built: IntCounter,
     /// What came for a table whose schema or partitions were being changed, and waited for the end of that.
     pub held: IntCounter,
 }
@@ -100,6 +105,14 @@ impl IngestMetrics {
             )?,
             compactions: make
                 .counter("tributary_compactions_total", "Rewrites of many data files into few")?,
+            tables_stuck: make.gauge(
+                "tributary_tables_stuck",
+                "Tables that can't be read or flushed, each for the same reason several times in a row",
+            )?,
+            blocks_built: make.counter(
+                "tributary_blocks_built_total",
+                "Blocks of loads that became columns, for their commit or to look up their partitions",
+            )?,
             held: make.counter(
                 "tributary_loads_held_total",
                 "Loads and truncations that waited for the end of a schema change, or of REPLACE PARTITION, of their table",
@@ -150,6 +163,12 @@ struct Maker<'a> {
 impl Maker<'_> {
     fn counter(&self, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
         let metric = IntCounter::new(name, help)?;
+        self.registry.register(Box::new(metric.clone()))?;
+        Ok(metric)
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+        let metric = IntGauge::new(name, help)?;
         self.registry.register(Box::new(metric.clone()))?;
         Ok(metric)
     }

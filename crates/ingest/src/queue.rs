@@ -113,22 +113,26 @@ impl TableQueue {
         }
     }
 
-    /// The lock on the state, taken when no row of the load lacks a partition.
+    /// The lock on the state, taken when no row of the load lacks one of the table's partitions, and these.
     ///
     /// # Errors
     /// [`IngestError::PartitionDropped`].
     fn lock_with_partitions(
         &self,
         check: impl Fn(&Checked) -> Result<(), IngestError>,
-    ) -> Result<RankedGuard<'_, State>, IngestError> {
+    ) -> Result<(RankedGuard<'_, State>, Checked), IngestError> {
         loop {
             let checked = Checked::of(&self.table);
             check(&checked)?;
             let state = self.state.lock();
             if checked.holds(&self.table) {
-                return Ok(state);
+                return Ok((state, checked));
             }
         }
+    }
+
+    pub fn core(&self) -> &Core {
+        &self.core
     }
 
     /// An error if the table was dropped.

@@ -19,7 +19,7 @@ use crate::wal_space::WalSpace;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tributary_decode::Block;
-use tributary_table::{Publication, Table, TableError};
+use tributary_table::{Publication, Table, TableError, UnpublishedFiles};
 use tributary_types::{
     Label, Lsn, Partitions, TableId, TableRef, TableSchema, TransactionKind, TxnId, Version, host,
 };
@@ -396,6 +396,7 @@ fn apply(
                     batches,
                     files: body.files,
                     replaces: body.replaces,
+                    partitions: None,
                     lsn: low,
                 };
                 queue.table.publish(publication).map_err(|error| unpublished(queue, &error))?;
@@ -491,14 +492,12 @@ fn restore_prepared(
 ) -> Prepared {
     let def = queue.table.def();
     let schema = loads.first().map_or_else(|| Arc::clone(&def.schema), |data| Arc::clone(&data.schema));
-    let rows = LoadRows {
-        schema,
-        blocks: loads.into_iter().map(|data| data.block).collect(),
-        files: body.files,
-        rows: body.rows,
-        bytes: body.bytes,
-        replaces: None,
-    };
+    let blocks = loads.into_iter().map(|data| data.block).collect();
+    // Its files are held for as long as the process lives, or until its end.
+    queue.table.hold(&body.files);
+    let unpublished = Some(Arc::new(UnpublishedFiles::from(body.files)));
+    let rows =
+        LoadRows { unpublished, rows: body.rows, bytes: body.bytes, ..LoadRows::of_blocks(schema, blocks) };
     let kind = TransactionKind::StreamLoad;
     let begun = NewTransaction::of_load(&def, body.label.clone(), true, kind, body.prepared_at_ms);
     let mut info = TransactionInfo::begun(txn, begun);
@@ -506,9 +505,8 @@ fn restore_prepared(
     info.attachment.clone_from(&body.attachment);
     info.precommit(body.prepared_at_ms, body.rows, body.bytes);
     core.transactions.restore(info, false);
-    queue.table.hold(&rows.files);
     queue.hold_prepared(txn, low);
-    core.memory.enter_group(rows.memory_bytes());
+    core.memory.restore_prepared(rows.memory_bytes());
     let own = OwnTransaction {
         txn,
         label: body.label,

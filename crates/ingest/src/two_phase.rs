@@ -26,23 +26,23 @@ impl Ingest {
         &self,
         table: &Table,
         reservation: Reservation,
-        rows: LoadRows,
+        mut rows: LoadRows,
     ) -> Result<Answered, IngestError> {
-        let (queue, admitted) = match self.admit(table, &rows).await {
+        let (queue, admitted) = match self.admit(table, &mut rows).await {
             Ok(admitted) => admitted,
             Err(error) => {
-                table.discard(&rows.files).await;
+                table.discard(rows.files()).await;
                 return Err(error);
             }
         };
         let own = OwnTransaction { label_is_kept: true, ..self.own(&reservation) };
-        let (txn, label) = reservation.hand_over();
+        let (txn, label) = (reservation.txn(), reservation.label().clone());
         // Cut off half-way it would be durable, and its label free.
         let (core, all) = (Arc::clone(&self.core), Arc::clone(&self.prepared));
         let prepare = self.core.tasks.run(async move {
-            let files = rows.files.clone();
-            let outcome = core.prepare(&all, queue.clone(), own, rows, admitted).await;
-            discard_after(&outcome, &queue.table, &files).await;
+            let files = rows.unpublished.clone();
+            let outcome = core.prepare(&all, queue.clone(), reservation, own, rows, admitted).await;
+            discard_after(&outcome, &queue.table, files).await;
             outcome
         });
         prepare.await.unwrap_or_else(|panic| Err(panicked("a pre-commit", &panic)))?;
@@ -61,9 +61,9 @@ impl Ingest {
         let commit = self.core.tasks.run(async move {
             let Prepared { queue, own, rows } = prepared.clone();
             let memory = rows.memory_bytes();
-            match queue.commit_own(own, rows, None).await {
+            match queue.commit_own(own, rows, None, &mut None).await {
                 Ok(_) => {
-                    core.memory.leave_group(memory);
+                    core.memory.leave_prepared(memory);
                     Ok(txn)
                 }
                 Err(error) => Err(core.put_back(&all, txn, prepared, error)),
@@ -95,7 +95,7 @@ impl Ingest {
             }
             queue.let_go(txn);
             core.end_prepared(txn, rows, reason);
-            queue.table.discard(&rows.files).await;
+            queue.table.discard(rows.files()).await;
             Ok(txn)
         });
         abort.await.unwrap_or_else(|panic| Err(panicked("an abort", &panic)))
@@ -158,11 +158,18 @@ impl Core {
         &self,
         all: &Ranked<PreparedLoads>,
         queue: Arc<TableQueue>,
+        reservation: Reservation,
         own: OwnTransaction,
         rows: LoadRows,
         admitted: Admitted,
     ) -> Result<(), IngestError> {
-        let txn = own.txn;
+        let memory = rows.memory_bytes();
+        if let Err(error) = self.memory.prepare(memory) {
+            reservation.abort(error.to_string());
+            return Err(error);
+        }
+        drop(admitted);
+        let (txn, _) = reservation.hand_over();
         let body = PrepareBody {
             format: Format::default(),
             db: queue.table.def().db_id,
@@ -170,12 +177,10 @@ impl Core {
             rows: rows.rows,
             bytes: rows.bytes,
             prepared_at_ms: own.prepared_at_ms,
-            files: rows.files.clone(),
+            files: rows.files().to_vec(),
             source: own.source,
             attachment: own.attachment.clone(),
         };
-        self.memory.enter_group(rows.memory_bytes());
-        drop(admitted);
         let outcome = queue.prepare(txn, body, &rows).await;
         // Whoever drops the table marks the queue first, and then looks for what is prepared.
         let mut all = all.lock();
@@ -209,7 +214,7 @@ impl Core {
 
     /// A prepared load will never be visible.
     pub(crate) fn end_prepared(&self, txn: TxnId, rows: &LoadRows, reason: String) {
-        self.memory.leave_group(rows.memory_bytes());
+        self.memory.leave_prepared(rows.memory_bytes());
         self.transactions.aborted(txn, host::unix_ms(), reason);
     }
 }

@@ -146,12 +146,16 @@ pub async fn load_rows(
     if !partition_changes::make(world, table, id).await || !increments::give(world, table, id, rows).await {
         return None;
     }
-    let schema = Arc::clone(&table.def().schema);
+    let def = table.def();
+    let schema = Arc::clone(&def.schema);
     if !may_be_large || !world.throw(|dice| dice.one_in(6)) {
-        return Some(LoadRows::of_blocks(
-            Arc::clone(&schema),
-            vec![block_of(&schema, has_few_keys(table), id, rows)],
-        ));
+        let block = block_of(&schema, has_few_keys(table), id, rows);
+        // As a decoder does, which rejects rows without a partition.
+        let batch = batch_of(&schema, has_few_keys(table), id, rows);
+        let has_all =
+            |partitions: &&Arc<Partitions>| partitions.of_rows(&batch, &schema).iter().all(Option::is_some);
+        let partitions = def.partitioning.partitions().filter(has_all).cloned();
+        return Some(LoadRows { partitions, ..LoadRows::of_blocks(Arc::clone(&schema), vec![block]) });
     }
     let mut writer = table.new_file_writer().ok()?;
     let schema = Arc::clone(writer.schema());

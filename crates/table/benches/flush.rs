@@ -26,6 +26,7 @@ fn fill(table: &Table) -> u64 {
             batches: vec![rows::batch(place, GROUP_ROWS)],
             files: Vec::new(),
             replaces: None,
+            partitions: None,
             lsn: Lsn(version.0),
         };
         table.publish(publication).expect("the next version");

@@ -23,6 +23,7 @@ fn publications(table: &Table, batch: &arrow::array::RecordBatch, count: u64) ->
             batches: vec![batch.clone()],
             files: Vec::new(),
             replaces: None,
+            partitions: None,
             lsn: Lsn(version),
         };
         table.publish(publication).expect("the next version");

@@ -45,6 +45,7 @@ fn publish(table: &Table, columns: &[Vec<Option<&str>>]) -> Outcome<()> {
         batches: vec![batch(&snapshot.def.schema, columns)?],
         files: Vec::new(),
         replaces: None,
+        partitions: None,
         lsn: Lsn(0),
     })?;
     Ok(())

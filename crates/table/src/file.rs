@@ -11,6 +11,7 @@ mod live;
 mod read;
 mod sort;
 mod stats;
+mod unpublished;
 mod vector;
 mod write;
 
@@ -20,6 +21,7 @@ pub use deletes::{Deletes, RowSet};
 pub use format::FileFormat;
 pub use live::{LiveFile, Settled};
 pub use stats::{ColumnStats, FileStats};
+pub use unpublished::UnpublishedFiles;
 pub use write::FileWriter;
 
 pub(crate) use damage::guarded;

@@ -13,7 +13,7 @@
 //!
 //! [`hash`] turns keys into numbers, [`rows`] takes out of rows what matters here, [`file`] finds the rows of a data file by
 //! them ([`build`] makes it, of [`pages`]), and [`settle`] decides what is superseded; [`complete`] decides from which rows those of partial updates,
-//! whose columns [`given`] tells, are completed, [`plan`] decides what is folded, and [`fold`] does both. Not the business of this module: snapshots, locks, and I/O on the table's storage.
+//! whose columns [`given`] tells, are completed, [`plan`] decides what is folded; [`work`] divides either into pieces, and [`fold`] does them. Not the business of this module: snapshots, locks, and I/O on the table's storage.
 
 pub(crate) mod build;
 pub(crate) mod complete;
@@ -25,12 +25,14 @@ pub(crate) mod pages;
 pub(crate) mod plan;
 pub(crate) mod rows;
 pub(crate) mod settle;
+pub(crate) mod work;
 
 pub(crate) use complete::{Completion, GivenInFiles};
 pub(crate) use file::{FileKeys, Keyed};
-pub(crate) use fold::Folder;
+pub(crate) use fold::{Folder, Limits};
 pub(crate) use given::GivenSets;
 pub(crate) use hash::KeyHash;
-pub(crate) use plan::{Plan, Step};
+pub(crate) use plan::Plan;
 pub(crate) use rows::KeyReader;
 pub(crate) use settle::{Keys, Marks, Orphans};
+pub(crate) use work::{Source, Step, Work};

@@ -34,7 +34,7 @@ pub use durable::DurableLocal;
 pub use error::TableError;
 pub use file::{
     Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
-    footer_fault, panic_text,
+    UnpublishedFiles, footer_fault, panic_text,
 };
 pub use memtable::MemPart;
 pub use options::StoreOptions;
@@ -45,5 +45,5 @@ pub use storage::TableStorage;
 pub use store::TableStore;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
-    ObjectRoot, Publication, Recast, Replaced, SchemaChange, SweepReport, Table, Watch, changed_def,
+    ObjectRoot, Publication, Recast, Replaced, SchemaChange, Stuck, SweepReport, Table, Watch, changed_def,
 };

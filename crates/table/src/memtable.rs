@@ -6,8 +6,10 @@
 
 use crate::error::TableError;
 use crate::file::RowSet;
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::DataType;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use tributary_types::{Lsn, Version};
@@ -112,6 +114,30 @@ pub(crate) fn array_bytes(array: &ArrayRef) -> usize {
     array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
 }
 
+/// Bytes that some rows of a column would take in an array of their own, without its marks of NULLs.
+pub(crate) fn bytes_between(array: &dyn Array, rows: Range<usize>) -> usize {
+    let between = |offsets: &[i32]| (offsets[rows.start] as usize)..(offsets[rows.end] as usize);
+    let offsets_bytes = rows.len() * size_of::<i32>();
+    match array.data_type() {
+        DataType::Utf8 => offsets_bytes + between(array.as_string::<i32>().value_offsets()).len(),
+        DataType::Binary => offsets_bytes + between(array.as_binary::<i32>().value_offsets()).len(),
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            offsets_bytes + bytes_between(list.values(), between(list.value_offsets()))
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            offsets_bytes + bytes_between(map.entries(), between(map.value_offsets()))
+        }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter();
+            columns.map(|column| bytes_between(column, rows.clone())).sum()
+        }
+        DataType::FixedSizeBinary(width) => rows.len() * usize::try_from(*width).unwrap_or_default(),
+        other => rows.len() * other.primitive_width().unwrap_or(1),
+    }
+}
+
 /// Appends `part`, which is settled or not as all parts after `frozen` are, merging it with small parts before it that come at or after `frozen`.
 pub(crate) fn append(parts: &mut Vec<Arc<MemPart>>, frozen: usize, part: MemPart) -> Result<(), TableError> {
     let first = first_to_merge(&parts[frozen..], &part) + frozen;
@@ -177,7 +203,6 @@ fn joined(
 mod tests {
     use super::*;
     use arrow::array::{ArrayRef, Int64Array};
-    use std::ops::Range;
 
     fn part(values: Range<i64>) -> MemPart {
         let version = Version(values.end as u64);

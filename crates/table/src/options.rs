@@ -28,6 +28,12 @@ pub struct StoreOptions {
     /// A directory on this machine for the keys of data files, which are made again when they are not there. `None`: they
     /// stay in memory.
     pub keys_directory: Option<PathBuf>,
+    /// Rows that are folded, or completed from others, are made in pieces of at most this many.
+    pub settled_piece_rows: u64,
+    /// Such a piece has fewer rows where they come to more bytes than this.
+    pub settled_piece_bytes: u64,
+    /// Memory for such pieces of all tables together.
+    pub settling_bytes: u64,
     /// Compaction starts at this many files smaller than three quarters of `target_file_bytes`, or where
     /// fewer fill a file together.
     pub compact_min_files: usize,
@@ -45,6 +51,9 @@ impl Default for StoreOptions {
             checkpoint_every: 10,
             keep_removed_files_ms: 24 * 60 * 60 * 1000,
             keys_directory: None,
+            settled_piece_rows: 64 * 1024,
+            settled_piece_bytes: 256 * MIB,
+            settling_bytes: 1024 * MIB,
             compact_min_files: 16,
         }
     }

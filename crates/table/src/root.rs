@@ -10,9 +10,36 @@ use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tributary_types::lock::Ranked;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
+
+const MIB: u64 = 1 << 20;
+
+/// Memory for rows that are being folded, of all tables of a store together.
+pub(crate) struct Settling(Semaphore);
+
+impl Settling {
+    pub(crate) fn new(options: &StoreOptions) -> Self {
+        Self(Semaphore::new(permits(options.settling_bytes).max(1) as usize))
+    }
+
+    /// Waits until there is memory for rows of so many bytes. Whoever has it waits for nothing but storage.
+    pub(crate) async fn room(&self, bytes: u64, options: &StoreOptions) -> Option<SemaphorePermit<'_>> {
+        let wanted =
+            permits(bytes.min(options.settled_piece_bytes)).min(permits(options.settling_bytes).max(1));
+        if wanted == 0 {
+            return None;
+        }
+        // It is never closed.
+        self.0.acquire_many(wanted).await.ok()
+    }
+}
+
+fn permits(bytes: u64) -> u32 {
+    u32::try_from(bytes / MIB).unwrap_or(u32::MAX)
+}
 
 pub(crate) struct TableRoot {
     /// Rooted at the table's location.
@@ -27,6 +54,7 @@ pub(crate) struct TableRoot {
     pub(crate) prefix: Path,
     /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
     pub(crate) unpublished: Ranked<HashSet<String>>,
+    pub(crate) settling: Arc<Settling>,
 }
 
 impl TableRoot {

@@ -4,7 +4,7 @@ use crate::durable::{DurableLocal, create_dirs};
 use crate::error::TableError;
 use crate::log::{DeltaLog, Writer, Written, commit_info};
 use crate::options::StoreOptions;
-use crate::root::TableRoot;
+use crate::root::{Settling, TableRoot};
 use crate::schema::{last_change, metadata_for, protocol_for};
 use crate::storage::{ObjectStorage, TableStorage};
 use crate::table::Table;
@@ -30,6 +30,7 @@ pub struct TableStore {
     storage: Arc<dyn TableStorage>,
     options: Arc<StoreOptions>,
     zstd: ZstdLevel,
+    settling: Arc<Settling>,
 }
 
 impl TableStore {
@@ -83,7 +84,8 @@ impl TableStore {
             url.set_path(&format!("{}/", url.path()));
         }
         let zstd = zstd_level(&options)?;
-        Ok(Self { store: storage.objects(), storage, url, zstd, options: Arc::new(options) })
+        let settling = Arc::new(Settling::new(&options));
+        Ok(Self { store: storage.objects(), storage, url, zstd, options: Arc::new(options), settling })
     }
 
     #[must_use]
@@ -142,6 +144,7 @@ impl TableStore {
             storage: Arc::clone(&self.storage),
             prefix,
             unpublished: Ranked::new(Rank::Unpublished, HashSet::new()),
+            settling: Arc::clone(&self.settling),
         }))
     }
 

@@ -24,6 +24,7 @@ mod publish;
 mod recycle;
 mod replace;
 mod settle;
+mod stuck;
 mod sweep;
 
 pub use change::{Recast, SchemaChange, Watch, changed_def};
@@ -34,6 +35,7 @@ pub use flush::FlushReport;
 pub use publish::{Publication, Replaced};
 pub use recycle::{KeptFile, Leaving};
 pub use replace::CopiedFiles;
+pub use stuck::Stuck;
 pub use sweep::SweepReport;
 
 use crate::ambient::now_ms;
@@ -50,6 +52,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use stuck::Failures;
 use tributary_types::lock::{Rank, Ranked};
 use tributary_types::{Lsn, PartitionId, TableDef, TableId, Version};
 
@@ -68,6 +71,7 @@ pub struct Table {
     changing: AtomicBool,
     /// Of the files that the last query of all of them met.
     bounds: parking_lot::Mutex<Option<Arc<FileBounds>>>,
+    failures: Failures,
 }
 
 /// Where the data files of a table are in an object store.
@@ -105,6 +109,9 @@ struct UniqueKeys {
     folding: tokio::sync::RwLock<()>,
     /// Copies whose entry failed or got no answer, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
     lost_copies: parking_lot::Mutex<Vec<alter::Replacement>>,
+    /// Files that the log has in place of others and the snapshot does not show yet, because reading keys failed. Whoever takes the rewriter
+    /// lock shows them first. Locked for a moment, under the rewriter lock.
+    unshown: parking_lot::Mutex<Vec<alter::Replacement>>,
     /// A deletion of rows of a table that folds may be in the log or not.
     in_doubt: AtomicBool,
 }
@@ -234,6 +241,7 @@ impl Table {
             closed: AtomicBool::new(false),
             changing: AtomicBool::new(false),
             bounds: parking_lot::Mutex::default(),
+            failures: Failures::default(),
         });
         table.align_log().await?;
         Ok(table)
@@ -389,6 +397,7 @@ impl Table {
         if self.closed.load(Ordering::Acquire) {
             return Err(TableError::Closed { table: self.def().name.clone() });
         }
+        self.show_unshown(&state).await?;
         Ok(state)
     }
 }

@@ -71,6 +71,7 @@ pub(crate) fn publication(schema: &Arc<TableSchema>, version: u64, batch: Record
         batches: vec![batch],
         files: Vec::new(),
         replaces: None,
+        partitions: None,
         lsn: Lsn(version * 100),
     }
 }

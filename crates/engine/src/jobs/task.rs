@@ -107,6 +107,7 @@ impl Part {
         let schema = Arc::clone(&def.schema);
         let mut load = Load::begin(engine, table, schema, &traits, LoadLabel::Made(label))
             .map_err(|error| Halt::Retry(error.to_string()))?;
+        load.is_found_in(def.partitioning.partitions());
         let rejects_new_keys = properties::rejects_new_keys(&kept.properties).map_err(pause)?;
         load.must_find(KnownKeys::of(reader.target(), rejects_new_keys));
         Ok(Self { load, reader, bytes: 0, rows: Vec::new() })

@@ -28,7 +28,7 @@ use tributary_query::ScalarValue;
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
 use tributary_types::{
-    DefaultValue, ErrorCode, GroupCommitMode, Label, SqlError, TableDef, TableSchema, TxnId,
+    DefaultValue, ErrorCode, GroupCommitMode, Label, Partitions, SqlError, TableDef, TableSchema, TxnId,
 };
 
 /// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
@@ -53,6 +53,8 @@ pub(super) struct InsertLoad {
     pub table: Arc<Table>,
     /// The schema of the decoded blocks.
     pub schema: Arc<TableSchema>,
+    /// The partitions that their rows were looked up in.
+    pub partitions: Option<Arc<Partitions>>,
     pub decoded: Decoded,
     pub traits: LoadTraits,
     pub label: Option<Label>,
@@ -111,6 +113,7 @@ impl EngineSession {
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
         let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
+        let partitions = plan.target.table().partitioning.partitions().cloned();
         let known_keys = self.known_keys(&plan.target);
         let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
@@ -122,6 +125,7 @@ impl EngineSession {
         let load = InsertLoad {
             table,
             schema,
+            partitions,
             decoded,
             traits: self.traits(sql.len()),
             label: None,
@@ -225,6 +229,7 @@ impl EngineSession {
                 let load = InsertLoad {
                     table,
                     schema: Arc::clone(target.schema()),
+                    partitions: target.table().partitioning.partitions().cloned(),
                     decoded,
                     traits: LoadTraits { has_expression, ..traits },
                     label,
@@ -308,6 +313,7 @@ impl EngineSession {
         let schema = Arc::clone(target.schema());
         let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
+        load.is_found_in(target.table().partitioning.partitions());
         load.must_find(self.known_keys(&target));
         let options = self.insert_options();
         let read = self.read_parts(query, params, &target, &options, &mut load).await;
@@ -336,6 +342,7 @@ impl EngineSession {
         let load = InsertLoad {
             table,
             schema: Arc::clone(target.schema()),
+            partitions: target.table().partitioning.partitions().cloned(),
             decoded: Decoded { blocks, counts, rejects },
             traits: self.traits(0),
             label: None,
@@ -424,9 +431,11 @@ impl EngineSession {
         if insert.traits.in_transaction {
             return Box::pin(self.add_statement(insert, options, out)).await;
         }
-        let InsertLoad { table, schema, decoded, traits, label, known_keys, reused_plan } = insert;
+        let InsertLoad { table, schema, partitions, decoded, traits, label, known_keys, reused_plan } =
+            insert;
         let load = Load::begin(&self.engine, table, schema, &traits, label.into());
         let mut load = load.map_err(begin_failed)?;
+        load.is_found_in(partitions.as_ref());
         load.must_find(known_keys);
         load.push(&self.engine, decoded.blocks).await?;
         let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;

@@ -137,7 +137,8 @@ impl EngineSession {
         let traits = LoadTraits::plain(Source::StreamLoad, Some(GroupCommitMode::Off), Body::Unknown);
         let schema = Arc::clone(&def.schema);
         let reader = RowReader::new(&self.engine, &def, &mapping, &format.body, strict, time)?;
-        let load = Load::begin(&self.engine, table, schema, &traits, None.into())?;
+        let mut load = Load::begin(&self.engine, table, schema, &traits, None.into())?;
+        load.is_found_in(def.partitioning.partitions());
         let timeout = properties.timeout()?.unwrap_or_else(|| self.insert_timeout());
         Ok(PendingLoad { load, reader, max_filter_ratio: properties.max_filter_ratio()?, timeout })
     }

@@ -53,6 +53,7 @@ impl EngineSession {
         let begin = |engine: &Arc<crate::engine::Engine>| {
             let load = Load::begin(engine, Arc::clone(&table), Arc::clone(&schema), &traits, label.into());
             let mut load = load.map_err(begin_failed)?;
+            load.is_found_in(def.partitioning.partitions());
             load.overwrite(overwrites);
             Ok::<_, SqlError>(load)
         };

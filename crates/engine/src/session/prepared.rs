@@ -161,6 +161,7 @@ impl EngineSession {
         let load = InsertLoad {
             table: Arc::clone(&insert.table),
             schema: Arc::clone(insert.target.schema()),
+            partitions: insert.target.table().partitioning.partitions().cloned(),
             decoded,
             traits: self.traits(bytes),
             label: None,

@@ -59,7 +59,7 @@ async fn a_sink_whose_rows_were_taken_holds_neither_memory_nor_the_right_to_writ
     assert_eq!(test.engine.file_loads.available_permits(), turns - 1);
     assert!(sink.take_small().is_none());
     let rows = sink.take_files().await.expect("written");
-    assert!(!rows.files.is_empty());
+    assert!(!rows.files().is_empty());
     assert_eq!(test.engine.file_loads.available_permits(), turns, "others may write");
     assert_eq!(memory.in_flight(), 0);
     let schema = Arc::clone(&table.def().schema);
@@ -86,7 +86,7 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     }
     sink.join(&test.engine, lanes).await.expect("kept");
     let rows = sink.take_small().expect("it fits into memory");
-    assert_eq!((rows.blocks.len(), rows.files.len()), (2, 0));
+    assert_eq!((rows.blocks.len(), rows.files().len()), (2, 0));
 
     // A lane goes to files where it has its share; what others have left goes there in the end.
     let turns = test.engine.file_loads.available_permits();
@@ -103,11 +103,11 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     let rows = sink.take_files().await.expect("written");
     let expected =
         [2 * MIB, MIB, 2 * MIB].map(|bytes| block(&schema, bytes).row_count()).iter().sum::<usize>();
-    assert_eq!((rows.rows as usize, rows.files.len()), (expected, 2));
+    assert_eq!((rows.rows as usize, rows.files().len()), (expected, 2));
     assert_eq!(test.data_files(), 2);
     assert_eq!(test.engine.file_loads.available_permits(), turns);
     assert_eq!(test.engine.ingest.memory().in_flight(), 0);
-    table.discard(&rows.files).await;
+    table.discard(rows.files()).await;
 
     // However they end, lanes leave nothing.
     let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), MIB as u64);

@@ -73,6 +73,7 @@ impl TableQueue {
     }
 
     pub(crate) fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
+        self.core.metrics.blocks_built.inc_by(parts.blocks() as u64);
         self.build_guarded(|schema, now_micros| parts.build(schema, now_micros))
     }
 
@@ -102,11 +103,11 @@ impl TableQueue {
     /// Submits a group's commit when no load of it that still waits lacks a partition.
     fn submit_checked(self: &Arc<Self>, mut closed: Closed, mut excluded: Vec<u32>, mut built: Built) {
         loop {
-            let checked = match self.refuse_dropped(&mut closed.group, &mut excluded, &mut built) {
+            let (checked, found) = match self.refuse_dropped(&mut closed.group, &mut excluded, &mut built) {
                 Ok(checked) => checked,
                 Err(error) => return self.fail_group(closed.group, &error),
             };
-            match self.submit_group(closed, excluded, built, &checked) {
+            match self.submit_group(closed, excluded, built, (&checked, found)) {
                 Some(again) => (closed, excluded, built) = again,
                 None => return,
             }
@@ -121,11 +122,11 @@ impl TableQueue {
         closed: Closed,
         excluded: Vec<u32>,
         built: Built,
-        checked: &Checked,
+        (checked, have_partitions): (&Checked, bool),
     ) -> Option<(Closed, Vec<u32>, Built)> {
         let Closed { group, reason } = closed;
         let files: Vec<_> =
-            group.members.iter().flat_map(|member| member.rows.files.iter().cloned()).collect();
+            group.members.iter().flat_map(|member| member.rows.files().iter().cloned()).collect();
         let table = self.table.id();
         let mut entries: Vec<Entry> = group
             .members
@@ -179,8 +180,10 @@ impl TableQueue {
             batches: built.batches,
             files,
             replaces: None,
+            partitions: checked.partitions().filter(|_| have_partitions).cloned(),
             lsn: group.low,
         };
+        group.members.iter().for_each(|member| member.rows.files_are_submitted());
         let done = move |result: Result<Appended, WalError>| match result {
             Ok(place) => flight.group_is_durable(Some(place.first), group, &excluded, reason, publication),
             Err(error) => flight.group_is_refused(Closed { group, reason }, error),
@@ -241,8 +244,8 @@ impl InFlight {
         let queue = Arc::clone(self.queue());
         let core = &queue.core;
         queue.publish(publication);
-        core.memory.leave_group(group.memory_bytes);
         core.memory.published(group.bytes);
+        core.memory.leave_group(group.memory_bytes);
         if queue.table.flush_due(host::now()) {
             core.memory.want_flush();
         }
@@ -260,9 +263,14 @@ impl InFlight {
     /// Nothing was written. A full disk is waited out, because async rows are in the log already.
     fn group_is_refused(self, closed: Closed, error: WalError) {
         let queue = Arc::clone(self.queue());
-        if !matches!(error, WalError::NoSpace { .. }) {
+        let is_for_space = matches!(error, WalError::NoSpace { .. });
+        let error = wal_error(error);
+        if error.says_nothing_was_kept() {
+            closed.group.members.iter().for_each(|member| member.rows.files_are_refused());
+        }
+        if !is_for_space {
             drop(self);
-            queue.fail_group(closed.group, &wal_error(error));
+            queue.fail_group(closed.group, &error);
             return;
         }
         tracing::warn!(table = %queue.table.def().table_ref(), label = %closed.group.label, %error, "commit waits for space");

@@ -125,7 +125,7 @@ impl TableQueue {
         } else {
             Vec::new()
         };
-        let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, &rows))?;
+        let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, &rows))?;
         state.refuse_if_dropped(&self.table)?;
         if state.is_held {
             return Err(match state.lets_wait {

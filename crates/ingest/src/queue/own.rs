@@ -15,6 +15,7 @@ use crate::error::{IngestError, wal_error};
 use crate::load::LoadRows;
 use crate::memory::Admitted;
 use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
+use crate::transactions::Reservation;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tributary_table::Publication;
@@ -36,25 +37,28 @@ pub(crate) struct OwnTransaction {
 
 impl TableQueue {
     /// Commits a transaction of its own, of rows that were let in just now, or of those of a prepared load, which the log has
-    /// already. Durable and visible on return.
+    /// already. Durable and visible on return. `owner` is taken when the log is given the entry: from then on what becomes of the label
+    /// is the log's answer.
     pub async fn commit_own(
         self: &Arc<Self>,
         own: OwnTransaction,
         rows: LoadRows,
         admitted: Option<Admitted>,
+        owner: &mut Option<Reservation>,
     ) -> Result<Version, IngestError> {
         let blocks_are_logged = admitted.is_none();
         let (sender, answer) = oneshot::channel();
         loop {
             self.released().await;
             let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
-            let state = self.lock_with_partitions(|checked| checked.own(&self.table, &built, &rows))?;
+            let (state, checked) = self.lock_with_partitions(|checked| checked.own(self, &built, &rows))?;
             state.refuse_if_dropped(&self.table)?;
             if state.is_held || built.schema.version < state.schema_floor {
                 // They are built again when the table has its new schema.
                 continue;
             }
-            self.submit_own(state, own, rows, blocks_are_logged, built, sender)?;
+            let partitions = checked.into_partitions();
+            self.submit_own(state, own, (rows, blocks_are_logged), (built, partitions), sender, owner)?;
             drop(admitted);
             break;
         }
@@ -67,14 +71,14 @@ impl TableQueue {
         self: &Arc<Self>,
         mut state: RankedGuard<'_, State>,
         own: OwnTransaction,
-        rows: LoadRows,
-        blocks_are_logged: bool,
-        built: Built,
+        (rows, blocks_are_logged): (LoadRows, bool),
+        (built, partitions): (Built, Option<Arc<Partitions>>),
         sender: oneshot::Sender<Result<Version, IngestError>>,
+        owner: &mut Option<Reservation>,
     ) -> Result<(), IngestError> {
         let table = self.table.id();
         state.refuse_if_dropped(&self.table)?;
-        if !rows.files.is_empty() {
+        if !rows.files().is_empty() {
             state.refuse_old(rows.schema.version)?;
         }
         let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
@@ -92,28 +96,39 @@ impl TableQueue {
             version,
             schema: built.schema,
             batches: built.batches,
-            files: rows.files,
-            replaces: rows.replaces,
+            files: rows.files().to_vec(),
+            replaces: rows.replaces.clone(),
+            partitions,
             lsn: low,
         };
+        if let Some(reservation) = owner.take() {
+            reservation.hand_over();
+        }
+        rows.files_are_submitted();
+        let LoadRows { rows, bytes, unpublished, .. } = rows;
         let done = move |result: Result<Appended, WalError>| {
             let queue = Arc::clone(flight.queue());
-            queue.core.memory.leave_group(memory);
             let outcome = match result {
                 Ok(place) => {
                     queue.publish(publication);
                     queue.core.memory.published(memory);
-                    queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows.rows, rows.bytes);
+                    queue.core.memory.leave_group(memory);
+                    queue.core.transactions.visible(own.txn, host::unix_ms(), 1, rows, bytes);
                     flight.published(Some(place.first));
                     Ok(version)
                 }
                 Err(error) => {
+                    queue.core.memory.leave_group(memory);
+                    let error = wal_error(error);
                     if blocks_are_logged {
                         flight.stays_prepared(low);
                     } else {
                         flight.let_go();
+                        if let Some(files) = unpublished.filter(|_| error.says_nothing_was_kept()) {
+                            files.are_refused();
+                        }
                     }
-                    Err(wal_error(error))
+                    Err(error)
                 }
             };
             drop(sender.send(outcome));
@@ -136,7 +151,7 @@ impl TableQueue {
             bytes: rows.bytes,
             prepared_at_ms: own.prepared_at_ms,
             committed_at_ms: host::unix_ms(),
-            files: rows.files.clone(),
+            files: rows.files().to_vec(),
             excluded: Vec::new(),
             replaces: rows.replaces.clone(),
             source: own.source,
@@ -156,7 +171,7 @@ impl TableQueue {
         entries.push(record::json(kind::PREPARE, table, txn, &body));
         loop {
             self.released().await;
-            let mut state = self.lock_with_partitions(|checked| checked.load(&self.table, rows))?;
+            let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, rows))?;
             state.refuse_if_dropped(&self.table)?;
             if !state.is_held {
                 // Its commit may come when nobody can tell the client of a value that can't be converted.
@@ -165,11 +180,15 @@ impl TableQueue {
                 break;
             }
         }
-        let result = self.space.wal.append(entries).await;
-        if result.is_err() {
+        rows.files_are_submitted();
+        let result = self.space.wal.append(entries).await.map(|_| ()).map_err(wal_error);
+        if let Err(error) = &result {
             self.let_go(txn);
+            if error.says_nothing_was_kept() {
+                rows.files_are_refused();
+            }
         }
-        result.map(|_| ()).map_err(wal_error)
+        result
     }
 
     /// Empties the table, or some of its partitions. Durable and visible on return.

@@ -48,3 +48,50 @@ async fn an_async_load_of_data_files_is_answered_when_its_group_has_committed() 
     machine.power_off(running, 1);
     assert_eq!(machine.start().await.table.snapshot().rows(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overwrite_whose_client_leaves_while_a_group_is_open_leaves_no_data_file() {
+    let mut machine = Machine::new(properties(600_000));
+    let url = url::Url::parse("memory:///root/").unwrap();
+    let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
+    machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
+    let running = machine.start().await;
+    running.group(true, "VALUES (1, 'a')").await.unwrap();
+    let rows = running.file_rows("VALUES (2, 'b')").await;
+    let rows = LoadRows { replaces: Some(Arc::new(Replaced::All)), ..rows };
+    running.table.sweep().await.unwrap();
+    assert_eq!(machine.data_files().await, 1, "they are on their way");
+    let held = machine.hold_syncs();
+    let reservation = running.begin("one").unwrap();
+    let (ingest, table) = (Arc::clone(&running.ingest), Arc::clone(&running.table));
+    let client = tokio::spawn(async move { ingest.commit(&table, reservation, rows).await });
+    running.log_is_busy().await;
+    leave(client).await;
+    drop(held);
+    running.ingest.sync().await;
+    assert_eq!(running.ids(), [1]);
+    assert_eq!(running.status("one"), TransactionStatus::Aborted);
+    running.table.sweep().await.unwrap();
+    assert_eq!(machine.data_files().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_leaves_files_of_prepared_loads_and_of_loads_whose_outcome_is_not_known() {
+    let mut machine = Machine::new(properties(0));
+    let url = url::Url::parse("memory:///root/").unwrap();
+    let options = StoreOptions { keep_removed_files_ms: 0, ..StoreOptions::default() };
+    machine.store = TableStore::with_object_store(machine.objects.clone(), url, options).unwrap();
+    let running = machine.start().await;
+    let rows = running.file_rows("VALUES (1, 'a')").await;
+    let reservation = running.begin("two").unwrap();
+    running.ingest.prepare(&running.table, reservation, rows).await.unwrap();
+    running.table.sweep().await.unwrap();
+    assert_eq!(machine.data_files().await, 1);
+    let rows = running.file_rows("VALUES (2, 'b')").await;
+    let reservation = running.begin("one").unwrap();
+    machine.disk.fail_next_sync();
+    let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();
+    assert!(matches!(error, IngestError::WalFailed(_)), "{error}");
+    running.table.sweep().await.unwrap();
+    assert_eq!(machine.data_files().await, 2);
+}

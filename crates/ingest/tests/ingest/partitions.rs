@@ -155,3 +155,65 @@ async fn no_load_is_told_that_it_was_kept_while_its_partition_goes() {
         assert_eq!(machine.start().await.ids(), [11], "seed {seed}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_a_table_that_lost_a_partition_become_columns_once() {
+    for interval_ms in [0, 600_000] {
+        let mut machine = divided(interval_ms);
+        let running = machine.start().await;
+        let built = || running.ingest.metrics().blocks_built.get();
+        let early = running.rows("VALUES (7, 'z')");
+        machine.drop_partition(&running).await;
+        running.load(true, running.rows("VALUES (1, 'a')")).await.unwrap().unwrap();
+        running.ingest.sync().await;
+        assert_eq!(built(), 1, "a load of a group");
+        let reservation = running.begin("own").unwrap();
+        running.ingest.commit(&running.table, reservation, running.rows("VALUES (2, 'b')")).await.unwrap();
+        assert_eq!(built(), 2, "a load of its own");
+        let target = running.prepare("two", "VALUES (3, 'c')").await;
+        running.ingest.commit_prepared(DbId(1), &target).await.unwrap();
+        assert_eq!(built(), 3, "a two-phase load");
+        running.load(true, early).await.unwrap().unwrap();
+        running.ingest.sync().await;
+        assert_eq!(built(), 5, "a load that was decoded before is looked at again");
+        assert_eq!(running.ids(), [1, 2, 3, 7]);
+    }
+}
+
+/// A row that the table has no partition for is published only if it was acknowledged before; whoever counts on what a load says of its
+/// partitions must compare it with what the table has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_with_an_acknowledged_row_of_a_dropped_partition_leaves_it_out() {
+    let mut machine = divided(600_000);
+    let running = machine.start().await;
+    running.group(true, "VALUES (11, 'a'), (1, 'b')").await.unwrap();
+    machine.drop_partition(&running).await;
+    running.group(true, "VALUES (2, 'c')").await.unwrap();
+    running.ingest.sync().await;
+    assert_eq!(running.ids(), [1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_panics_leaves_its_label_free() {
+    let mut machine = divided(0);
+    let running = machine.start().await;
+    machine.drop_partition(&running).await;
+    // Rows that say they are of the table's schema, and lack the column of its partitions.
+    let schema = TableSchema::new(
+        machine.def.schema.version,
+        vec![ColumnDef::new(2, "name", DataType::Varchar { bytes: 50 })],
+    );
+    let wrong = Arc::new(TableDef::new(TableId(1), "db", "dt", schema));
+    let target = Target::new(&wrong, None).unwrap();
+    let mut builder = BlockBuilder::new(&wrong.schema);
+    let values = decode_values(b"VALUES ('a')", &target, &InsertOptions::default(), &mut builder).unwrap();
+    let ValuesOutcome::Rows(decoded) = values else { panic!("they are literals") };
+    let rows = LoadRows::of_blocks(Arc::clone(&wrong.schema), decoded.blocks);
+    let reservation = running.begin("one").unwrap();
+    let error = running.ingest.commit(&running.table, reservation, rows).await.unwrap_err();
+    assert!(matches!(error, IngestError::Bug(_)), "{error}");
+    assert_eq!(running.status("one"), TransactionStatus::Aborted);
+    let reservation = running.begin("one").unwrap();
+    running.ingest.commit(&running.table, reservation, running.rows("VALUES (1, 'a')")).await.unwrap();
+    assert_eq!(running.status("one"), TransactionStatus::Visible);
+}

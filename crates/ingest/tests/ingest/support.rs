@@ -19,7 +19,7 @@ pub use tributary_ingest::{
     Ingest, IngestError, IngestMetrics, IngestOptions, LabelStore, LoadRows, RecoveryReport, SchemaHistory,
     SourcePosition, TransactionInfo, TransactionKind, TransactionStatus, TwoPhaseTarget,
 };
-pub use tributary_table::{StoreOptions, Table, TableStore};
+pub use tributary_table::{Replaced, StoreOptions, Table, TableStore};
 pub use tributary_types::{
     ColumnDef, DataType, DbId, Label, SchemaVersion, SourceId, TableDef, TableId, TableProperties,
     TableSchema, TxnId,
@@ -196,7 +196,10 @@ impl Running {
         let target = Target::new(&def, None).unwrap();
         let mut builder = BlockBuilder::new(&def.schema);
         match decode_values(values.as_bytes(), &target, &InsertOptions::default(), &mut builder).unwrap() {
-            ValuesOutcome::Rows(decoded) => LoadRows::of_blocks(Arc::clone(&def.schema), decoded.blocks),
+            ValuesOutcome::Rows(decoded) => LoadRows {
+                partitions: def.partitioning.partitions().cloned(),
+                ..LoadRows::of_blocks(Arc::clone(&def.schema), decoded.blocks)
+            },
             ValuesOutcome::General => panic!("{values} are literals"),
         }
     }

@@ -15,7 +15,7 @@ use object_store::path::Path;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{SchemaDescriptor, Type};
 use std::io::Write;
@@ -23,7 +23,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{ColumnId, PartitionId, Version};
 
-/// See the module.
+/// See the module. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct EncodedFile {
     bytes: Bytes,
     /// It has the page index.
@@ -175,6 +176,30 @@ impl EncodedFile {
     /// How many rows there are, deleted ones included.
     pub(super) fn rows(&self) -> usize {
         usize::try_from(self.footer.metadata().file_metadata().num_rows()).unwrap_or_default()
+    }
+
+    /// The largest bytes of a row in memory that a row group of these has, on average over the group.
+    pub(super) fn row_bytes(&self, row_groups: &[usize], is_wanted: impl Fn(&str) -> bool) -> u64 {
+        let of_group = |number: &usize| {
+            let group = self.footer.metadata().row_group(*number);
+            let wanted = group
+                .columns()
+                .iter()
+                .filter(|column| column.column_path().parts().first().is_some_and(|root| is_wanted(root)));
+            // What a dictionary has is there once, and in memory in each row.
+            let bytes = |column: &ColumnChunkMetaData| {
+                column.unencoded_byte_array_data_bytes().unwrap_or_default().max(column.uncompressed_size())
+            };
+            let bytes: u64 = wanted.map(|column| bytes(column).unsigned_abs()).sum();
+            bytes / group.num_rows().unsigned_abs().max(1)
+        };
+        row_groups.iter().map(of_group).max().unwrap_or_default()
+    }
+
+    /// How many rows these row groups have, deleted ones included.
+    pub(super) fn rows_of(&self, row_groups: &[usize]) -> usize {
+        let rows = |number: &usize| self.footer.metadata().row_group(*number).num_rows().unsigned_abs();
+        usize::try_from(row_groups.iter().map(rows).sum::<u64>()).unwrap_or_default()
     }
 
     /// All row groups.

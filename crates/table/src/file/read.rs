@@ -1,6 +1,9 @@
 //! Reading the rows of a data file back as rows of a schema, for rewriting and compaction.
 //!
 //! Columns are found by physical name; one that the file does not have gets its default.
+//!
+//! Invariant: a batch holds about [`BATCH_BYTES`] at most, however large rows are: a column of texts in one batch takes less than
+//! 2 GiB. What row groups say of their sizes are averages; where they mislead, rows are read again, fewer at a time.
 
 use super::encoded::EncodedFile;
 use super::guarded;
@@ -9,12 +12,20 @@ use crate::evolve::{as_type, assemble, default_array};
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+};
 use std::ops::Range;
 use std::sync::Arc;
-use tributary_types::{ColumnId, TableSchema};
+use tributary_types::{ColumnId, DefaultValue, TableSchema};
 
 const BATCH_ROWS: usize = 32 * 1024;
+/// Bytes of rows that are decoded at a time, about.
+const BATCH_BYTES: u64 = 64 << 20;
+/// Where a batch is too large for Arrow, it is read again in so many parts.
+const SMALLER: usize = 16;
+/// How the Parquet library says that a column of one batch would have 2 GiB or more.
+const TOO_LARGE: &str = "index overflow decoding byte array";
 
 /// Rows of one file, batch by batch.
 pub(crate) struct FileReader {
@@ -25,6 +36,13 @@ pub(crate) struct FileReader {
     now_micros: i64,
     /// The file's path as an operator finds it.
     name: String,
+    file: EncodedFile,
+    row_groups: Vec<usize>,
+    /// `None`: all rows of the row groups.
+    wanted: Option<RowSelection>,
+    batch_rows: usize,
+    /// Rows that were read.
+    read: usize,
 }
 
 impl FileReader {
@@ -59,31 +77,75 @@ impl FileReader {
         now_micros: i64,
     ) -> Result<Self, TableError> {
         let name = file.name().to_owned();
-        let reader = guarded(&name, || open_reader(file, row_groups, wanted, schema))?;
-        Ok(Self {
-            reader: Some(reader),
+        let (columns_below, arrow) = (file.columns_below(), schema.arrow());
+        let is_wanted = |column: &str| schema.columns.iter().any(|known| known.physical_name == column);
+        let mut row_bytes = file.row_bytes(&row_groups, is_wanted);
+        for column in schema.columns.iter().filter(|column| column.id >= columns_below) {
+            row_bytes += match &column.default {
+                Some(DefaultValue::Literal(text)) => text.len() as u64,
+                _ => 0,
+            };
+        }
+        let batch_rows = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(BATCH_ROWS);
+        let mut reader = Self {
+            reader: None,
             schema: Arc::clone(schema),
-            arrow: schema.arrow(),
-            columns_below: file.columns_below(),
+            arrow,
+            columns_below,
             now_micros,
             name,
-        })
+            file: file.clone(),
+            row_groups,
+            wanted,
+            batch_rows: batch_rows.clamp(1, BATCH_ROWS),
+            read: 0,
+        };
+        reader.open()?;
+        Ok(reader)
+    }
+
+    /// Begins behind the rows that were read.
+    fn open(&mut self) -> Result<(), TableError> {
+        let wanted = match (self.read, &self.wanted) {
+            (0, wanted) => wanted.clone(),
+            (read, wanted) => {
+                let all = || vec![RowSelector::select(self.file.rows_of(&self.row_groups))].into();
+                Some(left_after(&wanted.clone().unwrap_or_else(all), read).into())
+            }
+        };
+        let (row_groups, batch_rows) = (self.row_groups.clone(), self.batch_rows);
+        let reader =
+            guarded(&self.name, || open_reader(&self.file, row_groups, wanted, batch_rows, &self.schema))?;
+        self.reader = Some(reader);
+        Ok(())
     }
 
     /// The next rows, `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
-        let Some(mut reader) = self.reader.take() else { return Ok(None) };
-        let name = self.name.clone();
-        let (reader, batch) = blocking("decoding a data file", move || {
-            guarded(&name, || {
-                let batch = reader.next().transpose().map_err(TableError::damaged_file(&name))?;
-                Ok((reader, batch))
-            })
-        })
-        .await?;
-        let Some(batch) = batch else { return Ok(None) };
-        self.reader = Some(reader);
-        self.as_rows(&batch).map(Some).map_err(TableError::damaged_file(&self.name))
+        loop {
+            let Some(mut reader) = self.reader.take() else { return Ok(None) };
+            let name = self.name.clone();
+            let decoded = blocking("decoding a data file", move || {
+                guarded(&name, || {
+                    let batch = reader.next().transpose().map_err(TableError::damaged_file(&name))?;
+                    Ok((reader, batch))
+                })
+            });
+            let (reader, batch) = match decoded.await {
+                Err(TableError::DamagedFile { reason, .. })
+                    if reason.contains(TOO_LARGE) && self.batch_rows > 1 =>
+                {
+                    self.batch_rows = (self.batch_rows / SMALLER).max(1);
+                    self.open()?;
+                    continue;
+                }
+                decoded => decoded?,
+            };
+            let Some(batch) = batch else { return Ok(None) };
+            self.reader = Some(reader);
+            self.read += batch.num_rows();
+            return self.as_rows(&batch).map(Some).map_err(TableError::damaged_file(&self.name));
+        }
     }
 
     fn as_rows(&self, batch: &RecordBatch) -> Result<RecordBatch, TableError> {
@@ -105,6 +167,7 @@ fn open_reader(
     file: &EncodedFile,
     row_groups: Vec<usize>,
     wanted_rows: Option<RowSelection>,
+    batch_rows: usize,
     schema: &TableSchema,
 ) -> Result<ParquetRecordBatchReader, TableError> {
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.bytes(), file.footer());
@@ -112,11 +175,25 @@ fn open_reader(
     let fields = builder.schema().fields();
     let roots: Vec<usize> = (0..fields.len()).filter(|&index| wanted(fields[index].name())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    let mut builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS);
+    let mut builder = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(batch_rows);
     if let Some(rows) = wanted_rows {
         builder = builder.with_row_selection(rows);
     }
     builder.build().map_err(TableError::unreadable_file(file.name()))
+}
+
+/// The selection without the first `read` rows that it selects.
+fn left_after(selection: &RowSelection, mut read: usize) -> Vec<RowSelector> {
+    let mut left = Vec::new();
+    for selector in selection.iter() {
+        let skipped = if selector.skip { 0 } else { read.min(selector.row_count) };
+        read -= skipped;
+        if skipped > 0 {
+            left.push(RowSelector::skip(skipped));
+        }
+        left.push(RowSelector { row_count: selector.row_count - skipped, ..*selector });
+    }
+    left
 }
 
 /// Those of `all` rows that are at positions which are in order.

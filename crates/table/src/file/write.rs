@@ -16,6 +16,7 @@ use super::encoded::{EncodedFile, RowGroups};
 use super::read::FileReader;
 use super::sort::sorted;
 use super::stats::FileStats;
+use super::unpublished::UnpublishedFiles;
 use super::{CREATED_BY, DataFile, FileFormat};
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::{TableError, blocking};
@@ -125,12 +126,12 @@ impl FileWriter {
     ///
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::Parquet`]; then all files of this writer have been deleted.
-    pub async fn finish(self) -> Result<Vec<DataFile>, TableError> {
+    pub async fn finish(self) -> Result<UnpublishedFiles, TableError> {
         let Self { writer, beside } = self;
-        if beside.is_empty() {
-            return writer.finish().await;
-        }
         let root = Arc::clone(&writer.root);
+        if beside.is_empty() {
+            return Ok(UnpublishedFiles::new(&root, writer.finish().await?));
+        }
         let all = std::iter::once(writer).chain(beside).map(RunWriter::finish);
         let (mut files, mut failed) = (Vec::new(), None);
         for finished in join_all(all).await {
@@ -139,7 +140,7 @@ impl FileWriter {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        let Some(error) = failed else { return Ok(files) };
+        let Some(error) = failed else { return Ok(UnpublishedFiles::new(&root, files)) };
         let names: Vec<String> = files.into_iter().map(|file| file.path).collect();
         delete_files(&root, &names).await;
         Err(error)

@@ -10,9 +10,10 @@
 
 use super::given::GivenSets;
 use super::hash::{BuildIdentity, KeyHash};
-use super::plan::{Step, live_in};
+use super::plan::live_in;
 use super::rows::{KeyReader, Sequence, sequence_at};
 use super::settle::{Item, Keys, KnownFile, Marks};
+use super::work::{Source, Step, Work};
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
 use crate::snapshot::Snapshot;
@@ -27,10 +28,8 @@ pub(crate) type GivenInFiles = HashMap<String, Vec<u32>>;
 /// What is to be derived, and what is superseded.
 #[derive(Default)]
 pub(crate) struct Completion {
-    /// Rows with their slots, later layers after earlier ones, and the set of columns that each row gives.
-    pub(crate) layers: Vec<(Step, Vec<u32>)>,
-    /// How many rows are derived.
-    pub(crate) slots: usize,
+    /// Later layers come after earlier ones.
+    pub(crate) work: Work,
     pub(crate) marks: Marks,
 }
 
@@ -402,18 +401,15 @@ impl Completer<'_> {
             rows.sort_unstable();
             let sets = rows.iter().map(|(_, _, set)| *set).collect();
             let (rows, slots) = rows.into_iter().map(|(row, slot, _)| (row, slot)).unzip();
-            let step = match place {
-                Place::Part(part) => Step::Part { part, rows, slots },
-                Place::File(file) => Step::File { live: files[file].clone(), rows, slots },
+            let source = match place {
+                Place::Part(part) => Source::Part(part),
+                Place::File(file) => Source::File(files[file].clone()),
             };
-            (step, sets)
+            Step { source, rows, slots, sets }
         };
         let items = self.items.into_iter().zip(self.by_item);
         let layers = self.bases.into_iter().chain(items).filter(|(_, rows)| !rows.is_empty());
-        Completion {
-            layers: layers.map(|(place, rows)| step(place, rows)).collect(),
-            slots: self.slots as usize,
-            marks: self.marks,
-        }
+        let steps = layers.map(|(place, rows)| step(place, rows)).collect();
+        Completion { work: Work::new(steps, self.slots as usize), marks: self.marks }
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Rows are taken batch by batch, each with the number of the row that it becomes part of: its *slot*. Numbers are summed and
 //! compared as they come; of other values only the place of the one that counts is noted, and they are copied once at the
-//! end. Not the business of this module: which rows have equal keys, and in which order they came.
+//! end, into batches of bounded size: a column of texts in one batch holds less than 2 GiB.
+//!
+//! Invariant: a folder with several slots never copies more than [`Limits::bytes`]; its owner folds fewer slots at a time then. Not the
+//! business of this module: which rows have equal keys, and in which order they came.
 
 use crate::error::TableError;
 use crate::evolve::assemble;
-use crate::memtable::batch_bytes;
+use crate::memtable::{batch_bytes, bytes_between};
 use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray,
     RecordBatch, StringArray, new_null_array,
@@ -18,6 +21,7 @@ use arrow::datatypes::{
     Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use std::f64::consts::LOG2_10;
+use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::state::{self, State};
 use tributary_types::{Aggregation, ColumnDef, DataType, TableSchema};
@@ -25,6 +29,15 @@ use tributary_types::{Aggregation, ColumnDef, DataType, TableSchema};
 const DOING: &str = "folding rows of equal keys";
 /// Rows from files are let go when they have this many bytes, at least.
 const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How much is folded at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// What the rows of all slots may come to.
+    pub(crate) bytes: usize,
+    /// What the rows of a batch come to, unless it has one row.
+    pub(crate) batch_bytes: usize,
+}
 
 /// Folds rows of one schema.
 pub(crate) struct Folder {
@@ -38,9 +51,12 @@ pub(crate) struct Folder {
     /// The columns of batches that places are in. The first of them is one row of NULLs.
     batches: Vec<Vec<ArrayRef>>,
     /// For each set of columns that rows give, whether it has the column. None where all rows are folded.
-    given: Vec<Vec<bool>>,
+    given: Arc<Vec<Vec<bool>>>,
+    limits: Limits,
     held_bytes: usize,
     held_bytes_max: usize,
+    /// The slots' rows are too large together.
+    is_overfull: bool,
 }
 
 /// A batch and a row of it.
@@ -76,8 +92,14 @@ enum Column {
 /// Numbers that are summed or compared, or states that are merged, NULLs left out.
 trait Numbers: Send {
     fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]);
-    /// The results in the order of the slots.
-    fn finish(self: Box<Self>) -> ArrayRef;
+    /// At most so many bytes are held, where values have different sizes.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+    /// Adds the bytes of each slot's result to those of its row.
+    fn measure(&self, bytes: &mut [usize]);
+    /// The results of some slots, the next ones.
+    fn take(&mut self, slots: Range<usize>) -> ArrayRef;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +118,7 @@ struct Primitives<T: ArrowPrimitiveType> {
 
 impl Folder {
     /// Makes so many rows of the schema.
-    pub(crate) fn new(schema: &Arc<TableSchema>, slots: usize) -> Self {
+    pub(crate) fn new(schema: &Arc<TableSchema>, slots: usize, limits: Limits) -> Self {
         let nulls = |column: &ColumnDef| new_null_array(&column.data_type.to_arrow(), 1);
         Self {
             schema: Arc::clone(schema),
@@ -105,16 +127,28 @@ impl Folder {
             first: vec![Place::NOWHERE; slots],
             last: vec![Place::NOWHERE; slots],
             batches: vec![schema.columns.iter().map(nulls).collect()],
-            given: Vec::new(),
+            given: Arc::default(),
+            limits,
             held_bytes: 0,
-            held_bytes_max: HELD_BYTES_MAX,
+            held_bytes_max: HELD_BYTES_MAX.min(limits.bytes),
+            is_overfull: false,
         }
     }
 
     /// Makes so many rows, each of layers of which each gives some columns; `given` has the sets of such columns.
-    pub(crate) fn of_layers(schema: &Arc<TableSchema>, slots: usize, given: Vec<Vec<bool>>) -> Self {
+    pub(crate) fn of_layers(
+        schema: &Arc<TableSchema>,
+        slots: usize,
+        given: &Arc<Vec<Vec<bool>>>,
+        limits: Limits,
+    ) -> Self {
         let columns = schema.columns.iter().map(|_| Column::LastNamed(vec![Place::NOWHERE; slots])).collect();
-        Self { columns, given, ..Self::new(schema, slots) }
+        Self { columns, given: Arc::clone(given), ..Self::new(schema, slots, limits) }
+    }
+
+    /// Whether the slots' rows are too large together. There is no use in adding more then.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.is_overfull
     }
 
     /// Takes rows of a batch of the schema, each for the slot beside it, after those that were taken before. Where they are
@@ -152,32 +186,40 @@ impl Folder {
                 column => column.add(&self.batches, index, number, rows, slots),
             }
         }
-        if self.held_bytes > self.held_bytes_max {
+        let merged: usize = self.columns.iter().map(Column::held_bytes).sum();
+        self.is_overfull |= self.slots > 1 && merged > self.limits.bytes;
+        if self.held_bytes > self.held_bytes_max && !self.is_overfull {
             self.let_go()?;
         }
         Ok(())
     }
 
-    /// Copies the values that count until now out of the batches.
+    /// Copies the values that count until now out of the batches, if they are not too large together.
     fn let_go(&mut self) -> Result<(), TableError> {
-        let mut copied = Vec::with_capacity(self.columns.len());
-        for (index, column) in self.columns.iter().enumerate() {
-            copied.push(match column.places(&self.first, &self.last) {
-                Some(places) => self.gather(index, places)?,
-                // Nobody asks for it by its place.
-                None => Arc::clone(&self.batches[0][index]),
-            });
+        let Some(chunks) = self.chunks() else { return Ok(()) };
+        let mut batches = vec![self.batches[0].clone()];
+        for slots in &chunks {
+            let mut copied = Vec::with_capacity(self.columns.len());
+            for (index, column) in self.columns.iter().enumerate() {
+                copied.push(match column.places(&self.first, &self.last) {
+                    Some(places) => self.gather(index, &places[slots.clone()])?,
+                    // Nobody asks for it by its place.
+                    None => Arc::clone(&self.batches[0][index]),
+                });
+            }
+            batches.push(copied);
         }
-        self.held_bytes = copied.iter().map(crate::memtable::array_bytes).sum();
-        self.held_bytes_max = HELD_BYTES_MAX.max(self.held_bytes * 2);
-        self.batches.truncate(1);
-        self.batches.push(copied);
+        self.held_bytes = batches[1..].iter().flatten().map(crate::memtable::array_bytes).sum();
+        self.held_bytes_max = HELD_BYTES_MAX.min(self.limits.bytes).max(self.held_bytes * 2);
+        self.batches = batches;
         let lists = self.columns.iter_mut().filter_map(Column::own_places);
         for places in lists.chain([&mut self.first, &mut self.last]) {
-            let of_slots = places.iter_mut().zip(0..);
-            of_slots
-                .filter(|(place, _)| **place != Place::NOWHERE)
-                .for_each(|(place, row)| *place = Place { batch: 1, row });
+            for (slots, batch) in chunks.iter().zip(1..) {
+                let of_chunk = places[slots.clone()].iter_mut().zip(0..);
+                of_chunk
+                    .filter(|(place, _)| **place != Place::NOWHERE)
+                    .for_each(|(place, row)| *place = Place { batch, row });
+            }
         }
         Ok(())
     }
@@ -190,23 +232,69 @@ impl Folder {
         interleave(&arrays, &places).map_err(TableError::arrow(DOING))
     }
 
-    /// One row for each slot.
+    /// Neighbouring slots whose rows fit into a batch. `None`: all rows are too large together.
+    fn chunks(&mut self) -> Option<Vec<Range<usize>>> {
+        let mut bytes = vec![0; self.slots];
+        for (index, column) in self.columns.iter().enumerate() {
+            match column {
+                Column::Numbers(numbers) => numbers.measure(&mut bytes),
+                other => {
+                    let arrays: Vec<&dyn Array> =
+                        self.batches.iter().map(|columns| columns[index].as_ref()).collect();
+                    let places = other.places(&self.first, &self.last).expect("all but numbers have places");
+                    for (bytes, place) in bytes.iter_mut().zip(places) {
+                        let row = place.row as usize;
+                        *bytes += bytes_between(arrays[place.batch as usize], row..row + 1);
+                    }
+                }
+            }
+        }
+        self.is_overfull = self.slots > 1 && bytes.iter().sum::<usize>() > self.limits.bytes;
+        (!self.is_overfull).then(|| cut_by_bytes(&bytes, self.limits.batch_bytes))
+    }
+
+    /// One row for each slot, in batches. `None`: they are too large together.
     ///
     /// # Errors
     /// [`TableError::Arrow`].
-    pub(crate) fn finish(mut self) -> Result<RecordBatch, TableError> {
-        let mut folded = Vec::with_capacity(self.columns.len());
-        for (index, column) in std::mem::take(&mut self.columns).into_iter().enumerate() {
-            folded.push(match column {
-                Column::Numbers(numbers) => numbers.finish(),
-                other => {
-                    let places = other.places(&self.first, &self.last);
-                    self.gather(index, places.expect("all but numbers have places"))?
-                }
-            });
+    pub(crate) fn finish(mut self) -> Result<Option<Vec<RecordBatch>>, TableError> {
+        let Some(chunks) = self.chunks() else { return Ok(None) };
+        let schema = self.schema.arrow();
+        let mut columns = std::mem::take(&mut self.columns);
+        let mut batches = Vec::with_capacity(chunks.len());
+        for slots in chunks {
+            let mut folded = Vec::with_capacity(columns.len());
+            for (index, column) in columns.iter_mut().enumerate() {
+                folded.push(match column {
+                    Column::Numbers(numbers) => numbers.take(slots.clone()),
+                    other => {
+                        let places = other.places(&self.first, &self.last);
+                        let places = places.expect("all but numbers have places");
+                        self.gather(index, &places[slots.clone()])?
+                    }
+                });
+            }
+            batches.push(assemble(&schema, folded, slots.len(), &self.schema)?);
         }
-        assemble(&self.schema.arrow(), folded, self.slots, &self.schema)
+        Ok(Some(batches))
     }
+}
+
+/// Neighbouring rows of these sizes that come to at most so many bytes, or are one row.
+fn cut_by_bytes(bytes: &[usize], bytes_max: usize) -> Vec<Range<usize>> {
+    let mut chunks = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for (row, &more) in bytes.iter().enumerate() {
+        if row > start && sum + more > bytes_max {
+            chunks.push(start..row);
+            (start, sum) = (row, 0);
+        }
+        sum += more;
+    }
+    if start < bytes.len() {
+        chunks.push(start..bytes.len());
+    }
+    chunks
 }
 
 impl Column {
@@ -238,6 +326,14 @@ impl Column {
                 Some(places)
             }
             Self::Numbers(_) => None,
+        }
+    }
+
+    /// At most so many bytes of values are held beside the batches.
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.held_bytes(),
+            _ => 0,
         }
     }
 
@@ -355,13 +451,18 @@ where
         }
     }
 
-    fn finish(self: Box<Self>) -> ArrayRef {
-        let Self { operation, data_type, mut values, is_valid } = *self;
-        if operation == Operation::Sum {
-            values.iter_mut().for_each(|value| *value = value.wrapped(&data_type));
+    fn measure(&self, bytes: &mut [usize]) {
+        bytes.iter_mut().for_each(|bytes| *bytes += size_of::<T::Native>());
+    }
+
+    fn take(&mut self, slots: Range<usize>) -> ArrayRef {
+        let mut values = self.values[slots.clone()].to_vec();
+        if self.operation == Operation::Sum {
+            values.iter_mut().for_each(|value| *value = value.wrapped(&self.data_type));
         }
-        let values = PrimitiveArray::<T>::new(values.into(), Some(NullBuffer::from(is_valid)));
-        Arc::new(values.with_data_type(data_type))
+        let is_valid = NullBuffer::from(self.is_valid[slots].to_vec());
+        let values = PrimitiveArray::<T>::new(values.into(), Some(is_valid));
+        Arc::new(values.with_data_type(self.data_type.clone()))
     }
 }
 
@@ -369,6 +470,8 @@ where
 struct States {
     data_type: DataType,
     slots: Vec<Merged>,
+    /// Bytes of all values that came: what they are merged into takes no more.
+    bytes: usize,
 }
 
 enum Merged {
@@ -379,7 +482,7 @@ enum Merged {
 
 impl States {
     fn new(data_type: DataType, slots: usize) -> Self {
-        Self { data_type, slots: (0..slots).map(|_| Merged::Nothing).collect() }
+        Self { data_type, slots: (0..slots).map(|_| Merged::Nothing).collect(), bytes: 0 }
     }
 }
 
@@ -388,6 +491,7 @@ impl Numbers for States {
         let array = array.as_binary::<i32>();
         for (&row, &slot) in rows.iter().zip(slots).filter(|(row, _)| array.is_valid(**row as usize)) {
             let bytes = array.value(row as usize);
+            self.bytes += bytes.len();
             let merged = &mut self.slots[slot as usize];
             if let Merged::One(first) = merged {
                 let mut state = State::new(self.data_type).expect("such a column has states");
@@ -403,13 +507,28 @@ impl Numbers for States {
         }
     }
 
-    fn finish(self: Box<Self>) -> ArrayRef {
+    fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn measure(&self, bytes: &mut [usize]) {
+        for (bytes, merged) in bytes.iter_mut().zip(&self.slots) {
+            *bytes += match merged {
+                Merged::Nothing => 0,
+                Merged::One(value) => value.len(),
+                Merged::Several(state) => state.bytes().len(),
+            };
+        }
+    }
+
+    fn take(&mut self, slots: Range<usize>) -> ArrayRef {
         let empty = state::empty(self.data_type).expect("such a column has states");
-        let bytes = self.slots.into_iter().map(|merged| match merged {
-            Merged::Nothing => empty.clone(),
-            Merged::One(bytes) => bytes,
-            Merged::Several(state) => state.bytes(),
-        });
+        let bytes =
+            self.slots[slots].iter_mut().map(|merged| match std::mem::replace(merged, Merged::Nothing) {
+                Merged::Nothing => empty.clone(),
+                Merged::One(bytes) => bytes,
+                Merged::Several(state) => state.bytes(),
+            });
         Arc::new(BinaryArray::from_iter_values(bytes))
     }
 }

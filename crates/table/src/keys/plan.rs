@@ -7,29 +7,20 @@
 use super::hash::KeyHash;
 use super::rows::KeyReader;
 use super::settle::{Item, Keys, KnownFile, Marks};
+use super::work::{Source, Step, Work};
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, Settled};
 use crate::snapshot::Snapshot;
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 
-/// What is to be folded, in this order, and what is superseded by it.
+/// What is to be folded, and what is superseded by it.
 #[derive(Default)]
 pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
-    /// How many rows come of it.
-    pub(crate) slots: usize,
-    /// The arrival number of the first of them.
+    pub(crate) work: Work,
+    /// The arrival number of the first row that comes of it.
     pub(crate) first_row: u64,
     pub(crate) marks: Marks,
-}
-
-/// Rows, each with its slot.
-pub(crate) enum Step {
-    /// Of the part with that place in the memtable.
-    Part { part: usize, rows: Vec<u32>, slots: Vec<u32> },
-    /// Of a data file, in the order of the file.
-    File { live: LiveFile, rows: Vec<u32>, slots: Vec<u32> },
 }
 
 /// Rows of one part or file, each with its slot.
@@ -49,7 +40,7 @@ struct Planner<'a> {
     older: Vec<Step>,
     /// Rows that had their keys, by parts and by files.
     bases_in_parts: BTreeMap<usize, Slotted>,
-    bases_in_files: HashMap<&'a str, (&'a LiveFile, Slotted)>,
+    bases_in_files: BTreeMap<&'a str, (&'a LiveFile, Slotted)>,
     new: Vec<Step>,
 }
 
@@ -75,7 +66,7 @@ impl Keys {
             fresh: Vec::new(),
             older: Vec::new(),
             bases_in_parts: BTreeMap::new(),
-            bases_in_files: HashMap::new(),
+            bases_in_files: BTreeMap::new(),
             new: Vec::new(),
         };
         let mut older = Vec::new();
@@ -100,7 +91,7 @@ impl Keys {
                     let hashes = reader.read(&part.batch)?.hashes;
                     let slots: Vec<u32> = hashes.into_iter().map(|hash| planner.slot(self, hash)).collect();
                     let rows = (0..slots.len() as u32).collect();
-                    planner.new.push(Step::Part { part: place, rows, slots });
+                    planner.new.push(Step { source: Source::Part(place), rows, slots, sets: Vec::new() });
                 }
                 Item::File(file) => planner.file(self, file)?,
             }
@@ -204,8 +195,7 @@ impl<'a> Planner<'a> {
         gone.extend(folded.iter().map(|(row, _)| *row));
         self.marks.mark_rows(file.path(), gone.into_iter());
         if !folded.is_empty() {
-            let (rows, slots) = folded.into_iter().unzip();
-            self.new.push(Step::File { live: file.clone(), rows, slots });
+            self.new.push(step(Source::File(file.clone()), folded));
         }
         self.settled_files.push((file, of_file));
         Ok(())
@@ -214,17 +204,21 @@ impl<'a> Planner<'a> {
     fn finish(self) -> Plan {
         let mut steps = self.older;
         for (part, bases) in self.bases_in_parts {
-            let (rows, slots) = bases.into_iter().unzip();
-            steps.push(Step::Part { part, rows, slots });
+            steps.push(step(Source::Part(part), bases));
         }
         for (live, mut bases) in self.bases_in_files.into_values() {
             bases.sort_unstable();
-            let (rows, slots) = bases.into_iter().unzip();
-            steps.push(Step::File { live: live.clone(), rows, slots });
+            steps.push(step(Source::File(live.clone()), bases));
         }
         steps.extend(self.new);
-        Plan { steps, slots: self.slots as usize, first_row: self.first_row, marks: self.marks }
+        let work = Work::new(steps, self.slots as usize);
+        Plan { work, first_row: self.first_row, marks: self.marks }
     }
+}
+
+fn step(source: Source, rows: Slotted) -> Step {
+    let (rows, slots) = rows.into_iter().unzip();
+    Step { source, rows, slots, sets: Vec::new() }
 }
 
 /// Tells of rows of a settled file whether they have their keys.

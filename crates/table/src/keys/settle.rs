@@ -25,8 +25,8 @@ pub(crate) struct Keys {
     pub(super) memtable: HashMap<KeyHash, u64, BuildIdentity>,
     /// By the paths of data files.
     pub(crate) files: HashMap<String, Arc<FileKeys>>,
-    /// The truncation that the memtable's keys come after. `None`: they are to be read anew.
-    pub(crate) truncated_at: Option<Version>,
+    /// The epoch of the memtable that the keys are of. `None`: they are to be read again.
+    pub(crate) known_at: Option<u64>,
     /// Keys that were superseded in files which another writer has rewritten since, and which may be in his files still.
     pub(crate) orphans: Orphans,
 }
@@ -118,7 +118,7 @@ impl Keys {
     pub(crate) fn read_memtable(
         &mut self,
         snapshot: &Snapshot,
-        truncated_at: Version,
+        epoch: u64,
         reader: &KeyReader,
     ) -> Result<(), TableError> {
         self.memtable.clear();
@@ -129,7 +129,7 @@ impl Keys {
                 }
             }
         }
-        self.truncated_at = Some(truncated_at);
+        self.known_at = Some(epoch);
         Ok(())
     }
 
@@ -185,6 +185,12 @@ impl Keys {
             self.memtable.retain(|_, row| *row >= end);
         }
         self.files.extend(files.into_iter().map(|(live, keys)| (live.path().to_owned(), keys)));
+    }
+
+    /// The rows with arrival numbers from `first_row` on are in those files instead.
+    pub(crate) fn moved_to_files(&mut self, first_row: u64, files: &[(LiveFile, Arc<FileKeys>)]) {
+        self.memtable.retain(|_, row| *row < first_row);
+        self.files.extend(files.iter().map(|(live, keys)| (live.path().to_owned(), Arc::clone(keys))));
     }
 
     pub(super) fn keys_of(&self, file: &LiveFile) -> Arc<FileKeys> {

@@ -125,9 +125,12 @@ impl Table {
         mut replacement: Replacement,
     ) -> Result<(), TableError> {
         let Some(unique) = &self.unique else { return self.swap_schema(def, &[replacement]) };
+        let logged = self.logged_already(replacement.clone());
         let mut keys = unique.keys.lock().await;
         self.carry_visible(&mut keys, &mut replacement).await?;
-        self.swap_schema(def, &[replacement])
+        self.swap_schema(def, &[replacement])?;
+        logged.are_shown();
+        Ok(())
     }
 
     /// Deletes from the outputs those rows that the snapshot has deleted from the inputs since they were read.

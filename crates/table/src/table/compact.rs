@@ -86,7 +86,7 @@ impl Table {
         else {
             return Ok(None);
         };
-        self.swap_files(&replacement, &state).await?;
+        self.logged_already(replacement.clone()).arrived(&state).await?;
         self.checkpoint_if_due(&mut state).await;
         // Data files stay for readers of older versions, but nobody asks for their keys any more.
         if let Err(error) = self.sweep_keys().await {

@@ -4,17 +4,16 @@
 //! write-ahead log, which has the rows as they came: after a replay they are completed again, in the same order.
 
 use super::Table;
-use super::fold::Folded;
 use super::settle::{Found, on_a_thread};
 use crate::error::{TableError, blocking};
 use crate::evolve::civil_now_micros;
 use crate::file::{DataFile, EncodedFile, FileReader, LiveFile, Settled};
 use crate::keys::hash::KeyHasher;
-use crate::keys::{Completion, Folder, GivenInFiles, GivenSets, KeyHash, KeyReader, Keys, Step};
+use crate::keys::{Completion, Folder, GivenInFiles, GivenSets, KeyHash, KeyReader, Keys};
 use crate::snapshot::Snapshot;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, HiddenColumn, TableSchema, Version};
+use tributary_types::{ColumnDef, HiddenColumn, TableSchema};
 
 const DOING: &str = "completing rows of partial updates";
 
@@ -25,7 +24,7 @@ impl Table {
         &self,
         keys: &mut Keys,
         snapshot: &Arc<Snapshot>,
-        truncated_at: Version,
+        epoch: u64,
         next_row: u64,
     ) -> Result<Option<Found>, TableError> {
         let schema = &snapshot.def.schema;
@@ -50,29 +49,12 @@ impl Table {
             let completion = keys.complete(snapshot, reader, &mut sets, &in_files, first_row)?;
             Ok((completion, sets))
         };
-        let (completion, sets) = on_a_thread(keys, Arc::clone(snapshot), truncated_at, work).await?;
-        let known_at = keys.truncated_at.take();
-        let Completion { layers, slots, marks } = completion;
-        let mut folder = Folder::of_layers(schema, slots, sets.into_masks());
-        for (step, sets) in layers {
-            folder = match step {
-                Step::Part { part, rows, slots } => {
-                    let batch = snapshot.memtable[part].batch.clone();
-                    Self::add_rows(folder, batch, rows, slots, sets, DOING).await?
-                }
-                Step::File { live, rows, slots } => {
-                    self.add_file(folder, schema, &live, rows, slots, sets).await?
-                }
-            };
-        }
-        let folded = if slots == 0 {
-            None
-        } else {
-            let batch = blocking(DOING, move || folder.finish()).await?;
-            Some(Folded::new(Arc::clone(schema), batch, first_row))
-        };
-        keys.truncated_at = known_at;
-        Ok(Some(Found { marks, folded }))
+        let (completion, sets) = on_a_thread(keys, Arc::clone(snapshot), epoch, work).await?;
+        let Completion { work, mut marks } = completion;
+        let (schema, sets) = (Arc::clone(schema), Arc::new(sets.into_masks()));
+        let make = move |slots, limits| Folder::of_layers(&schema, slots, &sets, limits);
+        let derived = self.derive(keys, snapshot, work, first_row, &mut marks, make).await?;
+        Ok(Some(Found { marks, derived }))
     }
 
     /// For each row of a file the number of the set of columns that it gives.

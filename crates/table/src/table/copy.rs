@@ -65,7 +65,7 @@ impl Table {
 
     /// Notes copies before their entry of the log is written.
     pub(super) fn copies_on_the_way(&self, copied: Option<Replacement>) -> OnTheWay<'_> {
-        OnTheWay { table: self, copied }
+        OnTheWay { table: self, copied, is_logged: false }
     }
 }
 
@@ -73,22 +73,31 @@ fn is_in(copies: &Replacement, files: &[LiveFile]) -> bool {
     copies.outputs.iter().any(|copy| files.iter().any(|live| live.path() == copy.path()))
 }
 
-/// Copies whose entry of the log is being written. If it fails, or whoever writes it is gone before the answer comes, the log has them, or
-/// will have them, or not; they may be swept then if it does not.
+/// Files that take the place of others, on their way into the log and the snapshot. If the entry fails, or whoever writes it is gone before the
+/// answer comes, the log has them, or will have them, or not; they may be swept then if it does not.
 pub(super) struct OnTheWay<'t> {
     table: &'t Table,
     copied: Option<Replacement>,
+    is_logged: bool,
 }
 
 impl OnTheWay<'_> {
     /// Shows copied files in place of the old ones: the log has them.
     ///
     /// # Errors
-    /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a file could not be read. The snapshot has the old files.
+    /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a file could not be read. The snapshot has the old files until
+    /// somebody takes the log's lock the next time.
     pub async fn arrived(mut self, state: &LogState) -> Result<(), TableError> {
-        let Some(copied) = self.copied.take() else { return Ok(()) };
-        self.table.publish_copies(&copied);
-        self.table.swap_files(&copied, state).await
+        self.is_logged = true;
+        let Some(copied) = &self.copied else { return Ok(()) };
+        self.table.publish_copies(copied);
+        self.table.swap_files(copied, state).await?;
+        self.are_shown();
+        Ok(())
+    }
+
+    pub(super) fn are_shown(mut self) {
+        self.copied = None;
     }
 }
 
@@ -96,7 +105,10 @@ impl Drop for OnTheWay<'_> {
     fn drop(&mut self) {
         let Some(copied) = self.copied.take() else { return };
         self.table.publish_copies(&copied);
-        if let Some(unique) = &self.table.unique {
+        let Some(unique) = &self.table.unique else { return };
+        if self.is_logged {
+            unique.unshown.lock().push(copied);
+        } else {
             unique.lost_copies.lock().push(copied);
         }
     }
@@ -105,5 +117,25 @@ impl Drop for OnTheWay<'_> {
 impl Table {
     fn publish_copies(&self, copied: &Replacement) {
         publish_names(&self.root, copied.outputs.iter().map(LiveFile::path));
+    }
+
+    /// Notes files that the log has in place of others, until the snapshot has them.
+    pub(super) fn logged_already(&self, replacement: Replacement) -> OnTheWay<'_> {
+        let copied = Some(replacement).filter(|it| !it.inputs.is_empty() || !it.outputs.is_empty());
+        OnTheWay { table: self, copied, is_logged: true }
+    }
+
+    /// Shows what the log has and the snapshot does not, because reading keys failed when it was to be shown. Nothing may be written to the
+    /// log before: an entry that was made of the snapshot would bring the old files back.
+    ///
+    /// # Errors
+    /// As [`OnTheWay::arrived`].
+    pub(super) async fn show_unshown(&self, state: &LogState) -> Result<(), TableError> {
+        let Some(unique) = &self.unique else { return Ok(()) };
+        loop {
+            let Some(next) = unique.unshown.lock().first().cloned() else { return Ok(()) };
+            self.swap_files(&next, state).await?;
+            unique.unshown.lock().remove(0);
+        }
     }
 }

@@ -169,11 +169,13 @@ impl Table {
             Err(TableError::Raced { attempts: 1, .. }) => Committed::Void,
             committed => committed?,
         };
-        self.is_in_doubt(false);
         if committed == Committed::Void {
+            self.is_in_doubt(false);
             return Ok(None);
         }
+        // Nobody may fold rows that the log has deleted and the snapshot still has.
         copied.arrived(state).await?;
+        self.is_in_doubt(false);
         if !copies {
             self.swap_deletes(searched, &changed);
         }

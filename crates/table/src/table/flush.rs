@@ -65,6 +65,14 @@ impl Table {
     }
 
     async fn flush_and_tell(&self, progress: Option<Progress>) -> Result<Option<FlushReport>, TableError> {
+        let flushed = self.flush_once(progress).await;
+        if !matches!(flushed, Err(TableError::Closed { .. })) {
+            self.note_flushing(&flushed);
+        }
+        flushed
+    }
+
+    async fn flush_once(&self, progress: Option<Progress>) -> Result<Option<FlushReport>, TableError> {
         let mut state = self.lock_log().await?;
         let report = self.flush_racing(&mut state, progress).await?;
         self.checkpoint_if_due(&mut state).await;

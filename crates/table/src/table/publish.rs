@@ -27,6 +27,8 @@ pub struct Publication {
     pub files: Vec<DataFile>,
     /// The rows of lower versions that these take the place of.
     pub replaces: Option<Arc<Replaced>>,
+    /// All rows of `batches` have one of these partitions. `None`: that is not known, or the table has no partitions.
+    pub partitions: Option<Arc<Partitions>>,
     /// The first byte of the write-ahead log that holds any of this.
     pub lsn: Lsn,
 }
@@ -52,7 +54,7 @@ impl Table {
     /// [`TableError::OutOfOrder`] and [`TableError::SchemaMismatch`]: nothing has changed. Both
     /// are mistakes of the caller.
     pub fn publish(&self, publication: Publication) -> Result<(), TableError> {
-        let Publication { version, schema, batches, files, replaces, lsn } = publication;
+        let Publication { version, schema, batches, files, replaces, partitions, lsn } = publication;
         let since = host::now();
         let mut unflushed = self.unflushed.lock();
         let mut current = self.snapshot.load_full();
@@ -65,12 +67,19 @@ impl Table {
             }
         }
         assert!(unflushed.frozen_parts <= current.memtable.len(), "a flush took parts that are there");
+        let have_partitions = match (&partitions, current.def.partitioning.partitions()) {
+            (Some(known), Some(now)) => Arc::ptr_eq(known, now),
+            _ => false,
+        };
         let mut memtable = current.memtable.clone();
         for batch in batches {
             if batch.num_rows() == 0 {
                 continue;
             }
-            let batch = cut::with_partition(&current.def, fit(&current, &schema, &batch)?)?;
+            let mut batch = fit(&current, &schema, &batch)?;
+            if !have_partitions {
+                batch = cut::with_partition(&current.def, batch)?;
+            }
             if batch.num_rows() == 0 {
                 continue;
             }

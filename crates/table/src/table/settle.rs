@@ -5,9 +5,9 @@
 //! needed for the first time.
 
 use super::Table;
-use super::fold::Folded;
+use super::fold::Derived;
 use crate::error::{TableError, blocking};
-use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled};
+use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled, publish_names};
 use crate::keys::{FileKeys, KeyHash, KeyReader, Keyed, Keys, Marks, Orphans};
 use crate::log::LogState;
 use crate::memtable::{MemPart, append};
@@ -18,13 +18,13 @@ use arrow::compute::take_record_batch;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{TableSchema, Version};
+use tributary_types::TableSchema;
 
 /// What settling found.
 pub(super) struct Found {
     pub(super) marks: Marks,
     /// Rows that take the place of superseded ones.
-    pub(super) folded: Option<Folded>,
+    pub(super) derived: Option<Derived>,
 }
 
 /// Positions of rows by the paths of data files.
@@ -57,9 +57,15 @@ impl Table {
 
     /// [`Table::settle`], and the epoch that the snapshot is of: while that lasts, the memtable begins with the snapshot's.
     pub(super) async fn settle_in_epoch(&self, keys: &mut Keys) -> Result<(Arc<Snapshot>, u64), TableError> {
+        let settled = self.try_settle(keys).await;
+        self.note_settling(&settled);
+        settled
+    }
+
+    async fn try_settle(&self, keys: &mut Keys) -> Result<(Arc<Snapshot>, u64), TableError> {
         let mut losses = 0;
         loop {
-            let (current, truncated_at, next_row) = {
+            let (current, epoch, next_row) = {
                 let mut unflushed = self.unflushed.lock();
                 unflushed.settles();
                 let current = self.snapshot.load_full();
@@ -68,13 +74,13 @@ impl Table {
                 }
                 unflushed.settled_parts = current.memtable.len();
                 let next_row = self.unique.as_ref().map(|unique| unique.next_row.load(Ordering::Relaxed));
-                (current, Version(unflushed.epoch), next_row.unwrap_or_default())
+                (current, unflushed.epoch, next_row.unwrap_or_default())
             };
             self.read_keys(keys, &current.files).await?;
             let found = if current.def.keys.is_aggregate() {
-                self.fold(keys, &current, truncated_at).await
+                self.fold(keys, &current, epoch).await
             } else {
-                self.supersede(keys, &current, truncated_at, next_row).await
+                self.supersede(keys, &current, epoch, next_row).await
             };
             let found = match found {
                 // Each is made again once.
@@ -84,11 +90,11 @@ impl Table {
                 }
                 found => found?,
             };
-            let known_at = keys.truncated_at.take();
-            if let Some(settled) = self.swap_settled(&current, truncated_at, found)? {
-                keys.truncated_at = known_at;
+            let known_at = keys.known_at.take();
+            if let Some(settled) = self.swap_settled(&current, epoch, found)? {
+                keys.known_at = known_at;
                 keys.orphans = Orphans::default();
-                return Ok((settled, truncated_at.0));
+                return Ok((settled, epoch));
             }
             // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
             // an error: they have rows that no snapshot shows as settled.
@@ -100,12 +106,12 @@ impl Table {
         &self,
         keys: &mut Keys,
         snapshot: &Arc<Snapshot>,
-        truncated_at: Version,
+        epoch: u64,
         next_row: u64,
     ) -> Result<Found, TableError> {
-        match self.complete(keys, snapshot, truncated_at, next_row).await? {
+        match self.complete(keys, snapshot, epoch, next_row).await? {
             Some(found) => Ok(found),
-            None => compute(keys, snapshot, truncated_at).await,
+            None => compute(keys, snapshot, epoch).await,
         }
     }
 
@@ -131,11 +137,11 @@ impl Table {
     fn swap_settled(
         &self,
         settled: &Snapshot,
-        truncated_at: Version,
-        Found { marks, folded }: Found,
+        epoch: u64,
+        Found { marks, derived }: Found,
     ) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut unflushed = self.unflushed.lock();
-        if Version(unflushed.epoch) != truncated_at {
+        if unflushed.epoch != epoch {
             return Ok(None);
         }
         let current = self.snapshot.load_full();
@@ -155,12 +161,14 @@ impl Table {
             }
         }
         let mut derived_rows = 0;
-        if let Some(folded) = folded {
-            derived_rows = folded.rows();
-            let part = folded.into_part(&current, settled)?;
-            let part = if is_aggregate { part } else { with_marks(&part, &marks) };
-            append(&mut memtable, unflushed.frozen_parts, part)?;
+        if let Some(derived) = &derived {
+            derived_rows = derived.rows_in_memory();
+            for part in derived.parts(&current, settled)? {
+                let part = if is_aggregate { part } else { with_marks(&part, &marks) };
+                append(&mut memtable, unflushed.frozen_parts, part)?;
+            }
         }
+        let in_files: &[WithKeys] = derived.as_ref().map_or(&[], |derived| &derived.files);
         let paths: HashSet<&str> = settled.files.iter().map(LiveFile::path).collect();
         let nothing = RowSet::new();
         let with_marks = |live: &LiveFile| match marks.files.get(live.path()) {
@@ -168,15 +176,18 @@ impl Table {
             None if live.settled == Settled::Yes => live.clone(),
             rows => live.with_more_deletes(rows.unwrap_or(&nothing)),
         };
-        let files: Arc<Vec<LiveFile>> = Arc::new(current.files.iter().map(with_marks).collect());
-        let is_all = later.is_empty() && files.len() == settled.files.len();
+        let is_all = later.is_empty() && current.files.len() == settled.files.len();
+        let new_files = || in_files.iter().map(|(live, _)| live.clone());
+        let files: Arc<Vec<LiveFile>> =
+            Arc::new(current.files.iter().map(with_marks).chain(new_files()).collect());
         let of_version = Snapshot {
             version: settled.version,
             memtable: memtable.clone(),
             files: if is_all {
                 Arc::clone(&files)
             } else {
-                Arc::new(files.iter().filter(|live| paths.contains(live.path())).cloned().collect())
+                let old = files.iter().filter(|live| paths.contains(live.path())).cloned();
+                Arc::new(old.chain(new_files()).collect())
             },
             ..current.as_ref().clone()
         };
@@ -197,6 +208,8 @@ impl Table {
             next.memtable = memtable;
             next.files = files;
         });
+        // From now on the snapshot keeps them from the sweep.
+        publish_names(&self.root, in_files.iter().map(|(live, _)| live.path()));
         Ok(Some(Arc::new(of_version)))
     }
 
@@ -372,15 +385,11 @@ pub(super) async fn find_rows(
 }
 
 /// Settles on a thread of its own.
-async fn compute(
-    keys: &mut Keys,
-    snapshot: &Arc<Snapshot>,
-    truncated_at: Version,
-) -> Result<Found, TableError> {
+async fn compute(keys: &mut Keys, snapshot: &Arc<Snapshot>, epoch: u64) -> Result<Found, TableError> {
     let snapshot = Arc::clone(snapshot);
     let settle = |keys: &mut Keys, snapshot: &Snapshot, reader: &KeyReader| keys.settle(snapshot, reader);
-    let marks = on_a_thread(keys, snapshot, truncated_at, settle).await?;
-    Ok(Found { marks, folded: None })
+    let marks = on_a_thread(keys, snapshot, epoch, settle).await?;
+    Ok(Found { marks, derived: None })
 }
 
 /// Works with keys that have all settled rows of the snapshot's memtable, on a thread of its own. If the caller gives up
@@ -388,7 +397,7 @@ async fn compute(
 pub(super) async fn on_a_thread<T: Send + 'static>(
     keys: &mut Keys,
     snapshot: Arc<Snapshot>,
-    truncated_at: Version,
+    epoch: u64,
     work: impl FnOnce(&mut Keys, &Snapshot, &KeyReader) -> Result<T, TableError> + Send + 'static,
 ) -> Result<T, TableError> {
     let (files, orphans) = (keys.files.clone(), keys.orphans.clone());
@@ -396,8 +405,8 @@ pub(super) async fn on_a_thread<T: Send + 'static>(
     (keys.files, keys.orphans) = (files, orphans);
     let (done, outcome) = blocking("settling keys", move || {
         let reader = KeyReader::new(&snapshot.def.schema)?;
-        if taken.truncated_at != Some(truncated_at) {
-            taken.read_memtable(&snapshot, truncated_at, &reader)?;
+        if taken.known_at != Some(epoch) {
+            taken.read_memtable(&snapshot, epoch, &reader)?;
         }
         let outcome = work(&mut taken, &snapshot, &reader)?;
         Ok((taken, outcome))

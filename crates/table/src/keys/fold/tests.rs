@@ -2,10 +2,28 @@ use super::*;
 use arrow::array::{Decimal128Array, Float64Array, Int8Array};
 use tributary_types::{DataType, SchemaVersion};
 
+const LIMITS: Limits = Limits { bytes: 1 << 20, batch_bytes: 1 << 20 };
+
+/// Folds in one batch and in batches of one row each.
 fn folded(column: ColumnDef, batches: &[(ArrayRef, &[u32])], let_go: bool) -> ArrayRef {
+    let whole = folded_within(column.clone(), batches, let_go, LIMITS);
+    let small = folded_within(column, batches, let_go, Limits { batch_bytes: 1, ..LIMITS });
+    assert_eq!((whole.len(), small.len()), (1, 3));
+    let whole = whole.into_iter().next().unwrap();
+    let small: Vec<&dyn Array> = small.iter().map(AsRef::as_ref).collect();
+    assert_eq!(&arrow::compute::concat(&small).unwrap(), &whole);
+    whole
+}
+
+fn folded_within(
+    column: ColumnDef,
+    batches: &[(ArrayRef, &[u32])],
+    let_go: bool,
+    limits: Limits,
+) -> Vec<ArrayRef> {
     let key = ColumnDef::new(1, "k", DataType::TinyInt).key();
     let schema = Arc::new(TableSchema::new(SchemaVersion(1), vec![key, column]));
-    let mut folder = Folder::new(&schema, 3);
+    let mut folder = Folder::new(&schema, 3, limits);
     for (array, slots) in batches {
         let keys: ArrayRef = Arc::new(slots.iter().map(|slot| Some(*slot as i8)).collect::<Int8Array>());
         let batch = RecordBatch::try_new(schema.arrow(), vec![keys, Arc::clone(array)]).unwrap();
@@ -15,9 +33,33 @@ fn folded(column: ColumnDef, batches: &[(ArrayRef, &[u32])], let_go: bool) -> Ar
             folder.let_go().unwrap();
         }
     }
-    let batch = folder.finish().unwrap();
-    assert_eq!(batch.column(0).as_primitive::<Int8Type>().values(), &[0, 1, 2]);
-    Arc::clone(batch.column(1))
+    let batches = folder.finish().unwrap().expect("not too large");
+    let keys = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int8Type>().values().to_vec());
+    assert_eq!(keys.collect::<Vec<_>>(), [0, 1, 2]);
+    batches.iter().map(|batch| Arc::clone(batch.column(1))).collect()
+}
+
+#[test]
+fn rows_that_are_too_large_together_are_not_copied_and_one_row_always_is() {
+    let key = ColumnDef::new(1, "k", DataType::TinyInt).key();
+    let text = ColumnDef::new(2, "v", DataType::String).aggregated(Aggregation::Replace);
+    let schema = Arc::new(TableSchema::new(SchemaVersion(1), vec![key, text]));
+    let long = "x".repeat(1000);
+    let batch = |rows: usize| {
+        let keys: ArrayRef = Arc::new((0..rows).map(|row| Some(row as i8)).collect::<Int8Array>());
+        RecordBatch::try_new(schema.arrow(), vec![keys, texts(&vec![Some(long.as_str()); rows])]).unwrap()
+    };
+    let limits = Limits { bytes: 2500, batch_bytes: 1500 };
+    for (slots, batches) in [(1, Some(1)), (2, Some(2)), (3, None)] {
+        let mut folder = Folder::new(&schema, slots, Limits { bytes: limits.bytes, ..limits });
+        let rows: Vec<u32> = (0..slots as u32).collect();
+        folder.add(&batch(slots), &rows, &rows, &[]).unwrap();
+        assert_eq!(folder.is_overfull(), slots == 3, "{slots} slots: known as soon as the batch is let go");
+        assert_eq!(folder.finish().unwrap().map(|batches| batches.len()), batches, "{slots} slots");
+    }
+    let mut folder = Folder::new(&schema, 1, Limits { bytes: 10, batch_bytes: 10 });
+    folder.add(&batch(1), &[0], &[0], &[]).unwrap();
+    assert_eq!(folder.finish().unwrap().map(|batches| batches.len()), Some(1));
 }
 
 fn texts(values: &[Option<&str>]) -> ArrayRef {

@@ -123,6 +123,7 @@ fn put(table: &Table, rows: &[Row], files: Vec<DataFile>) {
         batches: if rows.is_empty() { Vec::new() } else { vec![batch(rows)] },
         files,
         replaces: None,
+        partitions: None,
         lsn: Lsn(version.0 * 100),
     };
     table.publish(publication).unwrap();
@@ -134,7 +135,7 @@ async fn written(table: &Table, rows: &[Row]) -> Vec<DataFile> {
     for part in rows.chunks(50) {
         writer.append(batch(part)).await.unwrap();
     }
-    writer.finish().await.unwrap()
+    writer.finish().await.unwrap().into_files()
 }
 
 fn some(ids: impl IntoIterator<Item = i64>, number: i64) -> Vec<Row> {
@@ -522,7 +523,12 @@ fn truncate(table: &Table, version: Version) -> Result<(), TableError> {
 async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
     for seed in 0..20 {
         let mut dice = Dice(seed);
-        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..StoreOptions::default() };
+        let options = match seed / 2 % 3 {
+            0 => StoreOptions::default(),
+            1 => StoreOptions { settled_piece_rows: 5, ..StoreOptions::default() },
+            _ => StoreOptions { settled_piece_bytes: 3000, flush_bytes: 100, ..StoreOptions::default() },
+        };
+        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..options };
         let bench = Bench::with(options);
         let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
         let mut table = bench.store.create(&def()).await.unwrap();
@@ -611,5 +617,60 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
         assert_eq!(visible(&table).await, expected.texts(), "seed {seed}");
         assert_eq!(logged(&table).await, expected.texts(), "seed {seed}");
         assert!(seed % 2 == 0 || !bench.has_vectors(), "seed {seed}");
+    }
+}
+
+/// The log has copies of files without some rows, and their keys can't be read when they are to be shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_the_log_has_and_that_could_not_be_shown_are_shown_before_anything_else_is_written() {
+    for work in ["flush", "compact", "delete"] {
+        let bench = Bench::with(StoreOptions { compact_min_files: 2, ..StoreOptions::default() });
+        let table = bench.store.create(&copying(&def())).await.unwrap();
+        let mut expected = Expected::default();
+        for (number, ids) in [(1, 0..20), (2, 100..120)] {
+            let rows = some(ids, number);
+            put(&table, &rows, Vec::new());
+            expected.put(&rows);
+            table.flush().await.unwrap();
+        }
+        if work == "flush" {
+            let rows = some(10..15, 3);
+            put(&table, &rows, Vec::new());
+            expected.put(&rows);
+        }
+        let entry = format!("{:020}.json", table.snapshot().delta_version + 1);
+        let gate = bench.faults.hold_next(&entry);
+        let working = tokio::spawn({
+            let table = Arc::clone(&table);
+            async move {
+                match work {
+                    "flush" => table.flush().await.map(drop),
+                    "compact" => table.compact().await.map(drop),
+                    _ => delete(&table, 5..10).await.map(drop),
+                }
+            }
+        });
+        gate.arrived().await;
+        if work == "compact" {
+            // What comes meanwhile supersedes rows of the new file, which is looked at for them.
+            let rows = some(3..8, 4);
+            put(&table, &rows, Vec::new());
+            expected.put(&rows);
+            table.settled().await.unwrap();
+        }
+        std::fs::remove_dir_all(bench.keys.path().join("demo")).unwrap();
+        bench.faults.fail_next_read(".parquet");
+        gate.open();
+        working.await.unwrap().unwrap_err();
+        bench.faults.none();
+        if work == "delete" {
+            expected.delete(5..10);
+        }
+        let rows = some(0..8, 5);
+        put(&table, &rows, Vec::new());
+        expected.put(&rows);
+        check(&bench, &table, &expected).await;
+        table.compact().await.unwrap();
+        check(&bench, &table, &expected).await;
     }
 }

@@ -15,6 +15,7 @@ fn publish_files(table: &Table, version: u64, files: Vec<DataFile>) {
         batches: Vec::new(),
         files,
         replaces: None,
+        partitions: None,
         lsn: Lsn(version * 100),
     };
     table.publish(publication).unwrap();
@@ -28,7 +29,7 @@ async fn a_large_load_goes_to_files_of_the_target_size_past_the_memtable() {
     for start in (0..400_000).step_by(10_000) {
         writer.append(rows(start..start + 10_000)).await.unwrap();
     }
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     assert!(files.len() > 1, "{files:?}");
     assert_eq!(files.iter().map(|file| file.rows).sum::<u64>(), 400_000);
     assert_eq!(visible(&table).await.len(), 0);
@@ -58,7 +59,7 @@ async fn an_aborted_or_discarded_load_leaves_no_file() {
     assert_eq!(bench.data_files(), Vec::<String>::new());
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows(0..200_000)).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     assert_eq!(bench.data_files().len(), files.len());
     table.discard(&files).await;
     assert_eq!(bench.data_files(), Vec::<String>::new());
@@ -144,7 +145,7 @@ async fn a_sweep_spares_files_that_wait_for_their_publication() {
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows([1])).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     assert_eq!(table.sweep().await.unwrap().files, 0);
     let restarted = bench.store.open(&two_columns()).await.unwrap();
     restarted.hold(&files);
@@ -269,7 +270,7 @@ async fn files_that_no_log_has_stay_for_queries_from_before_a_truncation() {
     let table = bench.store.create(&two_columns()).await.unwrap();
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows(0..10)).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     // As those of a two-phase load that was prepared long ago.
     let path = bench.dir.path().join("demo/events-7").join(&files[0].path);
     let file = std::fs::File::options().write(true).open(path).unwrap();

@@ -249,7 +249,7 @@ async fn another_writers_commit_is_taken_in_and_never_overwritten() {
     // Another engine adds a file.
     let mut writer = stale.new_file_writer().unwrap();
     writer.append(rows([10])).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     let add = Action::Add(LiveFile::from(files[0].clone()).to_add(&two_columns().schema, true));
     stale.root().log.write(2, commit_info("WRITE", true, &[]), &[add]).await.unwrap();
 

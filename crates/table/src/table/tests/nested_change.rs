@@ -122,7 +122,7 @@ async fn rows_in_files_in_memory_and_under_way_have_null_in_new_fields() {
     assert_eq!(bench.data_files(), files, "a light change writes no file");
     // Loads that were decoded, or written to files, before.
     table.publish(load(&narrow(), 3, &[4])).unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     table.publish(Publication { files, ..load(&narrow(), 4, &[]) }).unwrap();
     table.publish(load(&wide(), 5, &[7])).unwrap();
     let expected = [row(1, OLD), row(2, OLD), row(3, OLD), row(4, OLD), row(5, OLD), row(7, NEW)];

@@ -124,11 +124,18 @@ async fn files_of_one_load_keep_their_order_after_a_restart() {
     for start in (0..400_000).step_by(10_000) {
         writer.append(rows(&table.def(), start..start + 10_000)).await.unwrap();
     }
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     assert!(files.len() > 1, "{files:?}");
     let schema = table.def().schema.clone();
-    let load =
-        Publication { version: Version(1), schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(1) };
+    let load = Publication {
+        version: Version(1),
+        schema,
+        batches: Vec::new(),
+        files,
+        replaces: None,
+        partitions: None,
+        lsn: Lsn(1),
+    };
     table.publish(load).unwrap();
     check(&table, false, 400_000).await;
     table.flush().await.unwrap();
@@ -146,7 +153,7 @@ async fn a_file_has_the_version_of_its_last_rows_also_from_the_log_and_from_a_ch
         publish(&table, 5..9);
         let mut writer = table.new_file_writer().unwrap();
         writer.append(rows(&table.def(), 9..12)).await.unwrap();
-        let files = writer.finish().await.unwrap();
+        let files = writer.finish().await.unwrap().into_files();
         assert_eq!(files[0].version, Version(0), "nobody knows yet");
         let schema = table.def().schema.clone();
         let load = Publication {
@@ -155,6 +162,7 @@ async fn a_file_has_the_version_of_its_last_rows_also_from_the_log_and_from_a_ch
             batches: Vec::new(),
             files,
             replaces: None,
+            partitions: None,
             lsn: Lsn(3),
         };
         table.publish(load).unwrap();

@@ -175,7 +175,11 @@ struct Case {
 
 impl Case {
     async fn new(model: Model) -> Self {
-        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..StoreOptions::default() };
+        Self::with(model, StoreOptions::default()).await
+    }
+
+    async fn with(model: Model, options: StoreOptions) -> Self {
+        let options = StoreOptions { compact_min_files: 2, checkpoint_every: 5, ..options };
         let bench = Bench::with(options);
         let table = bench.store.create(&model.def()).await.unwrap();
         Self { bench, table, expected: Expected { model, rows: BTreeMap::new() }, history: Vec::new() }
@@ -190,7 +194,9 @@ impl Case {
         let batches = if rows.is_empty() { Vec::new() } else { vec![self.model().batch(rows)] };
         let schema = Arc::clone(&self.model().def().schema);
         let lsn = Lsn(version.0 * 100);
-        self.table.publish(Publication { version, schema, batches, files, replaces: None, lsn }).unwrap();
+        self.table
+            .publish(Publication { version, schema, batches, files, replaces: None, partitions: None, lsn })
+            .unwrap();
     }
 
     fn put(&mut self, rows: Vec<Row>) {
@@ -204,7 +210,7 @@ impl Case {
         for part in rows.chunks(50) {
             writer.append(self.model().batch(part)).await.unwrap();
         }
-        writer.finish().await.unwrap()
+        writer.finish().await.unwrap().into_files()
     }
 
     /// Rows in memory and in files, in one load.
@@ -352,7 +358,14 @@ impl Dice {
 async fn whatever_happens_in_whatever_order_rows_are_completed_from_those_that_had_their_keys() {
     for seed in 0..18 {
         let mut dice = Dice(seed);
-        let mut case = Case::new(Model::ALL[seed as usize % 3]).await;
+        let options = match seed / 3 % 3 {
+            0 => StoreOptions::default(),
+            // In pieces, in memory.
+            1 => StoreOptions { settled_piece_rows: 4, ..StoreOptions::default() },
+            // Each piece too large at first, into data files.
+            _ => StoreOptions { settled_piece_bytes: 2500, flush_bytes: 100, ..StoreOptions::default() },
+        };
+        let mut case = Case::with(Model::ALL[seed as usize % 3], options).await;
         let keys = 1 + dice.below(60);
         for step in 0..60 {
             match dice.below(14) {
@@ -382,4 +395,84 @@ async fn whatever_happens_in_whatever_order_rows_are_completed_from_those_that_h
         }
         case.check(&format!("seed {seed}")).await;
     }
+}
+
+/// More than a column of texts in one batch may have, in rows that all come from one update.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_of_rows_with_two_gigabytes_of_texts_is_read_and_flushed() {
+    const ROWS: i64 = 2200;
+    let columns = vec![
+        ColumnDef::new(1, "id", DataType::BigInt).key(),
+        ColumnDef::new(2, "n", DataType::BigInt),
+        ColumnDef::new(3, "doc", DataType::String),
+        ColumnDef::hidden(7, HiddenColumn::Given, DataType::BigInt),
+    ];
+    let schema = TableSchema::new(SchemaVersion(1), columns);
+    let def = TableDef::new(TableId(7), "demo", "events", schema);
+    let def = Arc::new(TableDef { keys: KeyModel::Unique, ..def });
+    let document = "d".repeat(1 << 20);
+    let batch = |ids: std::ops::Range<i64>, n: i64, document: &str, given: Option<&str>| {
+        let rows = ids.clone().count();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter_values(ids)),
+            Arc::new(Int64Array::from(vec![n; rows])),
+            Arc::new(StringArray::from(vec![document; rows])),
+            Arc::new(StringArray::from(vec![given; rows])),
+        ];
+        RecordBatch::try_new(def.schema.arrow(), columns).unwrap()
+    };
+    let options = StoreOptions { settled_piece_bytes: 64 << 20, ..StoreOptions::default() };
+    let bench = Bench::with(options);
+    let table = bench.store.create(&def).await.unwrap();
+    let mut writer = table.new_file_writer().unwrap();
+    for first in (0..ROWS).step_by(50) {
+        writer.append(batch(first..first + 50, 1, &document, None)).await.unwrap();
+    }
+    let files = writer.finish().await.unwrap().into_files();
+    let publish = |batches: Vec<RecordBatch>, files: Vec<DataFile>| {
+        let version = table.snapshot().version.next();
+        let (schema, lsn) = (Arc::clone(&def.schema), Lsn(version.0 * 100));
+        let (replaces, partitions) = (None, None);
+        table.publish(Publication { version, schema, batches, files, replaces, partitions, lsn }).unwrap();
+    };
+    publish(Vec::new(), files);
+    table.flush().await.unwrap();
+    let given = GivenColumns::new([1, 2].map(ColumnId)).text();
+    publish(vec![batch(0..ROWS, 7, "", Some(&given))], Vec::new());
+    let sum_of = async |snapshot: &crate::Snapshot, table: &Table| {
+        let (mut rows, mut sum, mut bytes) = (0, 0, 0);
+        for live in snapshot.files.iter() {
+            let mut reader = crate::testing::open_file(table, live).await.unwrap();
+            while let Some(batch) = reader.next().await.unwrap() {
+                rows += batch.num_rows();
+                sum += batch.column(1).as_primitive::<Int64Type>().values().iter().sum::<i64>();
+                bytes += batch.column(2).as_string::<i32>().iter().flatten().map(str::len).sum::<usize>();
+            }
+        }
+        (rows as i64, sum, bytes)
+    };
+    let expected = (ROWS, ROWS * 7, ROWS as usize * document.len());
+    let settled = table.settled().await.unwrap();
+    assert_eq!((settled.rows(), settled.memtable_rows()), (ROWS as u64, 0), "they went to data files");
+    table.flush().await.unwrap();
+    drop(table);
+    let again = bench.store.open(&def).await.unwrap();
+    assert_eq!(sum_of(&again.snapshot(), &again).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settling_that_fails_again_and_again_for_one_reason_is_told() {
+    let mut case = Case::new(Model::LastRow).await;
+    case.put((0..10).map(|key| whole(key, "a")).collect());
+    case.table.flush().await.unwrap();
+    case.put(vec![some(1, &[3], "b")]);
+    assert_eq!(case.table.stuck(), None);
+    for times in 1..4 {
+        case.bench.faults.fail_next_read(".parquet");
+        case.table.settled().await.unwrap_err();
+        let stuck = case.table.stuck().map(|stuck| (stuck.doing, stuck.times));
+        assert_eq!(stuck, (times > 1).then_some(("settling rows", times)));
+    }
+    case.check("when it can be read again").await;
+    assert_eq!(case.table.stuck(), None);
 }

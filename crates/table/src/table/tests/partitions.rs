@@ -133,7 +133,7 @@ async fn a_large_load_over_many_partitions_has_a_file_for_each_run_of_each_and_o
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows((0..1000).rev())).await.unwrap();
     writer.append(rows(0..1000)).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     assert_eq!(files.len(), 1000);
     assert!(files.iter().all(|file| file.rows == 2), "both batches are one run");
     let partitions: BTreeSet<_> = files.iter().map(|file| file.partition).collect();
@@ -141,7 +141,15 @@ async fn a_large_load_over_many_partitions_has_a_file_for_each_run_of_each_and_o
     let schema = Arc::clone(&table.def().schema);
     let version = table.snapshot().version.next();
     table
-        .publish(Publication { version, schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(1) })
+        .publish(Publication {
+            version,
+            schema,
+            batches: Vec::new(),
+            files,
+            replaces: None,
+            partitions: None,
+            lsn: Lsn(1),
+        })
         .unwrap();
     assert_eq!(read_files(&table).await.unwrap(), expected((0..1000).chain(0..1000)));
 }
@@ -294,7 +302,7 @@ async fn a_dropped_partition_takes_its_rows_with_it_in_one_entry_and_late_ones_t
     publish(&table, [2, 12]);
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows([14, 24])).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     let before = table.snapshot().delta_version;
     let dropped = without(&def, 2);
     table.alter(Arc::clone(&dropped)).await.unwrap();
@@ -306,7 +314,15 @@ async fn a_dropped_partition_takes_its_rows_with_it_in_one_entry_and_late_ones_t
     let schema = Arc::clone(&def.schema);
     let version = table.snapshot().version.next();
     table
-        .publish(Publication { version, schema, batches: Vec::new(), files, replaces: None, lsn: Lsn(900) })
+        .publish(Publication {
+            version,
+            schema,
+            batches: Vec::new(),
+            files,
+            replaces: None,
+            partitions: None,
+            lsn: Lsn(900),
+        })
         .unwrap();
     assert_eq!(visible(&table).await, expected([1, 2, 3, 21, 24]));
     table.flush().await.unwrap();

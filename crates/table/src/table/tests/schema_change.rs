@@ -88,7 +88,7 @@ async fn a_large_load_of_the_old_schema_is_rewritten_by_the_next_flush() {
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows([1])).await.unwrap();
     table.alter(with_score(&two_columns())).await.unwrap();
-    let files = writer.finish().await.unwrap();
+    let files = writer.finish().await.unwrap().into_files();
     let mut load = publication(&two_columns().schema, 1, rows([]));
     load.files = files;
     table.publish(load).unwrap();
@@ -106,7 +106,7 @@ async fn a_file_that_a_flush_rewrote_stays_until_the_delta_log_has_its_rows() {
     writer.append(rows([1])).await.unwrap();
     table.alter(with_score(&two_columns())).await.unwrap();
     let mut load = publication(&two_columns().schema, 1, rows([]));
-    load.files = writer.finish().await.unwrap();
+    load.files = writer.finish().await.unwrap().into_files();
     let of_load = load.files[0].path.clone();
     table.publish(load).unwrap();
     bench.faults.fail_next("_delta_log/0", Fault::Before);

@@ -123,7 +123,9 @@ impl Case {
         let batches = if rows.is_empty() { Vec::new() } else { vec![self.model().batch(rows)] };
         let schema = Arc::clone(&self.model().def().schema);
         let lsn = Lsn(version.0 * 100);
-        self.table.publish(Publication { version, schema, batches, files, replaces: None, lsn }).unwrap();
+        self.table
+            .publish(Publication { version, schema, batches, files, replaces: None, partitions: None, lsn })
+            .unwrap();
     }
 
     fn put(&mut self, rows: Vec<Row>) {
@@ -137,7 +139,7 @@ impl Case {
         for part in rows.chunks(50) {
             writer.append(self.model().batch(part)).await.unwrap();
         }
-        let files = writer.finish().await.unwrap();
+        let files = writer.finish().await.unwrap().into_files();
         self.publish(&[], files.clone());
         self.winners.put(rows);
         self.history.push((self.table.snapshot().version, Vec::new(), files));

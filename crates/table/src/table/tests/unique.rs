@@ -55,6 +55,7 @@ fn put(table: &Table, rows: &[(i64, String)], files: Vec<DataFile>) {
         batches: if rows.is_empty() { Vec::new() } else { vec![batch(rows)] },
         files,
         replaces: None,
+        partitions: None,
         lsn: Lsn(version.0 * 100),
     };
     table.publish(publication).unwrap();
@@ -160,7 +161,7 @@ async fn written(table: &Table, rows: &[(i64, String)]) -> Vec<DataFile> {
     for part in rows.chunks(50) {
         writer.append(batch(part)).await.unwrap();
     }
-    writer.finish().await.unwrap()
+    writer.finish().await.unwrap().into_files()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

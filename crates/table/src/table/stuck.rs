@@ -1,0 +1,59 @@
+//! Work on a table that fails again and again in the same way, for its owner to see.
+//!
+//! Not the business of this module: trying again.
+
+use super::Table;
+use crate::ambient::now_ms;
+use crate::error::TableError;
+use parking_lot::Mutex;
+
+/// Work that has failed several times in a row, each time for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// `settling rows` or `flushing`.
+    pub doing: &'static str,
+    pub reason: String,
+    pub times: u32,
+    /// The first of these times, in milliseconds of Unix time.
+    pub since_ms: i64,
+}
+
+/// The last failures of each kind of work. Locks are taken for a moment, alone.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    settling: Mutex<Option<Stuck>>,
+    flushing: Mutex<Option<Stuck>>,
+}
+
+/// Once may be bad luck.
+const TIMES_MIN: u32 = 2;
+
+impl Table {
+    /// What keeps the table from being read or flushed, if the same has done so repeatedly.
+    #[must_use]
+    pub fn stuck(&self) -> Option<Stuck> {
+        let of = |failure: &Mutex<Option<Stuck>>| failure.lock().clone().filter(|it| it.times >= TIMES_MIN);
+        of(&self.failures.settling).or_else(|| of(&self.failures.flushing))
+    }
+
+    pub(super) fn note_settling<T>(&self, outcome: &Result<T, TableError>) {
+        note(&self.failures.settling, "settling rows", outcome);
+    }
+
+    pub(super) fn note_flushing<T>(&self, outcome: &Result<T, TableError>) {
+        note(&self.failures.flushing, "flushing", outcome);
+    }
+}
+
+fn note<T>(failure: &Mutex<Option<Stuck>>, doing: &'static str, outcome: &Result<T, TableError>) {
+    let mut failure = failure.lock();
+    let Err(error) = outcome else {
+        *failure = None;
+        return;
+    };
+    let reason = error.to_string();
+    match &mut *failure {
+        Some(stuck) if stuck.reason == reason => stuck.times += 1,
+        other => *other = Some(Stuck { doing, reason, times: 1, since_ms: now_ms() }),
+    }
+}

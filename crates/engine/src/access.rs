@@ -9,6 +9,9 @@
 //!
 //! Not its business: passwords, which [`crate::engine::Engine::authenticate`] checks.
 
+pub(crate) mod interrupt;
+pub(crate) mod processes;
+
 use tributary_sql::{Kill, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::{Principal, SqlError};
 

@@ -5,7 +5,7 @@
 //!
 //! Not its business: what a job does, and the jobs of `ROUTINE LOAD`, which never end by themselves.
 
-use crate::interrupt::{Interrupt, Interrupted, Stop};
+use crate::access::interrupt::{Interrupt, Interrupted, Stop};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

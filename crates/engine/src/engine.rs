@@ -6,47 +6,32 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `start` | the parts are made, started and stopped in the right order |
-//! | `ddl` | databases, tables and users are created, changed and dropped |
-//! | `recycle`, `recycle_partitions` | what is dropped is kept for a time, and recovered |
-//! | `switching` | partitions take the place of others, go or come back |
-//! | `switches` | tables whose switch goes on, and who may change others meanwhile |
-//! | `unfinished` | tables that get their rows before they get their names |
-//! | `views` | views are created, changed and dropped |
 
-pub(crate) mod ddl;
-mod dynamic_partitions;
-mod recycle;
-mod recycle_partitions;
 mod start;
-mod switches;
-mod switching;
-pub(crate) mod temporary;
-pub(crate) mod unfinished;
-mod views;
 
+use crate::access::processes::{Process, Processes};
 use crate::access::{Access, Object, Privilege};
-use crate::broker_load::BrokerLoads;
-use crate::builders::Builders;
-use crate::error_log::ErrorLog;
-use crate::export::Exports;
-use crate::generated::GeneratedColumns;
-use crate::jobs::Jobs;
-use crate::load_records::LoadRecords;
-use crate::metrics::Metrics;
-use crate::names::Names;
-use crate::namespace::{EngineNamespace, Facts};
-use crate::options::{EngineOptions, Ports};
-use crate::overwrites::RunningOverwrites;
-use crate::processes::{Process, Processes};
-use crate::row_changes::RowChanges;
-use crate::schema_change::SchemaChanges;
-use crate::stream_load::host::SpoolRoom;
+use crate::ddl::change::schema::SchemaChanges;
+use crate::ddl::change::switches::Switches;
+use crate::ddl::partitions::dynamic::DynamicTables;
+use crate::jobs::broker_load::BrokerLoads;
+use crate::jobs::export::Exports;
+use crate::jobs::routine_load::Jobs;
+use crate::load::builders::Builders;
+use crate::load::error_log::ErrorLog;
+use crate::load::generated::GeneratedColumns;
+use crate::load::load_records::LoadRecords;
+use crate::load::overwrites::RunningOverwrites;
+use crate::load::row_changes::RowChanges;
+use crate::node::host::SpoolRoom;
+use crate::node::metrics::Metrics;
+use crate::node::names::Names;
+use crate::node::options::{EngineOptions, Ports};
+use crate::queries::namespace::{EngineNamespace, Facts};
 use crate::variables::Variables;
-use dynamic_partitions::DynamicTables;
 use start::Running;
 use std::sync::Arc;
 use std::time::Duration;
-use switches::Switches;
 use tokio::sync::Semaphore;
 use tributary_catalog::{Catalog, CatalogError};
 use tributary_ingest::{AutoIncrements, Ingest};
@@ -84,11 +69,11 @@ pub struct Engine {
     pub(crate) dynamic_tables: DynamicTables,
     pub(crate) options: EngineOptions,
     /// Names, connections, variables: what users see parts of.
-    facts: Arc<Facts>,
-    access: Arc<dyn Access>,
-    metrics: Metrics,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) access: Arc<dyn Access>,
+    pub(crate) metrics: Metrics,
     /// Held by a change of the catalog from its check to its end.
-    changing: tokio::sync::Mutex<()>,
+    pub(crate) changing: tokio::sync::Mutex<()>,
     pub(crate) switches: Switches,
     running: Running,
 }
@@ -223,7 +208,7 @@ impl Engine {
     ///
     /// # Errors
     /// Unknown database or table, or it is a view.
-    fn table_called(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+    pub(crate) fn table_called(&self, db: &str, name: &str) -> Result<Arc<Table>, SqlError> {
         self.names().table(db, name).map_err(|error| match self.catalog.view(db, name) {
             Some(view) => SqlError::wrong_object(&view.table_ref(), "BASE TABLE", ""),
             None => error,

@@ -12,11 +12,12 @@
 //! Not its business: where files are and how they are reached, which is the crate `files`.
 
 mod format;
+pub(crate) mod outfile;
 mod reader;
 mod table;
 
-use crate::stream_load::host::{Host, SpoolRoom};
-use crate::time_zone::Zone;
+use crate::node::host::{Host, SpoolRoom};
+use crate::variables::time_zone::Zone;
 use format::FilesFormat;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -9,10 +9,25 @@
 //!
 //! Not its business: bytes, statements, sessions, texts of answers.
 
+pub(crate) mod auto_increment;
+pub(crate) mod body;
+pub(crate) mod builders;
+pub(crate) mod error_log;
+pub(crate) mod generated;
+pub(crate) mod hidden_columns;
+pub(crate) mod info;
+pub(crate) mod labels;
+pub(crate) mod lanes;
+pub(crate) mod load_records;
+pub(crate) mod overwrites;
+pub(crate) mod partial_update;
+pub(crate) mod row_changes;
+pub(crate) mod sink;
+
+use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::engine::Engine;
-use crate::interrupt::{Interrupt, Interrupted};
-use crate::partial_update::KnownKeys;
-use crate::sink::{LoadSink, SinkError};
+use crate::load::partial_update::KnownKeys;
+use crate::load::sink::{LoadSink, SinkError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,35 +1,24 @@
 //! One MySQL connection: its variables, its transaction, its prepared statements, and which part
 //! of the server runs a statement.
 
-mod admin;
-mod broker_load;
-mod change;
-mod create_as;
-mod delete;
-mod explicit;
-mod export;
-mod insert;
-mod insert_parts;
-mod load_data;
-mod loads;
+mod definitions;
+mod jobs;
 mod outfile;
-mod overwrite;
 mod prepared;
-mod routine_load;
+mod rows;
 mod select;
 mod set;
-mod views;
 
+use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
-use crate::builders::OwnBuilder;
 use crate::engine::Engine;
-use crate::processes::Process;
+use crate::load::builders::OwnBuilder;
 use crate::variables::Variables;
 use async_trait::async_trait;
-use explicit::ExplicitTransaction;
-use insert::PlannedInsert;
-use load_data::PendingLoad;
 use prepared::PreparedStatement;
+use rows::explicit::ExplicitTransaction;
+use rows::insert::PlannedInsert;
+use rows::load_data::PendingLoad;
 pub(crate) use select::columns_of;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::access::{Access, Everything, Privilege};
 use crate::engine::Engine;
-use crate::options::{EngineOptions, StorageRoot};
+use crate::node::options::{EngineOptions, StorageRoot};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;

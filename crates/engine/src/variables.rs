@@ -8,8 +8,9 @@
 //! Not its business: which variables there are ([`declared`]), and how a kind of value is read and shown ([`kind`]).
 
 mod kind;
+pub mod similar;
+pub(crate) mod time_zone;
 
-use crate::similar;
 use declared::VARIABLES;
 pub(crate) use declared::Values;
 use kind::Wrong;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::hooks::MysqlHooks;
-use crate::stream_load::HttpLoads;
+use crate::front::http::HttpLoads;
+use crate::front::mysql::MysqlHooks;
 use crate::testing::TestEngine;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -5,31 +5,32 @@
 //! file comes before the catalog: whoever has a catalog has an identity.
 
 use super::Engine;
+use crate::access::processes::Processes;
 use crate::access::{Access, Everything};
-use crate::auto_increment::CatalogIncrements;
-use crate::broker_load::BrokerLoads;
-use crate::builders::Builders;
-use crate::engine::dynamic_partitions::DynamicTables;
-use crate::engine::switches::Switches;
-use crate::error_log::ErrorLog;
-use crate::export::Exports;
+use crate::ddl::change::schema::{self, SchemaChanges};
+use crate::ddl::change::switches::Switches;
+use crate::ddl::partitions::dynamic::DynamicTables;
+use crate::ddl::partitions::{recycled, temporary};
 use crate::files::FileReading;
-use crate::generated::GeneratedColumns;
-use crate::jobs::Jobs;
-use crate::labels::{CatalogLabels, CatalogSchemas};
-use crate::load_records::LoadRecords;
-use crate::metrics::Metrics;
-use crate::names::Names;
-use crate::namespace::{EngineNamespace, Facts};
-use crate::node::NodeFile;
-use crate::options::EngineOptions;
-use crate::overwrites::RunningOverwrites;
-use crate::processes::Processes;
-use crate::row_changes::RowChanges;
-use crate::schema_change::{self, SchemaChanges};
-use crate::start_error::StartError;
-use crate::stream_load::host::SpoolRoom;
-use crate::wal_dirs::{self, WalDirs};
+use crate::jobs::broker_load::BrokerLoads;
+use crate::jobs::export::Exports;
+use crate::jobs::routine_load::Jobs;
+use crate::load::auto_increment::CatalogIncrements;
+use crate::load::builders::Builders;
+use crate::load::error_log::ErrorLog;
+use crate::load::generated::GeneratedColumns;
+use crate::load::labels::{CatalogLabels, CatalogSchemas};
+use crate::load::load_records::LoadRecords;
+use crate::load::overwrites::RunningOverwrites;
+use crate::load::row_changes::RowChanges;
+use crate::node::host::SpoolRoom;
+use crate::node::metrics::Metrics;
+use crate::node::names::Names;
+use crate::node::node_file::NodeFile;
+use crate::node::options::EngineOptions;
+use crate::node::start_error::StartError;
+use crate::node::wal_dirs::{self, WalDirs};
+use crate::queries::namespace::{EngineNamespace, Facts};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, RwLock};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -84,9 +85,9 @@ impl Engine {
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
         let store = TableStore::local(options.tables.directory(), store_options)?;
-        schema_change::complete(&catalog, &store, &node.id()).await?;
-        super::temporary::complete(&catalog, &store, &node.id()).await?;
-        super::recycle_partitions::complete(&catalog, &store, &node.id()).await?;
+        schema::complete(&catalog, &store, &node.id()).await?;
+        temporary::complete(&catalog, &store, &node.id()).await?;
+        recycled::complete(&catalog, &store, &node.id()).await?;
         let tables = open_tables(&catalog, &store).await?;
         let wal_dirs = wal_dirs::to_open(&node, &options.state_dir, &options.ingest.wal_dirs)?;
         let (ingest, report) = Ingest::open(
@@ -130,7 +131,7 @@ impl Engine {
             increments: AutoIncrements::new(Arc::new(CatalogIncrements(Arc::clone(&catalog)))),
             generated: GeneratedColumns::default(),
             jobs: Jobs::new(node.id(), Arc::new(Broker)),
-            file_loads: crate::sink::file_loads(),
+            file_loads: crate::load::sink::file_loads(),
             broker_loads: BrokerLoads::new(Arc::clone(&catalog), node.id()),
             exports: Exports::new(Arc::clone(&catalog), node.id()),
             schema_changes: SchemaChanges::new(Arc::clone(&catalog), node.id()),

@@ -2,7 +2,7 @@
 
 use super::format::FilesFormat;
 use super::refused;
-use crate::stream_load::host::{BodyFile, SpoolRoom};
+use crate::node::host::{BodyFile, SpoolRoom};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;

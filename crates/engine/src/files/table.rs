@@ -3,7 +3,7 @@
 use super::format::FilesFormat;
 use super::reader::FileReader;
 use super::refused;
-use crate::stream_load::host::SpoolRoom;
+use crate::node::host::SpoolRoom;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::{self, BoxStream};

@@ -1,11 +1,11 @@
 //! `SELECT … INTO OUTFILE`: the rows of a query become files of others.
 //!
-//! Not its business: how files are written, which [`crate::outfile`] knows.
+//! Not its business: how files are written, which [`crate::files::outfile`] knows.
 
 use super::EngineSession;
+use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
-use crate::interrupt::Interrupt;
-use crate::outfile::{PROPERTIES, Target, file_bytes_max, form, write, wrong};
+use crate::files::outfile::{PROPERTIES, Target, file_bytes_max, form, write, wrong};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tributary_files::{Output, Properties};

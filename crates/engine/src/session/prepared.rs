@@ -5,7 +5,7 @@
 //! definition has changed. Every other statement is kept as parsed, with its parameters as values.
 
 use super::EngineSession;
-use super::insert::InsertLoad;
+use super::rows::insert::InsertLoad;
 use super::select::columns_of;
 use crate::access::Privilege;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! client.
 
 use super::EngineSession;
-use crate::interrupt::Interrupt;
+use crate::access::interrupt::Interrupt;
 use futures::StreamExt;
 use std::time::Duration;
 use tributary_mysql::{Column, ResultWriter};

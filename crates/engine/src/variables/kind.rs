@@ -2,7 +2,7 @@
 //!
 //! Not its business: which variables there are.
 
-use crate::time_zone::{self, Zone};
+use crate::variables::time_zone::{self, Zone};
 use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
 
 /// Why a text is not a value of a variable.

@@ -1,0 +1,123 @@
+//! The current connections, for SHOW PROCESSLIST and KILL.
+
+use crate::access::interrupt::Stop;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The longest statement that the list shows, in bytes.
+const STATEMENT_SHOWN_BYTES_MAX: usize = 1024;
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub id: u32,
+    pub user: String,
+    pub peer: String,
+    pub login_unix_ms: i64,
+    /// Ends the statement that runs and leaves the connection.
+    pub stop: Stop,
+    kill: CancellationToken,
+    state: Mutex<ProcessState>,
+}
+
+/// What a connection does now.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessState {
+    pub database: Option<String>,
+    /// The statement that runs or ran last; a buffer that is used again.
+    pub statement: String,
+    pub is_running: bool,
+    pub since: Instant,
+}
+
+impl Process {
+    pub fn state(&self) -> ProcessState {
+        self.state.lock().clone()
+    }
+
+    /// A statement begins.
+    pub fn begin(&self, database: Option<&str>, statement: &str) {
+        self.stop.clear();
+        if self.kill.is_cancelled() {
+            // Killed between its last command and this one.
+            self.stop.set();
+        }
+        let mut end = statement.len().min(STATEMENT_SHOWN_BYTES_MAX);
+        while !statement.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut state = self.state.lock();
+        if state.database.as_deref() != database {
+            state.database = database.map(str::to_owned);
+        }
+        state.statement.clear();
+        state.statement.push_str(&statement[..end]);
+        state.is_running = true;
+        state.since = Instant::now();
+    }
+
+    /// Ends the connection, and the statement that it runs.
+    pub fn kill(&self) {
+        self.kill.cancel();
+        self.stop.set();
+    }
+
+    /// The statement has ended.
+    pub fn end(&self) {
+        let mut state = self.state.lock();
+        if state.is_running {
+            state.is_running = false;
+            state.since = Instant::now();
+        }
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    by_id: Mutex<BTreeMap<u32, Arc<Process>>>,
+}
+
+impl Processes {
+    pub fn enter(
+        &self,
+        id: u32,
+        user: String,
+        peer: String,
+        login_unix_ms: i64,
+        kill: CancellationToken,
+    ) -> Arc<Process> {
+        let state = ProcessState {
+            database: None,
+            statement: String::new(),
+            is_running: false,
+            since: Instant::now(),
+        };
+        let process = Arc::new(Process {
+            id,
+            user,
+            peer,
+            login_unix_ms,
+            stop: Stop::default(),
+            kill,
+            state: Mutex::new(state),
+        });
+        self.by_id.lock().insert(id, Arc::clone(&process));
+        process
+    }
+
+    pub fn leave(&self, id: u32) {
+        self.by_id.lock().remove(&id);
+    }
+
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.by_id.lock().values().cloned().collect()
+    }
+
+    pub fn find(&self, id: u32) -> Option<Arc<Process>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+}

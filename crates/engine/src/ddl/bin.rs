@@ -1,0 +1,363 @@
+//! The recycle bin: what DROP without FORCE keeps for a time, and RECOVER brings back.
+//!
+//! Invariant: a table is recycled when all its rows are in data files, and is closed then; nothing of it is in memory, and its files
+//! stay where they are until its time is over. Partitions have a module of their own ([`crate::ddl::partitions::recycled`]).
+
+use crate::ddl::change::switching::WAIT_MAX;
+use crate::ddl::partitions::recycled::files_of;
+use crate::ddl::partitions::temporary::is_beside;
+use crate::ddl::tables::{Changing, table_error};
+use crate::ddl::unfinished::is_unfinished;
+use crate::engine::Engine;
+use crate::node::clock::date_time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tributary_catalog::{RecycleBin, RecycledDatabase, RecycledPartition, RecycledTable};
+use tributary_ingest::AtRest;
+use tributary_query::{Grid, size_text};
+use tributary_sql::names::{check_database, check_table};
+use tributary_sql::{Recovered, RecycledId, without_dynamic_partitions};
+use tributary_table::{LiveFile, Table};
+use tributary_types::{DbId, ErrorCode, PartitionId, SqlError, TableDef, TableId, TableRef};
+
+const COLUMNS: [&str; 8] =
+    ["Type", "Name", "DbId", "TableId", "PartitionId", "DropTime", "DataSize", "RemoteDataSize"];
+
+/// What Doris says of an id that is not given.
+const NO_ID: &str = "-1";
+
+pub(crate) fn shown_id(id: Option<u64>) -> String {
+    id.map_or_else(|| NO_ID.to_owned(), |id| id.to_string())
+}
+
+/// Doris's refusal to drop and keep what a load waits to commit into; `what` is a table, say.
+pub(crate) fn still_loading(what: &str, name: &str) -> SqlError {
+    let statement = what.to_uppercase();
+    refused(format!(
+        "There are still some transactions in the COMMITTED state waiting to be completed. The {what} [{name}] cannot be dropped. \
+         If you want to forcibly drop(cannot be recovered), please use \"DROP {statement} <{what}> FORCE\"."
+    ))
+}
+
+impl Engine {
+    /// Whether what is dropped is kept for a time.
+    pub(crate) fn keeps_dropped(&self) -> bool {
+        !self.options.trash_expire.is_zero()
+    }
+
+    /// Brings a table to rest that is to be dropped; `None`: its loads do not end.
+    async fn at_rest(&self, table: &Table) -> Result<Option<AtRest>, SqlError> {
+        let begun = tokio::time::Instant::now();
+        loop {
+            if let Some(at_rest) = self.ingest.bring_to_rest(table).await.map_err(table_error)? {
+                return Ok(Some(at_rest));
+            }
+            if self.ingest.has_prepared(table) || begun.elapsed() >= WAIT_MAX {
+                return Ok(None);
+            }
+            self.ingest.pause().await;
+        }
+    }
+
+    /// Drops a table, which can be recovered.
+    pub(crate) async fn recycle_table(&self, table: &Arc<Table>) -> Result<(), SqlError> {
+        let def = table.def();
+        self.refuse_while_switching(&def)?;
+        let Some(_at_rest) = self.at_rest(table).await? else {
+            return Err(still_loading("table", &def.name));
+        };
+        self.catalog.recycle_table(&def.table_ref(), bytes_of(table), self.unix_ms()).await?;
+        self.forget_table(&def).await;
+        Ok(())
+    }
+
+    /// Drops a database with its tables and views, which can be recovered.
+    pub(crate) async fn recycle_database(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        name: &str,
+    ) -> Result<(), SqlError> {
+        // Temporary partitions and tables without their rows go for good, with the same step of the catalog.
+        let is_hidden = |def: &TableDef| is_beside(&def.name) || is_unfinished(&def.name);
+        let mut tables = self.names().tables(name);
+        tables.retain(|table| !table.with_def(is_hidden));
+        tables.iter().try_for_each(|table| self.refuse_while_switching(&table.def()))?;
+        let mut at_rest = Vec::with_capacity(tables.len());
+        for table in &tables {
+            let Some(held) = self.at_rest(table).await? else {
+                return Err(still_loading("database", name));
+            };
+            at_rest.push(held);
+        }
+        let bytes: BTreeMap<TableId, u64> =
+            tables.iter().map(|table| (table.id(), bytes_of(table))).collect();
+        for def in self.catalog.recycle_database(name, bytes, self.unix_ms()).await? {
+            self.forget_table(&def).await;
+        }
+        self.names().remove_database(name);
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    /// Opens a table that the catalog is about to have again.
+    async fn open_recovered(&self, def: &Arc<TableDef>, bin: &RecycleBin) -> Result<Arc<Table>, SqlError> {
+        let table = self.store.open(def).await.map_err(table_error)?;
+        keep_files(&table, bin);
+        Ok(table)
+    }
+
+    fn add_recovered(&self, table: Arc<Table>) {
+        self.ingest.attach(Arc::clone(&table));
+        self.names().add_table(table);
+    }
+
+    pub(crate) async fn recover_table(
+        &self,
+        _turn: &Changing<'_>,
+        recovered: &Recovered<TableRef>,
+    ) -> Result<(), SqlError> {
+        let TableRef { db, table: name } = &recovered.name;
+        let db_id = self.names().database_id(db)?;
+        let new_name = recovered.new_name.as_ref().unwrap_or(name);
+        check_table(new_name)?;
+        self.is_free(&TableRef { db: db.clone(), table: new_name.clone() }, false)?;
+        let bin = self.catalog.recycle_bin();
+        let is_meant = |table: &&Arc<RecycledTable>| {
+            table.def.name == *name && recovered.id.is_none_or(|id| table.def.id.0 == id)
+        };
+        let found =
+            bin.tables_of(db_id).filter(is_meant).max_by_key(|table| (table.dropped_at_ms, table.def.id.0));
+        let Some(found) = found else {
+            return Err(refused(format!(
+                "Unknown table '{name}' or table id '{}' in {db}",
+                shown_id(recovered.id)
+            )));
+        };
+        let def =
+            without_dynamic_partitions(TableDef { name: new_name.clone(), ..TableDef::clone(&found.def) });
+        let table = self.open_recovered(&Arc::new(def.clone()), &bin).await?;
+        if let Err(error) = self.catalog.recover_table(def).await {
+            table.close().await;
+            return Err(error.into());
+        }
+        self.add_recovered(table);
+        Ok(())
+    }
+
+    pub(crate) async fn recover_database(
+        &self,
+        _turn: &Changing<'_>,
+        recovered: &Recovered<String>,
+    ) -> Result<(), SqlError> {
+        let Recovered { name, id, new_name } = recovered;
+        let new_name = new_name.as_ref().unwrap_or(name);
+        check_database(new_name)?;
+        if self.names().has_database(new_name) {
+            return Err(refused(format!("Database[{new_name}] already exist.")));
+        }
+        let bin = self.catalog.recycle_bin();
+        let is_meant = |database: &&Arc<RecycledDatabase>| {
+            database.name == *name && id.is_none_or(|id| database.id.0 == id)
+        };
+        let found = bin.databases.values().filter(is_meant).max_by_key(|it| (it.dropped_at_ms, it.id.0));
+        let Some(found) = found else {
+            return Err(SqlError::detail(
+                ErrorCode::UnknownDatabase,
+                format!("Unknown database '{name}' or database id '{}'", shown_id(*id)),
+            ));
+        };
+        let mut tables = Vec::new();
+        for table in bin.tables_of(found.id).filter(|table| table.with_database) {
+            let def =
+                without_dynamic_partitions(TableDef { db: new_name.clone(), ..TableDef::clone(&table.def) });
+            tables.push(self.open_recovered(&Arc::new(def), &bin).await?);
+        }
+        if let Err(error) =
+            self.catalog.recover_database(found.id, new_name, without_dynamic_partitions).await
+        {
+            for table in tables {
+                table.close().await;
+            }
+            return Err(error.into());
+        }
+        self.names().add_database(new_name, found.id);
+        tables.into_iter().for_each(|table| self.add_recovered(table));
+        Ok(())
+    }
+
+    /// Keeps the files of recycled partitions from the sweep, after a start.
+    pub(crate) fn keep_recycled_files(&self) {
+        let bin = self.catalog.recycle_bin();
+        self.names().all_tables().iter().for_each(|table| keep_files(table, &bin));
+    }
+
+    /// Deletes what has the id, and everything that belongs to it.
+    pub(crate) async fn erase_recycled(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        id: RecycledId,
+    ) -> Result<(), SqlError> {
+        let bin = self.catalog.recycle_bin();
+        let erased = match id {
+            RecycledId::Database(id) => {
+                let id = DbId(id);
+                let mut erased = Erased::default();
+                erased.databases.extend(bin.databases.get(&id).map(|database| database.id));
+                erased
+                    .tables
+                    .extend(bin.tables_of(id).filter(|table| !table.with_database).map(|it| it.def.id));
+                let is_its = |table: &TableId| self.database_of(*table, &bin) == Some(id);
+                erased.partitions.extend(bin.partitions.keys().filter(|(table, _)| is_its(table)));
+                erased
+            }
+            RecycledId::Table(id) => {
+                let id = TableId(id);
+                Erased {
+                    tables: bin.tables.get(&id).map(|table| table.def.id).into_iter().collect(),
+                    partitions: bin.partitions_of(id).map(|it| (id, it.id)).collect(),
+                    ..Erased::default()
+                }
+            }
+            RecycledId::Partition { table, id } => {
+                let is_meant = |(of, partition): &&(TableId, PartitionId)| {
+                    partition.0 == id && table.is_none_or(|table| of.0 == table)
+                };
+                let partitions: Vec<_> = bin.partitions.keys().filter(is_meant).copied().collect();
+                if partitions.len() > 1 {
+                    let tables: Vec<String> = partitions.iter().map(|(table, _)| table.to_string()).collect();
+                    return Err(refused(format!(
+                        "Partition id '{id}' is one of several tables: {}. Use WHERE 'TableId' = {} AND 'PartitionId' = {id}",
+                        tables.join(", "),
+                        tables[0]
+                    )));
+                }
+                Erased { partitions, ..Erased::default() }
+            }
+        };
+        if erased.is_empty() {
+            return Err(match id {
+                RecycledId::Database(id) => refused(format!("Unknown database id '{id}'")),
+                RecycledId::Table(id) => refused(format!("Unknown table id '{id}'")),
+                RecycledId::Partition { id, .. } => refused(format!("No partition id '{id}'")),
+            });
+        }
+        for (table, _) in &erased.partitions {
+            if let Some(open) = self.table_by_id(*table) {
+                // The switch may bring it back.
+                self.refuse_while_switching(&open.def())?;
+            }
+        }
+        self.erase(&erased, &bin).await
+    }
+
+    /// Deletes what has been kept long enough.
+    pub(crate) async fn expire_recycled(self: &Arc<Self>, now_ms: i64) -> Result<(), SqlError> {
+        let keep_ms = i64::try_from(self.options.trash_expire.as_millis()).unwrap_or(i64::MAX);
+        let is_over = |dropped_at_ms: i64| now_ms.saturating_sub(dropped_at_ms) >= keep_ms;
+        let _turn = self.changing().await;
+        let bin = self.catalog.recycle_bin();
+        let tables = bin.tables.values().filter(|it| is_over(it.dropped_at_ms) && !it.with_database);
+        let erased = Erased {
+            databases: bin
+                .databases
+                .values()
+                .filter(|it| is_over(it.dropped_at_ms))
+                .map(|it| it.id)
+                .collect(),
+            tables: tables.map(|it| it.def.id).collect(),
+            partitions: bin
+                .partitions
+                .values()
+                .filter(|it| is_over(it.dropped_at_ms) && self.switches.of(it.table).is_none())
+                .map(|it| (it.table, it.id))
+                .collect(),
+        };
+        if erased.is_empty() { Ok(()) } else { self.erase(&erased, &bin).await }
+    }
+
+    async fn erase(self: &Arc<Self>, erased: &Erased, bin: &RecycleBin) -> Result<(), SqlError> {
+        for (table, id) in &erased.partitions {
+            self.catalog.erase_partition(*table, *id).await?;
+            let files = bin.partitions.get(&(*table, *id)).map(|it| files_of(it)).unwrap_or_default();
+            if let Some(open) = self.table_by_id(*table) {
+                // The sweep deletes them.
+                open.let_files_go(&files);
+            }
+        }
+        for id in &erased.tables {
+            self.catalog.erase_table(*id).await?;
+        }
+        for id in &erased.databases {
+            self.catalog.erase_database(*id).await?;
+        }
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    fn database_of(&self, table: TableId, bin: &RecycleBin) -> Option<DbId> {
+        let recycled = bin.tables.get(&table).map(|table| table.def.db_id);
+        recycled.or_else(|| self.table_by_id(table).map(|table| table.with_def(|def| def.db_id)))
+    }
+
+    /// The rows of `SHOW CATALOG RECYCLE BIN`.
+    pub(crate) fn show_recycle_bin(&self) -> Grid {
+        let bin = self.catalog.recycle_bin();
+        let mut grid = Grid::new(&COLUMNS);
+        let mut push = |kind: &str, name: &str, ids: [String; 3], dropped_at_ms: i64, bytes: u64| {
+            let [db, table, partition] = ids;
+            grid.push(vec![
+                kind.into(),
+                name.into(),
+                db.into(),
+                table.into(),
+                partition.into(),
+                date_time(dropped_at_ms).into(),
+                size_text(bytes).into(),
+                size_text(0).into(),
+            ]);
+        };
+        for RecycledDatabase { id, name, dropped_at_ms, .. } in bin.databases.values().map(|it| &**it) {
+            let bytes = bin.tables_of(*id).filter(|table| table.with_database).map(|table| table.bytes).sum();
+            push("Database", name, [id.to_string(), String::new(), String::new()], *dropped_at_ms, bytes);
+        }
+        for RecycledTable { def, dropped_at_ms, bytes, .. } in bin.tables.values().map(|it| &**it) {
+            let ids = [def.db_id.to_string(), def.id.to_string(), String::new()];
+            push("Table", &def.name, ids, *dropped_at_ms, *bytes);
+        }
+        for RecycledPartition { table, id, name, dropped_at_ms, bytes, .. } in
+            bin.partitions.values().map(|it| &**it)
+        {
+            let db = self.database_of(*table, &bin).map(|id| id.to_string()).unwrap_or_default();
+            push("Partition", name, [db, table.to_string(), id.to_string()], *dropped_at_ms, *bytes);
+        }
+        grid
+    }
+}
+
+/// What is kept no longer.
+#[derive(Default)]
+struct Erased {
+    /// With their tables.
+    databases: Vec<DbId>,
+    /// With their partitions.
+    tables: Vec<TableId>,
+    partitions: Vec<(TableId, PartitionId)>,
+}
+
+impl Erased {
+    fn is_empty(&self) -> bool {
+        self.databases.is_empty() && self.tables.is_empty() && self.partitions.is_empty()
+    }
+}
+
+fn keep_files(table: &Table, bin: &RecycleBin) {
+    bin.partitions_of(table.id()).for_each(|partition| table.keep_files(&files_of(partition)));
+}
+
+fn bytes_of(table: &Table) -> u64 {
+    table.snapshot().files.iter().map(LiveFile::size_bytes).sum()
+}
+
+pub(crate) fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

@@ -1,0 +1,7 @@
+//! Changes that cross the Delta log and the catalog.
+//!
+//! Not its business: changes of the catalog alone, which partitions a statement names.
+
+pub(crate) mod schema;
+pub(crate) mod switches;
+pub(crate) mod switching;

@@ -1,0 +1,109 @@
+//! Heavy schema changes: jobs that give a table other types, keys or an order of columns, and go on without their clients.
+//!
+//! | file | what happens there |
+//! | --- | --- |
+//! | `record` | what the catalog keeps of a job |
+//! | `run` | a job from PENDING to its end |
+//! | `start` | what a stop of the server has left of jobs |
+//! | `show` | SHOW ALTER TABLE COLUMN |
+//!
+//! Invariant: a table has one such job at a time, and while it has, nothing else changes its definition but loads that make
+//! partitions. The change happens with one entry of the table's Delta log, which has the job's number: before it the job begins
+//! again after a crash, after it the start completes the catalog before any table is opened.
+//!
+//! Not its business: what a clause makes of a definition, how files are converted, how loads are held.
+
+mod record;
+mod run;
+mod show;
+mod start;
+
+pub(crate) use start::complete;
+
+use crate::background::{self, Jobs, UNFINISHED_MAX};
+use crate::ddl::tables::Changing;
+use crate::engine::Engine;
+use record::Record;
+use std::sync::Arc;
+use tributary_table::Table;
+use tributary_types::{ErrorCode, SqlError, TableDef, TableId};
+
+type Job = background::Job<Record>;
+/// All jobs of this kind.
+pub(crate) type SchemaChanges = Jobs<Record>;
+
+impl Engine {
+    /// Begins a job that gives the table the columns and keys of `target`. It is kept when this returns.
+    ///
+    /// # Errors
+    /// Too many jobs; the catalog can't be written.
+    pub(crate) async fn begin_schema_change(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        table: &Table,
+        target: TableDef,
+    ) -> Result<(), SqlError> {
+        let old = table.def();
+        if old.name != target.name {
+            return Err(refused(
+                "RENAME can't be in one statement with changes that rewrite the table: use a statement of its own",
+            ));
+        }
+        let unfinished = self.schema_changes.unfinished();
+        if unfinished >= UNFINISHED_MAX {
+            return Err(refused(format!(
+                "{unfinished} schema changes wait already; wait until SHOW ALTER TABLE COLUMN says that some have ended"
+            )));
+        }
+        let record = Record::new(target, self.unix_ms());
+        let job = Arc::new(Job::new(self.schema_changes.next_id().await?, record));
+        self.schema_changes.add(&job, |_| Ok(())).await?;
+        tokio::spawn(Arc::clone(self).run_schema_change(job));
+        Ok(())
+    }
+
+    fn unfinished_change(&self, table: TableId) -> Option<Arc<Job>> {
+        let is_its = |job: &Arc<Job>| !job.has_ended() && job.record().table_id() == table;
+        self.schema_changes.all().into_iter().find(is_its)
+    }
+
+    /// Refuses a change of a table that has a job.
+    ///
+    /// # Errors
+    /// It has one; in Doris's words.
+    pub(crate) fn refuse_while_changing(&self, def: &TableDef) -> Result<(), SqlError> {
+        match self.unfinished_change(def.id) {
+            None => self.refuse_while_switching(def),
+            Some(_) => Err(refused(format!(
+                "Table[{}]'s state(SCHEMA_CHANGE) is not NORMAL. Do not allow doing ALTER ops",
+                def.name
+            ))),
+        }
+    }
+
+    /// Cancels the job of a table and waits until it has ended.
+    ///
+    /// # Errors
+    /// There is none, or it was too late.
+    pub(crate) async fn cancel_schema_change(&self, def: &TableDef) -> Result<(), SqlError> {
+        let none = || refused(format!("Table[{}] is not under SCHEMA_CHANGE.", def.name));
+        let job = self.unfinished_change(def.id).ok_or_else(none)?;
+        job.progress.halt.ask();
+        job.stop.set();
+        job.ended().await;
+        if job.record().is_cancelled() { Ok(()) } else { Err(none()) }
+    }
+
+    /// Ends the job of a table that is dropped.
+    pub(crate) async fn end_schema_change(&self, table: TableId) {
+        if let Some(job) = self.unfinished_change(table) {
+            job.progress.halt.at_once();
+            job.stop.set();
+            job.ended().await;
+        }
+    }
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

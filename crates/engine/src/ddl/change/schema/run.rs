@@ -1,0 +1,157 @@
+//! A job from PENDING to its end.
+
+use super::Job;
+use super::record::State;
+use crate::access::interrupt::Interrupt;
+use crate::engine::Engine;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_catalog::CatalogError;
+use tributary_ingest::{Halt, Switched};
+use tributary_table::{Table, TableError};
+use tributary_types::{ErrorCode, SqlError, TableDef};
+
+/// How long it is waited before a catalog that can't be written is tried again.
+const CATALOG_PAUSE: Duration = Duration::from_millis(200);
+
+impl Engine {
+    /// Runs a job to its end, or until the server stops.
+    pub(super) async fn run_schema_change(self: Arc<Self>, job: Arc<Job>) {
+        let halt = &job.progress.halt;
+        let ended = {
+            let work = self.change_schema(&job, halt);
+            tokio::pin!(work);
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut work => break ended,
+                    // It may be cancelled first, and the server be stopped while it is in doubt.
+                    _ = Interrupt::by_kill(&job.stop).wait(std::future::pending::<()>()) => {
+                        job.stop.clear();
+                        if job.is_paused() {
+                            halt.at_once();
+                        }
+                    }
+                }
+            }
+        };
+        let now = self.unix_ms();
+        match ended {
+            Ok(()) => {
+                tracing::info!(job = job.id, "a schema change is finished");
+                self.schema_changes.end(&job, |record| record.finish(now)).await;
+            }
+            Err(_) if job.is_paused() => job.announce(),
+            Err(error) => {
+                let message = error.detail_text().to_owned();
+                tracing::warn!(job = job.id, message, "a schema change is cancelled");
+                self.schema_changes.end(&job, |record| record.cancel(message, now)).await;
+            }
+        }
+    }
+
+    async fn change_schema(&self, job: &Job, halt: &Arc<Halt>) -> Result<(), SqlError> {
+        let record = job.record();
+        let turn = self.schema_changes.turn_unless(|| halt.is_asked()).await;
+        let _turn = turn.ok_or_else(cancelled)?;
+        let id = record.table_id();
+        let Some(table) = self.table_to_change(id) else { return Err(dropped(&record.target)) };
+        let txn = self.ingest.next_transaction();
+        self.schema_changes
+            .change(job, |record| (record.state, record.txn) = (State::WaitingTxn, Some(txn)))
+            .await?;
+        let failed = |error| failure(error, halt);
+        self.ingest.wait_for_prepared(&table, halt).await.map_err(failed)?;
+        self.schema_changes.change(job, |record| record.state = State::Running).await?;
+        let target = Arc::new(record.target);
+        let begun = self.ingest.begin_schema_change(&table, job.id, target).await;
+        let mut change = begun.map_err(failed)?;
+        let files = table.files_to_convert(&change);
+        *job.progress.files.lock() = Some((Arc::clone(&change.converted), files));
+        loop {
+            let switched = self.convert_and_switch(&table, &mut change, halt).await;
+            match switched {
+                Ok(Switched::Yes(_)) => return Ok(()),
+                Ok(Switched::NotYet) => self.ingest.pause().await,
+                Err(error @ TableError::Unsure { .. }) => return Err(failed(error)),
+                Err(error) => {
+                    table.abandon(change).await;
+                    return Err(failed(error));
+                }
+            }
+        }
+    }
+
+    async fn convert_and_switch(
+        &self,
+        table: &Arc<Table>,
+        change: &mut tributary_table::SchemaChange,
+        halt: &Arc<Halt>,
+    ) -> Result<Switched, TableError> {
+        self.ingest.convert(table, change, halt).await?;
+        let stopped = || TableError::Stopped { table: table.def().name.clone() };
+        let turn = tokio::select! {
+            biased;
+            turn = self.changing() => turn,
+            () = is_asked(halt) => return Err(stopped()),
+        };
+        let registered = self.switches.begin(table.id(), Arc::clone(halt));
+        let old = table.def();
+        let keep = |new: Arc<TableDef>| async move {
+            let is_kept = self.keep_schema(&old, &new, halt).await;
+            self.definitions_changed();
+            is_kept
+        };
+        let switch = self.ingest.switch_schema(table, change, halt, keep);
+        tokio::pin!(switch);
+        tokio::select! {
+            biased;
+            ended = &mut switch => return ended,
+            // Other tables can be changed meanwhile.
+            _ = registered.switching.in_doubt() => drop(turn),
+        }
+        switch.await
+    }
+
+    /// Tells the catalog, which the Delta log is ahead of, until it has heard.
+    async fn keep_schema(&self, old: &TableDef, new: &TableDef, halt: &Halt) -> bool {
+        loop {
+            match self.catalog.replace_table_def(old, new.clone()).await {
+                Ok(_) => return true,
+                // It goes with its table.
+                Err(CatalogError::UnknownTable { .. }) => return true,
+                Err(error) if halt.is_at_once() => {
+                    tracing::error!(%error, "the catalog lags behind a schema change; the next start completes it");
+                    return false;
+                }
+                Err(error) => {
+                    tracing::error!(table = new.name, %error, "the catalog can't be told of a schema change; it is tried again, and loads wait");
+                    halt.doubts(&error);
+                    tokio::time::sleep(CATALOG_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Looks until the change is to end.
+async fn is_asked(halt: &Halt) {
+    while !halt.is_asked() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn cancelled() -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, "user cancelled")
+}
+
+fn dropped(def: &TableDef) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, format!("table {} does not exist", def.table_ref()))
+}
+
+fn failure(error: TableError, halt: &Halt) -> SqlError {
+    match error {
+        TableError::Stopped { .. } if halt.is_asked() => cancelled(),
+        error => SqlError::detail(ErrorCode::Unknown, error.to_string()),
+    }
+}

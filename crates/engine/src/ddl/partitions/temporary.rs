@@ -1,0 +1,370 @@
+//! Temporary partitions: partitions of a table beside the one that they are to fill, and `REPLACE PARTITION`.
+//!
+//! The table beside has the columns and keys of its table, and a name that no statement can write. It is there as long as it has
+//! partitions. Loads and queries that name temporary partitions load and read it; nobody else sees it, nor do other readers of the
+//! table's Delta log.
+//!
+//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log. What the catalog should say
+//! then is kept before it ([`Record`]), and a start that finds the entry completes the catalog before it opens a table.
+//!
+//! Not its business: which partitions may replace which, and how loads are held meanwhile.
+
+use crate::ddl::change::switching::{Rest, WAIT_MAX};
+use crate::ddl::tables::Changing;
+use crate::engine::Engine;
+use crate::node::start_error::StartError;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tributary_catalog::{Catalog, CatalogError, JobRecord};
+use tributary_ingest::{Halt, PartitionSwitch};
+use tributary_sql::{AlterOp, PartitionItem, ReplacePartitions};
+use tributary_table::{Table, TableError, TableStore};
+use tributary_types::{
+    ErrorCode, PartitionId, PartitionNames, Partitioning, Partitions, SourceId, SqlError, TableDef, TableId,
+};
+
+/// No name of a table has a dot.
+const PREFIX: &str = "tributary.temporary.";
+/// What tells records of this kind from those of other jobs.
+const KIND: &str = "replace_partitions";
+
+/// The name of the table that has the temporary partitions of a table.
+pub(crate) fn name_beside(table: TableId) -> String {
+    format!("{PREFIX}{table}")
+}
+
+/// Whether a table of that name has the temporary partitions of another.
+pub(crate) fn is_beside(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// The table that rows of this one become rows of, if it has the temporary partitions of another; else itself.
+pub(crate) fn table_of_rows(def: &TableDef) -> TableId {
+    let of = def.name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
+    of.map_or(def.id, TableId)
+}
+
+/// A replacement that may be cut off between the Delta log and the catalog.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Record {
+    kind: String,
+    table: TableId,
+    /// What the table has then.
+    partitions: Partitions,
+    beside: TableId,
+    /// What the table beside has no more then.
+    moved: Vec<PartitionId>,
+}
+
+impl Record {
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().filter(|record: &Self| record.kind == KIND)
+    }
+}
+
+/// The definition without these partitions.
+fn without(def: &TableDef, ids: &[PartitionId]) -> TableDef {
+    let Some(partitions) = def.partitioning.partitions() else { return def.clone() };
+    let mut left = Partitions::clone(partitions);
+    left.remove(ids);
+    TableDef { partitioning: Partitioning::By(Arc::new(left)), ..def.clone() }
+}
+
+fn has_partitions(def: &TableDef) -> bool {
+    def.partitioning.partitions().is_some_and(|partitions| !partitions.list.is_empty())
+}
+
+/// Brings the catalog to the replacements that the Delta logs have, before any table is opened; others have come to nothing.
+///
+/// # Errors
+/// A log or the catalog can't be read or written.
+pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) -> Result<(), StartError> {
+    for JobRecord { id, definition } in catalog.jobs(node).await? {
+        let Some(record) = Record::read(&definition) else { continue };
+        if let Some(current) = catalog.table_by_id(record.table)
+            && store.last_schema_change(&current).await? == Some(id.0)
+        {
+            let partitioning = Partitioning::By(Arc::new(record.partitions));
+            let new = TableDef { partitioning, ..TableDef::clone(&current) };
+            if new != *current {
+                tracing::info!(table = %new.table_ref(), "a replacement of partitions that was cut off is completed");
+                catalog.replace_table_def(&current, new).await?;
+            }
+            if let Some(beside) = catalog.table_by_id(record.beside) {
+                let left = without(&beside, &record.moved);
+                if left != *beside {
+                    catalog.replace_table_def(&beside, left).await?;
+                }
+            }
+        }
+        catalog.delete_job(node, id).await?;
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// The table that has the temporary partitions of this one, if it has any.
+    pub(crate) fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.facts.beside(def)
+    }
+
+    /// The table whose partitions a load names, and their names in it.
+    ///
+    /// # Errors
+    /// No temporary partition of such a name.
+    pub(crate) fn table_of_partitions(
+        &self,
+        table: Arc<Table>,
+        names: &PartitionNames,
+    ) -> Result<(Arc<Table>, PartitionNames), SqlError> {
+        let PartitionNames::Temporary(temporary) = names else { return Ok((table, names.clone())) };
+        let def = table.def();
+        let beside = self.beside(&def);
+        names.resolve_temporary(&def, beside.as_ref().map(|beside| beside.def()).as_deref())?;
+        Ok((beside.unwrap_or(table), PartitionNames::Named(temporary.clone())))
+    }
+
+    /// Refuses changes of a table that its temporary partitions can't follow.
+    ///
+    /// # Errors
+    /// Other columns, in Doris's words, or a name of a partition that a temporary one has.
+    pub(crate) fn refuse_for_temporary(&self, old: &TableDef, new: &TableDef) -> Result<(), SqlError> {
+        let beside = self.beside(old).map(|beside| beside.def()).filter(|beside| has_partitions(beside));
+        let Some(beside) = beside else { return Ok(()) };
+        if new.schema != old.schema || new.rollups != old.rollups {
+            return Err(refused("Can not alter table when there are temp partitions in table"));
+        }
+        let (Some(partitions), Some(temporary)) =
+            (new.partitioning.partitions(), beside.partitioning.partitions())
+        else {
+            return Ok(());
+        };
+        let is_taken = |name: &str| temporary.index_of(name).is_some();
+        match partitions.list.iter().find(|partition| is_taken(&partition.name)) {
+            Some(both) => Err(SqlError::new(
+                ErrorCode::PartitionExists,
+                format!("Duplicate partition name {}", both.name),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a clause that is about temporary partitions; `false`: it is not.
+    pub(crate) async fn alter_temporary(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Arc<Table>,
+        op: &AlterOp,
+    ) -> Result<bool, SqlError> {
+        match op {
+            AlterOp::AddTemporaryPartitions { item, if_not_exists } => {
+                self.add_temporary(turn, table, item, *if_not_exists).await?;
+            }
+            AlterOp::DropTemporaryPartition { name, if_exists } => {
+                self.drop_temporary(turn, table, name, *if_exists).await?;
+            }
+            AlterOp::ReplacePartitions(replace) => self.replace_partitions(turn, table, replace).await?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn add_temporary(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Table,
+        item: &PartitionItem,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        // One that could not be dropped when its last partition left may have columns of then.
+        if self.beside(&def).is_some_and(|beside| !has_partitions(&beside.def())) {
+            self.drop_beside(turn, &def).await?;
+        }
+        if let Some(beside) = self.beside(&def) {
+            let new = tributary_sql::add_temporary(&def, &beside.def(), item, if_not_exists)?;
+            return self.change_table(beside, new).await;
+        }
+        let id = self.catalog.next_table_id().await?;
+        let beside = tributary_sql::beside(&def, id, name_beside(def.id))?;
+        let new = tributary_sql::add_temporary(&def, &beside, item, if_not_exists)?;
+        if has_partitions(&new) {
+            self.add_table(new).await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_temporary(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Table,
+        name: &str,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let beside = self.beside(&def);
+        // Of a table that has none, as of one that has others.
+        let of = beside.as_ref().map_or_else(|| without_any(&def), |beside| (*beside.def()).clone());
+        let new = tributary_sql::without_partition(&of, name, if_exists)?;
+        let Some(beside) = beside else { return Ok(()) };
+        match has_partitions(&new) {
+            true => self.change_table(beside, new).await,
+            false => self.drop_beside(turn, &def).await,
+        }
+    }
+
+    /// Drops all temporary partitions of a table.
+    pub(crate) async fn drop_beside(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        def: &TableDef,
+    ) -> Result<(), SqlError> {
+        match self.beside(def) {
+            Some(beside) => self.drop_table(turn, &beside.def().table_ref(), true).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Drops what a crash left of temporary partitions: of tables that are dropped, and tables that have no more of them.
+    pub(crate) async fn drop_left_beside(self: &Arc<Self>) -> Result<(), SqlError> {
+        let turn = self.changing().await;
+        let tables = self.names().all_tables();
+        let in_use: Vec<String> = tables.iter().map(|table| name_beside(table.id())).collect();
+        for table in &tables {
+            let def = table.def();
+            if is_beside(&def.name) && (!in_use.contains(&def.name) || !has_partitions(&def)) {
+                self.drop_table(&turn, &def.table_ref(), true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn replace_partitions(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: &Arc<Table>,
+        replace: &ReplacePartitions,
+    ) -> Result<(), SqlError> {
+        let def = table.def();
+        let found = self.beside(&def);
+        let of_beside = found.as_ref().map(|beside| beside.def());
+        let replacement = tributary_sql::replacement(&def, of_beside.as_deref(), replace)?;
+        let Some(beside) = found else { return Err(refused("the table has no temporary partitions")) };
+        self.same_columns(table, &beside).await?;
+        let SourceId(id) = self.schema_changes.next_id().await?;
+        let record = Record {
+            kind: KIND.to_owned(),
+            table: def.id,
+            partitions: replacement.partitions.clone(),
+            beside: beside.id(),
+            moved: replacement.moved.iter().map(|(id, _)| *id).collect(),
+        };
+        let definition = serde_json::to_string(&record).map_err(|error| refused(error.to_string()))?;
+        self.catalog.put_job(&self.facts.node, &JobRecord { id: SourceId(id), definition }).await?;
+        let switch =
+            PartitionSwitch { id, partitions: Arc::new(replacement.partitions), moved: replacement.moved };
+        let switched = Arc::clone(table);
+        let work = |engine: Arc<Self>, halt: Arc<Halt>| async move {
+            engine.carry_out(&switched, &beside, &switch, &halt).await
+        };
+        self.run_switch(turn, table, work, Rest::DropBeside(def)).await
+    }
+
+    /// Drops the table of temporary partitions if it has none. If that fails, it stays until the next start, or until a temporary
+    /// partition is added: what has emptied it is done, and no error is to say otherwise.
+    pub(crate) async fn drop_beside_without_partitions(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        def: &TableDef,
+    ) {
+        if self.beside(def).is_none_or(|beside| has_partitions(&beside.def())) {
+            return;
+        }
+        if let Err(error) = self.drop_beside(turn, def).await {
+            let (table, error) = (def.table_ref(), error.detail_text());
+            tracing::warn!(%table, error, "the table of temporary partitions, which has none, stays");
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        table: &Arc<Table>,
+        beside: &Arc<Table>,
+        switch: &PartitionSwitch,
+        halt: &Arc<Halt>,
+    ) -> Result<(), SqlError> {
+        let moved: Vec<PartitionId> = switch.moved.iter().map(|(id, _)| *id).collect();
+        let moved = &moved;
+        let switched = self.carry_out_switch(table, switch.id, halt, |halt| async move {
+            let (old, halt) = (table.def(), &halt);
+            let keep = |new: Arc<TableDef>| async move {
+                let (old, new) = (&*old, &*new);
+                let tell = || self.catalog_of_replacement(old, new, beside, moved);
+                self.tell_catalog(new, halt, tell).await
+            };
+            self.ingest.replace_partitions(table, beside, switch, halt, keep).await
+        });
+        if switched.await?.is_some() {
+            return Ok(());
+        }
+        Err(refused(format!(
+            "loads of table {} have not ended for {} s: COMMIT or abort two-phase loads that wait, and try again",
+            table.def().name,
+            WAIT_MAX.as_secs()
+        )))
+    }
+
+    /// Tells the catalog of both tables, and takes the partitions that have moved out of the table beside, before a load finds them there.
+    async fn catalog_of_replacement(
+        &self,
+        old: &TableDef,
+        new: &TableDef,
+        beside: &Table,
+        moved: &[PartitionId],
+    ) -> Result<(), String> {
+        let untold = |error: CatalogError| error.to_string();
+        if self.catalog.table_by_id(new.id).is_some_and(|kept| *kept == *old) {
+            self.catalog.replace_table_def(old, new.clone()).await.map_err(untold)?;
+        }
+        let def = beside.def();
+        let left = without(&def, moved);
+        if self.catalog.table_by_id(def.id).is_some_and(|kept| *kept == *def) {
+            self.catalog.replace_table_def(&def, left.clone()).await.map_err(untold)?;
+        }
+        match beside.alter(Arc::new(left)).await {
+            // It goes with its table.
+            Ok(()) | Err(TableError::Closed { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Gives both the columns of the one that got another for partial updates.
+    async fn same_columns(&self, table: &Arc<Table>, beside: &Arc<Table>) -> Result<(), SqlError> {
+        let (of_table, of_beside) = (table.def(), beside.def());
+        let with =
+            |def: &TableDef, like: &TableDef| TableDef { schema: Arc::clone(&like.schema), ..def.clone() };
+        match of_table.schema.version.cmp(&of_beside.schema.version) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => {
+                self.change_table(Arc::clone(table), with(&of_table, &of_beside)).await
+            }
+            std::cmp::Ordering::Greater => {
+                self.change_table(Arc::clone(beside), with(&of_beside, &of_table)).await
+            }
+        }
+    }
+}
+
+/// The table as if it had no partition.
+fn without_any(def: &TableDef) -> TableDef {
+    let ids: Vec<PartitionId> = def
+        .partitioning
+        .partitions()
+        .map(|all| all.list.iter().map(|one| one.id).collect())
+        .unwrap_or_default();
+    without(def, &ids)
+}
+
+fn refused(text: impl AsRef<str>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text)
+}

@@ -1,0 +1,384 @@
+//! Changes of databases, tables and users: the catalog first, then everything else, so that
+//! the next start can complete what a crash in between left undone.
+
+use crate::ddl::change::switching::Rest;
+use crate::engine::Engine;
+use std::sync::Arc;
+use tributary_catalog::CatalogError;
+use tributary_sql::{AlterOp, CreateTable};
+use tributary_table::Table;
+use tributary_types::{ErrorCode, Partitions, PasswordHash, SqlError, TableDef, TableId, TableRef};
+
+/// The right to change databases and tables, which one statement at a time has, from its check to its
+/// end. Waiting for it may be interrupted; the change itself may not.
+pub(crate) struct Changing<'a> {
+    _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl Engine {
+    /// Waits for the statements that change something now.
+    pub(crate) async fn changing(&self) -> Changing<'_> {
+        Changing { _turn: self.changing.lock().await }
+    }
+
+    pub(crate) async fn create_database(
+        &self,
+        _turn: &Changing<'_>,
+        name: &str,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        if if_not_exists && self.names().has_database(name) {
+            return Ok(());
+        }
+        let id = self.catalog.create_database(name).await?;
+        self.names().add_database(name, id);
+        Ok(())
+    }
+
+    pub(crate) async fn drop_database(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        name: &str,
+        if_exists: bool,
+        force: bool,
+    ) -> Result<(), SqlError> {
+        if !force && self.keeps_dropped() && self.catalog.database_id(name).is_some() {
+            return self.recycle_database(turn, name).await;
+        }
+        let dropped = match self.catalog.drop_database(name).await {
+            Ok(dropped) => dropped,
+            Err(CatalogError::NoDatabaseToDrop(_)) if if_exists => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for table in self.names().tables(name) {
+            self.end_schema_change(table.id()).await;
+            self.end_switch(table.id()).await;
+            table.close().await;
+        }
+        self.names().remove_database(name);
+        for def in dropped {
+            self.ingest.detach(def.id);
+            self.forget_values(def.id);
+        }
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    pub(crate) async fn create_table(
+        &self,
+        _turn: &Changing<'_>,
+        create: &CreateTable,
+        name: &TableRef,
+    ) -> Result<(), SqlError> {
+        if !self.is_free(name, create.if_not_exists)? {
+            return Ok(());
+        }
+        let def = self.new_def(create, name).await?;
+        self.add_table(def).await.map(drop)
+    }
+
+    /// Creates a table as `source` is, without rows.
+    pub(crate) async fn create_table_like(
+        &self,
+        _turn: &Changing<'_>,
+        source: &TableDef,
+        name: &TableRef,
+        if_not_exists: bool,
+        rollups: Option<&[String]>,
+    ) -> Result<(), SqlError> {
+        if !self.is_free(name, if_not_exists)? {
+            return Ok(());
+        }
+        let db_id = self.names().database_id(&name.db)?;
+        let def = tributary_sql::like(source, name, db_id, self.catalog.next_table_id().await?, rollups)?;
+        let def = self.with_dynamic_partitions(def, self.unix_ms())?;
+        self.add_table(def).await.map(drop)
+    }
+
+    /// Whether a table or view can be called so. If it may be there already, `false` is no error.
+    ///
+    /// # Errors
+    /// No such database, or the name is taken.
+    pub(crate) fn is_free(&self, name: &TableRef, if_not_exists: bool) -> Result<bool, SqlError> {
+        self.names().database_id(&name.db)?;
+        let is_taken = self.names().find(&name.db, &name.table).is_some()
+            || self.catalog.view(&name.db, &name.table).is_some();
+        match is_taken {
+            true if if_not_exists => Ok(false),
+            true => {
+                Err(SqlError::new(ErrorCode::TableExists, format!("Table '{}' already exists", name.table)))
+            }
+            false => Ok(true),
+        }
+    }
+
+    /// The definition of a new table.
+    pub(crate) async fn new_def(&self, create: &CreateTable, name: &TableRef) -> Result<TableDef, SqlError> {
+        let db_id = self.names().database_id(&name.db)?;
+        let mut def = create.to_def(&name.db, db_id, self.catalog.next_table_id().await?)?;
+        self.check_generated(&def)?;
+        self.apply_defaults(&mut def, create);
+        self.with_dynamic_partitions(def, self.unix_ms())
+    }
+
+    /// What is kept for values that the server gives to rows of a table goes with it.
+    fn forget_values(&self, table: TableId) {
+        self.increments.forget(table);
+        self.generated.forget(table);
+    }
+
+    pub(crate) async fn add_table(&self, def: TableDef) -> Result<Arc<Table>, SqlError> {
+        self.catalog.announce_location(&def.location, def.id).await?;
+        let table = self.store.create(&Arc::new(def.clone())).await.map_err(table_error)?;
+        self.catalog.create_table(def).await?;
+        self.ingest.attach(Arc::clone(&table));
+        self.names().add_table(Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// The server's defaults for properties that the statement leaves out.
+    fn apply_defaults(&self, def: &mut TableDef, create: &CreateTable) {
+        let is_given = |key: &str| create.properties.iter().any(|(name, _)| name.eq_ignore_ascii_case(key));
+        let properties = &mut def.properties;
+        if !is_given("group_commit_interval_ms") {
+            properties.group_commit_interval_ms = self.options.group_commit_interval_ms;
+        }
+        if !is_given("group_commit_data_bytes") {
+            properties.group_commit_data_bytes = self.options.group_commit_data_bytes;
+        }
+    }
+
+    /// Drops a table, which can be recovered unless that is forced, and its temporary partitions.
+    pub(crate) async fn drop_table_called(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        name: &TableRef,
+        if_exists: bool,
+        force: bool,
+    ) -> Result<(), SqlError> {
+        let table = self.names().find(&name.db, &name.table);
+        match &table {
+            Some(table) if !force && self.keeps_dropped() => self.recycle_table(table).await?,
+            _ => self.drop_table(turn, name, if_exists).await?,
+        }
+        if let Some(table) = table
+            && let Err(error) = self.drop_beside(turn, &table.def()).await
+        {
+            let error = error.detail_text();
+            tracing::warn!(table = %name, error, "temporary partitions of a dropped table stay until the next start");
+        }
+        Ok(())
+    }
+
+    /// Drops a table, which can't be recovered.
+    pub(crate) async fn drop_table(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        name: &TableRef,
+        if_exists: bool,
+    ) -> Result<(), SqlError> {
+        if self.catalog.view(&name.db, &name.table).is_some() {
+            return Err(SqlError::wrong_object(name, "TABLE", &format!("Use 'DROP VIEW {name}'")));
+        }
+        let def = match self.catalog.drop_table(name).await {
+            Ok(def) => def,
+            Err(CatalogError::UnknownTable { .. } | CatalogError::UnknownDatabase(_)) if if_exists => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.forget_table(&def).await;
+        self.collect_garbage_later();
+        Ok(())
+    }
+
+    /// Ends everything that goes on with a table that the catalog does not have any more.
+    pub(crate) async fn forget_table(&self, def: &TableDef) {
+        self.end_schema_change(def.id).await;
+        self.end_switch(def.id).await;
+        if let Some(table) = self.names().remove_table(&def.db, &def.name) {
+            table.close().await;
+        }
+        self.ingest.detach(def.id);
+        self.forget_values(def.id);
+    }
+
+    /// Changes a table now, or begins the job that does.
+    pub(crate) async fn alter_table(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        name: &TableRef,
+        ops: &[AlterOp],
+    ) -> Result<(), SqlError> {
+        let table = self.table_called(&name.db, &name.table)?;
+        let old = table.def();
+        self.refuse_while_changing(&old)?;
+        if let [op] = ops
+            && self.alter_temporary(turn, &table, op).await?
+        {
+            return Ok(());
+        }
+        let mut new = tributary_sql::apply_alters(&old, ops)?;
+        let now_ms = self.unix_ms();
+        for rollup in
+            new.rollups.iter_mut().filter(|new| old.rollups.iter().all(|old| old.number != new.number))
+        {
+            rollup.made_at_ms = Some(now_ms);
+        }
+        if ops.iter().any(|op| matches!(op, AlterOp::SetProperties(_))) {
+            new = self.with_dynamic_partitions(new, self.unix_ms())?;
+        }
+        self.refuse_for_temporary(&old, &new)?;
+        if tributary_sql::is_heavy(&old, &new) {
+            return self.begin_schema_change(turn, &table, new).await;
+        }
+        let is_forced = |op: &AlterOp| matches!(op, AlterOp::DropPartition { force: true, .. });
+        if ops.iter().any(is_forced) {
+            return self.change_table(table, new).await;
+        }
+        self.change_and_keep(turn, table, new).await
+    }
+
+    /// Gives the table another definition; partitions that are not in it can be recovered.
+    pub(crate) async fn change_and_keep(
+        self: &Arc<Self>,
+        turn: &Changing<'_>,
+        table: Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        if self.keeps_dropped()
+            && let (_, Some(dropped)) = changed_partitions(&table.def(), &new)
+        {
+            let rest = Rest::Change(Arc::clone(&table), Box::new(new));
+            return self.recycle_partitions(turn, &table, dropped, rest).await;
+        }
+        self.change_table(table, new).await
+    }
+
+    /// Cancels the job that changes a table.
+    ///
+    /// # Errors
+    /// No table, no job, or it was too late.
+    pub(crate) async fn cancel_alter(&self, name: &TableRef) -> Result<(), SqlError> {
+        let table = self.table_called(&name.db, &name.table)?;
+        self.cancel_schema_change(&table.def()).await
+    }
+
+    /// The answer to whoever cancels the making of a rollup, which takes no time.
+    ///
+    /// # Errors
+    /// No such table.
+    pub(crate) fn no_rollup_under_way(&self, name: &TableRef) -> Result<SqlError, SqlError> {
+        let def = self.table_called(&name.db, &name.table)?.def();
+        Ok(SqlError::detail(ErrorCode::Unknown, format!("Table[{}] is not under ROLLUP.", def.name)))
+    }
+
+    /// The table of a job, whose principal was checked when it began.
+    pub(crate) fn table_to_change(&self, id: TableId) -> Option<Arc<Table>> {
+        self.names().all_tables().into_iter().find(|table| table.id() == id)
+    }
+
+    /// A job has changed a table.
+    pub(crate) fn definitions_changed(&self) {
+        self.names().changed();
+    }
+
+    /// Gives the table other columns.
+    pub(crate) async fn change_columns(
+        &self,
+        _turn: &Changing<'_>,
+        table: Arc<Table>,
+        new: TableDef,
+    ) -> Result<(), SqlError> {
+        self.refuse_while_changing(&table.def())?;
+        self.change_table(table, new).await
+    }
+
+    /// Gives the table another definition.
+    pub(crate) async fn change_table(&self, table: Arc<Table>, new: TableDef) -> Result<(), SqlError> {
+        let old = table.def();
+        if new == *old {
+            return Ok(());
+        }
+        if new.name != old.name {
+            self.is_free(&new.table_ref(), false)?;
+        }
+        let (added, dropped) = changed_partitions(&old, &new);
+        let was_removed = old.partitioning.partitions().is_some_and(|it| !it.has_all_that_were());
+        if let Some(added) = added.filter(|_| was_removed) {
+            // Rows in the log that were in a partition of the same values before are none of the new one's.
+            self.ingest.cut(&table, added).await?;
+        }
+        let new = self.catalog.replace_table_def(&old, new).await?;
+        if let Err(error) = table.alter(Arc::clone(&new)).await {
+            // Rows can't follow the change: the catalog goes back to what the table is.
+            self.catalog.replace_table_def(&new, (*old).clone()).await?;
+            return Err(table_error(error));
+        }
+        if let Some(dropped) = dropped {
+            self.ingest.cut(&table, dropped).await?;
+        }
+        if new.name != old.name {
+            self.names().remove_table(&old.db, &old.name);
+            self.names().add_table(table);
+        }
+        self.names().changed();
+        Ok(())
+    }
+
+    /// Deletes the files of dropped tables in the background. What fails is tried at the next drop
+    /// or start.
+    pub(crate) fn collect_garbage_later(self: &Arc<Self>) {
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = engine.collect_garbage().await {
+                tracing::warn!(%error, "files of dropped tables stay until the next drop or start");
+            }
+        });
+    }
+
+    pub(crate) async fn collect_garbage(&self) -> Result<(), SqlError> {
+        let _turn = self.changing().await;
+        for garbage in self.catalog.list_garbage().await? {
+            if self.catalog.table_by_id(garbage.table_id).is_some() {
+                continue;
+            }
+            self.store.remove(&garbage.location).await.map_err(table_error)?;
+            self.catalog.clear_garbage(&[garbage.location]).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn create_user(
+        &self,
+        name: &str,
+        host: &str,
+        hash: PasswordHash,
+        if_not_exists: bool,
+    ) -> Result<(), SqlError> {
+        match self.catalog.create_user(name, host, hash).await {
+            Err(CatalogError::UserExists { .. }) if if_not_exists => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    pub(crate) async fn drop_user(&self, name: &str, host: &str, if_exists: bool) -> Result<(), SqlError> {
+        match self.catalog.drop_user(name, host).await {
+            Err(CatalogError::UnknownUser { .. }) if if_exists => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+}
+
+/// The partitions that a change adds, and those that it drops.
+fn changed_partitions(old: &TableDef, new: &TableDef) -> (Option<Partitions>, Option<Partitions>) {
+    let (Some(old), Some(new)) = (old.partitioning.partitions(), new.partitioning.partitions()) else {
+        return (None, None);
+    };
+    let some = |partitions: Partitions| (!partitions.list.is_empty()).then_some(partitions);
+    (some(new.without(old)), some(old.without(new)))
+}
+
+pub(crate) fn table_error(error: tributary_table::TableError) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, error.to_string())
+}

@@ -1,0 +1,95 @@
+//! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` makes one.
+//!
+//! Invariant: a table is seen under its name only with all its rows. Until then it has a name that no statement can write;
+//! what ends in between, by an error or with the server, leaves a table of such a name, which is dropped.
+
+use crate::ddl::tables::Changing;
+use crate::engine::Engine;
+use std::sync::Arc;
+use tributary_sql::CreateTable;
+use tributary_table::Table;
+use tributary_types::{ErrorCode, SqlError, TableDef, TableRef};
+
+/// No name of a table has a dot.
+const PREFIX: &str = "tributary.unfinished.";
+
+/// Whether a table of that name has not got its rows yet.
+pub(crate) fn is_unfinished(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// A table without its name. It is dropped, in the background, unless it is [finished](Self::finish).
+#[must_use]
+pub(crate) struct Unfinished {
+    engine: Arc<Engine>,
+    table: Option<Arc<Table>>,
+    name: TableRef,
+}
+
+impl Unfinished {
+    pub fn table(&self) -> &Arc<Table> {
+        self.table.as_ref().expect("it is taken when it is finished or dropped")
+    }
+
+    /// Gives the table its name.
+    ///
+    /// # Errors
+    /// The name has been taken meanwhile, or the database was dropped. The table is dropped then.
+    pub async fn finish(mut self, _turn: &Changing<'_>) -> Result<(), SqlError> {
+        self.engine.is_free(&self.name, false)?;
+        let table = Arc::clone(self.table());
+        let named = TableDef { name: self.name.table.clone(), ..(*table.def()).clone() };
+        let engine = Arc::clone(&self.engine);
+        // In a task of its own, so that nobody can end it half way.
+        let change = tokio::spawn(async move { engine.change_table(table, named).await });
+        let changed =
+            change.await.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
+        if changed.is_ok() {
+            self.table = None;
+        }
+        changed
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        let engine = Arc::clone(&self.engine);
+        tokio::spawn(async move {
+            let def = table.def();
+            let turn = engine.changing().await;
+            if is_unfinished(&def.name)
+                && let Err(error) = engine.drop_table(&turn, &def.table_ref(), true).await
+            {
+                tracing::warn!(table = def.location, %error, "a table that was not finished stays until the next start");
+            }
+        });
+    }
+}
+
+impl Engine {
+    /// Creates a table that will get this name.
+    pub(crate) async fn create_unfinished(
+        self: &Arc<Self>,
+        _turn: &Changing<'_>,
+        create: &CreateTable,
+        name: TableRef,
+    ) -> Result<Unfinished, SqlError> {
+        let def = self.new_def(create, &name).await?;
+        let table = self.add_table(TableDef { name: format!("{PREFIX}{}", def.id), ..def }).await?;
+        Ok(Unfinished { engine: Arc::clone(self), table: Some(table), name })
+    }
+
+    /// Drops what an earlier process did not finish.
+    pub(crate) async fn drop_unfinished_tables(self: &Arc<Self>) -> Result<(), SqlError> {
+        let turn = self.changing().await;
+        for table in self.names().all_tables() {
+            let def = table.def();
+            if is_unfinished(&def.name) {
+                tracing::info!(table = def.location, "a table whose CREATE did not end is dropped");
+                self.drop_table(&turn, &def.table_ref(), true).await?;
+            }
+        }
+        Ok(())
+    }
+}

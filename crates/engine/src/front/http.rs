@@ -1,0 +1,462 @@
+//! Stream Load and HTTP Stream: a body becomes one load.
+//!
+//! The body is decoded as it arrives and never held whole, but for Parquet, which waits in a file if it is large; its rows
+//! take the path of every [`Load`].
+
+mod http_stream;
+
+use crate::access::interrupt::{Interrupt, Interrupted};
+use crate::access::{Object, Privilege};
+use crate::ddl::tables::table_error;
+use crate::engine::Engine;
+use crate::load::body::reader::{Mapping, ReadError, RowReader};
+use crate::load::body::time::LoadTime;
+use crate::load::hidden_columns;
+use crate::load::partial_update::{self, KnownKeys, Updates};
+use crate::load::{Finished, Load, LoadError, LoadLimits, Outcome, Tally};
+use async_trait::async_trait;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tributary_decode::{FieldNames, Reject};
+use tributary_http::{
+    AnsweredLoad, Authenticator, Backend, ErrorLogReader, Health, HttpStreamRequest, InspectService,
+    LabelInfo, LoadAnswer, LoadBody, LoadCode, LoadService, MergeType, StreamLoadRequest, TableHeaders,
+    TwoPhaseOp, TwoPhaseTarget, UpdateMode, WalCount,
+};
+use tributary_ingest::{Body, IngestError, LoadTraits, Route, Source, TransactionStatus};
+use tributary_table::Table;
+use tributary_types::table::Distribution;
+use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, TableDef, TableRef, TxnId};
+
+/// The HTTP front end's way into the engine.
+pub struct HttpLoads(pub Arc<Engine>);
+
+/// What a load over HTTP asks for, whichever endpoint it came by.
+struct LoadRequest {
+    source: Source,
+    label: Option<Label>,
+    group_commit: Option<GroupCommitMode>,
+    two_phase_commit: bool,
+    partial_update: bool,
+    /// Partitions are named.
+    partitions: bool,
+    /// A row whose key is not there fails a partial update.
+    rejects_new_keys: bool,
+    max_filter_ratio: f64,
+    timeout: Duration,
+    body: Body,
+}
+
+impl Engine {
+    async fn load_stream(
+        self: &Arc<Self>,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        if let Some(refusal) = refused_header(&request.table_headers) {
+            return refusal;
+        }
+        let table = match self.table(principal, Privilege::Load, None, Some(&request.db), &request.table) {
+            Ok(table) => table,
+            Err(error) => return LoadAnswer::from_sql_error(&error),
+        };
+        let named = &request.table_headers.partitions;
+        let is_taken = check_tablets(&table, &request.table_headers);
+        let (table, partitions) = match is_taken.and_then(|()| self.table_of_partitions(table, named)) {
+            Ok(found) => found,
+            Err(error) => return LoadAnswer::from_sql_error(&error),
+        };
+        let updates = match self.updates(&table, &request).await {
+            Ok(updates) => updates,
+            Err(refusal) => return *refusal,
+        };
+        let load = LoadRequest {
+            source: Source::StreamLoad,
+            label: request.label.clone(),
+            group_commit: request.group_commit,
+            two_phase_commit: request.two_phase_commit,
+            partitions: !partitions.is_any(),
+            partial_update: request.update.mode != UpdateMode::Upsert,
+            rejects_new_keys: request.update.rejects_new_keys,
+            max_filter_ratio: request.max_filter_ratio,
+            timeout: request.timeout,
+            body: body_size(request.content_length, request.chunked),
+        };
+        let plan = |engine: &Arc<Self>, def: &Arc<TableDef>| {
+            let time = LoadTime::of(engine, request.timezone.as_deref())?;
+            let columns = request.columns.as_deref().map(crate::load::body::reader::mapped).transpose()?;
+            let where_expr =
+                request.where_expr.as_deref().map(tributary_sql::parse_expression).transpose()?;
+            let columns =
+                hidden_columns::with_hidden(def, columns, &request.merge, request.format.is_keyed())?;
+            let mapping = Mapping {
+                columns: columns.as_deref(),
+                where_expr: where_expr.as_ref(),
+                source_where: None,
+                deletes: request.merge.merge_type == MergeType::Delete,
+                updates,
+                unnamed_fields: FieldNames::Numbered,
+                partitions: &partitions,
+            };
+            RowReader::new(engine, def, &mapping, &request.format, request.strict_mode, time)
+        };
+        self.run_load(table, load, body, plan).await
+    }
+
+    /// Which columns the rows give. The table is ready for that then.
+    ///
+    /// # Errors
+    /// The table or the load does not allow it; the answer says why.
+    async fn updates(
+        &self,
+        table: &Arc<Table>,
+        request: &StreamLoadRequest,
+    ) -> Result<Updates, Box<LoadAnswer>> {
+        let def = table.def();
+        let refused = |error: SqlError| Box::new(LoadAnswer::from_sql_error(&error));
+        match (request.update.mode, &request.columns) {
+            (UpdateMode::Upsert, _) => return Ok(Updates::Whole),
+            (UpdateMode::Flexible, _) => {
+                partial_update::check_flexible(&def).map_err(refused)?;
+                return Ok(Updates::OfRows);
+            }
+            (UpdateMode::Fixed, None) => {
+                partial_update::check_possible(&def).map_err(refused)?;
+                return Ok(Updates::Whole);
+            }
+            (UpdateMode::Fixed, Some(columns)) => {
+                partial_update::check_possible(&def).map_err(refused)?;
+                let names = columns.iter().map(|column| column.name.as_str());
+                partial_update::check_named(&def, names).map_err(refused)?;
+            }
+        }
+        self.ready_for_partial(table).await.map_err(refused)?;
+        Ok(Updates::Named)
+    }
+
+    /// Runs a load: label, plan, body, judgement, commit.
+    async fn run_load(
+        self: &Arc<Self>,
+        table: Arc<Table>,
+        request: LoadRequest,
+        mut body: LoadBody,
+        plan: impl FnOnce(&Arc<Self>, &Arc<TableDef>) -> Result<RowReader, SqlError>,
+    ) -> LoadAnswer {
+        let started = Instant::now();
+        let deadline = Interrupt::after(request.timeout);
+        // Asked for once: columns that change meanwhile must not be those of some of the load's parts only.
+        let def = table.def();
+        let mut load = match Load::begin(
+            self,
+            table,
+            Arc::clone(&def.schema),
+            &request.traits(),
+            request.label.clone().into(),
+        ) {
+            Ok(load) => load,
+            Err(IngestError::LabelUsed { label, txn, status }) => {
+                return LoadAnswer::label_already_exists(label.as_str(), txn, status);
+            }
+            Err(error) => return LoadAnswer::fail(LoadCode::Internal, error),
+        };
+        load.is_found_in(def.partitioning.partitions());
+        let begun = started.elapsed();
+        let heading = Heading::of(&request, &load);
+        let mut reader = match plan(self, &def) {
+            Ok(reader) => reader,
+            Err(error) => {
+                load.abort(error.detail_text()).await;
+                return heading.above(LoadAnswer::from_sql_error(&error));
+            }
+        };
+        load.must_find(KnownKeys::of(reader.target(), request.rejects_new_keys));
+        let planned = started.elapsed();
+        if let Err(failed) = read_body(self, &mut load, &mut reader, &mut body, deadline).await {
+            load.abort(&failed.message).await;
+            return heading.above(failed);
+        }
+        let (counts, rejects) = (reader.counts(), reader.rejects());
+        let committing = Instant::now();
+        let limits = LoadLimits {
+            max_filter_ratio: request.max_filter_ratio,
+            timeout: deadline.remaining().unwrap_or(request.timeout),
+            // What is written by now is committed: the time limit ends only the wait for the group.
+            interrupt: Interrupt::NEVER,
+        };
+        let Finished { error_url, outcome } =
+            load.finish(self, Tally { counts, rejects: &rejects }, limits).await;
+        let mut answer = heading.above(worded(outcome, &rejects));
+        if heading.is_group {
+            answer.times.write_data = committing.elapsed();
+        } else {
+            answer.times.commit_and_publish = committing.elapsed();
+        }
+        answer.total_rows = counts.total;
+        answer.loaded_rows = counts.loaded;
+        answer.filtered_rows = counts.filtered;
+        answer.unselected_rows = counts.unselected;
+        answer.error_url = error_url;
+        answer.times.begin_txn = begun;
+        answer.times.stream_load_put = planned.saturating_sub(begun);
+        answer.times.read_data = reader.read_time();
+        answer
+    }
+}
+
+impl LoadRequest {
+    fn traits(&self) -> LoadTraits {
+        LoadTraits {
+            two_phase_commit: self.two_phase_commit,
+            has_label: self.label.is_some(),
+            partial_update: self.partial_update,
+            partitions: self.partitions,
+            ..LoadTraits::plain(self.source, self.group_commit, self.body)
+        }
+    }
+}
+
+/// What every answer to a load that has begun says, however the load ends.
+struct Heading {
+    two_phase_commit: bool,
+    is_group: bool,
+    fallback_reason: Option<&'static str>,
+    transaction: Option<(TxnId, Label)>,
+    table: TableRef,
+}
+
+impl Heading {
+    fn of(request: &LoadRequest, load: &Load) -> Self {
+        Self {
+            two_phase_commit: request.two_phase_commit,
+            is_group: matches!(load.route(), Route::GroupAsync | Route::GroupSync(_)),
+            fallback_reason: load.route().remark(),
+            transaction: load.transaction().map(|(txn, label)| (txn, label.clone())),
+            table: load.table().with_def(TableDef::table_ref),
+        }
+    }
+
+    /// The answer with what it does not say itself.
+    fn above(&self, mut answer: LoadAnswer) -> LoadAnswer {
+        answer.two_phase_commit = self.two_phase_commit;
+        answer.group_commit = self.is_group;
+        answer.table = Some(self.table.clone());
+        answer.fallback_reason = answer.fallback_reason.or_else(|| self.fallback_reason.map(str::to_owned));
+        if let Some((txn, label)) = &self.transaction {
+            answer.txn_id = Some(*txn);
+            label.as_str().clone_into(&mut answer.label);
+        }
+        answer
+    }
+}
+
+/// Reads the body into the load.
+async fn read_body(
+    engine: &Engine,
+    load: &mut Load,
+    reader: &mut RowReader,
+    body: &mut LoadBody,
+    deadline: Interrupt<'_>,
+) -> Result<(), LoadAnswer> {
+    // Only the wait for the client is cut off: rows on their way into a file are let there first.
+    while let Some(chunk) = deadline.wait(body.next()).await.map_err(late)? {
+        let chunk = chunk.map_err(|error| LoadAnswer::from_body_error(&error))?;
+        reader.feed(engine, load.sink(), &chunk, deadline).await.map_err(unread)?;
+    }
+    reader.end(engine, load.sink(), deadline).await.map_err(unread)
+}
+
+fn late(interrupted: Interrupted) -> LoadAnswer {
+    match interrupted {
+        Interrupted::TimedOut(limit) => LoadAnswer::fail(
+            LoadCode::Timeout,
+            format!("timeout of {} s reached while the body was read", limit.as_secs()),
+        ),
+        Interrupted::Killed => LoadAnswer::fail(LoadCode::Cancelled, "the load was cancelled"),
+    }
+}
+
+fn unread(error: ReadError) -> LoadAnswer {
+    match error {
+        ReadError::Rows(error) => LoadAnswer::fail(LoadCode::DataQuality, error.detail_text()),
+        ReadError::Sink(error) => LoadAnswer::fail(LoadCode::Internal, error),
+        ReadError::Interrupted(interrupted) => late(interrupted),
+    }
+}
+
+/// The answer of a load whose body was read to its end.
+fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer {
+    let Outcome { committed, route } = match outcome {
+        Ok(outcome) => outcome,
+        Err(LoadError::Filtered) => {
+            let mut refusal = LoadAnswer::too_many_filtered_rows();
+            refusal.first_error_msg = rejects.first().map(|reject| reject.reason.clone());
+            return refusal;
+        }
+        Err(error) => {
+            let code = match &error {
+                LoadError::Ingest(IngestError::Timeout { .. }) => LoadCode::Timeout,
+                LoadError::Ingest(IngestError::ShuttingDown) => LoadCode::ServiceUnavailable,
+                _ => LoadCode::Internal,
+            };
+            return LoadAnswer::fail(code, error);
+        }
+    };
+    let Some(committed) = committed else {
+        return LoadAnswer { txn_id: None, ..LoadAnswer::success(TxnId(0), String::new()) };
+    };
+    let mut answer = LoadAnswer::success(committed.txn, committed.label.as_str().to_owned());
+    if let Route::GroupSync(Some(switch)) = route {
+        answer.answered_mode = Some(GroupCommitMode::Sync);
+        answer.fallback_reason = Some(switch.reason().to_owned());
+    }
+    answer
+}
+
+/// The refusal of a load that asks for what no table here can do: it would load other rows than it says.
+fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
+    let header = headers.unique?;
+    let text = format!("header {header} needs what tables with UNIQUE KEY cannot do yet, leave it out");
+    Some(LoadAnswer::fail(LoadCode::NotImplemented, text))
+}
+
+/// Refuses a load into one tablet of a table whose rows are distributed by their columns.
+fn check_tablets(table: &Table, headers: &TableHeaders) -> Result<(), SqlError> {
+    let is_random = || table.with_def(|def| matches!(def.distribution, Distribution::Random { .. }));
+    if !headers.to_single_tablet || is_random() {
+        return Ok(());
+    }
+    Err(SqlError::detail(
+        ErrorCode::Unknown,
+        "if load_to_single_tablet set to true, the olap table must be with random distribution",
+    ))
+}
+
+fn body_size(content_length: Option<u64>, chunked: bool) -> Body {
+    match content_length {
+        Some(bytes) if !chunked => Body::Known(bytes),
+        _ => Body::Unknown,
+    }
+}
+
+#[async_trait]
+impl Authenticator for HttpLoads {
+    async fn authenticate(&self, user: &str, password: &str, peer: IpAddr) -> Result<Principal, SqlError> {
+        let principal = self.0.authenticate(user, password, &peer.to_string())?;
+        self.0.check(&principal, Privilege::Connect, Object::Server)?;
+        Ok(principal)
+    }
+}
+
+#[async_trait]
+impl LoadService for HttpLoads {
+    async fn stream_load(
+        &self,
+        principal: &Principal,
+        request: StreamLoadRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        self.0.load_stream(principal, request, body).await
+    }
+
+    async fn http_stream(
+        &self,
+        principal: &Principal,
+        request: HttpStreamRequest,
+        body: LoadBody,
+    ) -> LoadAnswer {
+        self.0.load_http_stream(principal, request, body).await
+    }
+
+    async fn two_phase(
+        &self,
+        principal: &Principal,
+        db: &str,
+        op: TwoPhaseOp,
+        target: TwoPhaseTarget,
+    ) -> Result<(), SqlError> {
+        let db = self.0.database(principal, Privilege::Load, db)?;
+        let target = tributary_ingest::TwoPhaseTarget { txn: target.txn_id, label: target.label };
+        match op {
+            TwoPhaseOp::Commit => self.0.ingest.commit_prepared(db, &target).await?,
+            TwoPhaseOp::Abort => self.0.ingest.abort_prepared(db, &target, "User Abort").await?,
+        };
+        Ok(())
+    }
+
+    async fn label_in_use(&self, principal: &Principal, db: &str, label: &Label) -> Option<LoadAnswer> {
+        let db = self.0.database(principal, Privilege::Load, db).ok()?;
+        let info = self.0.ingest.transactions().by_label(db, label.as_str())?;
+        (info.status != TransactionStatus::Aborted)
+            .then(|| LoadAnswer::label_already_exists(label.as_str(), info.txn, info.status.name()))
+    }
+
+    fn answered(&self, load: AnsweredLoad) {
+        self.0.load_records.answered(self.0.unix_ms(), load);
+    }
+}
+
+#[async_trait]
+impl InspectService for HttpLoads {
+    async fn label_info(
+        &self,
+        principal: &Principal,
+        db: &str,
+        label: &str,
+    ) -> Result<Option<LabelInfo>, SqlError> {
+        let id = self.0.database(principal, Privilege::Show, db)?;
+        Ok(self.0.ingest.transactions().by_label(id, label).map(|info| LabelInfo {
+            txn_id: info.txn,
+            tables: vec![info.table_ref.table.clone()],
+            status: info.status.name(),
+            error_url: self.0.reasons_url(id, db, label).unwrap_or_default(),
+            reason: info.reason,
+        }))
+    }
+
+    async fn cancel(&self, principal: &Principal, db: &str, label: &str) -> Result<(), SqlError> {
+        self.0.cancel_label(principal, db, label).await
+    }
+
+    async fn table(&self, principal: &Principal, db: &str, table: &str) -> Result<Arc<TableDef>, SqlError> {
+        let table = self.0.table(principal, Privilege::Show, None, Some(db), table)?;
+        Ok(table.def())
+    }
+
+    async fn row_count(&self, principal: &Principal, db: &str, table: &str) -> Result<u64, SqlError> {
+        let table = self.0.table(principal, Privilege::Select, None, Some(db), table)?;
+        let snapshot = table.settled().await;
+        Ok(snapshot.map_err(table_error)?.rows())
+    }
+
+    fn backends(&self, principal: &Principal) -> Result<Vec<Backend>, SqlError> {
+        self.0.check(principal, Privilege::Show, Object::Server)?;
+        let options = &self.0.options;
+        Ok(vec![Backend { ip: options.host.clone(), http_port: self.0.ports().webserver, is_alive: true }])
+    }
+
+    fn wal_counts(&self, principal: &Principal) -> Result<Vec<WalCount>, SqlError> {
+        self.0.check(principal, Privilege::Show, Object::Server)?;
+        let host_port = format!("{}:{}", self.0.options.host, self.0.ports().webserver);
+        Ok(vec![WalCount { host_port, count: self.0.ingest.open_groups() }])
+    }
+
+    fn health(&self) -> Health {
+        Health { nodes: 1, alive: 1 }
+    }
+
+    async fn error_log(&self, file: &str) -> std::io::Result<Option<ErrorLogReader>> {
+        let log = self.0.error_log.open(file)?;
+        Ok(log.map(|file| Box::pin(tokio::fs::File::from_std(file)) as ErrorLogReader))
+    }
+
+    fn metrics(&self) -> String {
+        self.0.metrics_text()
+    }
+}
+
+/// The error of a body or statement that can't be planned.
+pub(crate) fn plan_error(text: impl Into<String>) -> SqlError {
+    SqlError::detail(ErrorCode::Unknown, text.into())
+}

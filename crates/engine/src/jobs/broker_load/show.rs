@@ -1,0 +1,96 @@
+//! SHOW LOAD, in Doris's columns.
+
+use super::job::{Job, Record, State};
+use crate::access::Privilege;
+use crate::engine::Engine;
+use crate::node::clock::date_time;
+use tributary_query::{Cell, Grid};
+use tributary_types::{Principal, SqlError};
+
+const COLUMNS: [&str; 20] = [
+    "JobId",
+    "Label",
+    "State",
+    "Progress",
+    "Type",
+    "EtlInfo",
+    "TaskInfo",
+    "ErrorMsg",
+    "CreateTime",
+    "EtlStartTime",
+    "EtlFinishTime",
+    "LoadStartTime",
+    "LoadFinishTime",
+    "URL",
+    "JobDetails",
+    "TransactionId",
+    "ErrorTablets",
+    "User",
+    "Comment",
+    "FirstErrorMsg",
+];
+
+impl Engine {
+    /// The jobs of a database, oldest first.
+    ///
+    /// # Errors
+    /// No such database, or no privilege.
+    pub(crate) fn show_loads(&self, principal: &Principal, db: &str) -> Result<Grid, SqlError> {
+        self.database(principal, Privilege::Show, db)?;
+        let mut grid = Grid::new(&COLUMNS);
+        for job in self.broker_loads.of_db(db) {
+            grid.push(row(&job, job.record()));
+        }
+        Ok(grid)
+    }
+
+    /// The same for `information_schema`, each with the database.
+    pub(crate) fn load_job_rows(&self, db: &str) -> Vec<Vec<Cell>> {
+        let with_db = |mut row: Vec<Cell>| {
+            row.push(db.into());
+            row
+        };
+        self.broker_loads.of_db(db).iter().map(|job| with_db(row(job, job.record()))).collect()
+    }
+}
+
+fn row(job: &Job, record: Record) -> Vec<Cell> {
+    let time = |at: Option<i64>| Cell::from(at.map(date_time));
+    let text = |text: String| Cell::from(Some(text).filter(|text| !text.is_empty()));
+    let is_read = matches!(record.state, State::Loading | State::Finished);
+    let progress = match record.state {
+        State::Pending | State::Cancelled => "ETL:N/A; LOAD:N/A".to_owned(),
+        State::Etl => "ETL:0%; LOAD:0%".to_owned(),
+        // Only what is committed is all of it.
+        State::Loading => format!("ETL:100%; LOAD:{}%", job.progress.percent().min(99)),
+        State::Finished => "ETL:100%; LOAD:100%".to_owned(),
+    };
+    let etl_info = record.state.is_final().then(|| {
+        format!(
+            "unselected.rows={}; dpp.abnorm.ALL={}; dpp.norm.ALL={}",
+            record.unselected, record.filtered, record.loaded
+        )
+    });
+    vec![
+        job.id.to_string().into(),
+        record.label.into(),
+        record.state.name().into(),
+        progress.into(),
+        "BROKER".into(),
+        etl_info.into(),
+        record.task_info.into(),
+        text(record.error),
+        time(Some(record.created_ms)),
+        time(record.etl_started_ms),
+        time(record.loading_started_ms.filter(|_| is_read)),
+        time(record.loading_started_ms),
+        time(record.finished_ms),
+        record.url.into(),
+        record.details.unwrap_or_else(|| job.progress.details()).into(),
+        record.txn.unwrap_or_default().to_string().into(),
+        "{}".into(),
+        record.user.into(),
+        record.comment.into(),
+        text(record.first_error),
+    ]
+}

@@ -1,0 +1,84 @@
+//! SHOW EXPORT, in Doris's columns.
+
+use super::record::{Record, State};
+use super::{Job, no_database};
+use crate::access::Privilege;
+use crate::engine::Engine;
+use crate::node::clock::date_time;
+use serde_json::json;
+use std::sync::atomic::Ordering;
+use tributary_query::{Cell, Grid};
+use tributary_types::{Principal, SqlError};
+
+const COLUMNS: [&str; 12] = [
+    "JobId#",
+    "Label",
+    "State",
+    "Progress",
+    "TaskInfo",
+    "Path",
+    "CreateTime",
+    "StartTime",
+    "FinishTime",
+    "Timeout#",
+    "ErrorMsg",
+    "OutfileInfo",
+];
+
+impl Engine {
+    /// The jobs of a database.
+    ///
+    /// # Errors
+    /// No database, or no privilege.
+    pub(crate) fn show_exports(&self, principal: &Principal, db: Option<&str>) -> Result<Grid, SqlError> {
+        let db = db.ok_or_else(no_database)?;
+        self.database(principal, Privilege::Show, db)?;
+        let mut grid = Grid::new(&COLUMNS);
+        for job in self.exports.of_db(db) {
+            grid.push(row(&job, job.record()));
+        }
+        Ok(grid)
+    }
+}
+
+fn row(job: &Job, record: Record) -> Vec<Cell> {
+    let time = |at: Option<i64>| Cell::from(at.map(date_time));
+    let progress = match record.state {
+        State::Finished => 100,
+        State::Exporting => {
+            let rows = job.progress.rows.load(Ordering::Relaxed);
+            // Only what is complete is all of it.
+            (rows * 100).checked_div(job.progress.rows_max.load(Ordering::Relaxed)).unwrap_or(0).min(99)
+        }
+        State::Pending | State::Cancelled => 0,
+    };
+    let outfile_info = (record.state == State::Finished).then(|| outfile_info(&record));
+    vec![
+        job.id.into(),
+        record.label.into(),
+        record.state.name().into(),
+        format!("{progress}%").into(),
+        record.task_info.into(),
+        record.path.into(),
+        time(Some(record.created_ms)),
+        time(record.started_ms),
+        time(record.finished_ms),
+        record.timeout_seconds.into(),
+        Cell::from(Some(record.error).filter(|text| !text.is_empty())),
+        outfile_info.into(),
+    ]
+}
+
+/// A list for each writer, of what Doris tells of an OUTFILE.
+fn outfile_info(record: &Record) -> String {
+    let url = format!("{}{}_*", record.path, record.id);
+    let writers = record.written.iter().map(|written| {
+        json!([{
+            "fileNumber": written.count.to_string(),
+            "totalRows": written.rows.to_string(),
+            "fileSize": format!("{}bytes", written.bytes),
+            "url": url,
+        }])
+    });
+    serde_json::Value::Array(writers.collect()).to_string()
+}

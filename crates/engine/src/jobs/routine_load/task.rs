@@ -1,0 +1,336 @@
+//! A task: one batch of messages, which is one load with a transaction of its own, or one for each table that messages name.
+//!
+//! The loads of a batch are committed one after the other, in the order of their transactions, and each names as its position how far
+//! the tables are with it ([`Progress`](tributary_ingest::Progress)).
+//!
+//! Invariant: with the last of them the position is behind the last message that was fed to the batch, and not before.
+
+use super::job::{Job, Now};
+use super::kept::{Definition, Position, Reason};
+use super::names::Names;
+use super::properties::{self, Limits};
+use super::runner::{Halt, Target, task};
+use crate::access::interrupt::Interrupt;
+use crate::engine::Engine;
+use crate::load::body::reader::{Mapping, ReadError, RowReader};
+use crate::load::body::time::LoadTime;
+use crate::load::partial_update::KnownKeys;
+use crate::load::{Finished, Load, LoadError, LoadLabel, LoadLimits, Tally};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tributary_decode::{Counts, FieldNames};
+use tributary_ingest::{Body, IngestError, LoadTraits, Source};
+use tributary_kafka::{Chunk, Offsets};
+use tributary_table::Table;
+use tributary_types::{GroupCommitMode, Label, SqlError, TableDef, TableId};
+
+/// A batch that has read everything there is ends at this age, at the latest.
+const CAUGHT_UP_AFTER: Duration = Duration::from_secs(1);
+/// How long a commit may wait for memory and the log.
+const COMMIT_MAX: Duration = Duration::from_secs(600);
+
+/// A batch that has rows for so many tables ends.
+const PARTS_MAX: usize = 256;
+
+/// The decoder of a job's messages, made as of now.
+pub(super) fn reader(
+    engine: &Arc<Engine>,
+    def: &Arc<TableDef>,
+    definition: &Definition,
+) -> Result<RowReader, SqlError> {
+    let format = properties::format(definition)?;
+    let columns = properties::columns(definition, def)?;
+    let preceding = properties::condition(definition.clauses.preceding_filter.as_deref())?;
+    let filter = properties::condition(definition.clauses.filter.as_deref())?;
+    let partitions = definition.clauses.partitions();
+    let mapping = Mapping {
+        columns: columns.as_deref(),
+        where_expr: filter.as_ref(),
+        source_where: preceding.as_ref(),
+        deletes: definition.clauses.deletes,
+        updates: properties::updates(&definition.properties)?,
+        unnamed_fields: FieldNames::Numbered,
+        partitions: &partitions,
+    };
+    let time = time(engine, definition)?;
+    let is_strict = properties::is_strict(&definition.properties);
+    RowReader::new(engine, def, &mapping, &format.body, is_strict, time)
+}
+
+/// What time it is for a job, where it says that it is.
+pub(super) fn time(engine: &Engine, definition: &Definition) -> Result<LoadTime, SqlError> {
+    LoadTime::of(engine, definition.properties.get("timezone").map(String::as_str))
+}
+
+/// Whether a job may go on after a batch.
+pub(super) enum Ended {
+    GoOn,
+    TooManyErrors,
+}
+
+/// A batch on its way.
+pub(super) struct Batch {
+    id: String,
+    /// In the order of their transactions.
+    parts: Vec<Part>,
+    /// What messages call the tables, if they do.
+    names: Option<Names>,
+    begun: Instant,
+    interval: Duration,
+    bytes_max: u64,
+    rows_max: u64,
+    bytes: u64,
+    messages: u64,
+    next: Offsets,
+}
+
+/// A table's load in a batch.
+pub(super) struct Part {
+    load: Load,
+    reader: RowReader,
+    /// Bytes that were decoded.
+    bytes: u64,
+    /// Rows of the chunk that is sorted by tables now.
+    pub rows: Vec<u8>,
+}
+
+impl Part {
+    fn begin(engine: &Arc<Engine>, kept: &Definition, table: Arc<Table>, label: &str) -> Result<Self, Halt> {
+        let def = table.def();
+        let pause = |error: SqlError| {
+            let of_table = if kept.is_of_many() { format!("table {}: ", def.name) } else { String::new() };
+            Halt::Pause(Reason::internal(of_table + error.detail_text()))
+        };
+        let reader = reader(engine, &def, kept).map_err(pause)?;
+        let label = Label::new(label).map_err(pause)?;
+        let traits = LoadTraits::plain(Source::RoutineLoad, Some(GroupCommitMode::Off), Body::Unknown);
+        let schema = Arc::clone(&def.schema);
+        let mut load = Load::begin(engine, table, schema, &traits, LoadLabel::Made(label))
+            .map_err(|error| Halt::Retry(error.to_string()))?;
+        load.is_found_in(def.partitioning.partitions());
+        let rejects_new_keys = properties::rejects_new_keys(&kept.properties).map_err(pause)?;
+        load.must_find(KnownKeys::of(reader.target(), rejects_new_keys));
+        Ok(Self { load, reader, bytes: 0, rows: Vec::new() })
+    }
+
+    async fn feed(&mut self, engine: &Arc<Engine>, rows: &[u8]) -> Result<(), Halt> {
+        self.bytes += rows.len() as u64;
+        let fed = self.reader.feed(engine, self.load.sink(), rows, Interrupt::NEVER).await;
+        fed.map_err(unread)
+    }
+
+    fn table(&self) -> TableId {
+        self.load.table().id()
+    }
+
+    /// Commits the rows with the position behind them.
+    async fn commit(
+        self,
+        engine: &Arc<Engine>,
+        job: &Job,
+        position: &Position,
+        counts: Counts,
+    ) -> Result<(), Halt> {
+        let Self { load, reader, .. } = self;
+        match position.written() {
+            Ok(written) => load.advance(job.id, written),
+            Err(error) => {
+                load.abort(&error).await;
+                return Err(Halt::Pause(Reason::internal(error)));
+            }
+        }
+        // The budget of bad rows is the job's: the good ones of a batch are loaded.
+        let load_limits =
+            LoadLimits { max_filter_ratio: 1.0, timeout: COMMIT_MAX, interrupt: Interrupt::NEVER };
+        let tally = Tally { counts, rejects: &reader.rejects() };
+        let Finished { error_url, outcome } = load.finish(engine, tally, load_limits).await;
+        if let Some(url) = error_url {
+            job.now().add_error_url(url);
+        }
+        match outcome {
+            Ok(_) => Ok(()),
+            // The same messages would fail again.
+            Err(LoadError::NewKey(error)) => Err(Halt::Pause(Reason::internal(error.detail_text()))),
+            // The table is looked for again, and not found.
+            Err(LoadError::Ingest(error @ IngestError::TableDropped(_))) => {
+                Err(Halt::Retry(error.to_string()))
+            }
+            Err(error) => Err(Halt::Retry(error.to_string())),
+        }
+    }
+}
+
+impl Batch {
+    pub fn begin(engine: &Arc<Engine>, job: &Job, target: Target, limits: &Limits) -> Result<Self, Halt> {
+        let id = task_id(rand::random());
+        let mut batch = Self {
+            id: id.clone(),
+            parts: Vec::new(),
+            names: None,
+            begun: Instant::now(),
+            interval: limits.interval,
+            bytes_max: limits.bytes,
+            rows_max: limits.rows,
+            bytes: 0,
+            messages: 0,
+            next: Offsets::new(),
+        };
+        match target {
+            Target::Table(table) => batch.parts.push(Part::begin(engine, &job.kept(), table, &id)?),
+            Target::Named(principal) => batch.names = Some(Names::new(principal)),
+        }
+        let mut now = job.now();
+        let from = now.progress.offsets().clone();
+        now.task = Some(task(id, from));
+        batch.note_transactions(&mut now);
+        drop(now);
+        Ok(batch)
+    }
+
+    fn note_transactions(&self, now: &mut Now) {
+        if let Some(task) = &mut now.task {
+            let txns = self.parts.iter().filter_map(|part| Some(part.load.transaction()?.0));
+            task.txns = txns.collect();
+        }
+    }
+
+    /// When the batch ends, whatever comes.
+    pub fn deadline(&self) -> Instant {
+        self.begun + self.interval
+    }
+
+    /// Whether the batch ends here.
+    pub fn is_due(&self, last: &Chunk) -> bool {
+        self.messages >= self.rows_max
+            || self.bytes >= self.bytes_max
+            || self.parts.len() >= PARTS_MAX
+            || last.is_caught_up && self.begun.elapsed() >= CAUGHT_UP_AFTER.min(self.interval)
+    }
+
+    /// Decodes messages into the batch.
+    pub async fn feed(&mut self, engine: &Arc<Engine>, job: &Job, chunk: &Chunk) -> Result<(), Halt> {
+        self.moved(chunk);
+        self.bytes += chunk.bytes.len() as u64;
+        self.messages += chunk.messages;
+        let Some(names) = &mut self.names else {
+            for part in &mut self.parts {
+                part.feed(engine, &chunk.bytes).await?;
+            }
+            return Ok(());
+        };
+        let (kept, id) = (job.kept(), &self.id);
+        let progress = job.now().progress.clone();
+        let begin = |table: Arc<Table>| {
+            let label = format!("{id}_{}", table.id());
+            Part::begin(engine, &kept, table, &label)
+        };
+        let before = self.parts.len();
+        names.sort(engine, &kept.db, &progress, chunk, &mut self.parts, begin)?;
+        if self.parts.len() > before {
+            self.note_transactions(&mut job.now());
+        }
+        for part in &mut self.parts {
+            let mut rows = std::mem::take(&mut part.rows);
+            if !rows.is_empty() {
+                part.feed(engine, &rows).await?;
+                rows.clear();
+                part.rows = rows;
+            }
+        }
+        Ok(())
+    }
+
+    /// There is no message up to where the chunk leads.
+    pub fn moved(&mut self, chunk: &Chunk) {
+        self.next.extend(chunk.next.iter().map(|(partition, next)| (*partition, *next)));
+    }
+
+    /// Commits rows and position, durable and visible on return. Of several tables some may have their rows when it fails: then the
+    /// durable position says so.
+    pub async fn commit(mut self, engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Ended, Halt> {
+        if let Err(halt) = self.end(engine).await {
+            self.abort(&halt.text()).await;
+            return Err(halt);
+        }
+        let generation = job.kept().generation;
+        let (stray, rejects) = self.names.take().map(Names::into_stray).unwrap_or_default();
+        if let Some(url) = Box::pin(engine.write_error_log(&rejects, None)).await {
+            job.now().add_error_url(url);
+        }
+        let task_ms = self.begun.elapsed().as_millis() as u64;
+        let mut may_go_on = true;
+        let mut parts = std::mem::take(&mut self.parts).into_iter();
+        while let Some(part) = parts.next() {
+            let is_last = parts.len() == 0;
+            let counts = part.reader.counts();
+            let (progress, mut statistics) = {
+                let now = job.now();
+                (
+                    now.progress.after(part.table(), &self.next, is_last),
+                    now.statistics.plus(counts, part.bytes),
+                )
+            };
+            let mut counted = counts;
+            if is_last {
+                // Messages for no table are read again until the position is behind them.
+                statistics = statistics.plus(stray.counts, stray.bytes).with_task(task_ms);
+                counted = counts.plus(stray.counts);
+            }
+            let position = Position::new(generation, progress.clone(), statistics);
+            if let Err(halt) = part.commit(engine, job, &position, counts).await {
+                for part in parts {
+                    part.load.abort(&halt.text()).await;
+                }
+                return Err(halt);
+            }
+            may_go_on &= job.now().committed(progress, statistics, counted, limits);
+            if is_last {
+                job.now().task = None;
+                return Ok(if may_go_on { Ended::GoOn } else { Ended::TooManyErrors });
+            }
+        }
+        // No table has a row: the catalog keeps the position then.
+        let (mut progress, before) = {
+            let now = job.now();
+            (now.progress.clone(), now.statistics)
+        };
+        progress.pass(&self.next);
+        let statistics = before.plus(stray.counts, stray.bytes).with_task(task_ms);
+        let moved = progress.clone();
+        let changed = engine.change_job(job, |kept| kept.begin_generation(moved, Some(statistics))).await;
+        changed.map_err(|error| Halt::Retry(error.to_string()))?;
+        let mut now = job.now();
+        now.task = None;
+        let may_go_on = now.committed(progress, statistics, stray.counts, limits);
+        Ok(if may_go_on { Ended::GoOn } else { Ended::TooManyErrors })
+    }
+
+    /// Decodes what is left.
+    async fn end(&mut self, engine: &Arc<Engine>) -> Result<(), Halt> {
+        for part in &mut self.parts {
+            part.reader.end(engine, part.load.sink(), Interrupt::NEVER).await.map_err(unread)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the batch up: nothing of it is kept, and its messages are read again.
+    pub async fn abort(self, reason: &str) {
+        for part in self.parts {
+            part.load.abort(reason).await;
+        }
+    }
+}
+
+fn unread(error: ReadError) -> Halt {
+    match error {
+        // The same messages would fail again.
+        ReadError::Rows(error) => Halt::Pause(Reason::internal(error.detail_text())),
+        ReadError::Sink(error) => Halt::Retry(error.to_string()),
+        ReadError::Interrupted(_) => Halt::Stopped,
+    }
+}
+
+/// As Doris writes ids of tasks, which are their labels, too.
+fn task_id(random: u128) -> String {
+    format!("{:016x}-{:016x}", (random >> 64) as u64, random as u64)
+}

@@ -1,0 +1,70 @@
+//! Values of AUTO_INCREMENT columns for rows that come without: the catalog as the place where they are reserved, and the rows that get them.
+//!
+//! They are put in before anything else is done with the rows, for every kind of load in the same place: where its sink takes them.
+
+use crate::ddl::partitions::temporary::table_of_rows;
+use crate::engine::Engine;
+use crate::load::sink::SinkError;
+use async_trait::async_trait;
+use std::fmt;
+use std::sync::Arc;
+use tributary_catalog::Catalog;
+use tributary_decode::{Block, Unfilled};
+use tributary_ingest::{IncrementError, IncrementStore};
+use tributary_table::Table;
+use tributary_types::{TableId, TableSchema};
+
+pub(crate) struct CatalogIncrements(pub Arc<Catalog>);
+
+impl fmt::Debug for CatalogIncrements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CatalogIncrements")
+    }
+}
+
+#[async_trait]
+impl IncrementStore for CatalogIncrements {
+    async fn reserve(&self, table: TableId, start: i64, count: u64) -> Result<i64, IncrementError> {
+        match self.0.reserve_increments(table, start, count).await {
+            Ok(Some(first)) => Ok(first),
+            Ok(None) => Err(IncrementError::Exhausted { wanted: count }),
+            Err(error) => Err(IncrementError::Store(error.to_string())),
+        }
+    }
+}
+
+/// The column of a table whose values the server gives.
+#[derive(Debug)]
+pub(crate) struct Increment {
+    /// [`TableSchema::as_decoded`].
+    decoded: TableSchema,
+    column: usize,
+    start: i64,
+    /// The table that counts: temporary partitions go on where their table is.
+    counts: TableId,
+}
+
+impl Increment {
+    /// The column, if the table has one.
+    pub fn of(table: &Table, schema: &TableSchema) -> Option<Box<Self>> {
+        let start = |column: usize| Some((column, schema.columns[column].auto_increment?));
+        let (column, start) = (0..schema.columns.len()).find_map(start)?;
+        let counts = table.with_def(table_of_rows);
+        Some(Box::new(Self { decoded: schema.as_decoded()?, column, start, counts }))
+    }
+
+    /// The rows with values where there were none.
+    ///
+    /// # Errors
+    /// There are no more values, or they can't be reserved.
+    pub async fn fill(
+        &self,
+        engine: &Engine,
+        schema: &Arc<TableSchema>,
+        blocks: Vec<Block>,
+    ) -> Result<Vec<Block>, SinkError> {
+        let Some(unfilled) = Unfilled::of(&self.decoded, &blocks, self.column)? else { return Ok(blocks) };
+        let first = engine.increments.take(self.counts, self.start, unfilled.count()).await?;
+        Ok(unfilled.fill(schema, first)?)
+    }
+}

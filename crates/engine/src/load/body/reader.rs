@@ -1,0 +1,347 @@
+//! Turns the bytes of a body into blocks.
+//!
+//! Without derived columns the fields are decoded straight into their columns. With them the
+//! fields become texts, the query engine computes the columns, and its results are decoded
+//! ([`crate::load::body::computed`]).
+
+use crate::access::interrupt::{Interrupt, Interrupted};
+use crate::engine::Engine;
+use crate::front::http::plan_error;
+use crate::load::body::computed::{Computed, Terms};
+use crate::load::body::time::LoadTime;
+use crate::load::generated::Completer;
+use crate::load::hidden_columns;
+use crate::load::partial_update::Updates;
+use crate::load::sink::{LoadSink, SinkError};
+use crate::node::host::Host;
+use arrow::array::BooleanArray;
+use arrow::compute::filter_record_batch;
+use sqlparser::ast::Expr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tributary_decode::{
+    Block, BodyDecoder, BodyFormat, Counts, FieldNames, LoadHost, LoadRules, REJECTS_KEPT_MAX, Reject,
+    Target, batch_to_block, blocks_to_batches,
+};
+use tributary_http::ColumnMapping;
+use tributary_ingest::memory::InFlight;
+use tributary_query::RowFilter;
+use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError, TableDef};
+
+/// A name of the header `columns` and what it stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct MappedColumn {
+    pub name: String,
+    pub value: Value,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// The next field of the body, which has the column's name.
+    Field,
+    /// The field at this place (from 0), whatever its name.
+    FieldAt(usize),
+    Expr(Sealed<Expr>),
+}
+
+/// The entries of the header `columns`, with their expressions parsed.
+pub(crate) fn mapped(columns: &[ColumnMapping]) -> Result<Vec<MappedColumn>, SqlError> {
+    let mapped = |column: &ColumnMapping| {
+        let value = match &column.expr {
+            None => Value::Field,
+            Some(text) => Value::Expr(Sealed::new(tributary_sql::parse_expression(text)?)),
+        };
+        Ok(MappedColumn { name: column.name.clone(), value })
+    };
+    columns.iter().map(mapped).collect()
+}
+
+/// The error for a statement that gives another number of values than columns.
+pub(crate) fn wrong_width(columns: usize, values: usize) -> SqlError {
+    SqlError::detail(
+        ErrorCode::ColumnCountMismatch,
+        format!("Column count doesn't match value count: {columns} columns, {values} values"),
+    )
+}
+
+/// The headers `columns` and `where`, or what a statement says in their place.
+pub(crate) struct Mapping<'a> {
+    pub columns: Option<&'a [MappedColumn]>,
+    /// A condition on the columns' final values.
+    pub where_expr: Option<&'a Expr>,
+    /// A condition on the fields of the body, for computed columns.
+    pub source_where: Option<&'a Expr>,
+    /// The rows delete the rows of their keys.
+    pub deletes: bool,
+    pub updates: Updates,
+    /// How the fields are named when no column names one.
+    pub unnamed_fields: FieldNames<'static>,
+    /// The partitions that the load names.
+    pub partitions: &'a PartitionNames,
+}
+
+/// Reads the rows of one body.
+pub(crate) struct RowReader {
+    engine: Arc<Engine>,
+    decoder: Box<dyn BodyDecoder>,
+    filter: Option<RowFilter>,
+    computes: Option<Box<Computes>>,
+    def: Arc<TableDef>,
+    unselected: u64,
+    target: Target,
+    /// What is held of the body besides its rows.
+    body_memory: InFlight,
+    read_time: Duration,
+}
+
+/// Values that are computed of decoded rows, and what came of it.
+struct Computes {
+    completer: Box<Completer>,
+    filtered: u64,
+    rejects: Vec<Reject>,
+}
+
+impl Computes {
+    fn complete(&mut self, blocks: &[Block]) -> Result<Vec<Block>, SqlError> {
+        let complete = self.completer.complete(blocks)?;
+        self.filtered += complete.counts.filtered;
+        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
+        self.rejects.extend(complete.rejects.into_iter().take(room));
+        Ok(complete.blocks)
+    }
+}
+
+/// Refuses a mapping that computes values of a generated column itself. A field of such a column's name is left out.
+fn check_mapped(def: &TableDef, columns: &[MappedColumn]) -> Result<(), SqlError> {
+    let is_given = |name: &str| {
+        let given = columns.iter().filter(|column| !matches!(column.value, Value::Field));
+        given.into_iter().any(|column| column.name.eq_ignore_ascii_case(name))
+    };
+    match def.schema.generated().find(|(_, column, _)| is_given(&column.name)) {
+        Some((_, column, _)) => Err(Target::not_to_be_given(def, column)),
+        None => Ok(()),
+    }
+}
+
+/// Why a body was not read to its end.
+pub(crate) enum ReadError {
+    /// The body can't be read.
+    Rows(SqlError),
+    /// Its rows can't be kept.
+    Sink(SinkError),
+    Interrupted(Interrupted),
+}
+
+impl From<SqlError> for ReadError {
+    fn from(error: SqlError) -> Self {
+        Self::Rows(error)
+    }
+}
+
+impl From<SinkError> for ReadError {
+    fn from(error: SinkError) -> Self {
+        Self::Sink(error)
+    }
+}
+
+impl From<Interrupted> for ReadError {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Interrupted(interrupted)
+    }
+}
+
+impl RowReader {
+    pub fn new(
+        engine: &Arc<Engine>,
+        def: &Arc<TableDef>,
+        mapping: &Mapping<'_>,
+        format: &BodyFormat,
+        strict: bool,
+        time: LoadTime,
+    ) -> Result<Self, SqlError> {
+        let names: Option<Vec<String>> =
+            mapping.columns.map(|columns| columns.iter().map(|column| column.name.clone()).collect());
+        let updates = match mapping.updates {
+            Updates::Named if mapping.columns.is_none() => Updates::Whole,
+            updates => updates,
+        };
+        if updates != Updates::OfRows {
+            hidden_columns::check_given(def, names.as_deref(), updates == Updates::Named)?;
+        }
+        if let Some(columns) = mapping.columns {
+            check_mapped(def, columns)?;
+        }
+        let zone = def.schema.generated().next().map(|_| time.view.time_zone.clone());
+        let filter = mapping
+            .where_expr
+            .map(|condition| engine.query.compile_source_filter(&time.view, &def.schema.arrow(), condition))
+            .transpose()?;
+        let rules = LoadRules { strict, clock: time.clock };
+        let host: Arc<dyn LoadHost> = Arc::new(Host { room: engine.spool_room(), zone: time.zone });
+        let direct = |target: Target| {
+            target.check_no_states()?;
+            let target = if mapping.deletes { target.deleting() } else { target };
+            let target = target.into_partitions(mapping.partitions)?;
+            let builder = engine.builders.take(target.schema());
+            Ok::<_, SqlError>((target.clone(), format.decoder(target, rules, builder, &host)?))
+        };
+        let (target, decoder) = match mapping.columns {
+            None if updates == Updates::OfRows => direct(Target::flexible(def)?)?,
+            None => direct(Target::new(def, None)?)?,
+            Some(columns) if columns.iter().all(|column| matches!(column.value, Value::Field)) => {
+                let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+                direct(if updates == Updates::Named {
+                    Target::partial_with_ignored_fields(def, &names)?
+                } else {
+                    Target::with_ignored_fields(def, &names)?
+                })?
+            }
+            Some(columns) => {
+                let terms = Terms { rules, view: time.view, host };
+                let computed = Computed::new(engine, def, columns, mapping, format, terms)?;
+                (computed.target().clone(), Box::new(computed) as Box<dyn BodyDecoder>)
+            }
+        };
+        let completer = Completer::of_body(engine, &target, rules, zone.as_deref().unwrap_or_default())?;
+        Ok(Self {
+            computes: completer
+                .map(|completer| Box::new(Computes { completer, filtered: 0, rejects: Vec::new() })),
+            target,
+            body_memory: InFlight::new(engine.ingest.memory()),
+            engine: Arc::clone(engine),
+            decoder,
+            filter,
+            def: Arc::clone(def),
+            unselected: 0,
+            read_time: Duration::ZERO,
+        })
+    }
+
+    /// Decodes a chunk of the body into a load's sink.
+    ///
+    /// # Errors
+    /// The body can't be read, its rows can't be kept, or the time is over.
+    pub async fn feed(
+        &mut self,
+        engine: &Engine,
+        sink: &mut LoadSink,
+        chunk: &[u8],
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        let before = Instant::now();
+        let blocks = self.push(chunk);
+        self.read_time += before.elapsed();
+        self.give(engine, sink, blocks?, interrupt).await
+    }
+
+    /// Decodes what is left at the body's end into the sink.
+    ///
+    /// # Errors
+    /// See [`RowReader::feed`].
+    pub async fn end(
+        &mut self,
+        engine: &Engine,
+        sink: &mut LoadSink,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        let blocks = self.finish()?;
+        self.give(engine, sink, blocks, interrupt).await
+    }
+
+    /// Gives rows to the sink, and those that the decoder left for later.
+    async fn give(
+        &mut self,
+        engine: &Engine,
+        sink: &mut LoadSink,
+        mut blocks: Vec<Block>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReadError> {
+        self.body_memory.set(self.decoder.held_bytes() as u64);
+        loop {
+            if !blocks.is_empty() {
+                sink.push(engine, blocks).await?;
+            }
+            interrupt.check()?;
+            let before = Instant::now();
+            let more = self.resume();
+            self.read_time += before.elapsed();
+            let Some(more) = more? else { return Ok(()) };
+            blocks = more;
+            // A body that is decoded from its end keeps a thread busy for long.
+            tokio::task::consume_budget().await;
+        }
+    }
+
+    /// Where the rows' values go.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The time that decoding took so far.
+    pub fn read_time(&self) -> Duration {
+        self.read_time
+    }
+
+    /// The rows that a chunk completes, in blocks.
+    fn push(&mut self, chunk: &[u8]) -> Result<Vec<Block>, SqlError> {
+        self.decoder.push(chunk)?;
+        self.select()
+    }
+
+    /// The rows that were not complete yet.
+    fn finish(&mut self) -> Result<Vec<Block>, SqlError> {
+        self.decoder.finish()?;
+        self.select()
+    }
+
+    /// More rows of what was read, in blocks; `None` if there are none. To be asked for until then.
+    fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
+        if self.decoder.resume()? { self.select().map(Some) } else { Ok(None) }
+    }
+
+    /// Takes the complete blocks, without the rows for which `where` is not true.
+    fn select(&mut self) -> Result<Vec<Block>, SqlError> {
+        let mut blocks = self.decoder.take_blocks();
+        if let Some(computes) = &mut self.computes {
+            blocks = computes.complete(&blocks)?;
+        }
+        let Some(filter) = &self.filter else { return Ok(blocks) };
+        let mut selected = Vec::new();
+        for batch in blocks_to_batches(&self.def.schema, &blocks)? {
+            let mask: BooleanArray = filter.evaluate(&batch)?;
+            let kept = filter_record_batch(&batch, &mask).map_err(|error| plan_error(error.to_string()))?;
+            self.unselected += (batch.num_rows() - kept.num_rows()) as u64;
+            if kept.num_rows() > 0 {
+                selected.push(batch_to_block(&kept, &self.def.schema)?);
+            }
+        }
+        Ok(selected)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let counts = self.decoder.counts();
+        let filtered = self.computes.as_ref().map_or(0, |computes| computes.filtered);
+        Counts {
+            loaded: counts.loaded - self.unselected - filtered,
+            unselected: counts.unselected + self.unselected,
+            filtered: counts.filtered + filtered,
+            ..counts
+        }
+    }
+
+    pub fn rejects(&self) -> Vec<Reject> {
+        let mut rejects = self.decoder.rejects().into_owned();
+        if let Some(computes) = &self.computes {
+            rejects.extend(computes.rejects.iter().cloned());
+            rejects.truncate(REJECTS_KEPT_MAX);
+        }
+        rejects
+    }
+}
+
+impl Drop for RowReader {
+    fn drop(&mut self) {
+        self.engine.builders.give_back(self.decoder.take_builder());
+    }
+}

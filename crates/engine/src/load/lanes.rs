@@ -1,0 +1,119 @@
+//! Rows of one load that come side by side: tasks that each have a lane of the load's sink, so that what is large becomes
+//! sorted data files in as many tasks.
+//!
+//! Invariant: however it ends, no task is left, and every row that was read is either in the load or given up.
+//!
+//! Not its business: where rows come from.
+
+use crate::access::interrupt::{Interrupt, Interrupted};
+use crate::engine::Engine;
+use crate::load::Load;
+use crate::load::sink::LoadSink;
+use std::future::Future;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tributary_decode::{Counts, Decoded, REJECTS_KEPT_MAX, Reject};
+use tributary_types::{ErrorCode, SqlError};
+
+/// What the rows of a lane, or of all, came to.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub counts: Counts,
+    /// The first ones.
+    pub rejects: Vec<Reject>,
+}
+
+impl Read {
+    /// Adds what came after.
+    pub fn add(&mut self, counts: Counts, rejects: impl IntoIterator<Item = Reject>) {
+        self.counts = self.counts.plus(counts);
+        let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
+        self.rejects.extend(rejects.into_iter().take(room));
+    }
+
+    /// Adds decoded rows, whose blocks the sink has.
+    pub fn add_decoded(&mut self, decoded: Decoded) {
+        self.add(decoded.counts, decoded.rejects);
+    }
+}
+
+/// One of several tasks of a load.
+pub(crate) struct Lane {
+    pub sink: LoadSink,
+    stop: CancellationToken,
+}
+
+impl Lane {
+    /// Waits until the lane is to end although there are more rows. To be asked where nothing is half done.
+    pub fn stopped(&self) -> WaitForCancellationFuture<'_> {
+        self.stop.cancelled()
+    }
+
+    /// The error of a lane that was told to end; nobody sees it.
+    pub fn stopped_error() -> SqlError {
+        Interrupted::Killed.into()
+    }
+}
+
+/// Runs a task for each of `work` and takes over what their lanes have, in the order of `work`.
+///
+/// # Errors
+/// The first one of any task, or the interruption. The load can only be aborted then.
+pub(crate) async fn side_by_side<W, F>(
+    engine: &Engine,
+    load: &mut Load,
+    interrupt: Interrupt<'_>,
+    work: Vec<W>,
+    mut run: impl FnMut(W, Lane) -> F,
+) -> Result<Read, SqlError>
+where
+    F: Future<Output = (LoadSink, Result<Read, SqlError>)> + Send + 'static,
+{
+    let stop = CancellationToken::new();
+    let mut tasks = JoinSet::new();
+    let mut done: Vec<Option<(LoadSink, Read)>> = work.iter().map(|_| None).collect();
+    let lanes = load.lanes(work.len());
+    for (number, (work, sink)) in work.into_iter().zip(lanes).enumerate() {
+        let task = run(work, Lane { sink, stop: stop.clone() });
+        tasks.spawn(async move { (number, task.await) });
+    }
+    let mut failed = None;
+    while !tasks.is_empty() {
+        let ended = match &failed {
+            // A write to a data file is never cut off: the others end where they wait for rows.
+            Some(_) => Ok(tasks.join_next().await),
+            None => interrupt.wait(tasks.join_next()).await,
+        };
+        let error = match ended {
+            Ok(None) => break,
+            Ok(Some(Ok((number, (sink, Ok(read)))))) => {
+                done[number] = Some((sink, read));
+                continue;
+            }
+            Ok(Some(Ok((_, (sink, Err(error)))))) => {
+                sink.abort().await;
+                error
+            }
+            Ok(Some(Err(panic))) => SqlError::new(
+                ErrorCode::Unknown,
+                format!("internal error: a task of the load ended: {panic}"),
+            ),
+            Err(interrupted) => interrupted.into(),
+        };
+        failed.get_or_insert(error);
+        stop.cancel();
+    }
+    let (mut sinks, mut all) = (Vec::new(), Read::default());
+    for (sink, read) in done.into_iter().flatten() {
+        sinks.push(sink);
+        all.add(read.counts, read.rejects);
+    }
+    if let Some(error) = failed {
+        for sink in sinks {
+            sink.abort().await;
+        }
+        return Err(error);
+    }
+    load.join(engine, sinks).await?;
+    Ok(all)
+}

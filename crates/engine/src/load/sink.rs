@@ -1,0 +1,314 @@
+//! Where the decoded rows of one load gather: in memory while they are few, in data files when
+//! they become many, so that a load of any size takes bounded memory.
+//!
+//! What the sinks of all loads hold is counted in the memory budget. When it is much, large loads go to data files
+//! earlier; only a few loads write files at a time, because each holds a run of rows to sort.
+//!
+//! Invariant: a sink that did not finish leaves no data file, however it ends.
+
+use crate::engine::Engine;
+use crate::load::auto_increment::Increment;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tributary_decode::{Block, BlockError, blocks_to_batches};
+use tributary_ingest::memory::InFlight;
+use tributary_ingest::{IncrementError, LoadRows};
+use tributary_table::{FileWriter, Table, TableError};
+use tributary_types::{ErrorCode, Partitions, SqlError, TableSchema};
+
+/// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
+const COUNTED_BYTES_MIN: u64 = 64 * 1024;
+/// A load that holds less goes to no data file, however crowded the memory is, in bytes: files would become many
+/// and small.
+const SPILLED_BYTES_MIN: u64 = 1024 * 1024;
+/// How long a load waits until fewer others write data files.
+const FILES_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// How many loads write data files at a time. Each holds up to 100 MB of rows; more of them than processors only
+/// hold memory.
+pub(crate) fn file_loads() -> Arc<Semaphore> {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Arc::new(Semaphore::new((2 * processors).max(4)))
+}
+
+/// The rows of one load so far.
+#[must_use = "finish or abort it; dropped, it deletes what it wrote in the background"]
+pub(crate) struct LoadSink {
+    table: Arc<Table>,
+    schema: Arc<TableSchema>,
+    blocks: Vec<Block>,
+    bytes: u64,
+    limit_bytes: u64,
+    /// Boxed: a small load, which has none, is handed on without room for it.
+    writer: Option<Box<FileWriter>>,
+    /// What is counted in the memory budget, from [`COUNTED_BYTES_MIN`] on.
+    held: Option<InFlight>,
+    /// The right to write data files, as long as there is a writer.
+    turn: Option<Turn>,
+    /// How many sinks take rows of the load side by side.
+    lanes: usize,
+    /// Rows are missing: writing them failed.
+    is_broken: bool,
+    /// Partitions are made for rows that have none.
+    makes_partitions: bool,
+    /// The partitions that rows are looked up in when they are decoded, if that is known.
+    pub found_in: Option<Arc<Partitions>>,
+    /// The column whose values the server gives where rows have none.
+    increment: Option<Box<Increment>>,
+}
+
+/// The right of one load to write data files, which its lanes share.
+type Turn = Arc<OnceCell<OwnedSemaphorePermit>>;
+
+/// Why rows could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SinkError {
+    #[error("{0}")]
+    Block(#[from] BlockError),
+    #[error("{0}")]
+    Table(#[from] TableError),
+    /// Doris's text; a client retries it.
+    #[error(
+        "schema version not match, maybe a schema change is in process. Please retry this load manually."
+    )]
+    SchemaChanged,
+    #[error(
+        "other large loads write data files, and none of them ended within {} s; nothing of the load was kept, \
+         retry it",
+        FILES_WAIT_MAX.as_secs()
+    )]
+    Busy,
+    /// The partitions that rows need can't be made.
+    #[error("{0}")]
+    Partitions(String),
+    #[error("{0}")]
+    Increment(#[from] IncrementError),
+    #[error("rows of this load could not be written before; nothing of it was kept, run it again")]
+    Broken,
+}
+
+impl From<SinkError> for SqlError {
+    fn from(error: SinkError) -> Self {
+        Self::detail(ErrorCode::Unknown, error.to_string())
+    }
+}
+
+impl LoadSink {
+    /// A sink for blocks of `schema`, which was the table's when the load began.
+    pub fn new(table: Arc<Table>, schema: Arc<TableSchema>, limit_bytes: u64) -> Self {
+        let makes_partitions = table.with_def(|def| {
+            def.partitioning.partitions().is_some_and(|partitions| partitions.auto.is_some())
+        });
+        let increment = Increment::of(&table, &schema);
+        Self {
+            table,
+            schema,
+            blocks: Vec::new(),
+            bytes: 0,
+            limit_bytes,
+            writer: None,
+            held: None,
+            turn: None,
+            lanes: 1,
+            is_broken: false,
+            makes_partitions,
+            found_in: None,
+            increment,
+        }
+    }
+
+    /// Sinks for rows of this load that come side by side. Together they hold as much as one does.
+    pub fn lanes(&mut self, count: usize) -> Vec<Self> {
+        let turn = Arc::clone(self.turn.get_or_insert_default());
+        let limit_bytes = self.limit_bytes / count.max(1) as u64;
+        let lane = |_| {
+            let mut lane = Self::new(Arc::clone(&self.table), Arc::clone(&self.schema), limit_bytes);
+            (lane.turn, lane.lanes) = (Some(Arc::clone(&turn)), count);
+            lane
+        };
+        (0..count).map(lane).collect()
+    }
+
+    /// Takes over what the lanes have, in their order.
+    ///
+    /// # Errors
+    /// As [`LoadSink::push`].
+    pub async fn join(&mut self, engine: &Engine, lanes: Vec<Self>) -> Result<(), SinkError> {
+        let mut blocks = Vec::new();
+        for mut lane in lanes {
+            self.is_broken |= lane.is_broken;
+            blocks.append(&mut lane.blocks);
+            match (&mut self.writer, lane.writer.take()) {
+                (Some(writer), Some(other)) => writer.join(*other),
+                (writer @ None, other) => *writer = other,
+                (Some(_), None) => {}
+            }
+        }
+        if self.is_broken {
+            return Err(SinkError::Broken);
+        }
+        self.push(engine, blocks).await
+    }
+
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// Takes rows; writes them to data files if they are too many for memory.
+    ///
+    /// # Errors
+    /// The rows can't be written. Then [`LoadSink::take_files`] fails, too: no load is committed in part.
+    pub async fn push(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        if self.makes_partitions || self.increment.is_some() {
+            return Box::pin(self.push_completed(engine, blocks)).await;
+        }
+        if self.take(blocks) {
+            return Ok(());
+        }
+        // Boxed: a small load, which never gets here, should not carry space for its states.
+        Box::pin(self.counted(engine)).await
+    }
+
+    /// [`LoadSink::push`], after the rows have all values, and the partitions that they need are there.
+    async fn push_completed(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
+        let blocks = match &self.increment {
+            Some(increment) => increment.fill(engine, &self.schema, blocks).await?,
+            None => blocks,
+        };
+        if self.makes_partitions {
+            engine.make_partitions(&self.table, &self.schema, &blocks).await?;
+        }
+        if self.take(blocks) { Ok(()) } else { self.counted(engine).await }
+    }
+
+    /// Takes rows into memory. Whether they are too few to be counted.
+    fn take(&mut self, blocks: Vec<Block>) -> bool {
+        // A group with a load of which this is not so would fail, with all others in it.
+        let is_of_schema = |block: &Block| block.schema_version() == self.schema.version;
+        debug_assert!(
+            blocks.iter().all(is_of_schema),
+            "a load's rows are of the one schema that it began with"
+        );
+        self.bytes += blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>();
+        if self.blocks.is_empty() {
+            self.blocks = blocks;
+        } else {
+            self.blocks.extend(blocks);
+        }
+        self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN)
+    }
+
+    /// Counts what is held, and writes it to data files if it is too much.
+    async fn counted(&mut self, engine: &Engine) -> Result<(), SinkError> {
+        let memory = engine.ingest.memory();
+        let held_bytes = self.held_bytes();
+        self.held.get_or_insert_with(|| InFlight::new(memory)).set(held_bytes);
+        let is_large = self.bytes > self.limit_bytes;
+        if self.writer.is_none() && !is_large && !(self.bytes > SPILLED_BYTES_MIN && memory.is_crowded()) {
+            return Ok(());
+        }
+        let own = Arc::clone(self.turn.get_or_insert_default());
+        own.get_or_try_init(|| turn(engine)).await?;
+        self.spill().await?;
+        let held_bytes = self.held_bytes();
+        if let Some(held) = &mut self.held {
+            held.set(held_bytes);
+        }
+        Ok(())
+    }
+
+    fn held_bytes(&self) -> u64 {
+        let in_blocks: u64 = self.blocks.iter().map(|block| block.len_bytes() as u64).sum();
+        in_blocks + self.writer.as_ref().map_or(0, |writer| writer.held_bytes() as u64)
+    }
+
+    async fn spill(&mut self) -> Result<(), SinkError> {
+        if std::mem::replace(&mut self.is_broken, true) {
+            return Err(SinkError::Broken);
+        }
+        let def = self.table.def();
+        if def.schema.version != self.schema.version {
+            return Err(SinkError::SchemaChanged);
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => self.writer.insert(Box::new(self.table.new_file_writer_of(self.lanes)?)),
+        };
+        // Partitions may be new since it was made.
+        writer.divide_by(&def);
+        for batch in blocks_to_batches(&self.schema, &blocks)? {
+            writer.append(batch).await?;
+        }
+        self.is_broken = false;
+        Ok(())
+    }
+
+    /// The load's rows, ready to be committed, if none of them is in a data file; the sink is empty then, and the rows
+    /// own what it has counted in the memory budget.
+    pub fn take_small(&mut self) -> Option<LoadRows> {
+        if self.writer.is_some() || self.is_broken {
+            return None;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        Some(LoadRows {
+            in_flight: self.held.take().map(Arc::new),
+            partitions: self.found_in.clone(),
+            ..LoadRows::of_blocks(Arc::clone(&self.schema), blocks)
+        })
+    }
+
+    /// The rows of a load that has data files, ready to be committed. The files are durable; the sink gives its
+    /// memory and its right to write files back.
+    ///
+    /// # Errors
+    /// Rows can't be written; no data file is left.
+    pub async fn take_files(&mut self) -> Result<LoadRows, SinkError> {
+        if let Err(error) = self.spill().await {
+            if let Some(writer) = self.writer.take() {
+                writer.abort().await;
+            }
+            return Err(error);
+        }
+        let Some(writer) = self.writer.take() else { return Err(SinkError::Broken) };
+        let files = writer.finish().await?;
+        // The load waits for its group or its commit from here on, and should not keep others from their files.
+        (self.held, self.turn) = (None, None);
+        Ok(LoadRows::of_files(Arc::clone(&self.schema), files))
+    }
+
+    /// Gives up. On return the data files that were written are deleted.
+    pub async fn abort(mut self) {
+        if let Some(writer) = self.writer.take() {
+            Box::pin(writer.abort()).await;
+        }
+    }
+}
+
+async fn turn(engine: &Engine) -> Result<OwnedSemaphorePermit, SinkError> {
+    let turn = Arc::clone(&engine.file_loads).acquire_owned();
+    match tokio::time::timeout(FILES_WAIT_MAX, turn).await {
+        Ok(Ok(turn)) => Ok(turn),
+        // It is never closed.
+        Ok(Err(_)) | Err(_) => Err(SinkError::Busy),
+    }
+}
+
+impl Drop for LoadSink {
+    fn drop(&mut self) {
+        let Some(writer) = self.writer.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(writer.abort())),
+            // The process ends; the sweep of a later start finds the files.
+            Err(_) => tracing::debug!("data files of a load that did not end are left to the sweep"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! What the query engine asks of the server: names and facts.
+
+use crate::access::processes::Processes;
+use crate::access::{Access, Object, Privilege};
+use crate::ddl::partitions::temporary::{is_beside, name_beside};
+use crate::ddl::unfinished::is_unfinished;
+use crate::engine::Engine;
+use crate::files::FileReading;
+use crate::node::clock::date_time;
+use crate::node::names::Names;
+use crate::node::options::{Ports, StorageRoot};
+use crate::variables::{VERSION_COMMENT, Variables};
+use futures::future::BoxFuture;
+use parking_lot::RwLock;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+use tributary_catalog::Catalog;
+use tributary_query::{
+    Cell, FileTable, JobKind, Namespace, ProcessRow, SchemaChangeRow, ServerFacts, SessionView,
+};
+use tributary_sql::{FileCall, without_secrets};
+use tributary_table::Table;
+use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
+
+/// What all users' views are made of, and what the engine looks names and connections up in.
+pub(crate) struct Facts {
+    pub catalog: Arc<Catalog>,
+    pub names: Names,
+    pub processes: Processes,
+    pub globals: RwLock<Variables>,
+    pub ports: OnceLock<Ports>,
+    pub host: String,
+    pub node: String,
+    pub tables: StorageRoot,
+    pub files: FileReading,
+    pub started: Instant,
+    pub started_unix_ms: i64,
+    /// Who knows the jobs; set when the server has been put together.
+    pub engine: OnceLock<Weak<Engine>>,
+}
+
+/// The server as one user may see it.
+pub(crate) struct EngineNamespace {
+    pub facts: Arc<Facts>,
+    /// `None`: nobody, who sees no table.
+    pub viewer: Option<(Arc<dyn Access>, Principal)>,
+}
+
+/// Whether no statement can name a table of that name.
+fn is_hidden(name: &str) -> bool {
+    is_unfinished(name) || is_beside(name)
+}
+
+impl Facts {
+    /// The table that has the temporary partitions of this one, if it has any.
+    pub fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.names.find(&def.db, &name_beside(def.id))
+    }
+}
+
+impl EngineNamespace {
+    fn shows(&self, object: Object<'_>) -> bool {
+        self.viewer.as_ref().is_some_and(|(access, who)| access.allows(who, Privilege::Show, object))
+    }
+}
+
+impl Namespace for EngineNamespace {
+    fn databases(&self) -> Vec<String> {
+        let all = self.facts.names.databases();
+        all.into_iter().filter(|name| self.shows(Object::Database(name))).collect()
+    }
+
+    fn tables(&self, database: &str) -> Vec<Arc<Table>> {
+        let mut all = self.facts.names.tables(database);
+        all.retain(|table| {
+            let def = table.def();
+            !is_hidden(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
+        });
+        all
+    }
+
+    fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        Ok(self.table_of_view(database, name))
+    }
+
+    fn views(&self, database: &str) -> Vec<Arc<ViewDef>> {
+        let mut all = self.facts.catalog.views(database);
+        all.retain(|view| self.shows(Object::Table { db: database, table: &view.name }));
+        all
+    }
+
+    fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError> {
+        let Some((access, who)) = &self.viewer else { return Ok(None) };
+        access.check(who, Privilege::Select, Object::Table { db: database, table: name })?;
+        Ok(self.view_of_view(database, name))
+    }
+
+    fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.facts.names.find(database, name).filter(|_| !is_hidden(name))
+    }
+
+    fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
+        self.facts.beside(def)
+    }
+
+    fn view_of_view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>> {
+        self.facts.catalog.view(database, name)
+    }
+
+    fn column_changes(&self, table: TableId) -> Vec<ColumnChange> {
+        self.facts.catalog.column_changes(table)
+    }
+
+    fn schema_changes(&self, database: &str) -> Vec<SchemaChangeRow> {
+        let engine = self.facts.engine.get().and_then(Weak::upgrade);
+        engine.map(|engine| engine.schema_change_rows(database)).unwrap_or_default()
+    }
+
+    fn files<'a>(
+        &'a self,
+        call: &'a FileCall,
+        session: &'a SessionView,
+    ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>> {
+        Box::pin(async move {
+            match &self.viewer {
+                // Whoever may load files may read them.
+                Some((access, who)) => access.check(who, Privilege::Load, Object::Server)?,
+                None => {
+                    let text = "files can't be read here: name them in FROM of a query of its own";
+                    return Err(SqlError::detail(ErrorCode::NotSupported, text));
+                }
+            }
+            self.facts.files.open(call, session).await
+        })
+    }
+
+    fn jobs(&self, kind: JobKind) -> Vec<Vec<Cell>> {
+        let engine = self.facts.engine.get().and_then(Weak::upgrade);
+        let (Some(engine), Some((_, who))) = (engine, &self.viewer) else { return Vec::new() };
+        let of_db = |db: &String| match kind {
+            JobKind::Load => engine.load_job_rows(db),
+            JobKind::Routine => engine.routine_job_rows(who, db),
+        };
+        self.databases().iter().flat_map(of_db).collect()
+    }
+
+    fn processes(&self) -> Vec<ProcessRow> {
+        let all = self.facts.processes.all();
+        all.iter()
+            .filter(|process| self.shows(Object::Connection(process.id)))
+            .map(|process| {
+                let state = process.state();
+                let is_running = state.is_running;
+                ProcessRow {
+                    id: process.id,
+                    user: process.user.clone(),
+                    host: process.peer.clone(),
+                    login_time: date_time(process.login_unix_ms),
+                    database: state.database,
+                    command: if is_running { "Query" } else { "Sleep" }.to_owned(),
+                    seconds: state.since.elapsed().as_secs(),
+                    state: if is_running { "OK" } else { "" }.to_owned(),
+                    query_id: String::new(),
+                    statement: is_running.then(|| without_secrets(&state.statement).into_owned()),
+                }
+            })
+            .collect()
+    }
+
+    fn server_facts(&self) -> ServerFacts {
+        let ports = self.facts.ports.get().copied().unwrap_or_default();
+        let tables = self.facts.names.all_tables();
+        let data_bytes = tables
+            .iter()
+            .flat_map(|table| table.snapshot().files.to_vec())
+            .map(|file| file.size_bytes())
+            .sum();
+        let disk = rustix::fs::statvfs(self.facts.tables.directory()).ok();
+        ServerFacts {
+            node_name: self.facts.node.clone(),
+            host: self.facts.host.clone(),
+            query_port: ports.mysql,
+            http_port: ports.http,
+            webserver_port: ports.webserver,
+            version: VERSION_COMMENT.to_lowercase().replace(' ', "-"),
+            start_time: date_time(self.facts.started_unix_ms),
+            uptime_seconds: self.facts.started.elapsed().as_secs(),
+            data_bytes,
+            disk_available_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
+            disk_total_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
+            cpu_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            status: vec![
+                ("Uptime".to_owned(), self.facts.started.elapsed().as_secs().to_string()),
+                ("Threads_connected".to_owned(), self.facts.processes.all().len().to_string()),
+                ("Open_tables".to_owned(), tables.len().to_string()),
+            ],
+            ..ServerFacts::default()
+        }
+    }
+
+    fn global_variables(&self) -> Vec<(String, String)> {
+        let shown = self.facts.globals.read().shown();
+        shown.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}

@@ -1,0 +1,6 @@
+//! Statements that change what there is, and the SHOWs that only the server can answer.
+//!
+//! Not their business: how it is changed ([`crate::ddl`]).
+
+mod admin;
+mod views;

@@ -1,0 +1,272 @@
+//! Statements about databases, tables, users and connections, and the SHOWs that only the server
+//! itself can answer.
+
+use crate::access::interrupt::Interrupt;
+use crate::access::{Object, Privilege};
+use crate::session::EngineSession;
+use std::sync::Arc;
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_query::Grid;
+use tributary_sql::{CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
+use tributary_table::Table;
+use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TableRef};
+
+impl EngineSession {
+    pub(in crate::session) async fn run_admin(
+        &mut self,
+        statement: Statement,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        self.refuse_in_transaction()?;
+        let engine = &self.engine;
+        let process = Arc::clone(&self.process);
+        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        match statement {
+            Statement::CreateDatabase { name, if_not_exists } => {
+                engine.create_database(&turn().await?, &name, if_not_exists).await?;
+            }
+            Statement::DropDatabase { name, if_exists, force } => {
+                engine.drop_database(&turn().await?, &name, if_exists, force).await?;
+                if self.database.as_deref() == Some(name.as_str()) {
+                    self.database = None;
+                }
+            }
+            Statement::CreateTable(mut create) => {
+                self.limit_partitions(&mut create);
+                let name = create.table.resolve(self.database.as_deref())?;
+                engine.create_table(&turn().await?, &create, &name).await?;
+            }
+            Statement::CreateTableLike { table, if_not_exists, source, rollups } => {
+                self.create_like(&table, &source, if_not_exists, rollups.as_deref()).await?;
+            }
+            Statement::DropTable { table, if_exists, force } => {
+                let name = table.resolve(self.database.as_deref())?;
+                engine.drop_table_called(&turn().await?, &name, if_exists, force).await?;
+            }
+            Statement::Recover(recover) => self.run_recover(recover).await?,
+            Statement::DropRecycled(id) => engine.erase_recycled(&turn().await?, id).await?,
+            Statement::TruncateTable { table, partitions, .. } => {
+                let table = self.named(Privilege::Load, &table)?;
+                let cut = match &partitions {
+                    PartitionNames::Named(names) => named_partitions(&table.def(), names)?,
+                    PartitionNames::Temporary(_) => {
+                        let text = "Not support truncate temp partitions";
+                        return Err(SqlError::detail(ErrorCode::Unknown, text));
+                    }
+                    PartitionNames::Any => None,
+                };
+                match cut {
+                    Some(cut) => {
+                        self.interrupt().wait(engine.ingest.cut(&table, cut)).await??;
+                    }
+                    None => {
+                        self.interrupt().wait(engine.ingest.truncate(&table)).await??;
+                        let turn = engine.changing_table(table.id());
+                        let turn = Interrupt::by_kill(&process.stop).wait(turn).await?;
+                        engine.drop_beside(&turn, &table.def()).await?;
+                    }
+                }
+            }
+            Statement::AlterTable { table, ops } => {
+                let name = table.resolve(self.database.as_deref())?;
+                engine.alter_table(&turn().await?, &name, &ops).await?;
+            }
+            Statement::CancelAlter { table, is_rollup } => {
+                let name = table.resolve(self.database.as_deref())?;
+                if is_rollup {
+                    return Err(engine.no_rollup_under_way(&name)?);
+                }
+                self.interrupt().wait(engine.cancel_alter(&name)).await??;
+            }
+            Statement::CreateUser { user, if_not_exists, password } => {
+                let hash = password.unwrap_or(PasswordHash::EMPTY);
+                engine.create_user(&user.name, &user.host, hash, if_not_exists).await?;
+            }
+            Statement::AlterUser { user, password, .. } => {
+                let hash = password.unwrap_or(PasswordHash::EMPTY);
+                engine.set_password(&user.name, hash).await?;
+            }
+            Statement::DropUser { user, if_exists } => {
+                engine.drop_user(&user.name, &user.host, if_exists).await?;
+            }
+            Statement::Kill(kill) => self.kill_other(&kill)?,
+            Statement::CleanLabel { db, label } => {
+                let db = self.database_or(db.as_deref())?;
+                engine.clean_labels(&self.principal, db, label.as_deref()).await?;
+            }
+            other => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    format!("this statement is not supported yet: {other:?}"),
+                ));
+            }
+        }
+        out.ok(OkInfo::default()).await
+    }
+
+    /// The right to change the object was checked; it comes into being, too.
+    async fn run_recover(&mut self, recover: Recover) -> Result<(), SqlError> {
+        let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
+        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        let db = self.database.as_deref();
+        match recover {
+            Recover::Database(recovered) => {
+                engine.check(&self.principal, Privilege::Create, Object::Database(&recovered.name))?;
+                engine.recover_database(&turn().await?, &recovered).await
+            }
+            Recover::Table(Recovered { name, id, new_name }) => {
+                let name = name.resolve(db)?;
+                self.check_create(&name)?;
+                let recovered = Recovered { name, id, new_name };
+                engine.recover_table(&turn().await?, &recovered).await
+            }
+            Recover::Partition { partition, table } => {
+                let name = table.resolve(db)?;
+                self.check_create(&name)?;
+                engine.recover_partition(&turn().await?, &name, &partition).await
+            }
+        }
+    }
+
+    fn check_create(&self, name: &TableRef) -> Result<(), SqlError> {
+        let object = Object::Table { db: &name.db, table: &name.table };
+        self.engine.check(&self.principal, Privilege::Create, object)
+    }
+
+    /// A new table has as many partitions as the session allows.
+    pub(in crate::session) fn limit_partitions(&self, create: &mut CreateTable) {
+        let most = self.variables.values().create_table_partition_max_num;
+        if let Some(by) = &mut create.partition_by {
+            by.count_max = Some(usize::try_from(most).unwrap_or(0));
+        }
+    }
+
+    fn named(&self, privilege: Privilege, name: &Name) -> Result<Arc<Table>, SqlError> {
+        self.table(privilege, name.db.as_deref(), &name.table)
+    }
+
+    fn kill_other(&self, kill: &Kill) -> Result<(), SqlError> {
+        match kill {
+            Kill::Connection(id) => self.engine.kill_connection(&self.principal, *id),
+            Kill::Query(id) => self.engine.kill_statement(&self.principal, *id),
+            Kill::QueryId(id) => Err(SqlError::new(
+                ErrorCode::UnknownThread,
+                format!("Unknown query id: {id}; use KILL QUERY with an Id of SHOW PROCESSLIST"),
+            )),
+        }
+    }
+
+    /// Answers the SHOWs that need more than the query engine knows; `None` is for one that does not.
+    pub(in crate::session) async fn show_own(&mut self, show: &Show) -> Result<Option<Grid>, SqlError> {
+        Ok(Some(match show {
+            Show::CreateView { view } => self.show_create_view(view)?,
+            Show::CreateTable { table } => {
+                let def = match self.named(Privilege::Show, table) {
+                    Err(error) if error.code == ErrorCode::WrongObject => {
+                        return self.show_create_view(table).map(Some);
+                    }
+                    found => found?.def(),
+                };
+                let statement = tributary_sql::show_create_table(&def);
+                Grid::new(&["Table", "Create Table"])
+                    .with_row(vec![def.name.as_str().into(), statement.into()])
+            }
+            Show::CreateDatabase { db } => {
+                self.engine.database(&self.principal, Privilege::Show, db)?;
+                let statement = tributary_sql::show_create_database(db);
+                Grid::new(&["Database", "Create Database"])
+                    .with_row(vec![db.as_str().into(), statement.into()])
+            }
+            Show::Warnings { count: true } => {
+                Grid::new(&["@@session.warning_count"]).with_row(vec![self.warnings.len().to_string().into()])
+            }
+            Show::Warnings { count: false } => {
+                let code = ErrorCode::Unknown.number().to_string();
+                let mut grid = Grid::new(&["Level", "Code", "Message"]);
+                for text in &self.warnings {
+                    grid.push(vec!["Warning".into(), code.as_str().into(), text.as_str().into()]);
+                }
+                grid
+            }
+            Show::Errors { count: true } => Grid::new(&["@@session.error_count"]).with_row(vec!["0".into()]),
+            Show::Errors { count: false } => Grid::new(&["Level", "Code", "Message"]),
+            Show::LastInsert => self.show_last_insert(),
+            Show::Transaction { db, by } => self.show_transaction(db.as_deref(), by)?,
+            Show::Grants { .. } => self.show_grants(),
+            Show::Load { db, tail } => {
+                let grid = self.engine.show_loads(&self.principal, self.database_or(db.as_deref())?)?;
+                self.queries.tailed(&self.view(), grid, tail, 1)?
+            }
+            Show::StreamLoad { db, tail } => {
+                let grid =
+                    self.engine.show_stream_loads(&self.principal, self.database_or(db.as_deref())?)?;
+                self.queries.tailed(&self.view(), grid, tail, 0)?
+            }
+            Show::LoadWarnings { of, limit } => {
+                let grid = self.show_load_warnings(of).await?;
+                self.queries.tailed(&self.view(), grid, limit, 1)?
+            }
+            Show::CreateLoad { label } => self.show_create_load(label)?,
+            Show::RecycleBin { tail } => {
+                self.queries.tailed(&self.view(), self.engine.show_recycle_bin(), tail, 1)?
+            }
+            Show::DynamicPartitionTables { db } => {
+                self.engine.show_dynamic_tables(&self.principal, self.database_or(db.as_deref())?)?
+            }
+            Show::Export { db, tail } => {
+                let db = db.as_deref().or(self.database.as_deref());
+                let grid = self.engine.show_exports(&self.principal, db)?;
+                self.queries.tailed(&self.view(), grid, tail, 1)?
+            }
+            Show::RoutineLoad { .. } | Show::RoutineLoadTask { .. } | Show::CreateRoutineLoad { .. } => {
+                self.engine.show_jobs(&self.principal, self.database.as_deref(), show)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn show_create_view(&self, name: &Name) -> Result<Grid, SqlError> {
+        let view = self.engine.view_called(&name.resolve(self.database.as_deref())?)?;
+        let statement = tributary_sql::show_create_view(&view);
+        Ok(Grid::new(&["View", "Create View", "character_set_client", "collation_connection"]).with_row(
+            vec![view.name.as_str().into(), statement.into(), "utf8mb4".into(), "utf8mb4_0900_bin".into()],
+        ))
+    }
+
+    fn show_last_insert(&self) -> Grid {
+        let table = Grid::new(&[
+            "TransactionId",
+            "Label",
+            "Database",
+            "Table",
+            "TransactionStatus",
+            "LoadedRows",
+            "FilteredRows",
+        ]);
+        let Some(last) = &self.last_insert else { return table };
+        let status =
+            self.engine.ingest.transactions().by_id(last.txn).map_or(last.status, |info| info.status);
+        table.with_row(vec![
+            last.txn.to_string().into(),
+            last.label.to_string().into(),
+            last.table.db.clone().into(),
+            last.table.name.clone().into(),
+            status.name().into(),
+            last.loaded.to_string().into(),
+            last.filtered.to_string().into(),
+        ])
+    }
+
+    fn show_grants(&self) -> Grid {
+        Grid::new(&["UserIdentity", "Comment", "Password", "Roles", "GlobalPrivs"]).with_row(vec![
+            format!("'{}'@'%'", self.principal.user()).into(),
+            "".into(),
+            if self.engine.has_password(self.principal.user()) { "Yes" } else { "No" }.into(),
+            "operator".into(),
+            "Node_priv,Admin_priv".into(),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Statements that make and change jobs.
+
+use crate::session::EngineSession;
+use std::sync::Arc;
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_sql::RoutineLoad;
+use tributary_types::{ErrorCode, SqlError};
+
+impl EngineSession {
+    pub(in crate::session) async fn run_routine_load(
+        &mut self,
+        statement: RoutineLoad,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_some() {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                "This is in a transaction, only insert, update, delete, commit, rollback is acceptable",
+            ));
+        }
+        let (engine, principal, db) =
+            (Arc::clone(&self.engine), self.principal.clone(), self.database.clone());
+        // A statement that has begun is carried out even if its client goes away.
+        let done = tokio::spawn(async move {
+            let (principal, db) = (&principal, db.as_deref());
+            match statement {
+                RoutineLoad::Create(create) => engine.create_job(principal, db, *create).await,
+                RoutineLoad::Alter { job, properties, source } => {
+                    engine.alter_job(principal, db, &job, &properties, &source).await
+                }
+                RoutineLoad::Pause(job) => engine.pause_job(principal, db, &job).await,
+                RoutineLoad::PauseAll => engine.pause_jobs(principal, db).await,
+                RoutineLoad::Resume(job) => engine.resume_job(principal, db, &job).await,
+                RoutineLoad::ResumeAll => engine.resume_jobs(principal, db).await,
+                RoutineLoad::Stop(job) => engine.stop_job(principal, db, &job).await,
+            }
+        });
+        match done.await {
+            Ok(done) => done?,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => return Err(SqlError::new(ErrorCode::Unknown, "the server is shutting down")),
+        }
+        out.ok(OkInfo::default()).await
+    }
+}

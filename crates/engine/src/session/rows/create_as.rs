@@ -1,0 +1,91 @@
+//! CREATE TABLE … AS SELECT: a table with the rows of a query, as a whole or not at all.
+//!
+//! The rows are loaded into a table that nobody sees ([`crate::ddl::unfinished`]), as those of an INSERT … SELECT are; with
+//! the last step it gets its name.
+
+use crate::access::Privilege;
+use crate::access::interrupt::Interrupt;
+use crate::session::EngineSession;
+use std::sync::Arc;
+use tributary_decode::Target;
+use tributary_ingest::LoadTraits;
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_query::{ResultColumn, ScalarValue};
+use tributary_sql::{CreateTableAs, Name, QueryColumn};
+use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
+
+impl EngineSession {
+    pub(in crate::session) async fn run_create_as(
+        &mut self,
+        create: &CreateTableAs,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        self.refuse_in_transaction()?;
+        let engine = Arc::clone(&self.engine);
+        let name = create.create.table.resolve(self.database.as_deref())?;
+        if !engine.is_free(&name, create.create.if_not_exists)? {
+            return out.ok(OkInfo::default()).await;
+        }
+        let columns: Vec<QueryColumn> =
+            self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
+        let mut with_columns = create.with_columns(&columns)?;
+        self.limit_partitions(&mut with_columns);
+        if with_columns.partition_by.as_ref().is_some_and(|by| by.auto.is_some()) {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "CREATE TABLE … AS SELECT with AUTO PARTITION is not supported yet: create the table, then INSERT … SELECT",
+            ));
+        }
+        let process = Arc::clone(&self.process);
+        let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());
+        let unfinished = engine.create_unfinished(&turn().await?, &with_columns, name).await?;
+        let table = Arc::clone(unfinished.table());
+        let target = Target::new(&table.def(), None)?;
+        // No group: others that are in one are not to wait for these rows.
+        let traits = LoadTraits {
+            from_query: true,
+            partial_update: false,
+            requested: Some(GroupCommitMode::Off),
+            ..self.traits(0)
+        };
+        let loaded = self.load_query(&create.query, params, (table, target, None), traits).await?;
+        unfinished.finish(&turn().await?).await?;
+        self.answer_loaded(loaded, false, out).await
+    }
+
+    /// Creates a table like another one.
+    pub(in crate::session) async fn create_like(
+        &mut self,
+        table: &Name,
+        source: &Name,
+        if_not_exists: bool,
+        rollups: Option<&[String]>,
+    ) -> Result<(), SqlError> {
+        let name = table.resolve(self.database.as_deref())?;
+        let source = self.table(Privilege::Select, source.db.as_deref(), &source.table)?.def();
+        let turn = Interrupt::by_kill(&self.process.stop).wait(self.engine.changing()).await?;
+        self.engine.create_table_like(&turn, &source, &name, if_not_exists, rollups).await
+    }
+
+    /// # Errors
+    /// A transaction is open.
+    pub(in crate::session) fn refuse_in_transaction(&self) -> Result<(), SqlError> {
+        if !tributary_mysql::Session::status(self).in_transaction {
+            return Ok(());
+        }
+        Err(SqlError::detail(
+            ErrorCode::Unknown,
+            "This is in a transaction, only insert, update, delete, commit, rollback is acceptable",
+        ))
+    }
+}
+
+fn of_query(column: &ResultColumn) -> QueryColumn {
+    QueryColumn {
+        name: column.name.clone(),
+        data_type: column.table_type(),
+        // What is computed may be NULL, whatever a plan says of it.
+        is_never_null: column.table.is_some() && !column.nullable,
+    }
+}

@@ -1,0 +1,148 @@
+//! BEGIN … COMMIT over inserts of one table.
+//!
+//! The rows of all statements are one load: they gather in the session and become durable and
+//! visible together at COMMIT. A statement that fails is undone alone.
+
+use crate::load::info::LoadInfo;
+use crate::load::partial_update::KnownKeys;
+use crate::load::sink::SinkError;
+use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome, Tally};
+use crate::session::{EngineSession, LastInsert};
+use std::sync::Arc;
+use tributary_decode::{Block, Counts};
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_table::Table;
+use tributary_types::{ErrorCode, Label, SqlError, TableSchema, TxnId};
+
+/// An open transaction.
+pub(crate) struct ExplicitTransaction {
+    label: Label,
+    label_is_kept: bool,
+    /// `Some` from the first INSERT on.
+    load: Option<TransactionLoad>,
+}
+
+struct TransactionLoad {
+    load: Load,
+    txn: TxnId,
+    counts: Counts,
+}
+
+impl EngineSession {
+    pub(in crate::session) async fn begin(
+        &mut self,
+        label: Option<String>,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_none() {
+            let label_is_kept = label.is_some();
+            let label = match label {
+                Some(label) => Label::new(&label)?,
+                None => Label::of_explicit_transaction(rand::random()),
+            };
+            self.transaction = Some(ExplicitTransaction { label, label_is_kept, load: None });
+        }
+        let label = self.transaction.as_ref().map(|transaction| &transaction.label);
+        let info = LoadInfo { label, status: "PREPARE", ..LoadInfo::default() }.text();
+        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+    }
+
+    /// Adds an INSERT's rows to the open transaction; gives its label and id.
+    pub(in crate::session) async fn add_to_transaction(
+        &mut self,
+        table: &Arc<Table>,
+        schema: Arc<TableSchema>,
+        blocks: Vec<Block>,
+        counts: Counts,
+        known_keys: Option<Box<KnownKeys>>,
+    ) -> Result<(Label, TxnId), SqlError> {
+        let traits = self.traits(0);
+        let Some(transaction) = &mut self.transaction else {
+            return Err(SqlError::detail(ErrorCode::Unknown, "there is no transaction; send BEGIN first"));
+        };
+        let open = match &mut transaction.load {
+            Some(open) if open.load.table().id() != table.id() => {
+                return Err(SqlError::detail(
+                    ErrorCode::Unknown,
+                    "Only one table can be inserted in one transaction.",
+                ));
+            }
+            Some(open) if open.load.schema().version != schema.version => {
+                return Err(SinkError::SchemaChanged.into());
+            }
+            Some(open) => open,
+            empty => {
+                let label = transaction.label.clone();
+                let label =
+                    if transaction.label_is_kept { LoadLabel::Chosen(label) } else { LoadLabel::Made(label) };
+                let load = Load::begin(&self.engine, Arc::clone(table), schema, &traits, label)?;
+                // Explicit transactions share no group, so they have a transaction.
+                let txn = load.transaction().map_or(TxnId(0), |(txn, _)| txn);
+                empty.insert(TransactionLoad { load, txn, counts: Counts::default() })
+            }
+        };
+        open.load.must_find(known_keys);
+        if let Err(error) = open.load.push(&self.engine, blocks).await {
+            // Some of the rows may be in data files with those of the statements before.
+            self.discard_transaction("rows could not be written").await;
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!("{error}; the transaction was rolled back, run it again from BEGIN"),
+            ));
+        }
+        open.counts = open.counts.plus(counts);
+        Ok((transaction.label.clone(), open.txn))
+    }
+
+    pub(in crate::session) async fn commit(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
+            return out.ok(OkInfo::default()).await;
+        };
+        let Some(TransactionLoad { load, counts, .. }) = load else {
+            let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
+            return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
+        };
+        let table = Arc::clone(load.table());
+        // Each statement was judged when it came.
+        let limits =
+            LoadLimits { max_filter_ratio: 1.0, timeout: self.insert_timeout(), interrupt: self.interrupt() };
+        let Finished { outcome, .. } =
+            load.finish(&self.engine, Tally { counts, rejects: &[] }, limits).await;
+        let Outcome { committed, .. } = outcome?;
+        let Some(LoadCommitted { label, txn, status }) = committed else {
+            let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
+            return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
+        };
+        let info =
+            LoadInfo { label: Some(&label), status: status.name(), txn: Some(txn), ..LoadInfo::default() }
+                .text();
+        self.last_insert = Some(LastInsert {
+            txn,
+            label,
+            table: table.def(),
+            status,
+            loaded: counts.loaded,
+            filtered: counts.filtered,
+        });
+        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+    }
+
+    pub(in crate::session) async fn rollback(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+        let Some(transaction) = &self.transaction else {
+            return out.ok(OkInfo::default()).await;
+        };
+        let txn = transaction.load.as_ref().map(|open| open.txn);
+        let info =
+            LoadInfo { label: Some(&transaction.label), status: "ABORTED", txn, ..LoadInfo::default() }
+                .text();
+        self.discard_transaction("user rollback").await;
+        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+    }
+
+    /// Rolls the open transaction back, if there is one.
+    pub(in crate::session) async fn discard_transaction(&mut self, reason: &str) {
+        if let Some(open) = self.transaction.take().and_then(|transaction| transaction.load) {
+            open.load.abort(reason).await;
+        }
+    }
+}

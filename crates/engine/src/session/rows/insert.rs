@@ -1,0 +1,737 @@
+//! INSERT: from the statement's text or parameters to a load, and its answer.
+//!
+//! `INSERT … VALUES` with literals bypasses the general parser: it is scanned by hand into column
+//! blocks, and the plan (table, columns, target) of the last one is kept, because a driver sends
+//! the same head again and again. Expressions, DEFAULT and SELECT go through the query engine.
+
+use crate::access::Privilege;
+use crate::access::interrupt::Interrupt;
+use crate::engine::Engine;
+use crate::load::generated::Completer;
+use crate::load::hidden_columns;
+use crate::load::info::LoadInfo;
+use crate::load::partial_update::{self, KnownKeys};
+use crate::load::{self, Finished, Load, LoadCommitted, LoadError, LoadLimits, Outcome, Tally};
+use crate::session::rows::insert_parts;
+use crate::session::{EngineSession, LastInsert};
+use crate::variables::QUERY_TIMEOUT_DEFAULT_SECONDS;
+use futures::StreamExt;
+use sqlparser::ast::Value as SqlValue;
+use std::sync::Arc;
+use std::time::Duration;
+use tributary_decode::{
+    Block, BlockBuilder, Counts, Decoded, InsertOptions, Reject, Target, ValuesOutcome, decode_batch,
+    decode_values, scan_insert_head,
+};
+use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
+use tributary_mysql::{OkInfo, ResultWriter};
+use tributary_query::ScalarValue;
+use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
+use tributary_table::Table;
+use tributary_types::{
+    DefaultValue, ErrorCode, GroupCommitMode, Label, Partitions, SqlError, TableDef, TableSchema, TxnId,
+};
+
+/// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
+const WARNINGS_KEPT_MAX: usize = 64;
+
+/// How many rows with expressions are planned at once: a plan takes far more memory than a row.
+const ROWS_PER_QUERY: usize = 250;
+
+/// The plan of an INSERT … VALUES by its head, valid while the table's definition is this one.
+pub(in crate::session) struct PlannedInsert {
+    head: Box<[u8]>,
+    table: Arc<Table>,
+    target: Target,
+    /// The state of the names that the plan was made from.
+    generation: u64,
+    /// Whether partial updates were on.
+    is_partial: bool,
+}
+
+/// A decoded INSERT on its way into a group or a transaction.
+pub(in crate::session) struct InsertLoad {
+    pub table: Arc<Table>,
+    /// The schema of the decoded blocks.
+    pub schema: Arc<TableSchema>,
+    /// The partitions that their rows were looked up in.
+    pub partitions: Option<Arc<Partitions>>,
+    pub decoded: Decoded,
+    pub traits: LoadTraits,
+    pub label: Option<Label>,
+    /// What keys the rows must find.
+    pub known_keys: Option<Box<KnownKeys>>,
+    pub reused_plan: bool,
+}
+
+/// The outcome of an INSERT.
+struct InsertAnswer {
+    label: Label,
+    txn: TxnId,
+    status: TransactionStatus,
+    remark: Option<&'static str>,
+}
+
+/// A load that is done, and not answered yet.
+pub(in crate::session) struct Loaded {
+    table: Arc<Table>,
+    counts: Counts,
+    /// `None`: there were no rows, and no transaction.
+    answer: Option<InsertAnswer>,
+    error_url: Option<String>,
+}
+
+impl EngineSession {
+    /// Runs the statement if it is an INSERT of literals. False: it is for the general parser.
+    pub(in crate::session) async fn try_values_insert(
+        &mut self,
+        sql: &[u8],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<bool, SqlError> {
+        let generation = self.engine.generation();
+        let is_partial = self.variables.values().enable_unique_key_partial_update;
+        let known = self
+            .last_plan
+            .as_ref()
+            .filter(|plan| plan.is_partial == is_partial && plan.is_for(sql, generation));
+        let values_offset = match known {
+            Some(plan) => plan.head.len(),
+            None => {
+                let Some(head) = scan_insert_head(sql) else { return Ok(false) };
+                let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
+                let target = self.insert_target(&table, head.columns.as_deref()).await?;
+                let text = sql[..head.values_offset].into();
+                self.last_plan = Some(PlannedInsert { head: text, table, target, generation, is_partial });
+                head.values_offset
+            }
+        };
+        let options = self.insert_options();
+        let Some(plan) = &self.last_plan else { return Ok(false) };
+        if plan.target.computed_field().is_some() {
+            // Only DEFAULT may stand there.
+            return Ok(false);
+        }
+        let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
+        let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
+        let (table, schema) = (Arc::clone(&plan.table), Arc::clone(plan.target.schema()));
+        let partitions = plan.target.table().partitioning.partitions().cloned();
+        let known_keys = self.known_keys(&plan.target);
+        let completer = self.completer(&plan.target, &options);
+        self.keep_builder(builder);
+        let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(false) };
+        if let Some(completer) = completer? {
+            completer.complete_all(&mut decoded)?;
+        }
+        self.warnings.clear();
+        let load = InsertLoad {
+            table,
+            schema,
+            partitions,
+            decoded,
+            traits: self.traits(sql.len()),
+            label: None,
+            known_keys,
+            reused_plan: false,
+        };
+        self.finish_insert(load, &options, out).await?;
+        Ok(true)
+    }
+
+    /// The target of an INSERT that names these columns. The table is ready for it then.
+    pub(in crate::session) async fn insert_target(
+        &mut self,
+        table: &Arc<Table>,
+        columns: Option<&[String]>,
+    ) -> Result<Target, SqlError> {
+        let variables = self.variables.values();
+        let (needs_sequence, is_partial) =
+            (variables.require_sequence_in_insert, variables.enable_unique_key_partial_update);
+        table.with_def(check_has_partitions)?;
+        if is_partial && table.with_def(partial_update::is_possible) {
+            return Box::pin(partial_target(Arc::clone(&self.engine), table, columns)).await;
+        }
+        let def = table.def();
+        if needs_sequence {
+            hidden_columns::check_named(&def, columns)?;
+        }
+        Target::new(&def, columns)
+    }
+
+    /// What keys the rows of an INSERT must find.
+    pub(in crate::session) fn known_keys(&self, target: &Target) -> Option<Box<KnownKeys>> {
+        KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
+    }
+
+    /// What computes values for the rows of an INSERT. `None`: nothing is computed.
+    #[inline]
+    pub(in crate::session) fn completer(
+        &self,
+        target: &Target,
+        options: &InsertOptions,
+    ) -> Result<Option<Box<Completer>>, SqlError> {
+        let zone = &self.variables.values().time_zone.name;
+        Completer::of_insert(&self.engine, target, options, zone)
+    }
+
+    /// A builder for the target; [`Self::keep_builder`] takes it back.
+    pub(in crate::session) fn take_builder(&mut self, target: &Target) -> BlockBuilder {
+        self.builder.take(&self.engine.builders, target.schema())
+    }
+
+    pub(in crate::session) fn keep_builder(&mut self, builder: BlockBuilder) {
+        self.builder.keep(builder, &self.engine.builders);
+    }
+
+    pub(in crate::session) fn traits(&self, bytes: usize) -> LoadTraits {
+        LoadTraits {
+            in_transaction: self.transaction.is_some(),
+            partial_update: self.variables.values().enable_unique_key_partial_update,
+            ..LoadTraits::plain(
+                Source::Insert,
+                self.variables.values().group_commit,
+                Body::Known(bytes as u64),
+            )
+        }
+    }
+
+    /// Runs an INSERT that the general parser took.
+    pub(in crate::session) async fn run_insert(
+        &mut self,
+        insert: Insert,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if insert.overwrite {
+            return Box::pin(self.run_overwrite(insert, params, out)).await;
+        }
+        let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
+        let (table, partitions) = self.engine.table_of_partitions(table, &insert.partitions)?;
+        let target = self.insert_target(&table, insert.columns.as_deref()).await?;
+        let def = Arc::clone(target.table());
+        let target = target.into_partitions(&partitions)?;
+        let label = insert.label.as_deref().map(Label::new).transpose()?;
+        if let (Some(label), Some(_)) = (&label, &self.transaction) {
+            return Err(SqlError::detail(
+                ErrorCode::Unknown,
+                format!(
+                    "Transaction insert expect label: the rows of all statements have the transaction's label; leave out \
+                     WITH LABEL {label}, or give it to BEGIN WITH LABEL"
+                ),
+            ));
+        }
+        let traits =
+            LoadTraits { has_label: label.is_some(), partitions: !partitions.is_any(), ..self.traits(0) };
+        match insert.source {
+            InsertSource::Values(rows) => {
+                let has_expression = rows.iter().flatten().any(|value| !is_literal(value));
+                let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
+                let options = self.insert_options();
+                let decoded = self.decode_rows(queries, params, &target, &options).await?;
+                let load = InsertLoad {
+                    table,
+                    schema: Arc::clone(target.schema()),
+                    partitions: target.table().partitioning.partitions().cloned(),
+                    decoded,
+                    traits: LoadTraits { has_expression, ..traits },
+                    label,
+                    known_keys: self.known_keys(&target),
+                    reused_plan: false,
+                };
+                self.finish_insert(load, &options, out).await
+            }
+            InsertSource::Query(query) => {
+                check_computes(&target)?;
+                let is_row = is_single_row(&query);
+                let traits = LoadTraits { has_expression: is_row, from_query: !is_row, ..traits };
+                self.insert_query(&query, params, (table, target, label), traits, out).await
+            }
+        }
+    }
+
+    /// The rows of queries as blocks of the target.
+    pub(in crate::session) async fn decode_rows(
+        &mut self,
+        queries: Vec<SelectQuery>,
+        mut params: &[ScalarValue],
+        target: &Target,
+        options: &InsertOptions,
+    ) -> Result<Decoded, SqlError> {
+        // One time for the whole statement.
+        let view = self.view();
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let completer = self.completer(target, options)?;
+        let mut all = Decoded::default();
+        let mut rest = queries.into_iter().peekable();
+        while let Some(query) = rest.next() {
+            let own = match rest.peek() {
+                Some(_) => params.split_off(..query.param_count()).unwrap_or_default(),
+                None => params,
+            };
+            interrupt.check()?;
+            // One part after the other: of two rows with the same unique key the later one has to come later.
+            for mut part in interrupt.wait(self.queries.query_in_parts(&view, &query, own)).await?? {
+                check_width(part.columns.len(), target)?;
+                while let Some(batch) = interrupt.wait(part.stream.next()).await? {
+                    let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                    let mut builder = self.take_builder(target);
+                    let decoded = decode_batch(&batch, target, options, &mut builder);
+                    self.keep_builder(builder);
+                    append(&mut all, decoded?);
+                }
+            }
+        }
+        if let Some(completer) = completer {
+            completer.complete_all(&mut all)?;
+        }
+        Ok(all)
+    }
+
+    /// INSERT … SELECT: the rows stream into memory or data files.
+    pub(in crate::session) async fn insert_query(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        (table, target, label): (Arc<Table>, Target, Option<Label>),
+        traits: LoadTraits,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_some() {
+            return self.insert_query_in_transaction(query, params, table, &target, out).await;
+        }
+        let loaded = self.load_query(query, params, (table, target, label), traits).await?;
+        self.answer_loaded(loaded, false, out).await
+    }
+
+    /// Loads the rows of a query, outside of transactions.
+    pub(in crate::session) async fn load_query(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        (table, target, label): (Arc<Table>, Target, Option<Label>),
+        traits: LoadTraits,
+    ) -> Result<Loaded, SqlError> {
+        let schema = Arc::clone(target.schema());
+        let load = Load::begin(&self.engine, Arc::clone(&table), schema, &traits, label.into());
+        let mut load = load.map_err(begin_failed)?;
+        load.is_found_in(target.table().partitioning.partitions());
+        load.must_find(self.known_keys(&target));
+        let options = self.insert_options();
+        let read = self.read_parts(query, params, &target, &options, &mut load).await;
+        let (counts, rejects) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.engine.ingest.metrics().load_failed(load::mode(load.route()));
+                load.abort(error.detail_text()).await;
+                return Err(error);
+            }
+        };
+        self.finish_load(load, counts, &rejects, &options).await
+    }
+
+    async fn insert_query_in_transaction(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        table: Arc<Table>,
+        target: &Target,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let options = self.insert_options();
+        let mut blocks = Vec::new();
+        let (counts, rejects) = self.read_in_memory(query, params, target, &options, &mut blocks).await?;
+        let load = InsertLoad {
+            table,
+            schema: Arc::clone(target.schema()),
+            partitions: target.table().partitioning.partitions().cloned(),
+            decoded: Decoded { blocks, counts, rejects },
+            traits: self.traits(0),
+            label: None,
+            known_keys: self.known_keys(target),
+            reused_plan: false,
+        };
+        self.add_statement(load, &options, out).await
+    }
+
+    /// Runs a query and gives its rows to the load, each part of them in a task of its own. KILL and time limits end it
+    /// where it waits for rows.
+    pub(in crate::session) async fn read_parts(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        target: &Target,
+        options: &InsertOptions,
+        load: &mut Load,
+    ) -> Result<(Counts, Vec<Reject>), SqlError> {
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let view = self.view();
+        let parts = interrupt.wait(self.queries.query_in_parts(&view, query, params)).await??;
+        if let Some(part) = parts.first() {
+            check_width(part.columns.len(), target)?;
+        }
+        let completer = self.completer(target, options)?;
+        let computed = (target, completer.as_deref());
+        let read = insert_parts::read(&self.engine, parts, computed, options, interrupt, load).await?;
+        Ok((read.counts, read.rejects))
+    }
+
+    /// Runs a query of a statement within BEGIN, whose rows stay in memory until it is known that all of them are good.
+    async fn read_in_memory(
+        &mut self,
+        query: &SelectQuery,
+        params: &[ScalarValue],
+        target: &Target,
+        options: &InsertOptions,
+        blocks: &mut Vec<Block>,
+    ) -> Result<(Counts, Vec<Reject>), SqlError> {
+        let process = Arc::clone(&self.process);
+        let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_query_timeout());
+        let view = self.view();
+        let completer = self.completer(target, options)?;
+        let mut read = Decoded::default();
+        for mut part in interrupt.wait(self.queries.query_in_parts(&view, query, params)).await?? {
+            check_width(part.columns.len(), target)?;
+            while let Some(batch) = interrupt.wait(part.stream.next()).await? {
+                interrupt.check()?;
+                let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+                let mut builder = self.take_builder(target);
+                let decoded = decode_batch(&batch, target, options, &mut builder);
+                self.keep_builder(builder);
+                let mut decoded = decoded?;
+                if let Some(completer) = &completer {
+                    completer.complete_all(&mut decoded)?;
+                }
+                blocks.append(&mut decoded.blocks);
+                check_memory(&self.engine, blocks)?;
+                append(&mut read, decoded);
+            }
+        }
+        Ok((read.counts, read.rejects))
+    }
+
+    pub(in crate::session) fn insert_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables.values().insert_timeout.unsigned_abs())
+    }
+
+    /// How long an INSERT … SELECT may read: as long as any INSERT, or less if the session has said how long a
+    /// query may take.
+    fn insert_query_timeout(&self) -> Duration {
+        let insert_timeout = self.insert_timeout();
+        let is_default = self.variables.values().query_timeout == QUERY_TIMEOUT_DEFAULT_SECONDS;
+        if is_default { insert_timeout } else { insert_timeout.min(self.query_timeout()) }
+    }
+
+    /// Judges a decoded INSERT, commits it as its route says and answers.
+    pub(in crate::session) async fn finish_insert(
+        &mut self,
+        insert: InsertLoad,
+        options: &InsertOptions,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if insert.traits.in_transaction {
+            return Box::pin(self.add_statement(insert, options, out)).await;
+        }
+        let InsertLoad { table, schema, partitions, decoded, traits, label, known_keys, reused_plan } =
+            insert;
+        let load = Load::begin(&self.engine, table, schema, &traits, label.into());
+        let mut load = load.map_err(begin_failed)?;
+        load.is_found_in(partitions.as_ref());
+        load.must_find(known_keys);
+        load.push(&self.engine, decoded.blocks).await?;
+        let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;
+        self.answer_loaded(loaded, reused_plan, out).await
+    }
+
+    /// Adds a decoded INSERT to the open transaction and answers.
+    async fn add_statement(
+        &mut self,
+        insert: InsertLoad,
+        options: &InsertOptions,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
+        let Decoded { blocks, counts, rejects } = decoded;
+        self.keep_warnings(&rejects);
+        let error_url = self.engine.write_error_log(&rejects, None).await;
+        if options.refuses(counts) {
+            self.engine.ingest.metrics().load_failed(GroupCommitMode::Off);
+            return Err(refusal(options, counts, &rejects, error_url.as_deref()));
+        }
+        let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
+        let answer = InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None };
+        self.answer_insert(&table, counts, answer, error_url, false, out).await
+    }
+
+    pub(in crate::session) async fn finish_load(
+        &mut self,
+        load: Load,
+        counts: Counts,
+        rejects: &[Reject],
+        options: &InsertOptions,
+    ) -> Result<Loaded, SqlError> {
+        self.keep_warnings(rejects);
+        let table = Arc::clone(load.table());
+        let limits = LoadLimits {
+            max_filter_ratio: if options.strict { 0.0 } else { options.max_filter_ratio },
+            timeout: self.insert_timeout(),
+            interrupt: self.interrupt(),
+        };
+        let Finished { error_url, outcome } =
+            load.finish(&self.engine, Tally { counts, rejects }, limits).await;
+        let Outcome { committed, route } = match outcome {
+            Ok(outcome) => outcome,
+            Err(LoadError::Filtered) => return Err(refusal(options, counts, rejects, error_url.as_deref())),
+            Err(error) => return Err(error.into()),
+        };
+        let answer = committed.map(|LoadCommitted { label, txn, status }| InsertAnswer {
+            label,
+            txn,
+            status,
+            remark: route.remark(),
+        });
+        Ok(Loaded { table, counts, answer, error_url })
+    }
+
+    /// Tells the client of a load that is done.
+    pub(in crate::session) async fn answer_loaded(
+        &mut self,
+        loaded: Loaded,
+        reused_plan: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let Loaded { table, counts, answer, error_url } = loaded;
+        let Some(answer) = answer else {
+            return out.ok(OkInfo { warnings: warning_count(counts), ..OkInfo::default() }).await;
+        };
+        self.answer_insert(&table, counts, answer, error_url, reused_plan, out).await
+    }
+
+    async fn answer_insert(
+        &mut self,
+        table: &Table,
+        counts: Counts,
+        answer: InsertAnswer,
+        error_url: Option<String>,
+        reused_plan: bool,
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        let info = LoadInfo {
+            label: Some(&answer.label),
+            status: answer.status.name(),
+            txn: Some(answer.txn),
+            error_url: error_url.as_deref(),
+            remark: answer.remark,
+            reused_plan,
+        }
+        .text();
+        self.last_insert = Some(LastInsert {
+            txn: answer.txn,
+            label: answer.label,
+            table: table.def(),
+            status: answer.status,
+            loaded: counts.loaded,
+            filtered: counts.filtered,
+        });
+        let ok = OkInfo {
+            affected_rows: counts.loaded,
+            warnings: warning_count(counts),
+            info: &info,
+            last_insert_id: 0,
+        };
+        out.ok(ok).await
+    }
+
+    /// Keeps the reasons of rejected rows for SHOW WARNINGS.
+    pub(in crate::session) fn keep_warnings(&mut self, rejects: &[Reject]) {
+        if !rejects.is_empty() {
+            self.warnings =
+                rejects.iter().take(WARNINGS_KEPT_MAX).map(|reject| reject.reason.clone()).collect();
+        }
+    }
+}
+
+/// Refuses rows for a table that has lost all its partitions.
+fn check_has_partitions(def: &TableDef) -> Result<(), SqlError> {
+    if def.partitioning.partitions().is_none_or(|it| !it.list.is_empty() || it.auto.is_some()) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        ErrorCode::NoPartitions,
+        format!(
+            "data cannot be inserted into table with empty partition. Use `SHOW PARTITIONS FROM {}` to see the currently \
+             partitions of this table. ",
+            def.name
+        ),
+    ))
+}
+
+/// The target of an INSERT that updates these columns.
+async fn partial_target(
+    engine: Arc<Engine>,
+    table: &Arc<Table>,
+    columns: Option<&[String]>,
+) -> Result<Target, SqlError> {
+    let Some(names) = columns else {
+        let text = "You must explicitly specify the columns to be updated when updating partial columns using the INSERT \
+                    statement.";
+        return Err(SqlError::detail(ErrorCode::Unknown, text));
+    };
+    engine.ready_for_partial(table).await?;
+    Target::partial(&table.def(), names)
+}
+
+/// Refuses a statement within BEGIN whose rows take too much memory.
+fn check_memory(engine: &Engine, blocks: &[Block]) -> Result<(), SqlError> {
+    let limit_bytes = engine.options.large_load_bytes;
+    if blocks.iter().map(|block| block.len_bytes() as u64).sum::<u64>() <= limit_bytes {
+        return Ok(());
+    }
+    Err(SqlError::detail(
+        ErrorCode::NotSupported,
+        format!(
+            "INSERT … SELECT of more than {limit_bytes} bytes within BEGIN is not supported; run it outside of the \
+             transaction"
+        ),
+    ))
+}
+
+/// The error of an INSERT with more bad rows than the session allows.
+fn refusal(options: &InsertOptions, counts: Counts, rejects: &[Reject], error_url: Option<&str>) -> SqlError {
+    let first = rejects.first().map_or("", |reject| reject.reason.as_str());
+    let url = error_url.unwrap_or_default();
+    let text = if options.strict {
+        format!("Insert has filtered data in strict mode. first_error_msg: {first}. url: {url}")
+    } else {
+        format!(
+            "Insert has too many filtered data {}/{} insert_max_filter_ratio is {:.6}. first_error_msg: {first}. url: {url}",
+            counts.filtered, counts.total, options.max_filter_ratio
+        )
+    };
+    SqlError::detail(ErrorCode::Unknown, text)
+}
+
+pub(in crate::session) fn begin_failed(error: IngestError) -> SqlError {
+    SqlError::detail(
+        ErrorCode::Unknown,
+        format!("begin transaction failed. errCode = 2, detailMessage = {error}"),
+    )
+}
+
+impl PlannedInsert {
+    /// Whether a statement has this head; a `(` must follow, or the head would be longer.
+    fn is_for(&self, sql: &[u8], generation: u64) -> bool {
+        let values = sql.strip_prefix(&*self.head).map(<[u8]>::trim_ascii_start);
+        self.generation == generation && values.is_some_and(|values| values.first() == Some(&b'('))
+    }
+}
+
+fn warning_count(counts: Counts) -> u16 {
+    u16::try_from(counts.filtered).unwrap_or(u16::MAX)
+}
+
+fn append(all: &mut Decoded, more: Decoded) {
+    all.blocks.extend(more.blocks);
+    all.counts = all.counts.plus(more.counts);
+    let room = tributary_decode::REJECTS_KEPT_MAX.saturating_sub(all.rejects.len());
+    all.rejects.extend(more.rejects.into_iter().take(room));
+}
+
+fn check_width(found: usize, target: &Target) -> Result<(), SqlError> {
+    if found == target.field_count() {
+        return Ok(());
+    }
+    Err(SqlError::detail(ErrorCode::ColumnCountMismatch, "Column count doesn't match value count"))
+}
+
+/// Refuses a query that gives values of columns whose values are computed.
+pub(in crate::session) fn check_computes(target: &Target) -> Result<(), SqlError> {
+    match target.computed_field() {
+        Some(column) => Err(Target::not_to_be_given(target.table(), column)),
+        None => Ok(()),
+    }
+}
+
+fn is_literal(value: &Value) -> bool {
+    use sqlparser::ast::UnaryOperator;
+    match value {
+        Value::Default => false,
+        Value::Expr(Expr::Value(_)) => true,
+        Value::Expr(Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr }) => {
+            matches!(**expr, Expr::Value(_))
+        }
+        Value::Expr(_) => false,
+    }
+}
+
+/// `SELECT 1, 'a'`: one row that comes from no table.
+fn is_single_row(query: &SelectQuery) -> bool {
+    use sqlparser::ast::SetExpr;
+    match &*query.ast.body {
+        SetExpr::Select(select) => select.from.is_empty(),
+        SetExpr::Values(_) => true,
+        _ => false,
+    }
+}
+
+/// Queries that compute rows of expressions, a few rows each.
+pub(in crate::session) fn row_queries(rows: Vec<Vec<Expr>>) -> Vec<SelectQuery> {
+    let mut rows = rows.into_iter();
+    std::iter::from_fn(|| SelectQuery::of_rows(rows.by_ref().take(ROWS_PER_QUERY).collect())).collect()
+}
+
+/// The rows of VALUES with one expression for each field of the target.
+pub(in crate::session) fn value_rows(
+    def: &TableDef,
+    columns: Option<&[String]>,
+    rows: Vec<Vec<Value>>,
+) -> Result<Vec<Vec<Expr>>, SqlError> {
+    let defaults: Vec<Expr> = match columns {
+        None => def.schema.visible().map(default_of).collect::<Result<_, _>>()?,
+        Some(names) => names
+            .iter()
+            .map(|name| match def.schema.index_of(name) {
+                Some(index) => default_of(&def.schema.columns[index]),
+                None => Ok(Expr::value(SqlValue::Null)),
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let computed = |field: usize| {
+        let column = match columns {
+            None => def.schema.columns.get(field)?,
+            Some(names) => &def.schema.columns[def.schema.index_of(&names[field])?],
+        };
+        column.generated.is_some().then_some(column)
+    };
+    let with_defaults = |(index, row): (usize, Vec<Value>)| {
+        if row.is_empty() {
+            return Ok(defaults.clone());
+        }
+        if row.len() != defaults.len() {
+            return Err(SqlError::detail(
+                ErrorCode::ColumnCountMismatch,
+                format!("Column count doesn't match value count at row {}", index + 1),
+            ));
+        }
+        let cells = row.into_iter().zip(&defaults).enumerate().map(|(field, (value, default))| match value {
+            Value::Default => Ok(default.clone()),
+            Value::Expr(expr) => match computed(field) {
+                Some(column) => Err(Target::not_to_be_given(def, column)),
+                None => Ok(expr),
+            },
+        });
+        cells.collect()
+    };
+    rows.into_iter().enumerate().map(with_defaults).collect()
+}
+
+pub(in crate::session) fn default_of(column: &tributary_types::ColumnDef) -> Result<Expr, SqlError> {
+    match &column.default {
+        None | Some(DefaultValue::Null) => Ok(Expr::value(SqlValue::Null)),
+        Some(DefaultValue::Literal(text)) => Ok(Expr::value(SqlValue::SingleQuotedString(text.clone()))),
+        Some(DefaultValue::CurrentTimestamp { scale }) => {
+            tributary_sql::parse_expression(&format!("now({scale})"))
+        }
+        Some(DefaultValue::CurrentDate) => tributary_sql::parse_expression("curdate()"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The rows of an INSERT … SELECT on their way into a load: the parts of the query side by side.
+//!
+//! Not its business: planning the query, judging the load.
+
+use crate::access::interrupt::Interrupt;
+use crate::engine::Engine;
+use crate::load::Load;
+use crate::load::generated::Completer;
+use crate::load::lanes::{Lane, Read, side_by_side};
+use crate::load::sink::LoadSink;
+use futures::StreamExt;
+use std::sync::Arc;
+use tributary_decode::{BlockBuilder, InsertOptions, Target, decode_batch};
+use tributary_query::QueryResult;
+use tributary_types::SqlError;
+
+/// Reads all parts into the load.
+///
+/// # Errors
+/// The first one of any part, or the interruption. The load can only be aborted then.
+pub(in crate::session) async fn read(
+    engine: &Arc<Engine>,
+    parts: Vec<QueryResult>,
+    (target, completer): (&Target, Option<&Completer>),
+    options: &InsertOptions,
+    interrupt: Interrupt<'_>,
+    load: &mut Load,
+) -> Result<Read, SqlError> {
+    let run = |rows: QueryResult, lane: Lane| {
+        let builder = engine.builders.take(target.schema());
+        let mut part = Part {
+            engine: Arc::clone(engine),
+            target: target.clone(),
+            completer: completer.cloned().map(Box::new),
+            options: *options,
+            builder,
+            lane,
+            rows,
+        };
+        async move {
+            let read = part.read().await;
+            (part.end(), read)
+        }
+    };
+    side_by_side(engine, load, interrupt, parts, run).await
+}
+
+/// What one part needs.
+struct Part {
+    engine: Arc<Engine>,
+    target: Target,
+    /// What computes values that the query does not give.
+    completer: Option<Box<Completer>>,
+    options: InsertOptions,
+    builder: BlockBuilder,
+    lane: Lane,
+    rows: QueryResult,
+}
+
+impl Part {
+    async fn read(&mut self) -> Result<Read, SqlError> {
+        let mut read = Read::default();
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.lane.stopped() => return Err(Lane::stopped_error()),
+                next = self.rows.stream.next() => next,
+            };
+            let Some(batch) = next else { return Ok(read) };
+            let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+            let mut decoded = decode_batch(&batch, &self.target, &self.options, &mut self.builder)?;
+            if let Some(completer) = &self.completer {
+                completer.complete_all(&mut decoded)?;
+            }
+            self.lane.sink.push(&self.engine, std::mem::take(&mut decoded.blocks)).await?;
+            read.add_decoded(decoded);
+        }
+    }
+
+    fn end(self) -> LoadSink {
+        self.engine.builders.give_back(self.builder);
+        self.lane.sink
+    }
+}

@@ -1,0 +1,102 @@
+//! INSERT OVERWRITE: rows that take the place of all rows of a table, or of those of some partitions, in one commit.
+//!
+//! Whoever reads sees the rows from before until the new ones are there. The statement shares no group; loads that commit while it
+//! runs are replaced, too, as in Doris.
+
+use crate::access::Privilege;
+use crate::load::{self, Load, Overwrites};
+use crate::session::EngineSession;
+use crate::session::rows::insert::{begin_failed, check_computes, row_queries, value_rows};
+use std::sync::Arc;
+use tributary_ingest::LoadTraits;
+use tributary_mysql::ResultWriter;
+use tributary_query::ScalarValue;
+use tributary_sql::{Insert, InsertSource, named_partitions};
+use tributary_types::{ErrorCode, Label, PartitionNames, SqlError, TableDef};
+
+impl EngineSession {
+    pub(in crate::session) async fn run_overwrite(
+        &mut self,
+        insert: Insert,
+        params: &[ScalarValue],
+        out: &mut ResultWriter<'_>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_some() {
+            return Err(refused("INSERT OVERWRITE in a transaction is not supported; COMMIT first"));
+        }
+        let variables = self.variables.values();
+        let makes_partitions = variables.enable_auto_create_when_overwrite;
+        if variables.enable_unique_key_partial_update {
+            return Err(refused(
+                "INSERT OVERWRITE gives whole rows; SET enable_unique_key_partial_update = false",
+            ));
+        }
+        if matches!(insert.partitions, PartitionNames::Temporary(_)) {
+            return Err(refused(
+                "INSERT OVERWRITE of a TEMPORARY PARTITION is not supported: DROP it, ADD it again and INSERT INTO it",
+            ));
+        }
+        let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
+        let target = self.insert_target(&table, insert.columns.as_deref()).await?;
+        let def = Arc::clone(target.table());
+        let mut target = target.into_partitions(&insert.partitions)?;
+        if !makes_partitions {
+            target = target.without_new_partitions();
+        }
+        let overwrites = overwritten(&def, &insert)?;
+        let _claim = self.engine.overwrites.claim(&def, &overwrites)?;
+        let label = insert.label.as_deref().map(Label::new).transpose()?;
+        // From a query: so it is a transaction of its own, whatever the session asks for.
+        let traits = LoadTraits { has_label: label.is_some(), from_query: true, ..self.traits(0) };
+        let options = self.insert_options();
+        let schema = Arc::clone(target.schema());
+        let begin = |engine: &Arc<crate::engine::Engine>| {
+            let load = Load::begin(engine, Arc::clone(&table), Arc::clone(&schema), &traits, label.into());
+            let mut load = load.map_err(begin_failed)?;
+            load.is_found_in(def.partitioning.partitions());
+            load.overwrite(overwrites);
+            Ok::<_, SqlError>(load)
+        };
+        let (load, counts, rejects) = match insert.source {
+            InsertSource::Values(rows) => {
+                let queries = row_queries(value_rows(&def, insert.columns.as_deref(), rows.into_inner())?);
+                let decoded = self.decode_rows(queries, params, &target, &options).await?;
+                let mut load = begin(&self.engine)?;
+                load.push(&self.engine, decoded.blocks).await?;
+                (load, decoded.counts, decoded.rejects)
+            }
+            InsertSource::Query(query) => {
+                check_computes(&target)?;
+                let mut load = begin(&self.engine)?;
+                match self.read_parts(&query, params, &target, &options, &mut load).await {
+                    Ok((counts, rejects)) => (load, counts, rejects),
+                    Err(error) => {
+                        self.engine.ingest.metrics().load_failed(load::mode(load.route()));
+                        load.abort(error.detail_text()).await;
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        let loaded = self.finish_load(load, counts, &rejects, &options).await?;
+        self.answer_loaded(loaded, false, out).await
+    }
+}
+
+/// What the statement's rows take the place of.
+fn overwritten(def: &TableDef, insert: &Insert) -> Result<Overwrites, SqlError> {
+    match &insert.partitions {
+        PartitionNames::Any if !insert.overwrites_touched => Ok(Overwrites::All),
+        PartitionNames::Any if def.partitioning.partitions().is_none() => {
+            Err(SqlError::new(ErrorCode::NotPartitioned, "PARTITION () clause on non partitioned table"))
+        }
+        PartitionNames::Any => Ok(Overwrites::Touched),
+        PartitionNames::Named(names) | PartitionNames::Temporary(names) => {
+            Ok(named_partitions(def, names)?.map_or(Overwrites::All, Overwrites::In))
+        }
+    }
+}
+
+fn refused(text: &str) -> SqlError {
+    SqlError::detail(ErrorCode::NotSupported, text)
+}

@@ -1,10 +1,10 @@
-//! The arrows between crates are those that ARCHITECTURE.md draws.
+//! Crates depend on each other exactly as ARCHITECTURE.md draws it.
 
 use crate::{metadata, read, table, text, words};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What each crate uses, by crate. The names of our own crates are without their prefix.
+/// Dependencies by crate. The names of our own crates are without their prefix.
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 const CRATES: &str = "## Which crate may use which";
@@ -32,7 +32,7 @@ fn found() -> (Arrows, Arrows) {
     (own, libraries)
 }
 
-/// What a table of ARCHITECTURE.md says: its first column, and the set in its second one.
+/// Reads a table of ARCHITECTURE.md: its first column, and the set in its second one.
 fn told(heading: &str) -> Arrows {
     let architecture = read("ARCHITECTURE.md");
     let entry = |row: Vec<&str>| {
@@ -42,7 +42,7 @@ fn told(heading: &str) -> Arrows {
     table(&architecture, heading).into_iter().map(entry).collect()
 }
 
-/// What is in `left` and not in `right`, as lines.
+/// Lists the arrows that are in `left` but not in `right`.
 fn missing(left: &Arrows, right: &Arrows) -> Vec<String> {
     let none = BTreeSet::new();
     left.iter()
@@ -71,7 +71,7 @@ fn no_crate_has_an_arrow_that_the_architecture_does_not_draw() {
 fn arrows_lead_one_way() {
     let arrows = found().0;
     let mut left: BTreeMap<_, _> = arrows.iter().collect();
-    // Takes away crates that use none of those that are left, until none is left.
+    // Removes crates that use none of the remaining ones, until none remains.
     while !left.is_empty() {
         let leaf = left.iter().find(|(_, uses)| uses.iter().all(|to| !left.contains_key(to)));
         let Some((&leaf, _)) = leaf else { panic!("a circle among {:?}", left.keys()) };

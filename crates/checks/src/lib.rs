@@ -3,15 +3,17 @@
 //! | module | what it holds the workspace to |
 //! | --- | --- |
 //! | `arrows` | crates use only the crates and libraries that ARCHITECTURE.md gives them |
-//! | `packages` | licences and duplicate versions are those that `deny.toml` allows |
+//! | `packages` | licences and duplicate versions are allowed by `deny.toml` |
 //! | `links` | links between the documents lead to files that exist |
+//! | `english` | comments and documents avoid the phrases that CONTRIBUTING.md advises against |
 //!
 //! The tables and lists in those documents are the rules; a test fails as well when an entry there is no
-//! longer needed, so that they stay true. What the tests ask Cargo needs no network.
+//! longer needed, so that they stay true. The tests need no network.
 
 #![cfg(test)]
 
 mod arrows;
+mod english;
 mod links;
 mod packages;
 
@@ -31,7 +33,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What `cargo metadata` says of the workspace.
+/// Runs `cargo metadata` on the workspace.
 fn metadata(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--offline", "--locked"])

@@ -1,0 +1,209 @@
+//! Comments and documents avoid the phrases that CONTRIBUTING.md lists under "English".
+
+use crate::{read, root};
+use std::path::Path;
+
+/// Phrases that may not occur in comments and documents.
+const PHRASES: &[&str] = &["so many", "anew", "those that", "whoever", "also if"];
+/// Crates whose comments have not been revised yet. A crate leaves this list and does not come back.
+const PENDING: &[&str] = &[
+    "bench",
+    "catalog",
+    "client",
+    "compare",
+    "decode",
+    "engine",
+    "files",
+    "fuzz-targets",
+    "http",
+    "ingest",
+    "kafka",
+    "mysql",
+    "query",
+    "sim",
+    "sql",
+    "sqldiff",
+    "table",
+    "torture",
+    "tributary",
+    "types",
+    "wal",
+];
+/// Documents that have not been revised yet.
+const PENDING_DOCUMENTS: &[&str] = &[
+    "ARCHITECTURE.md",
+    "docs/adr/0003-write-ahead-log.md",
+    "docs/adr/0008-simulation.md",
+    "docs/adr/0012-page-checksums.md",
+    "docs/adr/0013-commits-are-read-back.md",
+    "docs/adr/0015-order-of-rows.md",
+    "docs/adr/0018-load-formats.md",
+    "docs/adr/0021-kept-formats.md",
+    "docs/adr/0022-catalog-revisions.md",
+    "docs/adr/0023-settings-and-variables.md",
+    "docs/adr/0028-subqueries-and-null.md",
+    "docs/adr/0035-deletion-vectors.md",
+    "docs/adr/0039-kafka-client.md",
+    "docs/adr/0040-files-in-from.md",
+    "docs/adr/0041-insert-select-side-by-side.md",
+    "docs/adr/0042-broker-load.md",
+    "docs/adr/0043-aggregate-keys.md",
+    "docs/adr/0045-export.md",
+    "docs/adr/0046-partitions.md",
+    "docs/adr/0048-partial-updates.md",
+    "docs/adr/0049-copy-on-write.md",
+    "docs/adr/0051-heavy-schema-changes.md",
+    "docs/adr/0052-nested-types.md",
+    "docs/adr/0053-pace-of-loads.md",
+    "docs/adr/0054-temporary-partitions.md",
+    "docs/adr/0055-values-from-the-server.md",
+    "docs/adr/0056-generated-columns.md",
+    "docs/adr/0057-recycle-bin.md",
+    "docs/benchmarks.md",
+    "docs/reliability.md",
+    "docs/sql.md",
+    "docs/sqldiff.md",
+];
+/// The document that quotes the phrases.
+const RULES: &str = "CONTRIBUTING.md";
+
+/// A paragraph of prose with the number of its first line.
+struct Prose {
+    line: usize,
+    text: String,
+}
+
+/// Runs of comment lines, each joined to one text without the comment markers.
+fn comments(source: &str) -> Vec<Prose> {
+    let mut found: Vec<Prose> = Vec::new();
+    let mut open = "";
+    for (index, line) in source.lines().enumerate() {
+        let line = line.trim_start();
+        let marker =
+            ["///", "//!", "//"].into_iter().find(|marker| line.starts_with(marker)).unwrap_or_default();
+        let text = line.trim_start_matches(marker).trim();
+        match found.last_mut() {
+            _ if marker.is_empty() => {}
+            Some(last) if open == marker && !text.is_empty() => {
+                last.text.push(' ');
+                last.text.push_str(text);
+            }
+            _ => found.push(Prose { line: index + 1, text: format!("{marker} {text}") }),
+        }
+        open = if text.is_empty() { "" } else { marker };
+    }
+    found
+}
+
+/// The paragraphs of a Markdown document.
+fn paragraphs(markdown: &str) -> Vec<Prose> {
+    let mut found: Vec<Prose> = Vec::new();
+    let mut open = false;
+    for (index, line) in markdown.lines().enumerate() {
+        match found.last_mut() {
+            _ if line.trim().is_empty() => {}
+            Some(last) if open => {
+                last.text.push(' ');
+                last.text.push_str(line.trim());
+            }
+            _ => found.push(Prose { line: index + 1, text: line.trim().to_owned() }),
+        }
+        open = !line.trim().is_empty();
+    }
+    found
+}
+
+/// The first phrase in a text that CONTRIBUTING.md advises against.
+fn phrase(prose: &str) -> Option<&'static str> {
+    if prose.starts_with("/// What ") || prose.starts_with("//! What ") {
+        return Some("What");
+    }
+    let lower = prose.to_lowercase();
+    let is_word = |character: Option<char>| {
+        character.is_some_and(|character| character.is_alphanumeric() || character == '_')
+    };
+    PHRASES.iter().copied().find(|phrase| {
+        lower.match_indices(phrase).any(|(at, found)| {
+            !is_word(lower[..at].chars().next_back()) && !is_word(lower[at + found.len()..].chars().next())
+        })
+    })
+}
+
+fn faults(name: &str, prose: &[Prose]) -> Vec<String> {
+    prose
+        .iter()
+        .filter_map(|Prose { line, text }| phrase(text).map(|found| format!("{name}:{line}: {found}")))
+        .collect()
+}
+
+/// The files below a directory, relative to the workspace, whose names end with `.ending`.
+fn files(directory: &str, ending: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join(directory)).expect("the directory is there") {
+        let entry = entry.expect("a readable entry");
+        let name = format!("{directory}/{}", entry.file_name().to_str().expect("a name in UTF-8"));
+        if entry.file_type().expect("a type").is_dir() {
+            found.extend(files(&name, ending));
+        } else if Path::new(&name).extension().is_some_and(|found| found == ending) {
+            found.push(name);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn faults_of_crate(name: &str) -> Vec<String> {
+    let files = files(&format!("crates/{name}"), "rs");
+    files.iter().flat_map(|file| faults(file, &comments(&read(file)))).collect()
+}
+
+#[test]
+fn comments_avoid_the_phrases_of_contributing() {
+    let mut crates = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).expect("the directory is there") {
+        crates.push(entry.expect("a readable entry").file_name().into_string().expect("a name in UTF-8"));
+    }
+    crates.sort();
+    assert!(
+        PENDING.iter().all(|pending| crates.iter().any(|name| name == pending)),
+        "{PENDING:?} in {crates:?}"
+    );
+    let mut wrong = Vec::new();
+    for name in &crates {
+        let faults = faults_of_crate(name);
+        match PENDING.contains(&name.as_str()) {
+            true if faults.is_empty() => wrong.push(format!("{name} is revised: take it out of PENDING")),
+            true => {}
+            false => wrong.extend(faults),
+        }
+    }
+    assert_eq!(wrong, [""; 0], "see \"English\" in {RULES}");
+}
+
+#[test]
+fn documents_avoid_the_phrases_of_contributing() {
+    let mut documents: Vec<String> = files("docs", "md");
+    documents.extend(["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(str::to_owned));
+    let mut wrong = Vec::new();
+    for document in &documents {
+        let faults = faults(document, &paragraphs(&read(document)));
+        match PENDING_DOCUMENTS.contains(&document.as_str()) {
+            true if faults.is_empty() => {
+                wrong.push(format!("{document} is revised: take it out of PENDING_DOCUMENTS"))
+            }
+            true => {}
+            false => wrong.extend(faults),
+        }
+    }
+    assert_eq!(wrong, [""; 0], "see \"English\" in {RULES}");
+}
+
+#[test]
+fn a_phrase_is_found_in_comments_and_across_lines() {
+    let source = "/// What it does.\nfn f() {\n    // There are so\n    // many of them.\n    g(\"anew\");\n}\n//! Whoever\n/// So manyfold\n";
+    assert_eq!(faults("f.rs", &comments(source)), ["f.rs:1: What", "f.rs:3: so many", "f.rs:7: whoever"]);
+    assert_eq!(
+        faults("d.md", &paragraphs("# A\n\nOne of those\nthat count.\n\nWhat counts.\n")),
+        ["d.md:3: those that"]
+    );
+}

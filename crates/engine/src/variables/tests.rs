@@ -131,7 +131,7 @@ fn row(variable: &Variable) -> String {
     };
     let accepts = match (variable.effect, variable.accepts) {
         (Effect::ReadOnly, _) => "read only".to_owned(),
-        (Effect::Fixed, _) => "this only".to_owned(),
+        (Effect::Fixed, _) => "this value only".to_owned(),
         (_, (_, Some((i64::MIN, _)))) => "a whole number".to_owned(),
         (_, (_, Some((min, i64::MAX)))) => format!("{min} or more"),
         (_, (_, Some((min, max)))) => format!("{min} to {max}"),
@@ -151,7 +151,7 @@ fn the_reference_of_variables_is_what_their_declarations_say() {
         ("Obeyed", &[Effect::Obeyed, Effect::Global][..]),
         ("With one value", &[Effect::Fixed]),
         ("Read only", &[Effect::ReadOnly]),
-        ("Kept and shown", &[Effect::Kept]),
+        ("Accepted and shown", &[Effect::Kept]),
     ] {
         let rows = VARIABLES.iter().filter(|variable| effects.contains(&variable.effect)).map(row);
         expected += &format!(

@@ -66,7 +66,7 @@ settings! {
     /// Directory of all data: the catalog, the write-ahead log and the Delta tables.
     storage_root_path: PathBuf = "./tributary-data", directory();
 
-    /// Address that the ports listen on. Anything but loopback needs a password for `root`.
+    /// Address that the ports listen on. Anything but loopback requires that every user has a password.
     bind: IpAddr = "127.0.0.1", address();
 
     /// Port of the MySQL protocol; 0 picks a free one.
@@ -78,13 +78,13 @@ settings! {
     /// Second port of the same HTTP service (Doris's BE port); 0 picks a free one.
     webserver_port: u16 = "8040", port();
 
-    /// Whether loads that come by `http_port` are answered 307, with the same place at `webserver_port`, as by Doris's FE.
+    /// Whether loads that arrive at `http_port` are redirected (307) to `webserver_port`, as by Doris's FE.
     redirect_loads: bool = "false", flag();
 
     /// Directories of the write-ahead logs. None: `wal` in `storage_root_path`.
     group_commit_wal_path: Vec<PathBuf> = "", directories();
 
-    /// What the write-ahead log may take in each directory: a percentage of the disk's available bytes, or bytes.
+    /// Space that the write-ahead log may take in each directory: a percentage of the disk's available bytes, or bytes.
     group_commit_wal_max_disk_limit: WalLimit = "10%", wal_limit();
 
     /// `group_commit_interval_ms` of tables created without it. 0: a group closes as soon as the log is free.
@@ -93,74 +93,74 @@ settings! {
     /// `group_commit_data_bytes` of tables created without it.
     group_commit_data_bytes_default_value: u64 = "67108864", bytes(1, u64::MAX);
 
-    /// Accepted for compatibility: `max_filter_ratio` is checked over all rows of a load, however many.
+    /// Accepted for compatibility; `max_filter_ratio` always applies to all rows of a load.
     #[expect(dead_code, reason = "accepted for compatibility")]
     group_commit_memory_rows_for_max_filter_ratio: u64 = "10000", count(1, COUNT_MAX);
 
-    /// Rows in groups and memtables at which loads wait for a flush.
+    /// Memory of rows in groups and memtables above which loads wait for a flush.
     group_commit_queue_mem_limit: u64 = "201326592", bytes(1, u64::MAX);
 
-    /// A load with more decoded bytes is written to data files while it arrives and never held in memory.
+    /// Decoded size above which a load is written to data files while it arrives, instead of being held in memory.
     large_load_bytes: u64 = "67108864", bytes(1, u64::MAX);
 
     /// Size of a segment file of the write-ahead log.
     wal_segment_bytes: u64 = "67108864", bytes(1 << 20, 1 << 32);
 
-    /// Size at which a table's memtable is written to data files.
+    /// Size at which a table's memtable is flushed to data files.
     flush_bytes: u64 = "67108864", bytes(1, u64::MAX);
 
-    /// Age of its oldest rows at which a table's memtable is written to data files.
+    /// Age of the oldest rows at which a table's memtable is flushed to data files.
     flush_age_ms: u64 = "60000", milliseconds(0, 1000 * DAY_MS);
 
-    /// Size of data files that flush and compaction aim at.
+    /// Target size of data files, for flushes and compactions.
     target_file_bytes: u64 = "134217728", bytes(1, u64::MAX);
 
-    /// How long replaced data files stay, for queries that run and for readers of older Delta versions.
+    /// How long replaced data files are retained, for running queries and readers of older Delta versions.
     deleted_file_retention_second: Duration = "86400", seconds(60, COUNT_MAX);
 
-    /// Commits of a table between two Delta checkpoints.
+    /// Number of Delta entries of a table between two checkpoints.
     checkpoint_every: u64 = "10", count(1, COUNT_MAX);
 
-    /// How long the label of a finished load stays used.
+    /// How long the label of a finished load stays in use.
     label_keep_max_second: Duration = "259200", seconds(1, COUNT_MAX);
 
     /// Timeout of a Stream Load without the header.
     stream_load_default_timeout_second: Duration = "600", seconds(1, 259_200);
 
-    /// Age at which a pre-committed load that nobody finishes is aborted.
+    /// Age at which a pre-committed load is aborted.
     stream_load_default_precommit_timeout_second: Duration = "3600", seconds(1, COUNT_MAX);
 
     /// Largest body of a load.
     streaming_load_max_mb: u64 = "10240", megabytes(1, COUNT_MAX);
 
-    /// Directory of files of this machine that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may name. None: none is read or written.
+    /// Directory of local files that LOAD DATA without LOCAL, `LOCAL()`, INTO OUTFILE and EXPORT may access. None: they may not access any.
     mysql_load_server_secure_path: Option<PathBuf> = "", optional_directory();
 
-    /// How often dynamic partitions are made and dropped by the clock.
+    /// How often dynamic partitions are created and dropped.
     dynamic_partition_check_interval_seconds: Duration = "600", seconds(1, COUNT_MAX);
 
     /// How long a database, table or partition that was dropped without FORCE can be recovered. 0: not at all.
     catalog_trash_expire_second: Duration = "86400", seconds(0, COUNT_MAX);
 
-    /// How long the reasons of rejected rows are kept.
+    /// How long the reasons for rejected rows are retained.
     load_error_log_reserve_hours: Duration = "48", hours(1, COUNT_MAX);
 
-    /// MySQL connections served at once.
+    /// Limit on simultaneous MySQL connections.
     qe_max_connection: u64 = "4096", count(1, COUNT_MAX);
 
     /// Largest MySQL packet.
     max_allowed_packet: u64 = "67108864", bytes(1024, 1 << 30);
 
-    /// Memory of all queries together.
+    /// Memory limit of all queries together.
     exec_mem_limit: u64 = "2147483648", bytes(1, u64::MAX);
 
-    /// Threads that one query may use. 0: as many as the machine has cores.
+    /// Threads that one query may use. 0: one per core.
     query_parallelism: u64 = "0", count(0, 1024);
 
     /// Tracing filter of the log, like `info` or `tributary_ingest=debug,info`.
     log_level: String = "info,buoyant_kernel=warn,deltalake_core=warn", log_filter();
 
-    /// Form of the log on standard error.
+    /// Format of the log on standard error.
     log_format: LogFormat = "text", log_format();
 }
 

@@ -1,6 +1,6 @@
-//! The log's whole way: submissions of several clients at once, one frame, one fdatasync, every
-//! answer; and one submission that the thread which brings it writes itself. On the disk of `TRIBUTARY_BENCH_DIR` (else the directory for temporary files), and on a
-//! simulated disk that costs a copy and no wait.
+//! Measures the log from end to end: submissions of several clients at once, one frame, one fdatasync, every answer; and a lone
+//! submission that the submitting thread writes itself. Uses the disk of `TRIBUTARY_BENCH_DIR` (else the directory for temporary
+//! files), and a simulated disk that costs a copy and no wait.
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -22,7 +22,7 @@ const SHAPES: [(usize, usize); 9] = [
     (30, 1 << 20),
 ];
 
-/// One submission, written by the thread that brings it.
+/// One submission, written by the submitting thread.
 const ALONE: usize = 0;
 
 fn open(disk: Arc<dyn Disk>, dir: &std::path::Path) -> Wal {

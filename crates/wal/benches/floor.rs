@@ -1,4 +1,4 @@
-//! What the disk and the checksum cost without any log: no append can be faster than these.
+//! Cost of the disk and the checksum without any log: no append can be faster.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::fs::File;

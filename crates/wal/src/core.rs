@@ -37,7 +37,7 @@ pub struct LogCore {
     log: LogId,
     salts: u64,
     spare_asked: bool,
-    /// A segment was closed of which notice is to be given.
+    /// A segment was closed and has not been announced yet.
     to_announce: bool,
     /// The active segment grows beyond its target size, because no file could be created for the
     /// next one.
@@ -47,7 +47,7 @@ pub struct LogCore {
 }
 
 impl LogCore {
-    /// Continues after what was recovered: begins a new segment at `end`.
+    /// Continues after recovery: begins a new segment at `end`.
     pub(crate) fn begin(
         inventory: Inventory,
         options: &WalOptions,
@@ -87,13 +87,13 @@ impl LogCore {
         })
     }
 
-    /// Writes all entries of `batch` as one frame and makes them durable. After a crash either all of them
-    /// are read back or (only if this did not return `Ok`) none. Entries of an element are kept together.
-    /// A batch without entries writes nothing: what came before it is durable already.
+    /// Writes all entries of `batch` as one frame and makes them durable. After a crash, either all of them are read back or
+    /// (only if this did not return `Ok`) none. Entries of an element stay together. A batch without entries writes nothing:
+    /// everything before it is durable already.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`] and [`WalError::TooLarge`] when none of the entries is in the log, which can go on;
-    /// [`WalError::Failed`] when the log is no longer usable, and from then on for every call.
+    /// [`WalError::NoSpace`] and [`WalError::TooLarge`]: none of the entries is in the log, which remains usable.
+    /// [`WalError::Failed`]: the log is unusable, from now on for every call.
     pub fn write_batch<S: AsRef<[Entry]>>(&mut self, batch: &[S]) -> Result<Vec<Appended>, WalError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
@@ -132,7 +132,7 @@ impl LogCore {
     /// Prepares a spare segment, if there is none.
     ///
     /// # Errors
-    /// [`WalError::NoSpace`] or [`WalError::Io`]; the log can go on.
+    /// [`WalError::NoSpace`] or [`WalError::Io`]; the log remains usable.
     pub fn prepare_spare(&mut self) -> Result<(), WalError> {
         if self.inventory.has_spare() { Ok(()) } else { self.inventory.prepare_spare() }
     }
@@ -148,7 +148,7 @@ impl LogCore {
         self.active.end()
     }
 
-    /// What the log holds and has done.
+    /// The log's contents and activity in numbers.
     #[must_use]
     pub fn stats(&self) -> WalStats {
         stats_of(&self.counters, &self.inventory)
@@ -169,7 +169,7 @@ impl LogCore {
         soon && !self.inventory.has_spare()
     }
 
-    /// Whether notice of a closed segment is to be given; `true` at most once per segment.
+    /// Whether to announce a closed segment; `true` at most once per segment.
     pub(crate) fn asks_for_notice(&mut self) -> bool {
         std::mem::take(&mut self.to_announce)
     }
@@ -222,12 +222,12 @@ impl LogCore {
     fn finish_frame(&mut self, written: io::Result<()>, size: Size) -> Result<(), WalError> {
         let frame_bytes = size.frame_bytes();
         if let Err(error) = written {
-            // Cut short by a full disk, the frame is no frame; the next one is written over it.
+            // A frame that a full disk cut short is not a frame; the next one overwrites it.
             let error = self.inventory.space_or_io("write to", self.active.path(), frame_bytes, error);
             return Err(self.fail_with(error));
         }
         if let Err(error) = self.active.sync(frame_bytes) {
-            // Even if it says that the disk is full: what is durable now is unknown.
+            // Even if the error says that the disk is full, it is now unknown what is durable.
             return Err(self.fail_with(WalError::io("sync", self.active.path(), error)));
         }
         self.counters.frame_written(size, frame_bytes);

@@ -34,51 +34,51 @@ pub trait Disk: Send + Sync + Debug + 'static {
     /// Creates a directory and its parents; they are durable on return.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
     /// Locks the directory for this process by its file `LOCK`. Returns `None` if another process has it.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn lock_dir(&self, dir: &Path) -> io::Result<Option<DirLock>>;
 
     /// Opens a file. The name of a created one is durable only after [`Disk::sync_dir`].
     ///
     /// # Errors
-    /// `AlreadyExists`, `NotFound`, or what the operating system says.
+    /// `AlreadyExists`, `NotFound`, or the operating system's error.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
 
     /// The directory's files: name and length in bytes, in no particular order. Files whose names are
     /// not UTF-8 and directories are left out.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn list(&self, dir: &Path) -> io::Result<Vec<(String, u64)>>;
 
     /// Renames a file, replacing `to` if it exists. Durable only after [`Disk::sync_dir`].
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file. Durable only after [`Disk::sync_dir`].
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
     /// Opens a directory, so that its names can be made durable later without opening anything: the process may have no
     /// file descriptor left then.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
 
     /// Makes the directory's names durable.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.open_dir(dir)?.sync()
     }
@@ -86,7 +86,7 @@ pub trait Disk: Send + Sync + Debug + 'static {
     /// Bytes that can still be written in that directory.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn available_bytes(&self, dir: &Path) -> io::Result<u64>;
 }
 
@@ -95,7 +95,7 @@ pub trait DiskDir: Send + Sync {
     /// Makes the directory's names durable.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -104,39 +104,39 @@ pub trait DiskFile: Send + Sync {
     /// Writes all of `buf` at `offset` (bytes). After an error any part of it may have been written.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Writes all of `bufs`, one after another, at `offset` (bytes). After an error any part may have
-    /// been written. The slices are used up.
+    /// Writes all of `bufs`, one after another, at `offset` (bytes). After an error any part may have been written. Consumes the
+    /// slices.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn write_vectored_all_at(&self, bufs: &mut [IoSlice<'_>], offset: u64) -> io::Result<()>;
 
     /// Reads at `offset` until `buf` is full or the file ends; returns how many bytes were read.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Makes contents and length durable.
     ///
     /// # Errors
-    /// What the operating system says; what is on the disk is then unknown, even if a later sync succeeds.
+    /// The operating system's error; the contents of the disk are then unknown, even if a later sync succeeds.
     fn sync_data(&self) -> io::Result<()>;
 
     /// The length in bytes.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn len(&self) -> io::Result<u64>;
 
-    /// Writes `len` real zeros at `offset`: blocks that are only reserved (`fallocate`) would make every
-    /// later sync write metadata too, which doubles its time.
+    /// Writes `len` zeros at `offset`. Blocks that are merely reserved (`fallocate`) would make every later sync write metadata
+    /// too, which doubles its time.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn zero_fill(&self, offset: u64, len: u64) -> io::Result<()> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         let mut done = 0;
@@ -151,7 +151,7 @@ pub trait DiskFile: Send + Sync {
     /// Whether the file is empty.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use tributary_types::{Lsn, TableId, TxnId};
 
-/// One event. The log orders and keeps entries; of the body only its length matters to it.
+/// One event. The log orders and stores entries; it interprets only the length of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What the body is; the meaning belongs to the writer.
+    /// The type of the body; its meaning belongs to the writer.
     pub kind: u8,
     pub table: TableId,
     pub txn: TxnId,
@@ -16,7 +16,7 @@ pub struct Entry {
     pub body: Bytes,
 }
 
-/// Where a submission's entries are in the log.
+/// The position of a submission's entries in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// The LSN of the first entry. Equal to `end` for a submission without entries.

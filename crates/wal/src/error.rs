@@ -44,8 +44,8 @@ pub enum WalError {
     )]
     TooLarge { bytes: u64, limit: u64 },
 
-    /// A write or an fsync failed. Nothing has been or will be acknowledged since: what the disk holds is unknown
-    /// until the log is opened again.
+    /// A write or an fsync failed. Nothing has been or will be acknowledged since: the contents of the disk are unknown until the
+    /// log is opened again.
     #[error(
         "the write-ahead log has failed and takes no more: {action} {}: {source}. Nothing after LSN {durable_lsn} \
          is acknowledged. Check the disk (dmesg, SMART), then restart the server: it replays the log",

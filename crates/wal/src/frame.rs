@@ -1,8 +1,8 @@
 //! Builds one frame from the entries of many submissions.
 //!
-//! Invariant: the pieces of a built frame, one after another, are exactly the frame's bytes. Large bodies are
-//! pieces of their own and are not copied; headers and small bodies are collected in one buffer, because for
-//! those a copy is cheaper than one more slice of a vectored write.
+//! Invariant: the slices of a built frame, in order, are exactly the frame's bytes. Large bodies are slices of their own and are
+//! not copied; headers and small bodies are collected in one buffer, because copying them is cheaper than one more slice of a
+//! vectored write.
 
 use crate::entry::{Appended, Entry};
 use crate::segment::format::{
@@ -18,7 +18,7 @@ const COPIED_BODY_BYTES_MAX: usize = 4096;
 /// A buffer that a huge frame has made larger than this is freed.
 const KEPT_BUFFER_BYTES_MAX: usize = 32 << 20;
 
-/// The size of what is to be written.
+/// The size of the pending entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) entries: u64,
@@ -97,7 +97,7 @@ impl FrameBuilder {
         self.pieces.iter().map(|piece| IoSlice::new(self.bytes_of(piece))).collect()
     }
 
-    /// Drops the bodies and keeps the buffers for the next frame.
+    /// Drops the bodies and retains the buffers for the next frame.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         self.buffer.clear();

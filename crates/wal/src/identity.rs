@@ -1,8 +1,8 @@
-//! What tells one log from all others, wherever its directory is mounted, moved or copied to.
+//! The identity of a log, wherever its directory is mounted, moved or copied to.
 //!
-//! A log's id is the beginning of its first segment: that segment's first LSN and its random salt. Every segment
-//! repeats it in its header, so it outlives the first one. A segment of an older server has none; the id of such a log is
-//! that of its oldest segment, and the log keeps it from the next segment on.
+//! A log's id is the beginning of its first segment: that segment's first LSN and its random salt. Every segment repeats it in
+//! its header, so it outlives the first one. Segments of older servers have none; the id of such a log is that of its oldest
+//! segment, and segments written from then on record it.
 //!
 //! Invariant: the id never changes while the log lives, and a copy has the same. Not its business: which logs there
 //! should be, and where.
@@ -17,8 +17,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 impl LogId {
-    /// The id of a log that begins with the segment. `None` for a segment that a repair has made: nothing in it
-    /// is random.
+    /// Derives the id of a log that begins with the segment. `None` for a segment that a repair has made: nothing in it is
+    /// random.
     pub(crate) fn of_first(segment: &SegmentHeader) -> Option<Self> {
         let mut bytes = [0; LOG_ID_BYTES];
         bytes[..8].copy_from_slice(&segment.first.0.to_le_bytes());
@@ -39,7 +39,7 @@ impl LogId {
     }
 }
 
-/// Whether the directory has a segment. A log that was ever started always has one.
+/// Whether the directory has a segment. A log that was ever started always does.
 #[must_use]
 pub fn is_in_use(dir: &Path) -> bool {
     !segments(dir).is_empty()
@@ -53,10 +53,10 @@ pub fn identify(dir: &Path) -> Option<LogId> {
     LogId::of_log(&headers)
 }
 
-/// Moves the segments of a directory that nobody has open into another. Not durable before both are synced.
+/// Moves the segments of a directory that no process has open into another. Not durable before both are synced.
 ///
 /// # Errors
-/// What the operating system says; some segments may have been moved.
+/// The operating system's error; some segments may have been moved.
 pub fn move_segments(dir: &Path, to: &Path) -> io::Result<()> {
     segments(dir).iter().try_for_each(|path| fs::rename(path, to.join(path.file_name().unwrap_or_default())))
 }

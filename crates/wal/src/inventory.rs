@@ -1,10 +1,10 @@
-//! The files beside the active segment: closed segments that wait for their release, and spare files for new ones.
+//! The inactive files: closed segments that wait for their release, and spare files for new segments.
 //!
 //! Shared by the writer, which takes spare files and hands over closed segments, and by the keeper, which
 //! prepares spare files ahead and recycles released segments.
 //!
-//! Invariant: segments leave from the oldest on, one after another, each durably before the next, so that a
-//! crash never leaves a gap. Not its business: what is in a segment, and when it may go.
+//! Invariant: segments are released in order, oldest first, each durably before the next, so that a crash never leaves a gap. Not
+//! its business: the contents of segments, and when to release them.
 
 use crate::disk::{Disk, DiskDir, DiskFile, OpenMode};
 use crate::error::{WalError, is_no_space};
@@ -30,7 +30,7 @@ pub(crate) struct Spare {
     pub(crate) file_bytes: u64,
 }
 
-/// The files beside the active segment.
+/// The inactive files of a log's directory.
 pub(crate) struct Inventory {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
@@ -52,7 +52,7 @@ struct Files {
     announced: Lsn,
 }
 
-/// What the inventory holds.
+/// The inventory's contents in numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holdings {
     pub(crate) closed: usize,
@@ -100,7 +100,7 @@ impl Inventory {
         self.files.lock().closed.front().is_some_and(|oldest| oldest.end <= lsn)
     }
 
-    /// Takes over a segment that was closed. Segments come in order.
+    /// Takes over a closed segment. Segments arrive in order.
     pub(crate) fn add_closed(&self, segment: ClosedSegment) {
         let mut files = self.files.lock();
         assert!(
@@ -115,8 +115,8 @@ impl Inventory {
         self.on_segment_closed.is_some()
     }
 
-    /// Announces the closed segments that were not announced yet, from the oldest on. No lock is held meanwhile. Only
-    /// whoever recycles may call this, so that a segment stays as it is until the hook has returned.
+    /// Announces the closed segments that were not announced yet, oldest first. Holds no lock meanwhile. Only the recycling
+    /// thread may call this, so that a segment stays as it is until the hook has returned.
     pub(crate) fn announce(&self) {
         let Some(hook) = &self.on_segment_closed else { return };
         while let Some(segment) = self.next_unannounced() {
@@ -163,8 +163,8 @@ impl Inventory {
         Ok(())
     }
 
-    /// A file for a segment whose first frame has that length. If there is no spare file, a new one is created that grows
-    /// as it is written, rather than waiting for zeros.
+    /// Provides a file for a segment whose first frame has that length. If there is no spare file, a new one is created that
+    /// grows as it is written, rather than waiting for zeros.
     ///
     /// # Errors
     /// [`WalError::NoSpace`], or [`WalError::Io`] if no file can be created. Nothing has changed.
@@ -204,7 +204,7 @@ impl Inventory {
     /// that cannot be renamed or removed stays for the next call.
     ///
     /// # Errors
-    /// [`WalError::Io`] if the directory cannot be synced: what it holds is unknown, and the log must stop.
+    /// [`WalError::Io`] if the directory cannot be synced: its contents are unknown, and the log must stop.
     pub(crate) fn recycle(&self, lsn: Lsn) -> Result<(), WalError> {
         let lsn = if self.announces() { lsn.min(self.files.lock().announced) } else { lsn };
         while let Some((segment, reuse_as)) = self.next_released(lsn) {
@@ -246,8 +246,7 @@ impl Inventory {
         }
     }
 
-    /// Turns an error into [`WalError::NoSpace`] if that is what it means, otherwise into
-    /// [`WalError::Io`].
+    /// Turns an error into [`WalError::NoSpace`] if it means that, otherwise into [`WalError::Io`].
     pub(crate) fn space_or_io(
         &self,
         action: &'static str,
@@ -276,7 +275,7 @@ impl Inventory {
         path
     }
 
-    /// Takes the oldest segment off the list if it is released, with the path of the spare file that it is to become.
+    /// Removes the oldest segment from the list if it is released, and returns it with the path of the spare file it will become.
     fn next_released(&self, lsn: Lsn) -> Option<(ClosedSegment, Option<PathBuf>)> {
         let mut files = self.files.lock();
         let segment = files.closed.pop_front_if(|oldest| oldest.end <= lsn)?;

@@ -1,16 +1,16 @@
 //! The write-ahead log: entries in, durable entries out, in order, each exactly once.
 //!
-//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests and the
-//! simulation) → `segment` (the format, a reader, a writer) → `inventory` (the files: closed segments and spare ones)
-//! → [`core`] (the log as a single-threaded state machine) → [`log`] (who writes when, acknowledgements) and
-//! [`recovery`] (reading a log back before it is written again). Beside them: [`identity`] (which log a directory
-//! has) and, for the owner of a damaged log, [`survey`] (what is there) and [`repair`].
+//! The layers, from the bottom: [`disk`] (the file system as a trait, with a simulated one for tests and the simulation) →
+//! `segment` (the format, a reader, a writer) → `inventory` (the files: closed segments and spare ones) → [`core`] (the log as a
+//! single-threaded state machine) → [`log`] (threads and acknowledgements) and [`recovery`] (reading a log back before it is
+//! written again). In addition: [`identity`] (which log a directory contains) and, for the owner of a damaged log, [`survey`]
+//! (its contents and damage) and [`repair`].
 //!
-//! Invariant: an entry is acknowledged only when it and everything before it is durable, and what
-//! was acknowledged is read back after any crash, in order, with nothing missing before it. A log
-//! that cannot keep this (a failed fsync, damage before the end) stops instead of guessing.
+//! Invariant: an entry is acknowledged only when it and everything before it is durable, and acknowledged entries are read back
+//! after any crash, in order and without gaps. A log that cannot guarantee this (a failed fsync, damage before the end) stops
+//! instead of guessing.
 //!
-//! Not its business: what an entry means. Tables, transactions and tags are numbers here.
+//! Not its business: the meaning of an entry. Tables, transactions and tags are numbers here.
 //!
 //! # The files of a log directory
 //!
@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | `LOCK` | locked (`flock`) while a process has the log open |
 //! | `wal-<first LSN, 20 digits>.log` | a segment; the one with the greatest LSN is the active one |
-//! | `spare-<number, 10 digits>.wal` | a file that is to become a segment: zero-filled, or an old segment |
+//! | `spare-<number, 10 digits>.wal` | a file that will become a segment: zero-filled, or an old segment |
 //!
 //! # The format
 //!

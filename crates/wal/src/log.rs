@@ -51,7 +51,7 @@ struct Threads {
     keeper: JoinHandle<()>,
 }
 
-/// What the threads and the handles share.
+/// State shared by the threads and the handles.
 struct Shared {
     pending: Pending,
     /// Held by the thread that is writing; `None` once the log has ended.
@@ -71,7 +71,7 @@ impl Wal {
     /// Opens a log for reading, see [`Recovered::open`].
     ///
     /// # Errors
-    /// Those of [`Recovered::open`].
+    /// The errors of [`Recovered::open`].
     pub fn recover(disk: Arc<dyn Disk>, dir: &Path, options: WalOptions) -> Result<Recovered, WalError> {
         Recovered::open(disk, dir, options)
     }
@@ -127,8 +127,8 @@ impl Wal {
         self.offer_as(entries, done, false)
     }
 
-    /// Like [`Wal::offer`], for submissions that must not overtake an earlier one of the same caller that found no
-    /// space: whatever is offered this way before that one's `done` has run is refused with it.
+    /// Like [`Wal::offer`], for submissions that must not overtake an earlier one of the same caller that found no space:
+    /// everything offered this way before the `done` of that one has run is refused with it.
     pub fn offer_in_order(&self, entries: Vec<Entry>, done: Done) -> Offered<'_> {
         self.offer_as(entries, done, true)
     }
@@ -151,7 +151,7 @@ impl Wal {
     /// [`WalError::Failed`]: whether they are will be known when the log is opened again.
     pub async fn append(&self, entries: Vec<Entry>) -> Result<Appended, WalError> {
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        // A caller that has gone away no longer waits for the answer.
+        // The caller may have stopped waiting for the answer.
         self.submit(entries, Box::new(move |result| drop(sender.send(result))));
         // Only a panic leaves a submission without an answer: whether its entries are in the log is unknown.
         let shared = &self.inner.shared;
@@ -172,15 +172,14 @@ impl Wal {
         }
     }
 
-    /// Raises the next transaction id, which the headers of new segments record. The log itself keeps it above the ids
-    /// of all entries; this is for ids that no entry has. After a restart [`crate::Extent::header_value`] is greater
-    /// than the transaction id of every entry that ever became durable, released or not. A value set here is durable
-    /// with the next segment.
+    /// Raises the next transaction id, which the headers of new segments record. The log itself keeps it above the ids of all
+    /// entries; this is for ids without an entry. After a restart [`crate::Extent::header_value`] is greater than the transaction
+    /// id of every entry that ever became durable, released or not. A value set here is durable with the next segment.
     pub fn set_header_value(&self, value: u64) {
         self.inner.shared.counters.header_value.fetch_max(value, Relaxed);
     }
 
-    /// What the log holds and has done.
+    /// The log's contents and activity in numbers.
     #[must_use]
     pub fn stats(&self) -> WalStats {
         stats_of(&self.inner.shared.counters, &self.inner.shared.inventory)
@@ -216,9 +215,8 @@ impl Wal {
         &self.inner.shared.dir
     }
 
-    /// Stops taking entries, writes and answers what is pending, and ends the threads. On return the directory is
-    /// unlocked, except on the writer thread itself (a `done` that drops the last handle), which cannot wait for its
-    /// own end.
+    /// Stops accepting entries, writes and answers what is pending, and ends the threads. On return the directory is unlocked,
+    /// except on the writer thread itself (a `done` that drops the last handle), which cannot wait for its own end.
     pub fn shutdown(&self) {
         self.inner.shutdown();
     }
@@ -276,7 +274,7 @@ impl Recovered {
     /// Like [`Recovered::into_core`], and starts the log's threads.
     ///
     /// # Errors
-    /// Those of [`Recovered::into_core`]; [`WalError::Io`] if a thread cannot be started.
+    /// The errors of [`Recovered::into_core`]; [`WalError::Io`] if a thread cannot be started.
     pub fn start(self) -> Result<(Wal, Extent), WalError> {
         let options = self.options().clone();
         let dir = self.dir().to_owned();

@@ -1,4 +1,4 @@
-//! The id of a log, as bytes and as text. What it is made of, and where it stands, is in [`crate::identity`].
+//! The id of a log, as bytes and as text. [`crate::identity`] derives and locates it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ impl fmt::Debug for LogId {
     }
 }
 
-/// A text that is no log id.
+/// A text that is not a log id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no id of a write-ahead log: it has 32 hexadecimal digits")]
 pub struct LogIdError(String);

@@ -10,10 +10,10 @@ use std::sync::Arc;
 /// not shut the log down.
 pub type FatalHook = Arc<dyn Fn(&WalError) + Send + Sync>;
 
-/// A callback for a segment that was closed, for example to copy it elsewhere. It is called once for each, from the
-/// oldest on, including those that an earlier process closed, so a segment may come again after a restart. It runs on
-/// the log's keeper thread without any lock of the log, and may take long: entries are written meanwhile, but no
-/// segment is recycled, this one included, and none is prepared ahead. It must not shut the log down.
+/// A callback for a closed segment, for example to copy it elsewhere. It is called once per segment, oldest first, including
+/// segments that an earlier process closed, so a segment may be announced again after a restart. It runs on the log's keeper
+/// thread without any lock of the log, and may take long: entries are written meanwhile, but no segment is recycled, this one
+/// included, and none is prepared ahead. It must not shut the log down.
 pub type SegmentHook = Arc<dyn Fn(&ClosedSegment) + Send + Sync>;
 
 /// The smallest segment: a header and as much space for frames.
@@ -22,16 +22,16 @@ pub const SEGMENT_BYTES_MIN: u64 = 2 * SEGMENT_HEADER_BYTES;
 /// How a log behaves.
 #[derive(Clone)]
 pub struct WalOptions {
-    /// The target size of a segment file, in bytes. A frame that is larger makes its segment grow.
+    /// The target size of a segment file, in bytes. A larger frame makes its segment grow.
     pub segment_bytes: u64,
-    /// How many released segments are kept for reuse. A flush releases several at once; those that are not kept are
-    /// replaced by new files of zeros.
+    /// How many released segments are retained for reuse. A flush releases several at once; the others are replaced by new files
+    /// of zeros.
     pub max_spare_segments: usize,
     /// Pending submissions are written together in one frame up to this many bytes.
     pub frame_bytes: u64,
     /// A new segment is begun, or a segment grown, only if this many bytes stay free on the disk.
     pub reserve_bytes: u64,
-    /// What to do when the log has failed. `None` logs the failure and aborts the process.
+    /// Reaction to the failure of the log. `None` logs the failure and aborts the process.
     pub on_fatal: Option<FatalHook>,
     /// The hook for closed segments.
     pub on_segment_closed: Option<SegmentHook>,

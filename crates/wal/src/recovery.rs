@@ -1,12 +1,12 @@
 //! Reading a log back, before it is written again.
 //!
-//! Invariant: every entry that was ever acknowledged and whose segment was not recycled comes out once, in
-//! order, without a gap; or an error says where the log is damaged. The types keep the order: a [`Recovered`] is read
-//! first, and only that, consumed, becomes a log that can be written.
+//! Invariant: every entry that was ever acknowledged and whose segment was not recycled is returned once, in order, without a
+//! gap; or an error says where the log is damaged. The types enforce the order: a [`Recovered`] is read first, and only then can
+//! it be turned into a log that accepts writes.
 //!
-//! What ends a log: in the newest segment, the first place without a valid frame. It is a torn write if no
-//! valid frame follows (the writer never begins a frame before the last is durable), else damage. In older
-//! segments the frames must lead exactly to the beginning of the next segment.
+//! The log ends, in the newest segment, at the first place without a valid frame. That is a torn write if no valid frame follows
+//! (the writer never begins a frame before the last is durable), otherwise damage. In older segments the frames must lead exactly
+//! to the beginning of the next segment.
 
 #![warn(clippy::indexing_slicing)]
 
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tributary_types::Lsn;
 
-/// What was found in a log, as far as it was read.
+/// The extent of a log, as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Segment files.
@@ -40,7 +40,7 @@ pub struct Extent {
     pub frames: u64,
     /// Entries read so far.
     pub entries: u64,
-    /// Where the oldest segment begins.
+    /// The first LSN of the oldest segment.
     pub first_lsn: Lsn,
     /// The end of the last valid frame that was read so far; the end of the log once everything was read.
     pub end_lsn: Lsn,
@@ -51,13 +51,13 @@ pub struct Extent {
     pub torn: Option<TornTail>,
 }
 
-/// An unfinished write at the end of the log; it is not part of it.
+/// An unfinished write after the end of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
     pub file: PathBuf,
-    /// Where in the file the log ends.
+    /// The offset in the file at which the log ends.
     pub offset: u64,
-    /// The length of what was cut, as far as it can be seen, in bytes.
+    /// The length of the discarded bytes, as far as it can be determined.
     pub bytes: u64,
     pub reason: &'static str,
 }
@@ -159,7 +159,7 @@ impl Recovered {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
     }
 
-    /// What was found so far. Complete when [`Recovered::next`] has returned `None`.
+    /// The extent so far. Complete when [`Recovered::next`] has returned `None`.
     #[must_use]
     pub const fn report(&self) -> &Extent {
         &self.report
@@ -170,7 +170,7 @@ impl Recovered {
     /// runs the log's threads.
     ///
     /// # Errors
-    /// Those of [`Recovered::next`]; [`WalError::NoSpace`] if there is no space for a segment; [`WalError::Io`].
+    /// The errors of [`Recovered::next`]; [`WalError::NoSpace`] if there is no space for a segment; [`WalError::Io`].
     pub fn into_core(mut self) -> Result<(LogCore, Extent), WalError> {
         while self.next()?.is_some() {}
         let end = self.report.end_lsn;

@@ -1,12 +1,12 @@
-//! Repairs a damaged log once its owner has decided what to give up.
+//! Repairs a damaged log once its owner has decided which entries to give up.
 //!
-//! There are two ways. **Cut**: the log ends before the damage, and everything from there on is given up.
-//! **Skip**: the damaged bytes are replaced by one entry of kind [`SKIPPED`], and what follows is kept.
-//! Whatever is changed or removed is first copied into a directory of its own below the log's.
+//! There are two ways. **Cut**: the log ends before the damage, and everything after it is given up. **Skip**: one entry of kind
+//! [`SKIPPED`] replaces the damaged bytes, and the entries after it survive. Files that are changed or removed are first copied
+//! into a directory of their own below the log's.
 //!
-//! Invariant: at any instant a crash leaves a log that is damaged as before or mended, with the
-//! backup complete: backup durable first, then the change, then the removal of what the change made
-//! superfluous. Not its business: which way to take.
+//! Invariant: at any instant a crash leaves a log that is either damaged as before or repaired, with a complete backup: first the
+//! backup becomes durable, then the change, then the removal of files that the change made superfluous. Not its business: which
+//! way to take.
 
 #[cfg(test)]
 mod tests;
@@ -26,16 +26,16 @@ use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use tributary_types::{Lsn, TableId, TxnId};
 
-/// The kind of the entry that stands for skipped bytes. Its body is zeros; where it stands, entries may be missing.
+/// The kind of the entry that replaces skipped bytes. Its body is zeros; entries may be missing at its position.
 pub const SKIPPED: u8 = 0;
 
 /// Files are copied and cleared in pieces of this many bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
-    /// Where the copies are.
+    /// The directory of the copies.
     pub backup: PathBuf,
     /// Files that were changed; the backup has them as they were.
     pub changed: Vec<PathBuf>,
@@ -100,7 +100,7 @@ impl Survey<'_> {
     /// Replaces the damaged bytes by an entry of kind [`SKIPPED`]. Durable on return.
     ///
     /// # Errors
-    /// [`RepairError::CannotSkip`] if the damage is not a hole between valid frames; those of [`Survey::cut`].
+    /// [`RepairError::CannotSkip`] if the damage is not a hole between valid frames; the errors of [`Survey::cut`].
     pub fn skip(&self, damage: &Damage, backup: &str) -> Result<Repaired, RepairError> {
         let cannot = |why| Err(RepairError::CannotSkip { damage: Box::new(damage.clone()), why });
         match damage.kind {

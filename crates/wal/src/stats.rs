@@ -4,7 +4,7 @@ use crate::frame::Size;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tributary_types::Lsn;
 
-/// What the log holds and has done since it was opened.
+/// A log's contents and activity since it was opened, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalStats {
     /// Segment files, the active one included.
@@ -29,7 +29,7 @@ pub struct WalStats {
     pub batches: u64,
 }
 
-/// The figures as the writer keeps them.
+/// The figures that the writer updates.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) end_lsn: AtomicU64,

@@ -1,8 +1,7 @@
 //! Examines a log without changing it, damaged or not.
 //!
-//! Recovery stops at the first damage; a survey continues after it, so that the owner knows what is there and what is
-//! gone before deciding. Not its business: what an entry means, and what to do about damage (that is
-//! [`crate::repair`]).
+//! Recovery stops at the first damage; a survey continues after it, so that the owner knows what survives and what is lost before
+//! deciding. Not its business: the meaning of an entry, and how to treat damage (that is [`crate::repair`]).
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +18,7 @@ use bytes::Bytes;
 use std::path::{Path, PathBuf};
 use tributary_types::Lsn;
 
-/// One finding of a survey; findings come in the order of the log.
+/// One finding of a survey; findings are in the order of the log.
 #[derive(Clone, Debug)]
 pub enum Found {
     Segment(Segment),
@@ -59,7 +58,7 @@ pub struct FrameInfo {
 pub struct Damage {
     pub file: PathBuf,
     pub offset: u64,
-    /// The LSN of the first byte that is gone.
+    /// The LSN of the first lost byte.
     pub lsn: Lsn,
     /// Its length as far as it can be made out: to the next valid frame or the next segment.
     pub bytes: u64,
@@ -69,7 +68,7 @@ pub struct Damage {
     pub remains: Vec<Entry>,
 }
 
-/// What kind of damage it is.
+/// The kinds of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
     /// An unfinished write at the end of the log, never acknowledged. A start cuts it.
@@ -124,7 +123,7 @@ impl<'a> Survey<'a> {
     /// All damage, in the order of the log.
     ///
     /// # Errors
-    /// Those of [`Survey::walk`].
+    /// The errors of [`Survey::walk`].
     pub fn damage(&self) -> Result<Vec<Damage>, WalError> {
         let mut all = Vec::new();
         self.walk(&mut |found| {
@@ -256,7 +255,7 @@ fn remains(disk: &dyn Disk, path: &Path, offset: u64, bytes: u64) -> Result<Vec<
     let read = file.read_at(&mut damaged, offset).map_err(failed)?;
     damaged.truncate(read);
     let Some(payload) = damaged.get(FRAME_HEADER_BYTES..) else { return Ok(Vec::new()) };
-    // The header may be what is broken: then its count means nothing.
+    // The damage may be in the header: then its count means nothing.
     let announced = FrameHeader::decode(&damaged).map_or(u32::MAX, |header| header.entries);
     let payload = Bytes::copy_from_slice(payload);
     let (mut entries, mut at) = (Vec::new(), 0);

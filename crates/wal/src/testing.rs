@@ -1,4 +1,4 @@
-//! What the tests of several modules need.
+//! Helpers for the tests of several modules.
 
 pub(crate) use crate::disk::mem::Dice;
 use crate::{Entry, Extent, LogCore, MemDisk, Recovered, Wal, WalError, WalOptions};
@@ -17,7 +17,7 @@ pub(crate) fn options() -> WalOptions {
     WalOptions { segment_bytes: SEGMENT_BYTES, salt_seed: Some(1), ..WalOptions::default() }
 }
 
-/// An entry that can be told from all others by its number.
+/// Makes an entry that its number distinguishes from all others.
 pub(crate) fn entry(number: u64, body_bytes: usize) -> Entry {
     Entry {
         kind: number as u8,

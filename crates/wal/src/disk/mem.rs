@@ -1,13 +1,13 @@
-//! A simulated disk: it knows what is durable and what is not, loses power on command, and fails on command or by chance.
-//! Tests and the simulation (`crates/sim`) run on it; only they ask for the feature `test-util` that has it.
+//! A simulated disk: it knows what is durable and what is not, loses power on command, and fails on command or at random. Tests
+//! and the simulation (`crates/sim`) run on it; only they enable its feature `test-util`.
 //!
 //! Every change of a file or a name and every sync is one numbered *operation*. A test runs its work once to
 //! count them, then again and again with the power going off (or a fault) at each number.
 //!
-//! Invariant: what was not synced is at the mercy of [`MemDisk::crash`]. Each write that was not synced is
-//! dropped, kept, torn at any byte, or kept in some of the file's 512-byte sectors; a created, renamed or
-//! removed name that was not synced happened or did not. A failed sync leaves some of the writes on the disk
-//! and forgets the others (as Linux does): readers still see them, but no later sync makes them durable.
+//! Invariant: [`MemDisk::crash`] decides the fate of everything that was not synced. Each such write is dropped, retained, torn
+//! at any byte, or retained in some of the file's 512-byte sectors; a created, renamed or removed name either happened or did
+//! not. A failed sync leaves some of the writes on the disk and forgets the others (as Linux does): readers still see them, but
+//! no later sync makes them durable.
 
 mod state;
 #[cfg(test)]
@@ -25,16 +25,16 @@ use std::sync::Arc;
 /// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An I/O error. A write has been done by half; what a sync should have made durable may never be.
+    /// An I/O error. A write has been half done; data that a sync should have made durable may never be.
     Io,
     /// The disk is full. A write has been done by half, if that much fits.
     NoSpace,
 }
 
-/// What goes wrong. Operations are counted from 0 over the disk's life.
+/// The faults to inject. Operations are counted from 0 over the disk's life.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// The power goes off at that operation, or at the first one after it.
+    /// The power fails at that operation, or at the first one after it.
     pub power_off_at: Option<u64>,
     /// These operations fail.
     pub planned: BTreeMap<u64, Fault>,
@@ -124,9 +124,8 @@ impl MemDisk {
         self.state.lock().faults = faults;
     }
 
-    /// The power goes off at `operation` (counted from 0 over the disk's life): a sync is not done, a
-    /// write or a change of names is not durable, and all later operations and reads fail until
-    /// [`MemDisk::crash`] brings the power back.
+    /// Makes the power fail at `operation` (counted from 0 over the disk's life): a sync is not done, a write or a change of
+    /// names is not durable, and all later operations and reads fail until [`MemDisk::crash`] restores the power.
     pub fn power_off_at(&self, operation: u64) {
         self.state.lock().faults.power_off_at = Some(operation);
     }
@@ -141,14 +140,14 @@ impl MemDisk {
         self.state.lock().faults.fail_next_sync = true;
     }
 
-    /// The machine loses power and starts again: unsynced contents and names are kept, dropped or torn as
-    /// `seed` decides, locks are gone, files that were open stay unusable, faults are forgotten.
+    /// Simulates a power loss and a restart: unsynced contents and names are retained, dropped or torn as `seed` decides, locks
+    /// are released, files that were open stay unusable, and faults are reset.
     pub fn crash(&self, seed: u64) {
         self.state.lock().crash(seed);
     }
 
-    /// The process is killed and starts again: everything written is still to be seen, but what was not
-    /// synced is still not durable. Locks are gone, files that were open stay unusable, faults are forgotten.
+    /// Simulates a kill and a restart of the process: everything written remains visible, but unsynced data is still not durable.
+    /// Locks are released, files that were open stay unusable, and faults are reset.
     pub fn kill_process(&self) {
         self.state.lock().kill_process();
     }
@@ -159,13 +158,13 @@ impl MemDisk {
         self.state.lock().is_off
     }
 
-    /// How many operations (writes, syncs, changes of names) were asked for so far.
+    /// Number of operations (writes, syncs, changes of names) so far.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.counts().operations
     }
 
-    /// What was done and what went wrong.
+    /// Numbers of operations and faults.
     #[must_use]
     pub fn counts(&self) -> DiskCounts {
         self.state.lock().counts
@@ -208,7 +207,7 @@ impl MemDisk {
     /// An operation that is atomic and durable on something that is not a file of the log, such as a database.
     ///
     /// # Errors
-    /// The error, and whether the change happened all the same: it may have if the power went off with it.
+    /// The error, and whether the change happened nevertheless: it may have if the power failed during it.
     pub fn atomic_change(&self, what: &'static str) -> Result<(), (io::Error, bool)> {
         self.state.lock().atomic_change(what)
     }

@@ -20,7 +20,7 @@ fn fill(log: &Wal) {
     }
 }
 
-/// Releases the whole log and waits until its oldest segment is gone.
+/// Releases the whole log and waits until its oldest segment is recycled.
 fn release(log: &Wal) {
     let oldest = segments(log.dir()).remove(0);
     log.release(log.end_lsn());

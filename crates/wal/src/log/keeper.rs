@@ -11,7 +11,7 @@ use tributary_types::lock::{Rank, Ranked};
 pub(super) struct Keeper {
     orders: Ranked<Orders>,
     asked: Condvar,
-    /// Replaces `asked` in a simulation, where no thread waits.
+    /// Replaces `asked` in a simulation, which has no waiting threads.
     woken: Notify,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn obey(shared: &Shared, orders: Orders) -> bool {
     if orders.announce {
         shared.inventory.announce();
     }
-    // What was released may have waited for its notice.
+    // Released segments may have been waiting for their announcement.
     if (orders.recycle || orders.announce)
         && let Err(error) = shared.inventory.recycle(shared.counters.released())
     {

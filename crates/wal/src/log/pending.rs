@@ -1,7 +1,7 @@
 //! Submissions that are not answered yet.
 //!
-//! Invariant: submissions leave in the order in which they came; once closed, nothing is taken. The first reason for
-//! closing stays, except that a failure replaces a mere shutdown.
+//! Invariant: submissions leave in the order in which they arrived; after closing, none is accepted. The first reason for closing
+//! stays, except that a failure replaces a mere shutdown.
 
 use super::Done;
 use crate::entry::{Appended, Entry};
@@ -44,7 +44,7 @@ impl AsRef<[Entry]> for Submission {
     }
 }
 
-/// Where a submission is.
+/// The position of a submission.
 pub(super) enum Place {
     /// It is pending; the number is its ordinal among all submissions, counted from 1.
     Pending(u64),
@@ -70,8 +70,7 @@ struct State {
     /// How many submissions were taken so far.
     taken: u64,
     closed: Option<WalError>,
-    /// Set while a refusal is being answered, so that submissions in order do not overtake what is
-    /// refused.
+    /// Set while a refusal is being answered, so that submissions in order do not overtake the refused ones.
     refusal: Option<WalError>,
 }
 
@@ -140,8 +139,8 @@ impl Pending {
         state.taken += into.len() as u64;
     }
 
-    /// Like [`Pending::take`], to refuse what is taken. Until [`Pending::refused`], what is submitted in order is
-    /// refused too. Only the holder of the core may call this.
+    /// Like [`Pending::take`], to refuse the taken submissions. Until [`Pending::refused`], submissions in order are refused too.
+    /// Only the holder of the core may call this.
     pub(super) fn take_to_refuse(&self, into: &mut Vec<Submission>, reason: &WalError) {
         let mut state = self.state.lock();
         state.refusal = Some(reason.clone());

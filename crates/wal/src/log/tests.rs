@@ -152,7 +152,7 @@ fn a_lone_submission_is_written_by_the_thread_that_brings_it() {
             receiver.recv().unwrap() == (number, here)
         })
         .expect("the writer thread sleeps in the end");
-    // Two that are pending together are for the writer thread, in their order, and so is what comes next.
+    // Two pending submissions are left to the writer thread, in their order, and so is everything after them.
     let held = wal.inner.shared.core.lock();
     let (second, third) = (by(alone + 1), by(alone + 2));
     third.write_here();
@@ -276,7 +276,7 @@ fn what_is_offered_in_order_does_not_overtake_a_refusal_that_is_being_answered()
     let (again, refused, behind, beside) = (wal.clone(), answer(2), answer(3), answer(4));
     let done = move |result| {
         refused(result);
-        // As another thread would just now: both would find room.
+        // As another thread could at this moment: both would find space.
         again.offer_in_order(vec![entry(3, 10)], behind).hand_over();
         again.offer(vec![entry(4, 10)], beside).hand_over();
     };

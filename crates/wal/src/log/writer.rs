@@ -71,8 +71,8 @@ fn write_taken(core: &mut LogCore, shared: &Shared, taken: Vec<Submission>) {
     while rest.peek().is_some() {
         fill(&mut frame, &mut rest, shared.options.frame_bytes.min(FRAME_PAYLOAD_BYTES_MAX));
         if let Err(no_space) = write(core, shared, &mut frame) {
-            // All are taken before any is answered: what is submitted after an answer is not refused with it, unless
-            // its order demands that.
+            // All are taken before any is answered: a submission made after an answer is not refused with it, unless its order
+            // demands that.
             frame.extend(rest);
             shared.pending.take_to_refuse(&mut frame, &no_space);
             shared.pending.decided(&frame);

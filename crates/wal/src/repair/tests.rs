@@ -35,7 +35,7 @@ fn read(dir: &Path) -> Result<(Vec<(u8, u64)>, u64), WalError> {
     let mut recovered = Wal::recover(Arc::new(OsDisk), dir, options())?;
     let entries = crate::testing::read(&mut recovered)?;
     let value = recovered.report().header_value;
-    // The log can be written after what was read.
+    // The log accepts writes after it was read.
     let mut log = recovered.into_core()?.0;
     log.write_batch(&[[entry(99, 10)]])?;
     Ok((entries.iter().map(|(_, entry)| (entry.kind, entry.txn.0)).collect(), value))
@@ -83,7 +83,7 @@ fn a_cut_keeps_what_is_before_the_damage_and_a_copy_of_the_rest() {
         }
         let (entries, value) = read(temp.path()).unwrap();
         assert_eq!(entries, kept(1..=at as u64));
-        // No transaction id is given twice, although the entries are gone.
+        // No transaction id is reused, although the entries are lost.
         let greatest = if at == 11 { 12 } else { 13 };
         assert!(value >= greatest, "{value}");
     }

@@ -1,10 +1,10 @@
-//! What is known of a segment that is complete.
+//! A complete segment.
 
 use super::format::SEGMENT_HEADER_BYTES;
 use std::path::PathBuf;
 use tributary_types::Lsn;
 
-/// A segment that takes no more frames: all of it is durable, name and contents.
+/// A segment that accepts no more frames: all of it is durable, name and contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedSegment {
     pub path: PathBuf,
@@ -12,7 +12,7 @@ pub struct ClosedSegment {
     pub first: Lsn,
     /// The LSN after its last frame.
     pub end: Lsn,
-    /// The length of the file. What comes after the last frame means nothing.
+    /// The length of the file. Bytes after the last frame mean nothing.
     pub file_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tributary_types::{Lsn, TableId, TxnId};
 
 pub(crate) const LOCK_NAME: &str = "LOCK";
-/// Frames begin here: the header has disk sectors of its own, no later write can tear it.
+/// Offset of the first frame: the header has disk sectors of its own, so no later write can tear it.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 4096;
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 pub(crate) const ENTRY_HEADER_BYTES: usize = 25;
@@ -14,7 +14,7 @@ pub(crate) const ENTRY_HEADER_BYTES: usize = 25;
 pub(crate) const FRAME_PAYLOAD_BYTES_MAX: u64 = 1 << 30;
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
-/// A segment begins before this LSN (four exbibytes), so that no sum of an LSN and a length overflows.
+/// Every segment begins before this LSN (four exbibytes), so that no sum of an LSN and a length overflows.
 pub(crate) const FIRST_LSN_END: Lsn = Lsn(1 << 62);
 
 const MAGIC: [u8; 8] = *b"TRIBWAL\n";
@@ -28,7 +28,7 @@ pub(crate) fn segment_name(first: Lsn) -> String {
     format!("wal-{:020}.log", first.0)
 }
 
-/// The first LSN that a segment's name says; `None` if it is no segment's name.
+/// Parses the first LSN from a segment's name; `None` if it is not one.
 pub(crate) fn parse_segment_name(name: &str) -> Option<Lsn> {
     parse_number(name.strip_prefix("wal-")?.strip_suffix(".log")?, 20).map(Lsn)
 }
@@ -58,12 +58,12 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
-    /// Random for each use of a file, so that bytes left from an earlier use are never taken for frames and no
-    /// client can send rows whose bytes look like a frame.
+    /// Random for each use of a file, so that bytes left from an earlier use are never mistaken for frames, and no client can
+    /// send rows whose bytes look like a frame.
     pub(crate) salt: u64,
     pub(crate) value: u64,
-    /// The log that the segment belongs to; `None` in segments of servers that knew no ids. It has a checksum of its
-    /// own, and what is damaged in it is not damage of the log.
+    /// The log that the segment belongs to; `None` in segments of servers without ids. It has a checksum of its own, and damage
+    /// in it is not damage of the log.
     pub(crate) log: Option<LogId>,
 }
 
@@ -175,8 +175,8 @@ pub(crate) fn encode_entry_header(entry: &Entry, body_bytes: u32, out: &mut Vec<
     out.extend_from_slice(&bytes);
 }
 
-/// Reads the entry at `offset` of a frame's payload; returns it and where the next begins. `None` if it
-/// does not fit into the payload.
+/// Reads the entry at `offset` of a frame's payload and returns it with the offset of the next one. `None` if it does not fit
+/// into the payload.
 pub(crate) fn decode_entry(payload: &Bytes, offset: usize) -> Option<(Entry, usize)> {
     let head = payload.get(offset..offset + ENTRY_HEADER_BYTES)?;
     let from = offset + ENTRY_HEADER_BYTES;
@@ -194,8 +194,8 @@ pub(crate) fn decode_entry(payload: &Bytes, offset: usize) -> Option<(Entry, usi
 /// A body from this size on gets memory of its own.
 const OWN_BODY_BYTES_MIN: usize = 4096;
 
-/// A small body shares its frame's memory. A large one is copied: it then starts where the allocator aligns
-/// it, so that columns inside it can be used in place, and it does not keep its whole frame alive.
+/// A small body shares its frame's memory. A large one is copied: it then starts where the allocator aligns it, so that columns
+/// inside it can be used in place, and it does not keep its whole frame alive.
 fn own_if_large(payload: &Bytes, from: usize, to: usize) -> Option<Bytes> {
     let body = payload.get(from..to)?;
     Some(if body.len() >= OWN_BODY_BYTES_MIN {

@@ -88,7 +88,7 @@ impl SegmentReader {
         &self.path
     }
 
-    /// The LSN that the next frame must have: the end of what was read.
+    /// The LSN that the next frame must have: the end of the frames read so far.
     pub(crate) fn lsn(&self) -> Lsn {
         self.next
     }
@@ -109,7 +109,7 @@ impl SegmentReader {
         self.next = self.lsn_at(offset);
     }
 
-    /// The next frame, or why there is none.
+    /// Reads the next frame, or says why there is none.
     ///
     /// # Errors
     /// [`WalError::Io`] if the file cannot be read.
@@ -132,7 +132,7 @@ impl SegmentReader {
         let mut from = offset + 1;
         while from + FRAME_HEADER_BYTES as u64 <= self.file_bytes {
             let window = self.bytes_at(from, WINDOW_BYTES.min(self.file_bytes - from))?;
-            // Not `find_iter`: a salt that repeats itself may begin inside of what looks like another.
+            // Not `find_iter`: with a periodic salt, a match may begin inside another one.
             let mut behind = 0;
             while let Some(found) = window.get(behind..).and_then(|rest| finder.find(rest)) {
                 let place = from + (behind + found) as u64;
@@ -147,9 +147,9 @@ impl SegmentReader {
         Ok(None)
     }
 
-    /// Makes what was read durable. It may have come from the page cache only, left there by a process that died
-    /// before, or because its fsync failed. All frames but the last were synced before the next was written; the last
-    /// is written again.
+    /// Makes the frames read so far durable. They may have come only from the page cache, where a process left them that died
+    /// before its fsync or whose fsync failed. All frames but the last were synced before the next was written; the last is
+    /// written again.
     ///
     /// # Errors
     /// [`WalError::Io`] if the file cannot be read, written or synced.

@@ -42,7 +42,7 @@ impl SegmentWriter {
         self.end
     }
 
-    /// The file's length, or what it is going to be.
+    /// The file's length, or the length it will have.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file_bytes
     }
@@ -56,7 +56,7 @@ impl SegmentWriter {
         self.end == self.header.first
     }
 
-    /// How much longer a frame of that length makes the file, in bytes.
+    /// How many bytes longer a frame of that length makes the file.
     pub(crate) fn growth_bytes(&self, frame_bytes: u64) -> u64 {
         (self.used_bytes() + frame_bytes).saturating_sub(self.file_bytes)
     }

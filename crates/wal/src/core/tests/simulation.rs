@@ -4,19 +4,19 @@ use crate::testing::{Dice, entry, open, read};
 use crate::{Entry, Fault, LogCore, MemDisk, WalError};
 use tributary_types::Lsn;
 
-/// What must be in the log.
+/// The expected contents of the log.
 #[derive(Default)]
 struct Model {
     /// All entries that were acknowledged, or read back.
     log: Vec<(Lsn, Entry)>,
-    /// The entries of a batch whose writing ended in a failure: all of them or none may come back.
+    /// The entries of a batch whose write failed: all of them or none may come back.
     in_flight: Vec<Entry>,
     released: Lsn,
     next: u64,
 }
 
 impl Model {
-    /// Opens the log and compares what it holds. `None` if the disk failed meanwhile.
+    /// Opens the log and compares its contents. `None` if the disk failed meanwhile.
     fn recover(&mut self, disk: &MemDisk) -> Option<LogCore> {
         let mut recovered = unless_disk_failed(open(disk))?;
         let entries = unless_disk_failed(read(&mut recovered))?;

@@ -1,4 +1,4 @@
-//! What a simulated disk holds, now and durably, and what becomes of an operation.
+//! The contents of a simulated disk, current and durable, and the outcome of operations.
 
 use super::{Dice, DiskCounts, Fault, Faults, Watcher};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What a disk writes whole or not at all, as a rule.
+/// Unit that a disk usually writes atomically.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ enum Operation {
     SyncsDir,
 }
 
-/// What becomes of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -83,13 +83,13 @@ impl State {
         if self.is_full() { 0 } else { self.room() }
     }
 
-    /// What is left of the capacity.
+    /// Remaining capacity.
     fn room(&self) -> u64 {
         let used = || self.inodes.values().map(|inode| inode.current.len() as u64).sum();
         self.capacity.map_or(1 << 50, |capacity| capacity.saturating_sub(used()))
     }
 
-    /// Counts an operation and says what becomes of it.
+    /// Counts an operation and decides its outcome.
     fn operation(&mut self, operation: Operation) -> io::Result<Outcome> {
         self.powered()?;
         let number = self.counts.operations;
@@ -149,7 +149,7 @@ impl State {
         self.change_names(Operation::ChangesNames, change)
     }
 
-    /// A change of names happens unless it fails; if the power goes off with it, it happened but is not durable.
+    /// Performs a change of names unless it fails; if the power fails during it, it happened but is not durable.
     fn change_names(&mut self, operation: Operation, change: NameChange) -> io::Result<()> {
         let outcome = self.operation(operation)?;
         self.note("name", change.inode, 0, format_args!("{change:?}"));
@@ -223,7 +223,7 @@ impl State {
         let file = self.inode(inode)?;
         if outcome != Outcome::PowerGoesOff {
             for (offset, bytes) in std::mem::take(&mut file.unsynced) {
-                // Of a sync that fails some gets there. The rest is forgotten as if it had.
+                // A failing sync makes some writes durable and forgets the rest as if it had.
                 if outcome == Outcome::Done || dice.one_in(3) {
                     put(&mut file.durable, offset, &bytes);
                 }
@@ -339,7 +339,7 @@ impl State {
     }
 }
 
-/// Which parts of an unsynced write survive: nothing, all, its beginning, or some of the file's sectors.
+/// Decides which parts of an unsynced write survive: nothing, all, its beginning, or some of the file's sectors.
 fn kept_of(offset: usize, len: usize, policy: u64, dice: &mut Dice) -> Vec<Range<usize>> {
     let mut kept = Vec::new();
     match policy {

@@ -33,7 +33,7 @@ fn a_crash_keeps_sectors_of_an_unsynced_write_or_its_beginning() {
     for seed in 0..1000 {
         let disk = MemDisk::new();
         let file = synced_file(&disk, "a", &[0; 2048]);
-        // Four sectors, of which the first and the last only in part.
+        // Four sectors, the first and the last of them only in part.
         file.write_all_at(&[1; 1536], 256).unwrap();
         disk.crash(seed);
         let kept = disk.contents(&dir().join("a")).unwrap();

@@ -5,7 +5,7 @@ use crate::ClosedSegment;
 use std::time::{Duration, Instant};
 use tributary_types::lock::{Rank, Ranked};
 
-/// A log that was told of closed segments, and what each was.
+/// A log with a hook for closed segments, and the announced segments.
 fn start_told(disk: &MemDisk, hook: impl Fn(&ClosedSegment) + Send + Sync + 'static) -> Wal {
     start(disk, WalOptions { on_segment_closed: Some(Arc::new(hook)), ..options() })
 }
@@ -22,7 +22,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 fn each_closed_segment_is_told_once_in_order_without_a_lock_and_before_it_is_recycled() {
     let disk = MemDisk::new();
     let told = Arc::new(Mutex::new(Vec::new()));
-    // Of the first rank: taken under any other lock with one, it would panic.
+    // Has the first rank: taking it under any other ranked lock would panic.
     let lock = Ranked::new(Rank::Prepared, ());
     let hook = {
         let (disk, told) = (disk.clone(), Arc::clone(&told));

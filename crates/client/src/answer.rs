@@ -1,30 +1,30 @@
-//! What statements answer.
+//! Answers to statements.
 
 use crate::error::{ClientError, broken, refusal};
 use crate::fields::Fields;
 use std::io;
 
-/// What a statement that succeeds answers.
+/// The answer of a statement that succeeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// There are no rows to send.
+    /// The statement returns no rows.
     Ok(OkAnswer),
-    /// Rows, perhaps none of them.
+    /// Rows, possibly zero.
     Rows(Rows),
 }
 
-/// What a statement without rows answers.
+/// The answer of a statement that returns no rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OkAnswer {
     /// How many rows it has loaded or changed.
     pub affected_rows: u64,
     /// How many warnings there are.
     pub warnings: u16,
-    /// What the server says besides.
+    /// The server's info text.
     pub info: String,
 }
 
-/// What a statement with rows answers.
+/// The answer of a statement that returns rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// The columns' names.
@@ -60,7 +60,7 @@ pub type Row = Vec<Option<String>>;
 /// answer is read.
 ///
 /// # Errors
-/// The server's, or the payload is no answer to such a statement.
+/// The server's error, or the payload is not an answer to such a statement.
 pub fn affected_rows(packet: &[u8]) -> Result<u64, ClientError> {
     refusal(packet)?;
     let [0, rest @ ..] = packet else { return Err(broken("rows where none belong").into()) };
@@ -74,7 +74,7 @@ pub(crate) fn ok(packet: &[u8]) -> Result<OkAnswer, ClientError> {
     let _last_insert_id = fields.number()?;
     let _status = fields.short()?;
     let warnings = fields.short()?;
-    // MySQL's servers send the text with its length, which is what its clients read.
+    // MySQL's servers send the text with its length, and its clients read it so.
     let info = if fields.is_empty() { None } else { fields.text()? };
     Ok(OkAnswer { affected_rows, warnings, info: info.unwrap_or_default() })
 }

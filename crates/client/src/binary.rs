@@ -10,7 +10,7 @@ use std::io;
 pub(crate) fn row(packet: &[u8], kinds: &[ColumnKind]) -> io::Result<Row> {
     let mut fields = Fields(packet);
     let [_always_0] = fields.array()?;
-    // A bit a column from the third on tells NULL.
+    // One bit per column, from the third bit on, marks NULL.
     let nulls = fields.bytes((kinds.len() + 9) / 8)?;
     let is_null = |column: usize| nulls[(column + 2) / 8] >> ((column + 2) % 8) & 1 == 1;
     let values = kinds.iter().enumerate();

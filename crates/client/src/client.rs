@@ -38,7 +38,7 @@ impl<S: Read + Write> Client<S> {
     /// Logs in over a stream that leads to the server, such as a Unix socket.
     ///
     /// # Errors
-    /// No answer comes, or the server does not want the client.
+    /// No answer arrives, or the server refuses the client.
     pub fn over(stream: S, database: Option<&str>) -> Result<Self, ClientError> {
         let mut client = Self { stream: BufReader::new(stream) };
         client.log_in(database)?;
@@ -64,7 +64,7 @@ impl<S: Read + Write> Client<S> {
     /// Runs a statement of any bytes.
     ///
     /// # Errors
-    /// The server's, or no answer comes.
+    /// The server's error, or no answer arrives.
     pub fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Answer, ClientError> {
         self.send(sql)?;
         self.answer()
@@ -198,7 +198,7 @@ impl<S: Read + Write> Client<S> {
         self.stream.get_mut().write_all(&packet::framed(payload, sequence))
     }
 
-    /// The next payload and its sequence number. An error packet is an error wherever it comes.
+    /// Reads the next payload and its sequence number. An error packet is an error at any point.
     fn read(&mut self) -> Result<(u8, Vec<u8>), ClientError> {
         let (sequence, payload) = packet::read(&mut self.stream)?;
         refusal(&payload)?;
@@ -220,7 +220,7 @@ mod tests {
     const EOF: &[u8] = b"\xfe\0\0\x02\0";
     const OK: &[u8] = b"\0\0\0\x02\0\0\0";
 
-    /// A server that answers each payload with the next ones of a script; what it was sent.
+    /// Runs a server that answers each payload with the next ones of a script; returns what it received.
     fn serve(script: &'static [&'static [&'static [u8]]]) -> (u16, JoinHandle<Vec<Vec<u8>>>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("bound").port();

@@ -1,4 +1,4 @@
-//! What a client asks for, as payloads.
+//! A client's commands, as payloads.
 
 use crate::value::Value;
 
@@ -29,8 +29,8 @@ pub fn close(statement: Statement) -> Vec<u8> {
     [&[COM_STMT_CLOSE], &statement.0.to_le_bytes()[..]].concat()
 }
 
-/// An execution, and where in the payload each parameter's value begins. The first execution of a
-/// statement must bring the parameters' types; the server keeps them for later ones.
+/// An execution, and the offset in the payload of each parameter's value. The first execution of a statement must include the
+/// parameters' types; the server remembers them for later ones.
 #[must_use]
 pub fn execute(statement: Statement, values: &[Value], with_types: bool) -> (Vec<u8>, Vec<usize>) {
     let mut payload = vec![COM_STMT_EXECUTE];

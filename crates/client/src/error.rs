@@ -8,12 +8,12 @@ pub enum ClientError {
     /// The server answered with an error.
     #[error(transparent)]
     Refused(#[from] ServerError),
-    /// No whole answer came: the outcome of the statement is unknown.
+    /// No complete answer arrived: the outcome of the statement is unknown.
     #[error(transparent)]
     Gone(#[from] io::Error),
 }
 
-/// What a statement that fails answers. It is shown as the command line clients print it.
+/// The answer of a statement that fails. It is shown as the command line clients print it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ERROR {number} ({state}): {message}")]
 pub struct ServerError {

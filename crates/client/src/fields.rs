@@ -3,7 +3,7 @@
 use crate::error::broken;
 use std::io;
 
-/// What is left of a payload.
+/// The rest of a payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a>(pub &'a [u8]);
 

@@ -1,10 +1,8 @@
-//! A small MySQL client: what the tests, `tributary bench` and `tributary torture` need to talk to a
-//! server as its clients do.
+//! A small MySQL client, for tests, `tributary bench` and `tributary torture`, which talk to a server as its clients do.
 //!
-//! [`Client`] is a blocking connection of root without a password. It shows what drivers hide: the
-//! info text of an answer, the number and state of an error. Below it are the pieces for those who
-//! write their own loop: [`command`] makes payloads, [`packet`] frames them, [`affected_rows`] reads
-//! an answer. This crate knows MySQL's protocol and nothing of the server's code.
+//! [`Client`] is a blocking connection of root without a password. It shows what drivers hide: the info text of an answer, the
+//! number and state of an error. The pieces below it are for callers with a loop of their own: [`command`] makes payloads,
+//! [`packet`] frames them, [`affected_rows`] reads an answer. This crate knows MySQL's protocol and nothing of the server's code.
 //!
 //! | file | what happens there |
 //! | --- | --- |

@@ -1,7 +1,7 @@
-//! Who the client says it is, and what it can do.
+//! The client's identity and capabilities.
 
-/// `LONG_PASSWORD`, `LOCAL_FILES`, `PROTOCOL_41`, `TRANSACTIONS`, `SECURE_CONNECTION`, `PLUGIN_AUTH`. The client itself
-/// sends no file: whoever wants `LOAD DATA LOCAL` takes the socket.
+/// `LONG_PASSWORD`, `LOCAL_FILES`, `PROTOCOL_41`, `TRANSACTIONS`, `SECURE_CONNECTION`, `PLUGIN_AUTH`. The client itself sends no
+/// files: for `LOAD DATA LOCAL`, take the socket.
 const CAPABILITIES: u32 = 0x1 | 0x80 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
 const CONNECT_WITH_DB: u32 = 0x8;
 const PAYLOAD_BYTES_MAX: u32 = 1 << 30;

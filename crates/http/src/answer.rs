@@ -1,9 +1,8 @@
 //! The answer to a load and its JSON.
 //!
-//! Invariant: keys, their order, their types and the 4-space indent are Doris's. Two keys say what
-//! Doris does not: `GroupCommitMode` directly after `GroupCommit` when a load was answered in
-//! another mode than it asked for, and `GroupCommitFallback`, always last, with the reason why
-//! group commit (or the asynchronous mode) was asked for and not used.
+//! Invariant: keys, their order, their types and the 4-space indent are Doris's. Two keys are additions: `GroupCommitMode`
+//! directly after `GroupCommit`, when a load was answered in another mode than it asked for, and `GroupCommitFallback`, always
+//! last, with the reason why group commit (or the asynchronous mode) was requested and not used.
 
 use crate::body::BodyError;
 use crate::code::LoadCode;
@@ -59,7 +58,7 @@ impl LoadStatus {
     }
 }
 
-/// Where a load's time went.
+/// Durations of the phases of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadTimes {
     /// From the head's arrival to the answer. Measured by this crate.
@@ -75,7 +74,7 @@ pub struct LoadTimes {
     pub commit_and_publish: Duration,
 }
 
-/// What the answer to a load says.
+/// The answer to a load.
 #[derive(Clone, Debug)]
 pub struct LoadAnswer {
     /// `None` (shown as -1) when no transaction was begun or joined.
@@ -86,7 +85,7 @@ pub struct LoadAnswer {
     pub comment: String,
     /// The load joined a group. Shows `GroupCommit: true` in place of `TwoPhaseCommit`.
     pub group_commit: bool,
-    /// The mode in which a load of a group was answered, when it is not the one it asked for.
+    /// The mode in which a load of a group was answered, if it differs from the requested one.
     pub answered_mode: Option<GroupCommitMode>,
     pub two_phase_commit: bool,
     pub status: LoadStatus,
@@ -102,14 +101,14 @@ pub struct LoadAnswer {
     pub times: LoadTimes,
     pub error_url: Option<String>,
     pub first_error_msg: Option<String>,
-    /// Why group commit, or its asynchronous mode, was asked for and not used.
+    /// The reason why group commit, or its asynchronous mode, was requested and not used.
     pub fallback_reason: Option<String>,
     /// The table, as far as it is known; not shown.
     pub table: Option<TableRef>,
 }
 
 impl LoadAnswer {
-    /// A success without rows; the caller fills in what it knows.
+    /// A success without rows; the caller fills in the rest.
     #[must_use]
     pub fn success(txn_id: TxnId, label: impl Into<String>) -> Self {
         Self {

@@ -5,14 +5,14 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
-/// What a client claims to be.
+/// A client's claimed identity.
 pub(crate) struct Credentials {
     /// Without Doris's old suffix `@cluster`.
     pub(crate) user: String,
     pub(crate) password: String,
 }
 
-/// The credentials of a request; `None` if there are none or they are garbled.
+/// Reads the credentials of a request; `None` if they are missing or malformed.
 pub(crate) fn credentials(headers: &HeaderMap) -> Option<Credentials> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.trim().split_once(' ')?;

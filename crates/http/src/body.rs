@@ -4,7 +4,7 @@
 //! body that did not arrive whole always ends with an error before that `None`: a load that
 //! commits on `None` alone never commits half of a body.
 //!
-//! A body that is dropped before its end goes back to the server, which discards the rest.
+//! A body that is dropped before its end returns to the server, which discards the rest.
 
 use crate::code::LoadCode;
 use crate::unpack::{Step, Unpack};
@@ -32,7 +32,7 @@ pub enum BodyError {
     /// The connection ended within a chunked body, or was reset.
     #[error("sender is gone after {received} bytes of the body")]
     SenderGone { received: u64 },
-    /// No byte came for too long.
+    /// No byte arrived for too long.
     #[error("no data from the sender for {} ms after {received} bytes of the body; the load was given up", idle.as_millis())]
     Idle { idle: Duration, received: u64 },
     /// More bytes than the server takes in one load.
@@ -51,13 +51,13 @@ pub enum BodyError {
     /// The chunked encoding itself is wrong.
     #[error("malformed chunked body after {received} bytes: {what}")]
     Malformed { received: u64, what: String },
-    /// A body that comes from no connection can't be read.
+    /// A body that does not come from a connection can't be read.
     #[error("{what}")]
     Unreadable { what: String },
 }
 
 impl BodyError {
-    /// The code that stands before the text in an answer.
+    /// The code that precedes the text in an answer.
     #[must_use]
     pub const fn code(&self) -> LoadCode {
         match self {
@@ -128,13 +128,13 @@ impl LoadBody {
         .0
     }
 
-    /// A body that comes from elsewhere. An error of the stream is [`BodyError::Unreadable`] with its text.
+    /// Wraps a body from another source. An error of the stream is [`BodyError::Unreadable`] with its text.
     #[must_use]
     pub fn from_stream(chunks: BoxStream<'static, Result<Bytes, String>>) -> Self {
         Self::new(Wire::new(Source::Stream(chunks), None, false, u64::MAX, Duration::MAX)).0
     }
 
-    /// A body from the wire, and where the wire comes back to when the body is dropped.
+    /// Wraps a body from the wire; the wire returns through the receiver when the body is dropped.
     pub(crate) fn new(wire: Wire) -> (Self, oneshot::Receiver<Wire>) {
         let (give_back, back) = oneshot::channel();
         let body =
@@ -142,8 +142,8 @@ impl LoadBody {
         (body, back)
     }
 
-    /// Undoes `compression` from here on. Has no effect if it was asked to undo one before, so a header and
-    /// a statement may both ask for the same. Call it before the first [`LoadBody::next`].
+    /// Decompresses the body from here on. Has no effect if a compression was set before, so a header and a statement may both
+    /// name the same. Call it before the first [`LoadBody::next`].
     #[must_use]
     pub fn decompress(mut self, compression: Compression) -> Self {
         if self.unpack.is_none() {
@@ -204,7 +204,7 @@ impl LoadBody {
 impl Drop for LoadBody {
     fn drop(&mut self) {
         if let (Some(wire), Some(give_back)) = (self.wire.take(), self.give_back.take()) {
-            // Nobody waits for it when the connection is gone.
+            // If the connection is closed, there is no receiver.
             let _ = give_back.send(wire);
         }
     }
@@ -224,7 +224,7 @@ enum Source {
     Stream(BoxStream<'static, Result<Bytes, String>>),
 }
 
-/// The body as it comes from the connection.
+/// The raw body from the connection.
 pub(crate) struct Wire {
     source: Source,
     declared: Option<u64>,
@@ -353,8 +353,8 @@ impl Wire {
         }
     }
 
-    /// Discards what is left, up to `max_bytes` and `max_time`. Whether the body's end was
-    /// reached, so that the connection can take another request.
+    /// Discards the rest, up to `max_bytes` and `max_time`. Returns whether the body's end was reached, so that the connection
+    /// can be reused.
     pub(crate) async fn drain(mut self, max_bytes: u64, max_time: Duration) -> bool {
         match self.state {
             WireState::Ended => return true,

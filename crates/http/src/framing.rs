@@ -16,13 +16,13 @@ use tokio::net::TcpStream;
 
 const CONTENT_LENGTH: &[u8] = b"content-length:";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding:";
-/// What is kept of a line, in bytes: enough for its name.
+/// Bytes of a line that are remembered: enough for its name.
 const LINE_BYTES_MAX: usize = TRANSFER_ENCODING.len();
 
-/// What a connection's reader and its requests tell one another.
+/// State shared by a connection's reader and its requests.
 #[derive(Debug)]
 pub(crate) struct HeadWatch {
-    /// What comes next is a head, not a body.
+    /// The next bytes are a head, not a body.
     is_head: AtomicBool,
     has_both: AtomicBool,
 }
@@ -32,7 +32,7 @@ impl HeadWatch {
         Self { is_head: AtomicBool::new(true), has_both: AtomicBool::new(false) }
     }
 
-    /// Whether the head of the request that begins now has both headers.
+    /// Returns whether the head of the request that starts now has both headers.
     pub(crate) fn take(&self) -> bool {
         self.is_head.store(false, Ordering::Relaxed);
         self.has_both.swap(false, Ordering::Relaxed)

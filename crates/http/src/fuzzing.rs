@@ -9,7 +9,7 @@ use tributary_decode::Compression;
 
 pub use hyper::header;
 
-/// What a Stream Load with these headers is.
+/// Parses a Stream Load with these headers.
 ///
 /// # Errors
 /// The text that the client is answered.
@@ -22,7 +22,7 @@ pub fn stream_load(headers: &HeaderMap, max_bytes: u64) -> Result<StreamLoadRequ
         .map_err(|error| error.to_string())
 }
 
-/// What an HTTP Stream with these headers is.
+/// Parses an HTTP Stream with these headers.
 ///
 /// # Errors
 /// The text that the client is answered.
@@ -33,7 +33,7 @@ pub fn http_stream(headers: &HeaderMap, max_bytes: u64) -> Result<HttpStreamRequ
         .map_err(|error| error.to_string())
 }
 
-/// What a second phase with these headers is.
+/// Parses a second phase with these headers.
 ///
 /// # Errors
 /// The text that the client is answered.
@@ -53,7 +53,7 @@ pub fn has_route(method: &hyper::Method, path: &str) -> bool {
     crate::route::Route::of(method, path).is_ok()
 }
 
-/// A body unpacked that comes in pieces of `piece` bytes: all of it, or its first `limit` bytes and some more.
+/// Decompresses a body that arrives in pieces of `piece` bytes: all of it, or somewhat more than its first `limit` bytes.
 ///
 /// # Errors
 /// The body is damaged.

@@ -1,7 +1,7 @@
-//! What happens to one request, once its head is read.
+//! Handles one request, once its head is read.
 //!
-//! A handler gets the head and the wire, and gives back a response and, if it can, the wire: the
-//! server discards what is left of the body.
+//! A handler receives the head and the wire, and returns a response and, if possible, the wire: the server discards the rest of
+//! the body.
 
 mod inspect;
 mod load;
@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tributary_types::Principal;
 
-/// What every handler needs.
+/// State that every handler needs.
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub(crate) services: Services,
@@ -54,7 +54,7 @@ impl Handled {
 }
 
 impl Handler {
-    /// Handles one request, which came by this port of ours.
+    /// Handles one request that arrived at this port.
     pub(crate) async fn handle(
         self,
         route: Result<Route, NoRoute>,
@@ -80,7 +80,7 @@ impl Handler {
     /// The user who sent this request.
     ///
     /// # Errors
-    /// What to tell the client, without a code.
+    /// An error text for the client, without a code.
     async fn user(&self, head: &Parts, peer: IpAddr) -> Result<Principal, String> {
         let Some(credentials) = auth::credentials(&head.headers) else {
             return Err("no valid Basic authorization".to_owned());

@@ -1,9 +1,8 @@
 //! Turns request headers into requests: which header means what, its default, its error text.
 //!
-//! Two steps, because Doris begins the transaction (and so reports a used label) between them:
-//! [`Early`] is what is checked before, [`stream_load`] and [`http_stream`] check the rest.
-//! An empty header is an absent one. Booleans are `true` in any case, anything else is false,
-//! unless said otherwise.
+//! Two steps, because Doris begins the transaction (and so reports a used label) between them: [`Early`] has the checks before,
+//! [`stream_load`] and [`http_stream`] do the rest. An empty header is an absent one. Booleans are `true` in any case, anything
+//! else is false, unless stated otherwise.
 
 mod columns;
 mod error;
@@ -49,28 +48,28 @@ impl<'a> Headers<'a> {
         Ok(self.text(name)?.map(ToOwned::to_owned))
     }
 
-    /// Whether the load asks for two phase commit: exactly `true`.
+    /// Whether the load requests two-phase commit: exactly `true`.
     pub(crate) fn two_phase_commit(self) -> bool {
         self.0.get("two_phase_commit").is_some_and(|value| value.as_bytes() == b"true")
     }
 }
 
-/// What is checked before the label.
+/// The headers that are checked before the label.
 #[derive(Clone, Debug)]
 pub(crate) struct Early {
     pub(crate) label: Option<Label>,
     group_commit: Option<GroupCommitMode>,
-    /// A refusal that Doris words after the label is kept until then.
+    /// A refusal that Doris reports after the label is stored until then.
     format: Result<LoadFormat, HeaderError>,
     compression: Compression,
     content_length: Option<u64>,
-    /// `None`: the request names none.
+    /// `None` if the request has no timeout.
     timeout: Option<Duration>,
     comment: String,
 }
 
 impl Early {
-    /// The timeout of a request that names none.
+    /// Sets the timeout of a request that has none.
     pub(crate) fn or_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = self.timeout.or(Some(timeout));
         self
@@ -117,7 +116,7 @@ impl Early {
 /// The Stream Load that the headers describe.
 ///
 /// # Errors
-/// The first illegal header of those that Doris checks after the label.
+/// The first illegal header of those Doris checks after the label.
 pub(crate) fn stream_load(
     headers: Headers<'_>,
     early: Early,
@@ -178,7 +177,7 @@ pub(crate) fn http_stream(
         sql,
         user,
         label: early.label,
-        // Which format the body has is the statement's to say.
+        // The statement determines the format of the body.
         table_headers: tables::table_headers(headers, Some((&merge, update)))?,
         strict_mode: strict_mode(headers)?,
         max_filter_ratio: max_filter_ratio(headers)?,
@@ -254,8 +253,8 @@ fn load_format(
     Ok(LoadFormat::from_properties(properties))
 }
 
-/// Refuses headers that an HTTP Stream leaves to its statement when the statement does not set them: the rows
-/// would not be what the client meant.
+/// Refuses headers that belong in the statement of an HTTP Stream if the statement does not set them: the rows would not be what
+/// the client meant.
 fn check_left_to_statement(headers: Headers<'_>, sql: &str) -> Result<(), HeaderError> {
     let sql = sql.to_ascii_lowercase();
     for name in LoadFormat::PROPERTIES.iter().filter(|name| **name != "compress_type") {

@@ -5,29 +5,29 @@ use std::time::Duration;
 /// Limits of the HTTP server.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// A connection that has not sent a whole request head for this long is closed. It bounds
-    /// idle keep-alive connections too.
+    /// A connection that has not sent a complete request head within this time is closed. It bounds idle keep-alive connections,
+    /// too.
     pub header_timeout: Duration,
-    /// A body that brings no byte for this long fails its load.
+    /// A body without a new byte for this long fails its load.
     pub body_idle_timeout: Duration,
     /// The longest request head in bytes; longer ones are answered 431.
     pub max_header_bytes: usize,
     /// Doris's `streaming_load_max_mb`: the largest body in MiB, on the wire and decompressed.
     pub streaming_load_max_mb: u64,
-    /// Timeout of a load whose request names none.
+    /// Timeout of a load whose request has none.
     pub load_timeout: Duration,
     /// Connections served at once, on all ports together; more of them wait.
     pub max_connections: usize,
-    /// How much of a refused body is read so that its connection can be kept, in bytes.
+    /// Bytes of a refused body that are read so that its connection can be reused.
     pub drain_max_bytes: u64,
-    /// How long a refused body is read so that its connection can be kept.
+    /// Time for which a refused body is read so that its connection can be reused.
     pub drain_timeout: Duration,
     /// How long, after the answer to a refused body, its connection is still read and
     /// discarded, so that a client that sends before it reads gets its answer.
     pub linger_timeout: Duration,
-    /// Loads that come by one port are sent on to another, as Doris's FE does.
+    /// Redirects loads from one port to another, as Doris's FE does.
     pub redirect: Option<Redirect>,
-    /// How long requests in flight may go on after shutdown was asked.
+    /// How long requests in flight may continue after shutdown was requested.
     pub shutdown_grace: Duration,
 }
 

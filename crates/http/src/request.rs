@@ -1,4 +1,4 @@
-//! What a client asked for, with the header texts already understood.
+//! A client's request, with its header texts parsed.
 //!
 //! Not here: whether the table exists, whether an expression is legal, which mode is used.
 
@@ -19,7 +19,7 @@ pub struct ColumnMapping {
     pub expr: Option<String>,
 }
 
-/// What the rows do. Anything but [`MergeType::Append`] needs a Unique table.
+/// The effect of rows. All but [`MergeType::Append`] require a UNIQUE table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MergeType {
     #[default]
@@ -28,21 +28,21 @@ pub enum MergeType {
     Merge,
 }
 
-/// What a load into a table with unique keys says of its rows.
+/// The merge headers of a load into a table with unique keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeHeaders {
     pub merge_type: MergeType,
     /// The header `delete`: which rows delete the rows of their keys. There with [`MergeType::Merge`] alone.
     pub delete: Option<String>,
-    /// `hidden_columns`: fields behind those of the table's columns.
+    /// `hidden_columns`: fields after those of the table's columns.
     pub hidden_columns: Vec<String>,
-    /// `function_column.sequence_col`: what the load calls the sequence of its rows.
+    /// `function_column.sequence_col`: the name of the sequence in the load.
     pub sequence_col: Option<String>,
-    /// `negative`: the load takes back what an earlier one has added to sums.
+    /// `negative`: the load subtracts from sums what an earlier one added.
     pub negative: bool,
 }
 
-/// What the rows of a load do with columns that they do not give.
+/// Treatment of the columns that the rows of a load do not give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpdateMode {
     /// They have their defaults.
@@ -54,7 +54,7 @@ pub enum UpdateMode {
     Flexible,
 }
 
-/// Which columns a load updates, and of which rows.
+/// The columns and rows that a load updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpdateHeaders {
     /// `unique_key_update_mode`, or `partial_columns`.
@@ -67,8 +67,8 @@ pub struct UpdateHeaders {
 /// refuse the load and name the header, never load as if it were not there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableHeaders {
-    /// The first that needs a table whose rows change: `negative`, …; with HTTP Stream also those of [`UpdateHeaders`] and
-    /// [`MergeHeaders`].
+    /// The first header that requires a table whose rows change: `negative`, …; with HTTP Stream also those of [`UpdateHeaders`]
+    /// and [`MergeHeaders`].
     pub unique: Option<&'static str>,
     /// `partitions` or `temporary_partitions`.
     pub partitions: PartitionNames,
@@ -136,7 +136,7 @@ pub struct HttpStreamRequest {
     pub chunked: bool,
 }
 
-/// What to do with a pre-committed transaction.
+/// The operation on a pre-committed transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TwoPhaseOp {
     Commit,
@@ -154,7 +154,7 @@ impl TwoPhaseOp {
     }
 }
 
-/// Which pre-committed transaction. At least one of both is given; if both are, both must match.
+/// Identifies a pre-committed transaction. At least one of both is given; if both are, both must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TwoPhaseTarget {
     pub txn_id: Option<TxnId>,

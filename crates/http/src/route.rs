@@ -1,10 +1,10 @@
-//! Turns a method and a path into what is asked for.
+//! Turns a method and a path into a request.
 
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 
-/// What a request asks for. Names are decoded.
+/// The request by method and path. Names are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     StreamLoad { db: String, table: String },
@@ -119,7 +119,7 @@ pub fn file_of_error_url(url: &str) -> Option<String> {
     parameter(Some(query), "file")
 }
 
-/// Undoes `%xx`. `None` if that is not UTF-8. A `%` without two hex digits stands for itself.
+/// Decodes `%xx`. `None` if the result is not UTF-8. A `%` without two hex digits stays as it is.
 fn percent_decoded(text: &str) -> Option<String> {
     percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
 }

@@ -1,7 +1,7 @@
 //! Listeners, connections, shutdown.
 //!
-//! Invariant: a request runs in a task of its own, so a client that goes away does not cancel
-//! work that is half done, and a panic reaches no other request.
+//! Invariant: a request runs in a task of its own, so a client that leaves does not cancel half-done work, and a panic affects no
+//! other request.
 
 use crate::body::Wire;
 use crate::framing::{HeadWatch, Watched};
@@ -148,7 +148,7 @@ impl Server {
         let port = stream.local_addr().ok().map(|address| address.port());
         let service = service_fn(|mut request: Request<Incoming>| {
             if watch.take() {
-                // What the library took out: for the check that knows what to say.
+                // The library removed the header: restores it for the check that words the error.
                 request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
             let answer = self.answer(request, peer.ip(), port, &unread);
@@ -229,8 +229,7 @@ impl Server {
         response
     }
 
-    /// Reads and discards what a client still sends, so that closing does not destroy the answer
-    /// on its way.
+    /// Reads and discards the rest of the client's bytes, so that closing does not destroy the answer in transit.
     async fn linger(&self, mut stream: TcpStream) {
         let mut buffer = vec![0; 64 * 1024];
         let discard =

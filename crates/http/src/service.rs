@@ -30,7 +30,7 @@ pub struct WalCount {
     pub count: u64,
 }
 
-/// What is known of a label.
+/// The state of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelInfo {
     pub txn_id: TxnId,
@@ -39,7 +39,7 @@ pub struct LabelInfo {
     pub status: &'static str,
     /// Why it was aborted; empty otherwise.
     pub reason: String,
-    /// The error log's address; empty when there is none.
+    /// The error log's address; empty if there is none.
     pub error_url: String,
 }
 
@@ -58,11 +58,11 @@ pub struct Health {
     pub alive: usize,
 }
 
-/// What the HTTP front end needs from the server behind it.
+/// The HTTP front end's view of the server behind it.
 ///
-/// Every call runs in a task of its own: it is not cancelled when its client goes away (the body
-/// then ends with [`crate::BodyError::SenderGone`]), and a panic answers that request alone. All but a few are
-/// made for the [`Principal`] that [`Authenticator`] gave; whether it may is the service's to check.
+/// Every call runs in a task of its own: it is not cancelled when its client leaves (the body then ends with
+/// [`crate::BodyError::SenderGone`]), and a panic affects that request alone. Most calls are made on behalf of the [`Principal`]
+/// from [`Authenticator`]; the service checks its privileges.
 #[derive(Clone)]
 pub struct Services {
     pub authenticator: Arc<dyn Authenticator>,
@@ -82,7 +82,7 @@ impl Services {
     }
 }
 
-/// Who a client is.
+/// Identifies clients.
 #[async_trait]
 pub trait Authenticator: Send + Sync + 'static {
     /// Checks a user's password.
@@ -113,7 +113,7 @@ pub trait LoadService: Send + Sync + 'static {
         body: LoadBody,
     ) -> LoadAnswer;
 
-    /// Commits or aborts a pre-committed transaction; on return it is visible or gone.
+    /// Commits or aborts a pre-committed transaction; on return it is visible or aborted.
     ///
     /// # Errors
     /// Texts as Doris's (`transaction [7] not found.`, …): connectors parse them.
@@ -133,7 +133,7 @@ pub trait LoadService: Send + Sync + 'static {
         None
     }
 
-    /// Takes note of a load by a known user that was answered, also of one that was refused for its head. The default forgets it.
+    /// Records a load by a known user that was answered, including one that was refused for its head. The default ignores it.
     fn answered(&self, load: AnsweredLoad) {
         drop(load);
     }
@@ -142,7 +142,7 @@ pub trait LoadService: Send + Sync + 'static {
 /// The endpoints that look, and the one that cancels.
 #[async_trait]
 pub trait InspectService: Send + Sync + 'static {
-    /// What is known of a label; `None` if nothing is.
+    /// Returns the state of a label; `None` if it is unknown.
     ///
     /// # Errors
     /// Unknown database, no privilege.
@@ -191,8 +191,8 @@ pub trait InspectService: Send + Sync + 'static {
     /// How the nodes are. Anybody may ask.
     fn health(&self) -> Health;
 
-    /// Opens an error log by the `file` of its URL, which nobody can guess, so that anybody who has it may; `None` if
-    /// there is no such log. Must be safe against any `file`.
+    /// Opens an error log by the `file` of its URL. The name can't be guessed, so knowing it grants access; `None` if there is no
+    /// such log. Must be safe against any `file`.
     ///
     /// # Errors
     /// Reading failed.

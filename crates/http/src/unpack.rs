@@ -1,10 +1,10 @@
 //! Packed bodies, undone piece by piece in bounded memory.
 //!
-//! A [`Codec`] keeps its place when its input says "not now" (`WouldBlock`), so the input is a buffer that the
-//! caller refills between calls. Streams that follow one another are one body, for every codec.
+//! A [`Codec`] keeps its state when its input says "not now" (`WouldBlock`), so the input is a buffer that the caller refills
+//! between calls. Concatenated streams are one body, for every codec.
 //!
-//! Invariant: whatever a body unpacks to, one that is unpacked holds at most [`PIECE_BYTES`] of output besides what
-//! its codec needs, and no codec needs more than a few tens of MiB. A body that is cut off anywhere is an error.
+//! Invariant: whatever a body decompresses to, it holds at most [`PIECE_BYTES`] of output beyond the needs of its codec, and no
+//! codec needs more than a few tens of MiB. A truncated body is an error.
 
 mod codecs;
 mod frames;
@@ -21,7 +21,7 @@ use tributary_decode::Compression;
 /// The largest piece that one step yields, in bytes.
 pub(crate) const PIECE_BYTES: usize = 128 * 1024;
 
-/// What one step found.
+/// The result of one step.
 pub(crate) enum Step {
     Piece(Bytes),
     /// Feed more input, or end it.
@@ -36,7 +36,7 @@ trait Codec: Read + Send {
     /// Gives the next packed bytes. Only after `WouldBlock`.
     fn feed(&mut self, bytes: Bytes);
 
-    /// Says that no more input comes.
+    /// Declares the end of the input.
     fn end_input(&mut self);
 }
 
@@ -73,7 +73,7 @@ impl Unpack {
         self.codec.feed(bytes);
     }
 
-    /// Says that no more input comes.
+    /// Declares the end of the input.
     pub(crate) fn end_input(&mut self) {
         self.codec.end_input();
     }

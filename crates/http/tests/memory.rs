@@ -1,4 +1,4 @@
-//! What a body costs in memory. Alone in its process, which it measures.
+//! Memory cost of a body. Runs alone in its process, which it measures.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 #![cfg(target_os = "linux")]
 

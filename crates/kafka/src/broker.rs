@@ -1,7 +1,7 @@
 //! Kafka, by librdkafka.
 //!
-//! Invariant: a partition is read from the offset that was asked for. The client would go on elsewhere, or nowhere, without a word if the
-//! broker no longer has it, so the offset is compared with what the partition has first, and the client may not choose.
+//! Invariant: a partition is read from the requested offset. If the broker no longer has it, the client would silently continue
+//! elsewhere or not at all; so the offset is compared with the partition's first one, and the client may not choose.
 
 use crate::chunk::{Chunk, Shape};
 use crate::log::Heard;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// How long a question to the broker may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How long the client is asked for the reason of a failure, which it may tell piece by piece.
+/// How long to wait for the client's reason for a failure, which may arrive in pieces.
 const REASON_WAIT: Duration = Duration::from_millis(200);
 /// A group is never joined, but the client wants its name.
 const GROUP: &str = "tributary";
@@ -30,8 +30,8 @@ const OWN: [(&str, &str); 5] = [
     ("auto.offset.reset", "error"),
     ("statistics.interval.ms", "1000"),
 ];
-/// What is better than the client's own defaults, unless the job says otherwise. A consumer that was slower than the broker
-/// would stall for a second at a time, and a new assignment waits for the fetch under way.
+/// Better values than the client's own defaults, unless the job overrides them. A consumer that was slower than the broker would
+/// stall for a second at a time, and a new assignment waits for the fetch under way.
 const DEFAULTS: [(&str, &str); 4] = [
     ("fetch.queue.backoff.ms", "10"),
     ("fetch.wait.max.ms", "100"),
@@ -85,14 +85,14 @@ fn refuse(name: &str) -> Result<(), SourceError> {
 struct Connected {
     consumer: BaseConsumer<Heard>,
     topic: String,
-    /// Whether messages come. Then only [`Reading`] may poll: whoever polls gets the next message, and nobody gets it again.
+    /// Whether messages are being read. Then only [`Reading`] may poll: a polled message is never delivered again.
     is_reading: bool,
 }
 
 impl Connected {
-    /// The error of a question, with the reason, which the client tells elsewhere.
+    /// The error of a request with its reason, which the client reports separately.
     fn error(&self, doing: &str, error: &KafkaError) -> SourceError {
-        // What the client has to say comes by polling, one thing at a time.
+        // The client's reports arrive by polling, one at a time.
         let until = Instant::now() + REASON_WAIT;
         while !self.is_reading && Instant::now() < until {
             drop(self.consumer.poll(REASON_WAIT / 10));
@@ -201,7 +201,7 @@ impl Reading {
         }
     }
 
-    /// Whether the reader can't go on after an error.
+    /// Whether an error ends the reader.
     fn fatal(&self, error: &KafkaError) -> Option<SourceError> {
         let code = error.rdkafka_error_code()?;
         match code {
@@ -219,7 +219,7 @@ impl Reading {
                 let topic = &self.connected.topic;
                 Some(SourceError::Wrong(format!("a message of topic '{topic}' can't be read: {error}")))
             }
-            // The client goes on by itself when the broker is back.
+            // The client continues by itself when the broker is back.
             _ => None,
         }
     }
@@ -230,7 +230,7 @@ impl Reader for Reading {
         let until = Instant::now() + wait;
         let mut chunk = Chunk::default();
         while !chunk.is_full() {
-            // Once there is something, only what is there already is added.
+            // After the first message, only messages that have already arrived are added.
             let patience = if chunk.messages > 0 || !chunk.ends.is_empty() {
                 Duration::ZERO
             } else {
@@ -238,7 +238,7 @@ impl Reader for Reading {
             };
             let polled = self.connected.consumer.poll(patience).map(|polled| {
                 polled.map(|message| {
-                    // A message without a value (a deletion, in a compacted topic) is no row.
+                    // A message without a value (a deletion, in a compacted topic) is not a row.
                     if let Some(payload) = message.payload() {
                         chunk.push_from(message.partition(), message.offset(), payload, self.shape);
                     }

@@ -1,4 +1,4 @@
-//! Messages put together to a piece of a body.
+//! Combines messages into a piece of a body.
 
 use crate::source::Offsets;
 
@@ -8,14 +8,14 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 /// How messages become lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// A message is lines, as many as it has.
+    /// A message consists of any number of lines.
     Lines,
     /// A message is one line of JSON: line breaks between its tokens become blanks, as they may. Those in its texts become
     /// another character that JSON does not allow there either, so that the message is refused as it would have been.
     OneLine,
 }
 
-/// How chunks are put together.
+/// How messages are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub framing: Framing,
@@ -23,7 +23,7 @@ pub struct Shape {
     pub has_places: bool,
 }
 
-/// Where a message is in a chunk, and where it was in its topic.
+/// The position of a message in a chunk, and in its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub partition: i32,
@@ -32,7 +32,7 @@ pub struct Place {
     pub end: usize,
 }
 
-/// What no text of JSON has unescaped, and no line ends with.
+/// A byte that JSON never contains unescaped and that ends no line.
 const ILLEGAL: u8 = 0x01;
 
 /// Messages, and how far they lead.
@@ -48,7 +48,7 @@ pub struct Chunk {
     pub next: Offsets,
     /// The offsets at which partitions end, as far as there is news.
     pub ends: Offsets,
-    /// Whether there is nothing more to read at the moment.
+    /// Whether there is currently nothing more to read.
     pub is_caught_up: bool,
 }
 
@@ -85,7 +85,7 @@ impl Chunk {
 /// Makes one line of a message of JSON.
 fn join_lines(message: &mut [u8]) {
     let is_break = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    // Most have none.
+    // Most have no line break.
     let Some(first) = message.iter().position(is_break) else { return };
     let (mut is_text, mut is_escaped) = (false, false);
     for (place, byte) in message.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! Messages of a topic's partitions, each from an offset on, as bytes that a decoder of bodies reads.
 //!
-//! [`Topic`] and [`Reader`] are what a job needs of a source; [`Broker`] is Kafka, by librdkafka. Whoever reads keeps the
-//! offsets: nothing is ever committed to the broker, and a reader begins exactly where it is told to, or fails.
+//! [`Topic`] and [`Reader`] are what a job needs of a source; [`Broker`] is Kafka, by librdkafka. The reader's owner stores the
+//! offsets: nothing is ever committed to the broker, and a reader begins exactly at the given offset, or fails.
 //!
 //! Not its business: threads, rows, and what becomes of an offset.
 

@@ -1,4 +1,4 @@
-//! What the client says by itself: its log, errors without a place, and how long partitions are.
+//! The client's unsolicited reports: its log, errors without a position, and the lengths of partitions.
 
 use crate::source::Offsets;
 use parking_lot::Mutex;
@@ -17,7 +17,7 @@ pub(crate) struct Heard {
 
 #[derive(Debug, Default)]
 struct Said {
-    /// The last reason why something failed: the errors that calls return have none.
+    /// The last reason for a failure: the errors that calls return have none.
     reason: Option<String>,
     ends: Offsets,
 }
@@ -61,7 +61,7 @@ impl ClientContext for Heard {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "librdkafka");
         let mut said = self.said.lock();
-        // That all brokers are down comes after what is wrong with each, and says less.
+        // "All brokers are down" follows the individual causes, and says less.
         if said.reason.is_none() || error.rdkafka_error_code() != Some(RDKafkaErrorCode::AllBrokersDown) {
             said.reason = Some(reason.to_owned());
         }

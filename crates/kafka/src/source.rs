@@ -1,4 +1,4 @@
-//! What a job needs of a source of messages.
+//! A job's view of a source of messages.
 
 use crate::chunk::{Chunk, Shape};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The next offset of each partition.
 pub type Offsets = BTreeMap<i32, i64>;
 
-/// Where a topic is, and how it is reached.
+/// A topic's address and the properties of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `host:port`, divided by commas.
@@ -21,9 +21,9 @@ pub struct Settings {
 /// The offsets that a partition has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// That of the oldest message, if there is one.
+    /// The offset of the oldest message, if there is one.
     pub first: i64,
-    /// That of the next message to come.
+    /// The offset of the next message to arrive.
     pub end: i64,
 }
 
@@ -33,7 +33,7 @@ pub enum SourceError {
     /// A setting is wrong, or there is no such topic or partition: waiting does not help.
     #[error("{0}")]
     Wrong(String),
-    /// The source has no messages at an offset, or not the ones that were there.
+    /// The source has no messages at an offset, or not the same ones as before.
     #[error("{0}")]
     OutOfRange(String),
     /// It can't be reached now.
@@ -77,25 +77,25 @@ pub trait Topic: Send + Sync {
     fn read(self: Box<Self>, from: &Offsets, shape: Shape) -> Result<Box<dyn Reader>, SourceError>;
 }
 
-/// Messages as they come.
+/// Reads messages as they arrive.
 pub trait Reader: Send {
     /// The next messages, after `wait` at the latest; then the chunk may be empty.
     ///
     /// # Errors
-    /// The source can't be read any further by this reader. A source that is only away for a while is no error.
+    /// This reader can't read the source any further. A temporarily unavailable source is not an error.
     fn next(&mut self, wait: Duration) -> Result<Chunk, SourceError>;
 
-    /// Partitions that have come, if that is known by now. Waits for the source.
+    /// Partitions that were added, if that is known by now. Waits for the source.
     ///
     /// # Errors
     /// See [`Topic::partitions`].
     fn partitions(&self) -> Result<Vec<i32>, SourceError>;
 }
 
-/// Checks that a partition has an offset to go on from.
+/// Checks that a partition has an offset to continue from.
 ///
 /// # Errors
-/// [`SourceError::OutOfRange`] with what there is.
+/// [`SourceError::OutOfRange`] with the available offsets.
 pub(crate) fn check(topic: &str, partition: i32, offset: i64, extent: Extent) -> Result<(), SourceError> {
     let Extent { first, end } = extent;
     if (first..=end).contains(&offset) {

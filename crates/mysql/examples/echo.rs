@@ -152,7 +152,7 @@ impl Echo {
     }
 }
 
-/// So many rows, in batches of 8,192.
+/// Writes that many rows, in batches of 8,192.
 async fn big(count: i64, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
     out.start(&[Column::new("n", DataType::BigInt), text_column("s")]).await?;
     for begin in (0..count).step_by(8192) {

@@ -1,7 +1,7 @@
 //! `mysql_native_password`: a challenge of 20 bytes, answered with a hash that proves the password.
 //!
-//! The server keeps only `SHA1(SHA1(password))`; neither the password nor what would log in with it
-//! crosses the wire or is stored.
+//! The server stores only `SHA1(SHA1(password))`; neither the password nor anything that would suffice to log in is sent or
+//! stored.
 
 use rand::Rng;
 use sha1::{Digest, Sha1};

@@ -1,7 +1,7 @@
-//! A file that the client was asked for, `LOAD DATA LOCAL`: it comes as packets, and an empty one ends it.
+//! A file requested from the client (`LOAD DATA LOCAL`): it arrives as packets, and an empty one ends it.
 //!
-//! Invariant: however a load ends, all packets of the file are taken before the statement is answered, so that none
-//! of them is taken for a command.
+//! Invariant: however a load ends, all packets of the file are consumed before the statement is answered, so that none of them is
+//! mistaken for a command.
 
 use crate::error::ProtocolError;
 use crate::wire::inflate::Incoming;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::time::Duration;
 use tributary_types::{ErrorCode, SqlError};
 
-/// What precedes the name of a file that the client is to send.
+/// Precedes the name of a requested file.
 const LOCAL_INFILE: u8 = 0xfb;
 
 /// The bytes of a client's file.
@@ -48,7 +48,7 @@ impl<'a> ClientFile<'a> {
     /// The next bytes; `None` at the end. May be dropped while it waits: nothing is lost.
     ///
     /// # Errors
-    /// The client has gone, or breaks the protocol.
+    /// The client has left, or violates the protocol.
     pub async fn next(&mut self) -> Result<Option<Bytes>, SqlError> {
         if self.is_over {
             return Ok(None);
@@ -70,7 +70,7 @@ impl<'a> ClientFile<'a> {
             return Some(Bytes::copy_from_slice(bytes));
         }
         self.is_over = true;
-        // The answer goes on from the last packet, and the next command from nothing.
+        // The answer continues the numbering, and the next command restarts it.
         self.reader.expect_sequence(0);
         self.out.answer_to(packet.sequence, self.reader.compressed_sequence());
         None
@@ -91,10 +91,10 @@ impl<'a> ClientFile<'a> {
         }
     }
 
-    /// Takes what is left of the file.
+    /// Consumes the rest of the file.
     pub(crate) async fn drain(mut self) -> Result<(), ProtocolError> {
         while let Ok(Some(_)) = self.next().await {
-            // A client that sends without end must not keep others waiting.
+            // A client that sends endlessly must not starve others.
             tokio::task::consume_budget().await;
         }
         self.failure.map_or(Ok(()), Err)

@@ -1,7 +1,7 @@
 //! The columns of a result as announced to the client: type, length, character set.
 //!
-//! A column comes from a table (its declared type is known) or from an expression (only Arrow's type
-//! is known). What is announced here is what `encode` puts into the rows.
+//! A column comes from a table (its declared type is known) or from an expression (only Arrow's type is known). The announced
+//! type is the one that `encode` writes.
 
 use crate::wire::put;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, TimeUnit};
@@ -73,7 +73,7 @@ impl Column {
         }
     }
 
-    /// A column of which only Arrow's type is known. Types that MySQL does not have become text.
+    /// Describes a column of which only Arrow's type is known. Types that MySQL lacks become text.
     #[must_use]
     pub fn from_arrow(name: impl Into<String>, arrow_type: &ArrowType) -> Self {
         use ColumnType::*;

@@ -59,7 +59,7 @@ pub(crate) struct Connection {
     kill: CancellationToken,
 }
 
-/// What a command leaves behind.
+/// The state of the connection after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     NextCommand,
@@ -82,7 +82,7 @@ pub(crate) async fn run(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>
     run_on(ReadHalf::Tcp(read_half), WriteHalf::Tcp(write_half), peer, shared).await;
 }
 
-/// Serves one client whose bytes come and go by these halves.
+/// Serves one client over these two halves.
 pub(crate) async fn run_on(
     read_half: ReadHalf,
     write_half: WriteHalf,
@@ -154,7 +154,7 @@ impl Connection {
                 Ok(packet) => packet,
                 Err(error) => return self.say_why(error).await,
             };
-            // A client that always has a next command ready must not keep others waiting.
+            // A client that always has another command ready must not starve others.
             tokio::task::consume_budget().await;
             self.link.answer_to(packet.sequence);
             if watch.is_cancelled() {

@@ -104,7 +104,7 @@ fn plain_array(array: &ArrayRef) -> Result<ArrayRef, SqlError> {
 /// One column of the rows being written.
 struct ColumnCells<'a> {
     array: &'a dyn Array,
-    /// NULLs are few or none: looked up only if there are any.
+    /// NULLs are rare: they are looked up only if there are any.
     may_be_null: bool,
     cell: Cell<'a>,
     form: Form,
@@ -151,7 +151,7 @@ fn write_text_row(cells: &[ColumnCells<'_>], row: usize, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// A zero byte, a bitmap of the NULLs that begins at bit 2, and the values that are not NULL.
+/// Writes a zero byte, a bitmap of the NULLs that begins at bit 2, and the values that are not NULL.
 fn write_binary_row(cells: &[ColumnCells<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), SqlError> {
     out.push(0);
     let bitmap = out.len();

@@ -1,4 +1,4 @@
-//! What can go wrong on the wire, and the error that a client gets for it.
+//! Errors of the wire, and the errors that clients get for them.
 
 use crate::wire::inflate::BadCompression;
 use std::io;
@@ -8,7 +8,7 @@ use tributary_types::{ErrorCode, SqlError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Malformed communication packet: {what}.")]
 pub struct MalformedPacket {
-    /// What was expected and is not there.
+    /// The missing element.
     pub what: &'static str,
 }
 

@@ -1,14 +1,14 @@
 //! The MySQL protocol, server side: bytes of a connection ↔ statements and their answers.
 //!
-//! What it is for: handshake and passwords, framing of packets, the commands (text statements and
-//! server-side prepared statements), and result sets encoded straight from Arrow record batches.
+//! Contains the handshake and passwords, framing of packets, the commands (text statements and server-side prepared statements),
+//! and result sets encoded straight from Arrow record batches.
 //!
-//! Its invariant: every command that arrives is handed to the [`Session`] exactly once, in the order
-//! of arrival, and gets exactly one answer – also when many commands arrive in one segment, or one
-//! command byte by byte. An answer is never held back while a later statement waits.
+//! Invariant: every command is handed to the [`Session`] exactly once, in the order of arrival, and gets exactly one answer, even
+//! when many commands arrive in one segment, or one command byte by byte. An answer is never held back while a later statement
+//! waits.
 //!
-//! Not its business: what a statement means. It knows no SQL; tables, users and transactions are
-//! behind the traits [`Session`] and [`ServerHooks`].
+//! Not its business: the meaning of a statement. It knows no SQL; tables, users and transactions are behind the traits
+//! [`Session`] and [`ServerHooks`].
 
 mod auth;
 mod client_file;

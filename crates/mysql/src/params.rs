@@ -36,14 +36,14 @@ impl<'a> Params<'a> {
         self.types.is_empty()
     }
 
-    /// One type per parameter; those of an earlier execution when the client sent none.
+    /// One type per parameter; those of an earlier execution if the client sent none.
     #[must_use]
     pub const fn types(&self) -> &'a [ParamType] {
         self.types
     }
 
-    /// The types differ from those of this statement's execution before (true at the first, if there
-    /// are parameters at all).
+    /// Whether the types differ from those of the statement's previous execution (true at the first, if there are parameters at
+    /// all).
     #[must_use]
     pub const fn types_changed(&self) -> bool {
         self.types_changed
@@ -62,7 +62,7 @@ impl<'a> Params<'a> {
         self.values
     }
 
-    /// Values that came before, in pieces, by position.
+    /// Values that arrived earlier, in pieces, by position.
     #[must_use]
     pub const fn long_data(&self) -> &'a BTreeMap<u16, Vec<u8>> {
         self.long_data
@@ -99,7 +99,7 @@ pub enum ParamValue<'a> {
     UInt(u64),
     Float(f32),
     Double(f64),
-    /// A DECIMAL as text; what it holds is not checked.
+    /// A DECIMAL as text, not validated.
     Decimal(&'a [u8]),
     /// Text and bytes.
     Bytes(&'a [u8]),

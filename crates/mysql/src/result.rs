@@ -14,7 +14,7 @@ pub struct OkInfo<'a> {
     pub affected_rows: u64,
     pub last_insert_id: u64,
     pub warnings: u16,
-    /// Printed by the command line clients below `Query OK`; empty for none.
+    /// Printed by the command line clients below `Query OK`; may be empty.
     pub info: &'a str,
 }
 
@@ -29,14 +29,13 @@ pub(crate) struct AnswerForm {
     pub(crate) multi_statements: bool,
 }
 
-/// Takes the results of one command and sends them on as they come. Each result is either one
-/// [`ResultWriter::ok`], or [`ResultWriter::start`], any number of [`ResultWriter::batch`] and
-/// [`ResultWriter::finish`]. Whether another result follows is announced to the client automatically.
+/// Writes the results of one command as they are produced. Each result is either one [`ResultWriter::ok`], or
+/// [`ResultWriter::start`], any number of [`ResultWriter::batch`] and [`ResultWriter::finish`]. Whether another result follows is
+/// announced to the client automatically.
 ///
-/// A method that has returned has not necessarily sent anything: bytes leave when 64 KiB have
-/// gathered, and the method waits then until the client has taken them. An `Err` of the writer itself
-/// says that the client has gone (1317) or that it was used wrongly; give it back from
-/// [`crate::Session::query`]. Do not drop one of its futures midway: that ends the connection.
+/// A method that has returned has not necessarily sent anything: bytes leave when 64 KiB have accumulated, and the method then
+/// waits until the client has read them. An `Err` of the writer itself means that the client has left (1317) or that it was used
+/// wrongly; return it from [`crate::Session::query`]. Do not drop one of its futures midway: that ends the connection.
 #[derive(Debug)]
 pub struct ResultWriter<'a> {
     out: &'a Out,
@@ -44,7 +43,7 @@ pub struct ResultWriter<'a> {
     /// The columns of the result set whose rows are being written.
     columns: Option<Vec<Column>>,
     answered: bool,
-    /// The client's file that the statement goes on with.
+    /// The client's file with which the statement continues.
     file: Option<String>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> ResultWriter<'a> {
         self.form.binary
     }
 
-    /// Asks the client for a file. The statement returns without an answer then, and goes on in
+    /// Requests a file from the client. The statement then returns without an answer and continues in
     /// [`crate::Session::take_file`].
     ///
     /// # Errors
@@ -84,15 +83,15 @@ impl<'a> ResultWriter<'a> {
         Ok(())
     }
 
-    /// The file that the statement asked for.
+    /// Takes the name of the requested file.
     pub(crate) fn take_file(&mut self) -> Option<String> {
         self.file.take()
     }
 
-    /// A result without rows: what a statement did.
+    /// Writes a result without rows.
     ///
     /// # Errors
-    /// The client has gone, or a result set was begun and not finished.
+    /// The client has left, or a result set is unfinished.
     pub async fn ok(&mut self, info: OkInfo<'_>) -> Result<(), SqlError> {
         self.begin_result()?;
         let status = self.form.status;
@@ -100,10 +99,10 @@ impl<'a> ResultWriter<'a> {
         self.flush_if_large().await
     }
 
-    /// A result set begins.
+    /// Begins a result set.
     ///
     /// # Errors
-    /// The client has gone, there is no column, or a result set was begun and not finished.
+    /// The client has left, there is no column, or a result set is unfinished.
     pub async fn start(&mut self, columns: &[Column]) -> Result<(), SqlError> {
         if columns.is_empty() {
             return Err(misuse("a result set was begun without a column"));
@@ -126,7 +125,7 @@ impl<'a> ResultWriter<'a> {
     /// More rows of the result set. The batch has the announced columns in their order.
     ///
     /// # Errors
-    /// The client has gone, no result set was begun, or a value does not fit its column's type.
+    /// The client has left, no result set was begun, or a value does not fit its column's type.
     pub async fn batch(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
         let columns = self.columns.as_deref().ok_or_else(|| misuse("rows came before their columns"))?;
         let rows = Rows::new(columns, batch, self.form.binary)?;
@@ -141,7 +140,7 @@ impl<'a> ResultWriter<'a> {
     /// The result set ends.
     ///
     /// # Errors
-    /// The client has gone, or no result set was begun.
+    /// The client has left, or no result set was begun.
     pub async fn finish(&mut self) -> Result<(), SqlError> {
         self.finish_with_warnings(0).await
     }
@@ -171,8 +170,7 @@ impl<'a> ResultWriter<'a> {
         self.finish().await
     }
 
-    /// After the statement has returned: ends what it has left open. False when it wrote nothing and asked for no
-    /// file.
+    /// Finishes open results after the statement has returned. False if it wrote nothing and requested no file.
     pub(crate) async fn complete(&mut self) -> Result<bool, SqlError> {
         if self.columns.is_some() {
             self.finish().await?;

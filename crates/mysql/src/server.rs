@@ -19,9 +19,8 @@ const MAX_ALLOWED_PACKET_MIN: usize = 1024;
 /// The pause after `accept` failed, which it does when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves clients until `shutdown` is cancelled. Then it accepts none, closes idle connections,
-/// lets running statements finish and be answered, and returns when the last connection is closed or
-/// [`ServeOptions::shutdown_grace`] is over.
+/// Serves clients until `shutdown` is cancelled. Then it accepts no more, closes idle connections, lets running statements finish
+/// and be answered, and returns when the last connection is closed or [`ServeOptions::shutdown_grace`] is over.
 ///
 /// # Errors
 /// None at present; failures of single connections are logged.

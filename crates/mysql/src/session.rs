@@ -1,4 +1,4 @@
-//! What the protocol asks of the server behind it.
+//! The protocol's view of the server behind it.
 
 use crate::client_file::ClientFile;
 use crate::column::Column;
@@ -10,20 +10,19 @@ use std::net::SocketAddr;
 use tokio_util::sync::CancellationToken;
 use tributary_types::{ErrorCode, PasswordHash, SERVER_VERSION, SqlError};
 
-/// One connection's statements. The methods are called one after another, never at the same time,
-/// in the order in which the client sent its commands. A statement runs to its end even if the
-/// client goes away meanwhile. A panic in a method ends this connection, after an error answer.
+/// One connection's statements. The methods are called one after another, never concurrently, in the order in which the client
+/// sent its commands. A statement runs to its end even if the client leaves meanwhile. A panic in a method ends this connection,
+/// after an error answer.
 #[async_trait]
 pub trait Session: Send {
     /// Runs the text of one `COM_QUERY`: one statement, or several where
     /// [`ResultWriter::multi_statements`] allows it, each with its own result in `out`.
     ///
     /// # Errors
-    /// The error that the client gets. Results that are already complete stand; the error ends one that was
-    /// begun.
+    /// The error for the client. Results that are already complete remain valid; the error ends an unfinished one.
     async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError>;
 
-    /// Goes on with a statement of [`Session::query`] that asked for a file of the client, which is `file`.
+    /// Continues a statement of [`Session::query`] that requested `file` from the client.
     ///
     /// # Errors
     /// The error that the client gets, after it has sent all of its file.
@@ -35,11 +34,11 @@ pub trait Session: Send {
         Err(SqlError::new(ErrorCode::Unknown, "internal error: nobody takes the file that was asked for"))
     }
 
-    /// Prepares one statement under `id`, which the protocol chose and never reuses in this
-    /// connection. The session keeps the plan until [`Session::close_statement`].
+    /// Prepares one statement under `id`, which the protocol chose and never reuses in this connection. The session retains the
+    /// plan until [`Session::close_statement`].
     ///
     /// # Errors
-    /// The error that the client gets; nothing is kept under `id` then.
+    /// The error for the client; nothing is stored under `id` then.
     async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError>;
 
     /// Runs the prepared statement `id`. As many parameters as [`Prepared::param_count`] are in
@@ -77,8 +76,8 @@ pub trait Session: Send {
     /// The error that the client gets; the session stays with its current user.
     async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError>;
 
-    /// The columns of a table of the current database whose names are `LIKE` the pattern (empty:
-    /// all), for clients that complete names.
+    /// Columns of a table of the current database whose names match the `LIKE` pattern (empty: all), for clients that complete
+    /// names.
     ///
     /// # Errors
     /// The error that the client gets.
@@ -92,7 +91,7 @@ pub trait Session: Send {
         Err(SqlError::new(ErrorCode::UnknownThread, format!("Unknown thread id: {connection_id}")))
     }
 
-    /// What answers report about the session after a statement.
+    /// The session's state after a statement, for the answer.
     fn status(&self) -> SessionStatus;
 
     /// The connection has ended: rolls back an open transaction. Called once, last, also after a
@@ -101,7 +100,7 @@ pub trait Session: Send {
     async fn close(&mut self) {}
 }
 
-/// The state of a session that each answer tells the client.
+/// The state of a session, part of each answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStatus {
     pub autocommit: bool,
@@ -126,7 +125,7 @@ impl SessionStatus {
     }
 }
 
-/// What a client learns of a statement that it prepared.
+/// Metadata of a prepared statement for the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prepared {
     pub param_count: u16,
@@ -144,11 +143,11 @@ pub struct ConnectionInfo {
     /// The database named at connecting. [`ServerHooks::open_session`] answers for its existence.
     pub database: Option<String>,
     pub peer: SocketAddr,
-    /// What the client tells about itself (`_client_name`, `program_name`, …).
+    /// The client's attributes (`_client_name`, `program_name`, …).
     pub attributes: Vec<(String, String)>,
     /// The capabilities that client and server share.
     pub capabilities: CapabilityFlags,
-    /// The collation that the client asked for, by MySQL's number.
+    /// The collation requested by the client, as MySQL's number.
     pub collation: u16,
     /// Cancelling this ends the connection: at once when it is idle, else after the statement that
     /// runs. A statement that should stop sooner watches it itself. A server that stops does not
@@ -165,7 +164,7 @@ pub struct ChangeUser {
     pub attributes: Vec<(String, String)>,
 }
 
-/// What the protocol asks of the server, for all connections.
+/// The protocol's view of the server, for all connections.
 #[async_trait]
 pub trait ServerHooks: Send + Sync + 'static {
     /// The version that the server reports when a client connects. It has no zero bytes.
@@ -176,8 +175,7 @@ pub trait ServerHooks: Send + Sync + 'static {
     /// An id that no open connection has.
     fn next_connection_id(&self) -> u32;
 
-    /// What is known of a user's password; `None` when the user does not exist or may not connect
-    /// from `host` (the client's IP address).
+    /// Looks up a user's password; `None` if the user does not exist or may not connect from `host` (the client's IP address).
     fn lookup_password(&self, user: &str, host: &str) -> Option<PasswordHash>;
 
     /// Opens a session for a client that has proved its password.

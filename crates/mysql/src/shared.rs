@@ -1,4 +1,4 @@
-//! What all connections share: the server's limits, its end, and the memory of large commands.
+//! State shared by all connections: the server's limits, its shutdown, and the memory of large commands.
 //!
 //! Not its business: accepting and serving connections.
 
@@ -16,13 +16,13 @@ pub struct ServeOptions {
     /// The longest packet that a client may send, in bytes (1 KiB to 1 GiB); a longer one gets error
     /// 1153 and ends the connection.
     pub max_allowed_packet: usize,
-    /// Statements that one connection may keep prepared; a further one gets error 1461.
+    /// Limit on the prepared statements of one connection; beyond it, error 1461.
     pub max_prepared_statements: usize,
     /// How long a client may take from connecting to proving its password.
     pub handshake_timeout: Duration,
     /// A connection that sends no command for this long is closed.
     pub idle_timeout: Duration,
-    /// A command that has begun and brings no byte for this long ends its connection.
+    /// An incomplete command without a new byte for this long ends its connection.
     pub stall_timeout: Duration,
     /// Bytes of large commands that are read at a time, of all connections together; others wait
     /// unread.
@@ -49,7 +49,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// What all connections share.
+/// State shared by all connections.
 pub(crate) struct Shared {
     pub(crate) hooks: Arc<dyn ServerHooks>,
     pub(crate) options: ServeOptions,

@@ -1,8 +1,8 @@
 //! Bytes and packets: reading fields, framing packets in and out.
 //!
-//! A packet is 3 bytes of length, 1 byte of sequence number and the payload; a payload of
-//! [`CHUNK_MAX`] bytes is continued by the next packet. With compression the stream of these packets
-//! is cut into compressed ones (`inflate`, `deflate`). Nothing here knows what a payload means.
+//! A packet is 3 bytes of length, 1 byte of sequence number and the payload; a payload of [`CHUNK_MAX`] bytes continues in the
+//! next packet. With compression, the stream of these packets is cut into compressed ones (`inflate`, `deflate`). Nothing here
+//! interprets payloads.
 
 pub(crate) mod cursor;
 pub(crate) mod deflate;

@@ -1,4 +1,4 @@
-//! Files that the server asks its client for, by a client that speaks the protocol byte by byte.
+//! Files requested from the client, by a client that speaks the protocol byte by byte.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -25,7 +25,7 @@ fn packets(pieces: &[&[u8]]) -> Vec<u8> {
     pieces.flat_map(|(number, piece)| frame(piece, number as u8 + 2)).collect()
 }
 
-/// Sends the statement; the server asks for the file.
+/// Sends the statement; the server requests the file.
 async fn asked(client: &mut Client, sql: &str) {
     client.send(&[b"\x03", sql.as_bytes()].concat()).await;
     assert_eq!(client.read().await.unwrap(), (1, b"\xfbrows.csv".to_vec()));

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The address that a text is: four numbers up to 255, which may begin with zeros, with blanks around.
+/// Parses an IPv4 address: four numbers up to 255, which may have leading zeros, surrounded by optional blanks.
 #[must_use]
 pub fn parse_ipv4(text: &str) -> Option<u32> {
     let mut address = 0_u32;
@@ -16,7 +16,7 @@ pub fn parse_ipv4(text: &str) -> Option<u32> {
     (count == 4).then_some(address)
 }
 
-/// The address that a text is, in the order of the network; an IPv4 address is the IPv6 address that stands for it.
+/// Parses an IPv6 address, in network order; an IPv4 address becomes its IPv4-mapped IPv6 address.
 #[must_use]
 pub fn parse_ipv6(text: &str) -> Option<[u8; 16]> {
     match parse_ipv4(text) {
@@ -25,7 +25,7 @@ pub fn parse_ipv6(text: &str) -> Option<[u8; 16]> {
     }
 }
 
-/// The IPv6 address that stands for an IPv4 address.
+/// The IPv4-mapped IPv6 address of an IPv4 address.
 #[must_use]
 pub fn mapped(address: u32) -> [u8; 16] {
     Ipv4Addr::from_bits(address).to_ipv6_mapped().octets()
@@ -43,7 +43,7 @@ pub fn show_ipv6(address: [u8; 16]) -> String {
     Ipv6Addr::from_octets(address).to_string()
 }
 
-/// Whether an address is in the network that a text such as `10.0.0.0/8` names. `None` if the text names none.
+/// Whether an address is in a network such as `10.0.0.0/8`. `None` if the text is not a network.
 #[must_use]
 pub fn is_in_network(address: IpAddr, network: &str) -> Option<bool> {
     let (start, bits) = network.trim().split_once('/')?;

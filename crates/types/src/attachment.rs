@@ -1,13 +1,13 @@
-//! Bytes that a load has its transaction keep.
+//! Bytes that a load attaches to its transaction.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The most bytes that an attachment has: it is part of the transaction's entry in the log and stays in memory with it.
+/// Limit on the bytes of an attachment: it is part of the transaction's entry in the log and stays in memory with it.
 pub const ATTACHMENT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that become durable together with a load's rows, and mean something only to whoever made the load: its
-/// position in a source, for example, to resume from. Clones share the bytes.
+/// Bytes that become durable together with a load's rows and that only the load's originator interprets: its position in a
+/// source, for example, to resume from. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attachment(Arc<[u8]>);
 
@@ -32,7 +32,7 @@ impl Attachment {
         Ok(Self(bytes.into()))
     }
 
-    /// An attachment that was kept, whatever the limit was then.
+    /// Restores a persisted attachment, whatever the limit was when it was written.
     #[must_use]
     pub fn from_storage(bytes: Vec<u8>) -> Self {
         Self(bytes.into())

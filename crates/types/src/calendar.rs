@@ -1,7 +1,7 @@
 //! The Gregorian calendar, as if it had always been in force: days since 1970-01-01 ↔ year, month, day.
 //!
-//! Nothing here reads a clock or knows zones. Everything is counted in eras of 400 years that begin on 1 March, so
-//! that the leap day is the last day of its year.
+//! Nothing here reads a clock or knows time zones. Everything is counted in eras of 400 years that begin on 1 March, so that the
+//! leap day is the last day of its year.
 
 /// Days from the beginning of an era to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_468;

@@ -1,9 +1,9 @@
-//! What a change of a column's type does to the values that are there.
+//! Effects of a column's type change on existing values.
 
 use crate::{ColumnDef, DataType, NestedType};
 
-/// Whether every value of the type is a value of the other, stored as it is: nothing has to be written anew. Fields that values of nested
-/// types do not have yet are NULL ([`crate::widen`]).
+/// Whether every value of the type is a value of the other with the same representation, so nothing has to be rewritten. Fields
+/// that values of nested types lack are NULL ([`crate::widen`]).
 #[must_use]
 pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
@@ -16,7 +16,7 @@ pub fn keeps_values(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether a type has become another as light schema changes allow it: longer VARCHARs, and further fields at the end of STRUCTs, also
+/// Whether a type changed only as light schema changes allow: longer VARCHARs, and additional fields at the end of STRUCTs, also
 /// within other types.
 #[must_use]
 pub fn grows(from: DataType, to: DataType) -> bool {

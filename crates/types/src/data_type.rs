@@ -1,4 +1,4 @@
-//! Column types as Doris names them, and how we keep them: as Arrow types.
+//! Column types as Doris names them, and their representation as Arrow types.
 
 use crate::nested::{Nested, NestedType};
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
@@ -11,7 +11,7 @@ pub const DECIMAL_PRECISION_MAX: u8 = 38;
 pub const CHAR_BYTES_MAX: u32 = 255;
 /// The longest VARCHAR, in bytes.
 pub const VARCHAR_BYTES_MAX: u32 = 65533;
-/// Digits of a LARGEINT that we can keep (see `docs/adr`).
+/// Digits of a LARGEINT that can be stored (see `docs/adr`).
 pub const LARGEINT_DIGITS_MAX: u8 = 38;
 
 /// A column's type. Lengths of CHAR and VARCHAR count bytes of UTF-8, as in Doris.
@@ -42,9 +42,9 @@ pub enum DataType {
         bytes: u32,
     },
     String,
-    /// JSON text, checked and kept as text.
+    /// JSON text, validated and stored as text.
     Json,
-    /// JSON text whose members a query reads by their names; checked and kept as text.
+    /// JSON text whose members queries read by name; validated and stored as text.
     Variant,
     /// Kept as its number.
     Ipv4,
@@ -59,7 +59,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// One of each type whose values have a text and do not consist of values, for what must hold for all of them.
+    /// One of each type whose values have a text form and are not nested, for tests of properties that all of them share.
     pub const EXAMPLES: [Self; 18] = [
         Self::Boolean,
         Self::TinyInt,
@@ -146,13 +146,13 @@ impl DataType {
         matches!(self, Self::Char { .. } | Self::Varchar { .. } | Self::String | Self::Json | Self::Variant)
     }
 
-    /// Whether values are states of an aggregation, which no text and no literal gives: functions make and read them.
+    /// Whether values are states of an aggregation, which have no text or literal form: functions create and read them.
     #[must_use]
     pub const fn is_state(self) -> bool {
         matches!(self, Self::Bitmap | Self::Hll)
     }
 
-    /// The longest text in bytes, for types that have such a limit.
+    /// The longest text in bytes, for types with such a limit.
     #[must_use]
     pub const fn max_bytes(self) -> Option<u32> {
         match self {

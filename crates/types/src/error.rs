@@ -47,7 +47,7 @@ pub enum ErrorCode {
     NotSupported,
     /// A row, or a subquery, of another number of columns than its place takes.
     OperandColumns,
-    /// A subquery that stands for one value gave more rows.
+    /// A scalar subquery returned more than one row.
     SubqueryRows,
     UnknownStatementHandle,
     UnknownFunction,
@@ -72,11 +72,11 @@ pub enum ErrorCode {
     /// The client, or the server, does not let it be done.
     NotAllowedCommand,
     WrongPartitionName,
-    /// There is no partition of that name to drop.
+    /// No partition of that name exists to be dropped.
     DropPartitionMissing,
     PartitionExists,
     UnknownPartition,
-    /// Partitions of a table that has none.
+    /// Partitions of a table without partitions.
     NotPartitioned,
     /// A table without partitions takes no rows.
     NoPartitions,
@@ -84,13 +84,13 @@ pub enum ErrorCode {
     DynamicTimeUnit,
     DynamicRange,
     DynamicBuckets,
-    /// A view where a table has to be, or a table where a view has to be.
+    /// A view where a table is required, or a table where a view is required.
     WrongObject,
     /// A view's query has parameters or variables of the session.
     ViewVariable,
     /// A view's list of columns is not as long as its query's.
     ViewWrongList,
-    /// What a view reads is gone or has changed.
+    /// An object that a view reads is missing or has changed.
     ViewInvalid,
     /// A view that reads itself.
     ViewRecursive,
@@ -194,7 +194,7 @@ impl ErrorCode {
     }
 }
 
-/// What was wrong, in words that say what, where, the offending value and the remedy.
+/// An error for the client, in words that say what is wrong, where, with which value, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SqlError {
     pub code: ErrorCode,
@@ -215,7 +215,7 @@ impl SqlError {
         Self { code, message: format!("errCode = 2, detailMessage = {}", message.as_ref()) }
     }
 
-    /// A view where something else has to be, or something else where a view has to be; `remedy` may be empty.
+    /// A view where something else is required, or something else where a view is required; `remedy` may be empty.
     #[must_use]
     pub fn wrong_object(name: &TableRef, needed: &str, remedy: &str) -> Self {
         let remedy = if remedy.is_empty() { String::new() } else { format!(". {remedy}") };

@@ -1,8 +1,8 @@
-//! What the core takes from the machine besides its disk: time, randomness, tasks and threads.
+//! The machine's services to the core besides its disk: time, randomness, tasks and threads.
 //!
-//! A server takes them from the operating system and from tokio; then everything here costs one check of a
-//! thread-local flag. The simulation (`crates/sim`) gives its thread a [`Host`] of its own, and from there on
-//! the core runs on that thread alone, in an order that one seed decides. See `docs/adr/0008-simulation.md`.
+//! A server uses those of the operating system and of tokio; then everything here costs one check of a thread-local flag. The
+//! simulation (`crates/sim`) gives its thread a [`Host`] of its own, and from then on the core runs on that thread alone, in an
+//! order that one seed decides. See `docs/adr/0008-simulation.md`.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -22,7 +22,7 @@ pub trait Host {
     fn unix_ms(&self) -> i64;
     /// 128 random bits.
     fn random(&self) -> u128;
-    /// Runs a task beside the others.
+    /// Runs a task concurrently with the others.
     fn spawn(&self, task: Task);
     /// Completes at `at`.
     fn sleep_until(&self, at: Instant) -> Task;

@@ -55,7 +55,7 @@ id! {
     Lsn(u64)
 }
 id! {
-    /// Something that loads come from one after the other, like the topic of a job. Never reused.
+    /// A source of consecutive loads, like the topic of a job. Never reused.
     SourceId(u64)
 }
 id! {

@@ -1,9 +1,8 @@
 //! The shared vocabulary: tables, columns, types, labels, ids and the error a client sees.
 //!
-//! Every other crate speaks in these terms, and this one knows none of them. Nothing here does
-//! I/O, waits or keeps state; a type carries its meaning (and its unit) in its name so that no
-//! bare integer crosses from one crate to another. The exception is [`host`], through which a
-//! simulation replaces the machine.
+//! Every other crate uses these terms, and this one knows none of the others. Nothing here does I/O, waits or keeps state; a type
+//! carries its meaning (and its unit) in its name so that no bare integer crosses from one crate to another. The exception is
+//! [`host`], through which a simulation replaces the machine.
 
 pub mod address;
 pub mod attachment;
@@ -54,5 +53,5 @@ pub use view::{ViewDef, ViewSource};
 /// The version of MySQL that the server reports to clients; Doris's. Drivers choose their statements by it.
 pub const SERVER_VERSION: &str = "5.7.99";
 
-/// `group_concat_max_len` when nobody has set it, in bytes. Texts are cut below this only.
+/// Default of `group_concat_max_len`, in bytes. Results are truncated only if it is set below this.
 pub const GROUP_CONCAT_BYTES: i64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! Locks with a fixed order of taking them, which builds with debug assertions check.
 //!
-//! Invariant: a thread takes a lock only if its rank is above those of all ranked locks that it holds; so no two threads
-//! ever wait for each other. The order is [`Rank`], and ARCHITECTURE.md says why it is that. A release build has neither
-//! ranks nor checks. Not the business of this module: locks that nothing else is taken under, and those of async code.
+//! Invariant: a thread takes a lock only if its rank is above those of all ranked locks that it holds; so no two threads ever
+//! wait for each other. The order is [`Rank`], and ARCHITECTURE.md gives the reasons. A release build has neither ranks nor
+//! checks. Not the business of this module: locks under which no other is taken, and those of async code.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -17,15 +17,15 @@ pub enum Rank {
     LogCore,
     /// The groups, holds and versions of a table.
     TableQueue,
-    /// What a group's commit waits for.
+    /// The pending appends of a group's commit.
     Appends,
-    /// What a table has published and not yet flushed.
+    /// The published but unflushed rows of a table.
     Unflushed,
     /// Data files that are not published.
     Unpublished,
     /// Labels and states of transactions.
     Transactions,
-    /// What was submitted to a write-ahead log.
+    /// The pending submissions to a write-ahead log.
     LogQueue,
     /// The pending orders of a write-ahead log's keeper.
     LogKeeper,
@@ -68,7 +68,7 @@ impl<T> Ranked<T> {
     /// Takes the lock if it is free.
     ///
     /// # Panics
-    /// Like [`Ranked::lock`], if the lock is free: what is done under it must be in order too.
+    /// Like [`Ranked::lock`], if the lock is free; the order applies to locks taken under it, too.
     #[inline]
     pub fn try_lock(&self) -> Option<RankedGuard<'_, T>> {
         let guard = self.mutex.try_lock()?;

@@ -1,7 +1,7 @@
 //! Types whose values consist of values: ARRAY, MAP and STRUCT.
 //!
-//! A type is copied with every column that is looked at, so what a nested type consists of is kept once, for the life of
-//! the process: there are as many as tables and statements name, and each takes some hundred bytes.
+//! A type is copied with every column that is looked at, so the components of a nested type are interned for the life of the
+//! process: there are only as many as tables and statements name, and each takes some hundred bytes.
 
 use crate::data_type::DataType;
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// How deep types may be in one another, as in Doris.
 pub const NESTING_MAX: usize = 9;
 
-/// What a nested type consists of.
+/// The components of a nested type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NestedType {
     /// Values of one type in an order; each may be NULL.
@@ -33,14 +33,14 @@ pub struct StructField {
     pub data_type: DataType,
 }
 
-/// A [`NestedType`] that is kept; equal if what it consists of is.
+/// An interned [`NestedType`]; equal if its components are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Nested(&'static NestedType);
 
 static KEPT: LazyLock<Mutex<HashSet<&'static NestedType>>> = LazyLock::new(Mutex::default);
 
 impl Nested {
-    /// The kept type that consists of this.
+    /// Interns a nested type.
     #[must_use]
     pub fn new(nested: NestedType) -> Self {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Nested {
         Self(new)
     }
 
-    /// What it consists of.
+    /// The components.
     #[must_use]
     pub const fn kept(self) -> &'static NestedType {
         self.0
@@ -84,7 +84,7 @@ impl Nested {
         types.into_iter().flatten().chain(fields.iter().map(|field| field.data_type))
     }
 
-    /// The Arrow type of values; the names within are those that Arrow gives lists and maps.
+    /// The Arrow type of values; inner names are Arrow's own for lists and maps.
     #[must_use]
     pub fn to_arrow(self) -> ArrowType {
         match self.0 {

@@ -3,8 +3,8 @@
 //! A partition is a fact about data files and no table of its own: the definition has the partitions with their bounds, and
 //! the columns of a row alone decide which of them it is in.
 //!
-//! Invariant: no two partitions of a table have a row in common. Not this module's business: how partitions are written in
-//! statements, and where files keep theirs.
+//! Invariant: no two partitions of a table have a row in common. Not this module's business: how statements spell partitions, and
+//! where files record theirs.
 
 mod auto;
 mod find;
@@ -42,7 +42,7 @@ impl Partitioning {
     }
 }
 
-/// What decides which partition a row is in.
+/// How the columns of a row determine its partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartitionMethod {
     /// The range that the values of the columns are in, from left to right.
@@ -68,7 +68,7 @@ pub struct Partitions {
     pub method: PartitionMethod,
     /// The columns that decide, in order.
     pub columns: Vec<ColumnId>,
-    /// Which partitions loads make for their rows; `None`: they make none.
+    /// The partitions that loads create for their rows; `None`: they create none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoPartition>,
     /// In the order of their making.
@@ -91,7 +91,7 @@ pub struct Partition {
     pub properties: BTreeMap<String, String>,
 }
 
-/// Which rows are in a partition: one bound for each column, or values of all columns.
+/// The rows of a partition: one bound per column, or values of all columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PartitionRows {
     /// From `lower` on and below `upper`, compared from left to right.
@@ -138,7 +138,7 @@ mod int_text {
     }
 }
 
-/// What finds the partition of a row, made when it is first asked for. It says nothing that the partitions do not.
+/// Finder for the partition of a row, built on first use. It contains nothing that the partitions do not say.
 #[derive(Debug, Default)]
 struct Found(OnceLock<Finder>);
 
@@ -205,7 +205,7 @@ impl Partitions {
         some
     }
 
-    /// The place in the list of the partition of a row with these values of the columns. `None`: it is in none.
+    /// The index in the list of the partition of a row with these column values. `None` if the row has none.
     #[must_use]
     pub fn find(&self, values: &[ValueRef<'_>]) -> Option<usize> {
         self.finder().find(values)

@@ -3,8 +3,8 @@
 use sha1::{Digest, Sha1};
 use std::fmt;
 
-/// What the server knows of a user's password: `None` for an empty one, else `SHA1(SHA1(password))`, as
-/// `mysql_native_password` has it.
+/// A user's password as the server stores it: `None` for an empty one, else `SHA1(SHA1(password))`, as in
+/// `mysql_native_password`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PasswordHash(pub Option<[u8; 20]>);
 

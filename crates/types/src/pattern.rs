@@ -1,4 +1,4 @@
-//! SQL's LIKE, for names: of variables, tables, hosts. Queries have their own, in the query engine.
+//! SQL's LIKE, for names of variables, tables and hosts. Queries have their own, in the query engine.
 
 /// Whether the text is like the pattern, without regard to case: `%` is any text, `_` one character, `\\` takes the
 /// next one as it is. The time grows with the product of both lengths, never more.
@@ -7,7 +7,7 @@ pub fn like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.to_lowercase().chars().collect();
     let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
     let (mut at, mut in_pattern) = (0, 0);
-    // Where the last `%` has taken the text to, and what of the pattern follows it.
+    // The text position that the last `%` has reached, and the pattern after it.
     let mut retry: Option<(usize, usize)> = None;
     while at < text.len() {
         let (wanted, width) = match pattern.get(in_pattern) {

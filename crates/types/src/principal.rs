@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A user who has proved their password, and the host they came from. Every look-up of a name and every statement
-/// is made for one.
+/// An authenticated user, and the client's host. Every name look-up and every statement is performed on behalf of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     user: Arc<str>,
@@ -13,8 +12,8 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// `generation` is the state of users and privileges in which the password was checked: a later one may have
-    /// changed what the user is allowed to do.
+    /// `generation` is the version of users and privileges against which the password was checked: a later one may have changed
+    /// the user's rights.
     #[must_use]
     pub fn new(user: &str, host: &str, generation: u64) -> Self {
         Self { user: user.into(), host: host.into(), generation }

@@ -1,9 +1,8 @@
 //! A value that the compiler does not look inside.
 //!
-//! The trees of sqlparser and the plans of DataFusion are hundreds of types that refer to each other. An async
-//! method that holds one must be shown to be `Send`, and each such check walks all of those types again; together that was
-//! most of the time that compiling `engine` took. A sealed value is `Send` at a glance. So a tree is
-//! sealed wherever it is kept or passed to an async function.
+//! The trees of sqlparser and the plans of DataFusion are hundreds of types that refer to each other. An async method that holds
+//! one must be proved `Send`, and each such proof walks all of those types again; together they took most of the compile time of
+//! `engine`. A sealed value is `Send` at a glance. So a tree is sealed wherever it is stored or passed to an async function.
 
 use std::any::Any;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Values of columns that stand for sets: BITMAP and HLL, as bytes.
+//! Values of BITMAP and HLL columns, which represent sets, as bytes.
 //!
 //! Their bytes are what columns, the write-ahead log and data files have, so both formats stay readable. A text of bytes is a
 //! value of one of the two at most. Not the business of this module: functions of SQL over them.
@@ -11,7 +11,7 @@ pub use hll::Hll;
 
 use crate::data_type::DataType;
 
-/// A hash of 32 bits, for sets of whatever has none of its own.
+/// A 32-bit hash, for elements without an integer value.
 #[must_use]
 pub fn hash32(value: &[u8]) -> u32 {
     (hash64(value) >> 32) as u32
@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    /// Adds all elements of another value of the same type. `false`: the bytes are none.
+    /// Adds all elements of another value of the same type. Returns `false` if the bytes are not one.
     pub fn merge(&mut self, bytes: &[u8]) -> bool {
         match self {
             Self::Bitmap(bitmap) => Bitmap::read(bytes).map(|other| bitmap.union(other)).is_some(),

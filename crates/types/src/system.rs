@@ -1,6 +1,6 @@
 //! The databases that the server provides itself.
 //!
-//! Their names are case-insensitive, those of users' databases case-sensitive.
+//! Their names are case-insensitive; names of users' databases are case-sensitive.
 
 /// The database of tables about tables.
 pub const INFORMATION_SCHEMA: &str = "information_schema";

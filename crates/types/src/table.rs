@@ -15,7 +15,7 @@ pub const GROUP_COMMIT_INTERVAL_MS_DEFAULT: u64 = 10_000;
 /// A group commits at this many bytes unless the table says otherwise (64 MB, the manual's).
 pub const GROUP_COMMIT_DATA_BYTES_DEFAULT: u64 = 64 * 1024 * 1024;
 
-/// The property of a table each row of which may be updated in columns of its own.
+/// The property of a table whose rows may each update different columns.
 pub const FLEXIBLE_UPDATES: &str = "enable_unique_key_skip_bitmap_column";
 
 /// The property of a table, as Delta Lake calls it, that with `false` has no deletion vectors.
@@ -34,7 +34,7 @@ impl fmt::Display for TableRef {
     }
 }
 
-/// A column's value where a load gives none.
+/// The value of a column that a load does not give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DefaultValue {
     Null,
@@ -48,13 +48,13 @@ pub enum DefaultValue {
     CurrentDate,
 }
 
-/// A column that the server keeps beside those of the table's definition. Other readers of the data files do not see it, and
-/// users see it only by its name.
+/// A column that the server adds to those of the table's definition. Other readers of the data files do not see it, and users see
+/// it only by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HiddenColumn {
     /// 1 in a row that deletes the row of its key, else 0.
     DeleteSign,
-    /// What decides which row of a key stays, where no column of the table does.
+    /// Decides which row of a key wins, if no column of the table does.
     Sequence,
     /// The columns that a row of a partial update gives, as the text of [`GivenColumns`](crate::GivenColumns). NULL in a row
     /// that gives all. It means nothing any more once the row is settled.
@@ -171,7 +171,7 @@ pub struct ColumnDef {
     pub comment: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenColumn>,
-    /// Of a value column in a table with AGGREGATE KEY.
+    /// The aggregation of a value column in a table with AGGREGATE KEY.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<Aggregation>,
     /// `ON UPDATE CURRENT_TIMESTAMP`: rows that are updated and do not give the column have its default, the time.
@@ -180,12 +180,12 @@ pub struct ColumnDef {
     /// `AUTO_INCREMENT`: rows without a value get one that no row was given before, from this one on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_increment: Option<i64>,
-    /// `GENERATED ALWAYS AS (…)`: rows have the value of the expression, and loads give none.
+    /// `GENERATED ALWAYS AS (…)`: rows have the value of the expression, and loads do not give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<Box<Generated>>,
 }
 
-/// What the values of a column are computed from.
+/// The expression of a generated column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generated {
     /// The expression as it was written.
@@ -228,7 +228,7 @@ impl ColumnDef {
         }
     }
 
-    /// Whether the server gives rows of a load values that come without one.
+    /// Whether the server generates values for rows of a load that come without one.
     #[must_use]
     pub const fn is_filled(&self) -> bool {
         self.auto_increment.is_some() || self.generated.is_some()
@@ -265,8 +265,7 @@ impl ColumnDef {
     }
 }
 
-/// A rollup as it was declared. It is part of the definition and holds no data of its own: no answer depends on it, and none
-/// is faster by it.
+/// A rollup as it was declared. It is part of the definition and has no data of its own: it changes neither answers nor speed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollupDef {
     /// Tells it from the other rollups of the table.
@@ -283,7 +282,7 @@ pub struct RollupDef {
     pub made_at_ms: Option<i64>,
 }
 
-/// What an index of Doris's is made of.
+/// The kinds of Doris's indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IndexKind {
     Inverted,
@@ -305,8 +304,7 @@ impl IndexKind {
     }
 }
 
-/// An index as it was declared. It is part of the definition and of nothing else: no answer depends on it, and none is
-/// faster by it.
+/// An index as it was declared. It is part of the definition only: it changes neither answers nor speed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDef {
     /// The name as declared; names are compared without regard to case.
@@ -323,7 +321,7 @@ pub struct IndexDef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
     pub version: SchemaVersion,
-    /// Hidden columns come last.
+    /// Hidden columns are last.
     pub columns: Vec<ColumnDef>,
     /// The id that the next added column gets.
     pub next_column_id: ColumnId,
@@ -387,7 +385,7 @@ impl TableSchema {
         ))
     }
 
-    /// The schema of rows that were decoded, in which values may be missing that the server gives. `None`: there are no such columns.
+    /// The schema of decoded rows, in which values that the server generates may be missing. `None` if there are no such columns.
     #[must_use]
     pub fn as_decoded(&self) -> Option<Self> {
         if !self.columns.iter().any(ColumnDef::is_filled) {
@@ -437,7 +435,7 @@ impl TableSchema {
 pub struct ColumnChange {
     /// The schema that it made.
     pub version: SchemaVersion,
-    /// Milliseconds since 1970; `None` if it was made before times were kept.
+    /// Milliseconds since 1970; `None` if the table is older than this field.
     pub made_at_ms: Option<i64>,
 }
 
@@ -455,7 +453,7 @@ pub enum Buckets {
     Auto,
 }
 
-/// What happens to rows with equal keys.
+/// The treatment of rows with equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyModel {
     /// All rows stay; the keys only sort them.
@@ -463,7 +461,7 @@ pub enum KeyModel {
         /// `DUPLICATE KEY(…)` was written. Without it the keys were derived, as Doris does.
         declared: bool,
     },
-    /// One row for each key: the one that came last.
+    /// One row per key: the last one to arrive.
     Unique,
     /// One row for each key, which all rows of the key were folded into.
     Aggregate,
@@ -480,7 +478,7 @@ impl KeyModel {
         }
     }
 
-    /// The first words of the clause that makes such a table.
+    /// The first words of the clause that declares such a table.
     #[must_use]
     pub const fn clause(self) -> &'static str {
         match self {
@@ -502,14 +500,14 @@ impl KeyModel {
         matches!(self, Self::Aggregate)
     }
 
-    /// Whether all rows that come stay as they are.
+    /// Whether all rows stay as they are.
     #[must_use]
     pub const fn keeps_all_rows(self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
 }
 
-/// Properties that change what the server does, and the others, kept as they were given.
+/// Properties with an effect, and the others, stored as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableProperties {
@@ -523,7 +521,7 @@ pub struct TableProperties {
 }
 
 impl TableProperties {
-    /// Whether files whose rows are superseded or deleted are written anew, for readers that know no deletion vectors.
+    /// Whether files with superseded or deleted rows are rewritten, for readers without support for deletion vectors.
     #[must_use]
     pub fn copies_on_write(&self) -> bool {
         self.others.get(DELETION_VECTORS).is_some_and(|value| value == "false")
@@ -544,8 +542,8 @@ impl Default for TableProperties {
 
 /// A table as the catalog knows it.
 ///
-/// The catalog keeps it as JSON: a field that is added has a default (`#[serde(default)]`), so that the definitions
-/// of earlier versions are still read.
+/// The catalog stores it as JSON: an added field has a default (`#[serde(default)]`), so that the definitions of earlier versions
+/// can still be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableDef {
     pub id: TableId,
@@ -565,7 +563,7 @@ pub struct TableDef {
     pub indexes: Vec<IndexDef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rollups: Vec<RollupDef>,
-    /// Where the Delta table is, relative to the storage root, with `/` between parts.
+    /// The path of the Delta table relative to the storage root, with `/` between parts.
     pub location: String,
 }
 

@@ -1,8 +1,8 @@
-//! What kinds of transactions there are, and where they are in their lives.
+//! The kinds of transactions and the states of their life cycle.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of load a transaction is.
+/// The kind of load behind a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransactionKind {
@@ -46,7 +46,7 @@ impl TransactionKind {
     }
 }
 
-/// Where a transaction is in its life.
+/// A transaction's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     Prepare,

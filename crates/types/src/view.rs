@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A view as the catalog knows it: a query that is a table wherever one may be read.
 ///
-/// The catalog keeps it as JSON, as it does tables: a field that is added has a default.
+/// The catalog stores it as JSON, like tables: an added field has a default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewDef {
     /// No table and no other view ever has it.
@@ -24,7 +24,7 @@ pub struct ViewDef {
     pub query: String,
     /// The database of the session that made the view.
     pub session_db: Option<String>,
-    /// What the query reads.
+    /// The tables and views that the query reads.
     pub sources: Vec<ViewSource>,
 }
 
@@ -43,7 +43,7 @@ impl ViewDef {
         TableRef { db: self.db.clone(), table: self.name.clone() }
     }
 
-    /// What is shown where a table has its comment.
+    /// The text shown in place of a table's comment.
     #[must_use]
     pub fn shown_comment(&self) -> &str {
         if self.comment.is_empty() { "VIEW" } else { &self.comment }

@@ -1,7 +1,7 @@
 //! Nested values of an earlier type of their column as values of its type of today.
 //!
-//! A STRUCT may have got further fields at its end, wherever in a type it is ([`crate::change::grows`]). Rows of before, in memory, in the log and
-//! in data files, have NULL there. Whoever reads such rows asks here, so that all see the same.
+//! A STRUCT may have gained fields at its end, wherever in a type it is ([`crate::change::grows`]). Older rows, in memory, in the
+//! log and in data files, have NULL there. Every reader of such rows uses this module, so that all see the same.
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -9,8 +9,8 @@ use arrow::datatypes::{DataType, FieldRef};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The array in the Arrow type `to`: fields of structs are found by name, those that `array` does not have are NULL, others are left out, and
-/// parts that do not consist of values are cast. An array of exactly that type is shared, not copied.
+/// Converts an array to the Arrow type `to`: fields of structs are matched by name, missing ones are NULL, additional ones are
+/// dropped, and leaves are cast. An array of exactly that type is shared, not copied.
 ///
 /// # Errors
 /// [`ArrowError::CastError`] if a value does not fit.
@@ -62,7 +62,7 @@ fn other(array: &ArrayRef, to: &DataType) -> ArrowError {
     ArrowError::CastError(format!("{} can't become {to}", array.data_type()))
 }
 
-/// Whether structs in values of type `to` have other fields than those of `from`.
+/// Whether structs in values of type `to` have other fields than in `from`.
 #[must_use]
 pub fn has_other_fields(from: &DataType, to: &DataType) -> bool {
     match (from, to) {

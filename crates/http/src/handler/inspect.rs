@@ -1,4 +1,4 @@
-//! The small endpoints: those that look and change nothing, and the one that cancels.
+//! The small endpoints: the read-only ones, and cancelling.
 
 use super::Handler;
 use crate::reply::{self, EnvelopeCode, ReplyBody};
@@ -53,7 +53,7 @@ impl Handler {
         )
     }
 
-    /// Ports and version are for nodes that know the cluster's token; there are none.
+    /// Ports and version are reserved for nodes with the cluster's token, and none exist.
     fn bootstrap(&self) -> Reply {
         if !self.services.inspect.is_ready() {
             return reply::envelope(EnvelopeCode::Error, "not ready");
@@ -193,7 +193,7 @@ fn not_ready() -> Reply {
     reply::envelope_with_status(status, EnvelopeCode::Unavailable, "Server is not ready")
 }
 
-/// The counts of the nodes in `asked`: `host:port,host:port`.
+/// Counts of the nodes in `asked`: `host:port,host:port`.
 fn of_nodes(counts: &[WalCount], asked: &str) -> Result<Vec<WalCount>, String> {
     let nodes: Vec<&str> = asked.split(',').map(str::trim).filter(|node| !node.is_empty()).collect();
     if nodes.is_empty() {
@@ -208,7 +208,7 @@ fn of_nodes(counts: &[WalCount], asked: &str) -> Result<Vec<WalCount>, String> {
         .collect()
 }
 
-/// What Doris puts in `data` when a table cannot be looked at.
+/// Doris's `data` for a table that cannot be read.
 fn exception(error: &SqlError) -> Value {
     let status = match error.code {
         ErrorCode::UnknownDatabase | ErrorCode::UnknownTable | ErrorCode::NoSuchTable => 404,

@@ -21,7 +21,7 @@ use tributary_types::{Label, Principal, TableRef};
 /// How long the server waits for a body that a service still holds after its answer.
 const GIVE_BACK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the answer repeats of the request.
+/// The parts of the request that the answer repeats.
 struct Echo {
     arrived: Instant,
     label: String,
@@ -157,7 +157,7 @@ fn unauthorized(echo: Echo, text: &str, wire: Wire) -> Handled {
     Handled::new(reply::unauthorized(reply::load(&answer)), wire)
 }
 
-/// Runs a load and waits for its body to come back.
+/// Runs a load and waits for the return of its body.
 async fn run<F: Future<Output = LoadAnswer>>(
     echo: Echo,
     wire: Wire,

@@ -32,7 +32,7 @@ impl Handler {
     }
 }
 
-/// `label [l] transaction [7] commit successfully.`, with what was given.
+/// `label [l] transaction [7] commit successfully.`, with the given identifiers.
 fn done(op: TwoPhaseOp, target: &TwoPhaseTarget) -> String {
     let label = target.label.as_ref().map(|label| format!("label [{label}] ")).unwrap_or_default();
     let transaction = target.txn_id.map(|id| format!("transaction [{id}] ")).unwrap_or_default();

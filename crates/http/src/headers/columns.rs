@@ -29,7 +29,7 @@ fn invalid(text: &str, what: &str) -> HeaderError {
     ))
 }
 
-/// Where an entry ends and where its first `=` is.
+/// The end of an entry and the position of its first `=`.
 struct Scan {
     end: usize,
     equals: Option<usize>,

@@ -1,4 +1,4 @@
-//! Headers that change no row: those of Doris that this server cannot obey, and those that it need not.
+//! Headers that change no rows: Doris's headers that this server cannot obey, and the ones it need not obey.
 //!
 //! Invariant: no header of Doris's Stream Load passes in silence. It is obeyed, it is refused by its name, or it is a
 //! hint at how to run the load, whose value is checked.
@@ -13,13 +13,13 @@ const MISSING: [(&str, &str); 3] = [
     ("token", "there are no cluster tokens, give a user and a password (HTTP Basic)"),
 ];
 
-/// Headers of other requests. A load that brings them was most likely meant to be that request.
+/// Headers of other requests. A load with one of them was most likely meant to be that request.
 const OF_SECOND_PHASE: [&str; 2] = ["txn_id", "txn_operation"];
 
-/// Refuses what a Stream Load and an HTTP Stream cannot obey, and checks hints.
+/// Refuses headers that a Stream Load and an HTTP Stream cannot obey, and checks hints.
 ///
 /// # Errors
-/// The first such header, or a hint that is no number where Doris reads one.
+/// The first such header, or a hint that is not a number where Doris expects one.
 pub(super) fn check(headers: Headers<'_>) -> Result<(), HeaderError> {
     for (name, remedy) in MISSING {
         if headers.text(name)?.is_some() {
@@ -37,7 +37,7 @@ pub(super) fn check(headers: Headers<'_>) -> Result<(), HeaderError> {
     check_hints(headers)
 }
 
-/// Refuses a statement on a Stream Load, which has none.
+/// Refuses a statement in a Stream Load.
 ///
 /// # Errors
 /// If there is a header `sql`.

@@ -4,7 +4,7 @@ use super::{HeaderError, Headers};
 use crate::request::{MergeHeaders, MergeType, TableHeaders, UpdateHeaders, UpdateMode};
 use tributary_types::PartitionNames;
 
-/// Which tables the load needs. The headers `refused` are among those that are not obeyed.
+/// Determines the kind of table that the load needs. The headers `refused` are among those that are not obeyed.
 ///
 /// # Errors
 /// A header that is illegal whatever the table.
@@ -35,7 +35,7 @@ fn partitions_header(headers: Headers<'_>) -> Result<PartitionNames, HeaderError
     }
 }
 
-/// What the load says of its rows.
+/// Reads the merge headers.
 ///
 /// # Errors
 /// See [`merge_type`].
@@ -51,7 +51,7 @@ pub(super) fn merge_headers(headers: Headers<'_>) -> Result<MergeHeaders, Header
     })
 }
 
-/// What the rows do.
+/// Reads the effect of rows.
 ///
 /// # Errors
 /// An unknown type, or a condition in `delete` that does not fit it.
@@ -74,7 +74,7 @@ fn merge_type(headers: Headers<'_>) -> Result<MergeType, HeaderError> {
     }
 }
 
-/// Which columns the load updates.
+/// Reads the columns that the load updates.
 ///
 /// # Errors
 /// An unknown mode, one that the body's format does not have, or an unknown behaviour.
@@ -130,7 +130,7 @@ fn check_flexible(headers: Headers<'_>) -> Result<(), HeaderError> {
     Ok(())
 }
 
-/// The first header that asks for what no table can do, or not a load of this kind.
+/// The first header that no table supports, or no load of this kind.
 fn unique_table_header(
     headers: Headers<'_>,
     refused: Option<(&MergeHeaders, UpdateHeaders)>,

@@ -1,4 +1,4 @@
-//! Codecs whose libraries keep their place themselves.
+//! Codecs whose libraries keep their state themselves.
 
 use super::{Codec, Input};
 use bytes::Bytes;
@@ -7,8 +7,8 @@ use flate2::bufread::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// The largest window of a zstd frame, as a power of two: 8 MiB, which RFC 8878 asks of every decoder. A frame
-/// names its window itself, and all of it is allocated.
+/// The largest window of a zstd frame, as a power of two: 8 MiB, which RFC 8878 requires of every decoder. A frame states its
+/// window itself, and all of it is allocated.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 impl Codec for MultiGzDecoder<Input> {

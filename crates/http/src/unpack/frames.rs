@@ -14,7 +14,7 @@ const MAGIC: u32 = 0x184D_2204;
 const LEGACY_MAGIC: u32 = 0x184C_2102;
 /// Frames with magic numbers in these sixteen are for others.
 const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
-/// What a block may refer to of those before it, in bytes.
+/// How far back a block may refer, in bytes.
 const HISTORY_BYTES: usize = 64 * 1024;
 /// A block with this bit is not packed.
 const PLAIN: u32 = 1 << 31;
@@ -28,12 +28,12 @@ pub(super) struct Lz4Frames {
 
 enum Place {
     Between,
-    /// So many bytes of a frame for others are left.
+    /// Remaining bytes of a skippable frame.
     Skipped(usize),
     Within(Frame),
 }
 
-/// What a frame's head says of it, and what was seen of it.
+/// A frame's header, and its state so far.
 struct Frame {
     block_bytes_max: usize,
     blocks_are_linked: bool,
@@ -143,7 +143,7 @@ impl Frame {
         Ok(false)
     }
 
-    /// Puts a block behind what it may refer to.
+    /// Appends a block to the history that it may refer to.
     fn unpack(&self, block: &[u8], is_plain: bool, output: &mut Output) -> io::Result<()> {
         let kept = if self.blocks_are_linked { output.bytes.len().min(HISTORY_BYTES) } else { 0 };
         output.bytes.drain(..output.bytes.len() - kept);

@@ -1,4 +1,4 @@
-//! Packed bytes that are gathered until a whole block is there.
+//! Gathers compressed bytes until a whole block has arrived.
 
 use bytes::{Bytes, BytesMut};
 use std::io::{self, ErrorKind};
@@ -19,7 +19,7 @@ impl Gathered {
         self.ended = true;
     }
 
-    /// Whether there is no more input. `WouldBlock` if that is not known yet.
+    /// Whether the input has ended. `WouldBlock` if that is not known yet.
     pub(super) fn is_at_end(&self) -> io::Result<bool> {
         match (self.bytes.is_empty(), self.ended) {
             (true, true) => Ok(true),
@@ -61,13 +61,13 @@ impl Gathered {
 /// Output that waits to be read.
 #[derive(Default)]
 pub(super) struct Output {
-    /// What was unpacked; of bytes that were read, what later blocks refer to may be kept.
+    /// Decompressed bytes; bytes that were already read may remain as history for later blocks.
     pub(super) bytes: Vec<u8>,
     pub(super) read: usize,
 }
 
 impl Output {
-    /// Gives what is there; 0 if nothing is.
+    /// Copies out available bytes; returns 0 if there are none.
     pub(super) fn give(&mut self, into: &mut [u8]) -> usize {
         let rest = &self.bytes[self.read..];
         let amount = rest.len().min(into.len());

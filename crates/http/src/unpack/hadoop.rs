@@ -8,17 +8,17 @@ use super::{Codec, damaged};
 use bytes::Bytes;
 use std::io::{self, Read};
 
-/// The longest block and part, in bytes; Hadoop writes blocks of 256 KiB if it is not told otherwise.
+/// The longest block and part, in bytes; Hadoop writes blocks of 256 KiB by default.
 pub(super) const BLOCK_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Unpacks a part into what is left of its block; the length that it has.
+/// Decompresses a part into the rest of its block; returns its length.
 type UnpackPart = fn(&[u8], &mut [u8]) -> io::Result<usize>;
 
 /// Blocks being unpacked.
 pub(super) struct HadoopBlocks {
     input: Gathered,
     output: Output,
-    /// What the parts to come of this block unpack to, in bytes.
+    /// Decompressed size of the block's remaining parts, in bytes.
     left: usize,
     unpack: UnpackPart,
 }

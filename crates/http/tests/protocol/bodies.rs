@@ -62,7 +62,7 @@ async fn a_body_with_a_length_and_chunks_is_refused_and_the_connection_closed() 
     let running = start().await;
     for lengths in [[CHUNKED, "Content-Length: 4"], ["content-length: 4", "transfer-encoding: CHUNKED"]] {
         let mut client = Client::connect(running.address).await;
-        // The lines of a body are no headers.
+        // Lines of a body are not headers.
         let body = "Transfer-Encoding: chunked\nContent-Length: 4\n\n";
         assert_eq!(client.load("t", &[], body).await.json()["Status"], "Success");
         assert_eq!(client.load("t", &[], body).await.json()["Status"], "Success");

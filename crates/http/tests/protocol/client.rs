@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told to.
+//! A client that sends exactly the given bytes.
 
 use serde_json::Value;
 use std::net::SocketAddr;

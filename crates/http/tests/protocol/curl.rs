@@ -1,4 +1,4 @@
-//! The manual's commands with the real curl. Passed over where there is no curl.
+//! The manual's commands with the real curl. Skipped if curl is not installed.
 
 use crate::fake::{Running, start};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
-/// Runs curl; `None` if there is none.
+/// Runs curl; `None` if it is not installed.
 async fn curl(running: &Running, path: &str, arguments: &[&str], data: Option<&[u8]>) -> Option<String> {
     let mut command = Command::new("curl");
     command.args(["-sS", "--max-time", "60", "--location-trusted"]).args(arguments);

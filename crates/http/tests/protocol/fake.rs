@@ -15,7 +15,7 @@ use tributary_types::*;
 
 pub const GROUP_LABEL: &str = "group_commit_c84d2099208436ab_96e33fda01eddba8";
 
-/// What a load saw of its body.
+/// A load's view of its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub bytes: Vec<u8>,

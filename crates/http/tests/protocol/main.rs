@@ -1,4 +1,4 @@
-//! The protocol over real sockets, with a service that only looks at what it is given.
+//! The protocol over real sockets, with a service that records its calls.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

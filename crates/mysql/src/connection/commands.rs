@@ -18,10 +18,10 @@ use tributary_types::{ErrorCode, SqlError};
 type Answered = Result<(), SqlError>;
 
 impl Connection {
-    /// Runs one command and puts its answer into the queue.
+    /// Runs one command and queues its answer.
     ///
     /// # Errors
-    /// The connection cannot go on; the client was not told.
+    /// The connection is unusable; the client was not informed.
     pub(super) async fn command(&mut self, packet: Packet) -> Result<After, ProtocolError> {
         use Command::*;
         let Some((&code, _)) = self.link.reader.payload(packet).split_first() else {
@@ -110,7 +110,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Lets the session go on with the file that it asked the client for.
+    /// Continues the session's statement with the requested file of the client.
     async fn take_file(&mut self, name: &str, form: AnswerForm) -> Result<(), Failure> {
         let Link { reader, out } = &mut self.link;
         let (out, stall_timeout) = (&*out, self.shared.options.stall_timeout);
@@ -133,7 +133,7 @@ impl Connection {
         let (out, payload) = (&self.link.out, self.link.reader.payload(packet));
         let mut fields = Cursor::new(&payload[1..]);
         let id = fields.u32(WHAT).map_err(SqlError::from)?;
-        // Cursor type (all rows are sent at once, whatever it asks for) and a count that is always 1.
+        // Cursor type (all rows are sent at once regardless) and a count that is always 1.
         fields.bytes(5, WHAT).map_err(SqlError::from)?;
         let statement = self.statements.get(id, "EXECUTE")?;
         let params = match statement.params(fields) {
@@ -243,7 +243,7 @@ impl Connection {
             for column in &columns {
                 pending.packet(|out| {
                     column.write_definition(out);
-                    // The column's default value: not told.
+                    // The column's default value: not given.
                     out.push(0xfb);
                 });
             }
@@ -266,7 +266,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A wrong password ends the connection, whoever it belonged to before.
+    /// Changes the user. A wrong password ends the connection, whatever user it had before.
     async fn change_user(&mut self, packet: Packet) -> Result<After, ProtocolError> {
         let payload = &self.link.reader.payload(packet)[1..];
         let credentials = match parse_change_user(payload, self.capabilities) {
@@ -384,7 +384,7 @@ fn known_command(code: u8) -> Option<Command> {
 enum Failure {
     Sql(SqlError),
     Panic(String),
-    /// The connection can't go on.
+    /// The connection is unusable.
     Connection(ProtocolError),
 }
 

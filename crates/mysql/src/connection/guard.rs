@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Runs `future` to its end; `Err` is the text of its panic. When it has to wait, answers to
-/// earlier commands that are still here are sent: they do not wait with it.
+/// Runs `future` to its end; `Err` is the text of its panic. While it waits, unsent answers to earlier commands are sent: they do
+/// not wait with it.
 pub(super) async fn guarded<F: Future>(future: F, out: &Out) -> Result<F::Output, String> {
     let mut future = pin!(future);
     let mut first_wait = true;
     poll_fn(|context| {
-        // The session is not used again after a panic; what it had locked is its own affair.
+        // The session is not used again after a panic, so its locks may stay poisoned.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
             Ok(Poll::Pending) => {

@@ -18,11 +18,10 @@ use tributary_types::{ErrorCode, SqlError};
 
 /// Collation `utf8mb4_general_ci`, the server's default.
 const DEFAULT_COLLATION: u8 = 45;
-/// The payload's length of a request to go on with TLS.
+/// The payload's length of a TLS request.
 const TLS_REQUEST_BYTES: usize = 32;
 
-/// What this server can do. Not offered: TLS, compression other than zlib's, LOCAL INFILE, session
-/// tracking.
+/// The server's capabilities. Not offered: TLS, compression other than zlib's, session tracking.
 pub(super) const SERVER_CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
@@ -45,7 +44,7 @@ pub(super) const SERVER_CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
 
-/// Who a client says it is.
+/// A client's claimed identity and proof.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Credentials {
     pub(super) user: String,
@@ -68,7 +67,7 @@ enum Greeted {
 /// Greets a client and opens its session.
 ///
 /// # Errors
-/// The client went away, took too long, or was refused – it was told so.
+/// The client left, took too long, or was refused and informed of it.
 pub(super) async fn open(
     mut link: Link,
     id: u32,
@@ -177,7 +176,7 @@ fn refused(code: ErrorCode, message: impl Into<String>) -> ProtocolError {
     ProtocolError::Refused(SqlError::new(code, message))
 }
 
-/// What a client's proof of its password answers.
+/// The challenge that a client's proof of its password answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Challenge {
     /// The challenge of this login.
@@ -193,7 +192,7 @@ pub(super) struct Login {
     pub(super) capabilities: CapabilityFlags,
     pub(super) credentials: Credentials,
     pub(super) challenge: Challenge,
-    /// The sequence number of the packet that brought the credentials.
+    /// The sequence number of the packet with the credentials.
     pub(super) sequence: u8,
 }
 

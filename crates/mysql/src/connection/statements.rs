@@ -1,5 +1,5 @@
-//! What the protocol itself remembers of prepared statements: parameter types between executions,
-//! and long values that come in pieces before an execution.
+//! The protocol's own state of prepared statements: parameter types between executions, and long values that arrive in pieces
+//! before an execution.
 
 use crate::error::MalformedPacket;
 use crate::params::{ParamType, Params};
@@ -7,7 +7,7 @@ use crate::wire::cursor::Cursor;
 use std::collections::{BTreeMap, HashMap};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What a value of long data takes besides its bytes: a client may send very many empty ones.
+/// Memory of a value of long data beyond its bytes: a client may send very many empty ones.
 const LONG_VALUE_OVERHEAD_BYTES: usize = 64;
 
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub(super) struct Statement {
     /// The types that the client bound last; empty before the first execution.
     types: Vec<ParamType>,
     long_data: BTreeMap<u16, Vec<u8>>,
-    /// What `long_data` takes.
+    /// Memory of `long_data`.
     long_data_bytes: usize,
-    /// What went wrong with long data, which has no answer of its own: the next execution says it.
+    /// An error of long data, which has no answer of its own: the next execution reports it.
     long_data_error: Option<SqlError>,
 }
 
@@ -50,14 +50,14 @@ impl Statements {
         self.by_id.remove(&id).is_some()
     }
 
-    /// Forgets all; ids go on.
+    /// Removes all statements; ids continue.
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
         self.long_data_bytes = 0;
     }
 
     /// # Errors
-    /// 1243: there is no such statement; `command` is what was to be done with it.
+    /// 1243 if there is no such statement; `command` is the intended operation.
     pub(super) fn get(&mut self, id: u32, command: &str) -> Result<&mut Statement, SqlError> {
         self.by_id.get_mut(&id).ok_or_else(|| {
             SqlError::new(
@@ -67,8 +67,8 @@ impl Statements {
         })
     }
 
-    /// `COM_STMT_SEND_LONG_DATA`: a piece of a parameter's value. Never answered. All statements of the
-    /// connection together may have `max_bytes` of it.
+    /// `COM_STMT_SEND_LONG_DATA`: adds a piece of a parameter's value. Never answered. All statements of the connection together
+    /// may hold `max_bytes` of it.
     pub(super) fn add_long_data(&mut self, payload: &[u8], max_bytes: usize) {
         let mut fields = Cursor::new(payload);
         let (Ok(id), Ok(index)) = (fields.u32("statement id"), fields.u16("parameter")) else { return };
@@ -90,7 +90,7 @@ impl Statements {
 }
 
 impl Statement {
-    /// `others`: what the long data of the connection's other statements takes.
+    /// `others`: memory of long data of the connection's other statements.
     fn add_long_data(&mut self, index: u16, piece: &[u8], others: usize, max_bytes: usize) {
         if self.long_data_error.is_some() {
             return;
@@ -217,7 +217,7 @@ mod tests {
         let error = statements.get(2, "EXECUTE").unwrap().params(Cursor::new(&[])).unwrap_err();
         assert_eq!(error.code, ErrorCode::PacketTooLarge);
         assert!(error.message.contains("328 bytes and 764 of other statements"), "{error}");
-        // What failed holds nothing any more, and what was executed, reset or closed neither.
+        // Failed, executed, reset and closed statements hold no memory.
         assert_eq!(statements.long_data_bytes, 764);
         statements.add_long_data(&[&b"\x02\0\0\0\0\0"[..], &[b'x'; 100]].concat(), limit);
         assert_eq!(statements.long_data_bytes, 928);

@@ -1,4 +1,4 @@
-//! What a waiting connection wakes up for besides its client: idleness and the end of the server.
+//! The events other than its client that wake a waiting connection: idleness and the shutdown of the server.
 //!
 //! Timer and cancellation are registered once for the connection, not once per command.
 
@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 /// Why [`Watch::race`] returned.
 pub(super) enum Woken<T> {
     Done(T),
-    /// Nothing has come for the idle timeout.
+    /// Nothing has arrived for the idle timeout.
     Idle,
     /// The server stops, or the connection was killed.
     Cancelled,
@@ -52,7 +52,7 @@ impl Watch {
         self.kill_token.is_cancelled() || self.shutdown_token.is_cancelled()
     }
 
-    /// A complete command has come.
+    /// Notes that a complete command has arrived.
     pub(super) fn active(&mut self) {
         self.last_active = Instant::now();
     }

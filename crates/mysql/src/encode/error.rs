@@ -1,4 +1,4 @@
-//! What keeps a value from being sent.
+//! Reasons why a value can't be sent.
 
 use arrow::error::ArrowError;
 

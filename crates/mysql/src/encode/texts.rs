@@ -5,7 +5,7 @@ use crate::column::Column;
 use arrow::record_batch::RecordBatch;
 use tributary_types::{ErrorCode, SqlError};
 
-/// What stands for NULL.
+/// The text of NULL.
 const NULL: &[u8] = b"\\N";
 
 /// How rows become lines.

@@ -2,7 +2,7 @@
 
 use crate::error::MalformedPacket;
 
-/// What is left of a payload.
+/// The rest of a payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// Like [`Cursor::null_terminated`], for the last field, which some clients leave open.
+    /// Like [`Cursor::null_terminated`], for the last field, which some clients do not terminate.
     pub(crate) fn null_terminated_or_rest(&mut self) -> &'a [u8] {
         self.null_terminated("").unwrap_or_else(|_| std::mem::take(&mut self.rest))
     }

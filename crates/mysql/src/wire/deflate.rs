@@ -1,4 +1,4 @@
-//! The server's packets, compressed for a client that asked for it.
+//! Compresses the server's packets for a client that requested it.
 //!
 //! Each compressed packet holds whole packets wherever they fit: some drivers read no further than
 //! the compressed packet in which a packet began, and the one after it. Its form is in `inflate`.
@@ -52,7 +52,7 @@ impl Deflater {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Appends `piece` compressed; appends nothing and returns false when that would not make it smaller.
+    /// Appends `piece` compressed; appends nothing and returns false if that would not make it smaller.
     fn shrinks(&mut self, piece: &[u8], wire: &mut Vec<u8>) -> bool {
         let begin = wire.len();
         wire.reserve(piece.len());
@@ -66,7 +66,7 @@ impl Deflater {
     }
 }
 
-/// What goes into one compressed packet each.
+/// The contents of one compressed packet each.
 fn pieces(mut packets: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (run, rest) = packets.split_at(run_of_packets(packets));

@@ -1,8 +1,7 @@
-//! The client's bytes, decompressed when the client asked for compression.
+//! Decompresses the client's bytes if it requested compression.
 //!
-//! A compressed packet is 3 bytes of compressed length, 1 byte of sequence number, 3 bytes of
-//! decompressed length (0: the payload is stored as it is) and the payload: a piece of the stream of
-//! ordinary packets, which neither begins nor ends where those do.
+//! A compressed packet is 3 bytes of compressed length, 1 byte of sequence number, 3 bytes of decompressed length (0: the payload
+//! is not compressed) and the payload: a piece of the stream of ordinary packets, whose boundaries differ from theirs.
 //!
 //! Invariants: a connection never holds more than [`RAW_BYTES`] compressed and [`STEP_BYTES`]
 //! decompressed bytes, whatever lengths its client announces. The last bytes of a compressed packet are
@@ -68,8 +67,8 @@ impl Incoming {
         }));
     }
 
-    /// Returns when a compressed packet begins to arrive; false at the end of the stream. Nothing to
-    /// wait for without compression. May be dropped while it waits: nothing is lost.
+    /// Returns when a compressed packet begins to arrive; false at the end of the stream. Returns at once without compression.
+    /// May be dropped while it waits: nothing is lost.
     pub(crate) async fn begin(&mut self) -> io::Result<bool> {
         let Self { half, inflater: Some(inflater) } = self else { return Ok(true) };
         poll_fn(|context| inflater.poll_fill(half, context)).await
@@ -85,7 +84,7 @@ impl Incoming {
         self.inflater.as_ref().map_or(0, |inflater| inflater.sequence)
     }
 
-    /// The next compressed packet goes on from an answer: it has this sequence number.
+    /// Sets the sequence number of the next compressed packet, which continues from an answer.
     pub(crate) fn expect_sequence(&mut self, sequence: u8) {
         if let Some(inflater) = &mut self.inflater {
             inflater.expected = sequence;
@@ -115,7 +114,7 @@ impl AsyncRead for Incoming {
     }
 }
 
-/// The payload of a compressed packet, as far as it is still to come.
+/// The rest of a compressed packet's payload.
 #[derive(Clone, Copy, Debug)]
 enum Payload {
     Stored { left: usize },
@@ -129,12 +128,12 @@ struct Inflater {
     zlib: Decompress,
     /// The packet whose header was read.
     payload: Option<Payload>,
-    /// Decompressed bytes, of which the first `given` were handed out.
+    /// Decompressed bytes; the first `given` were handed out.
     out: Vec<u8>,
     given: usize,
     /// `out` may be handed out.
     is_leaving: bool,
-    /// The sequence number that the next packet has, unless a command begins with it.
+    /// The sequence number of the next packet, unless a command begins with it.
     expected: u8,
     sequence: u8,
 }
@@ -180,7 +179,7 @@ impl Inflater {
         }
     }
 
-    /// Decompresses once; false: without more compressed bytes nothing comes.
+    /// Decompresses once; returns false if more compressed bytes are needed.
     fn inflate_step(&mut self, left: usize, inflated_left: usize) -> Result<bool, BadCompression> {
         let input = &self.raw[..left.min(self.raw.len())];
         let used = self.out.len();
@@ -223,7 +222,7 @@ impl Inflater {
         let Some(&[a, b, c, sequence, d, e, f]) = self.raw.first_chunk::<COMPRESSED_HEADER_BYTES>() else {
             return Ok(false);
         };
-        // A command begins with 0; where it does is known only to those who read the packets inside.
+        // A command begins with 0; only the readers of the inner packets know where.
         if sequence != self.expected && sequence != 0 {
             return Err(BadCompression::OutOfOrder { expected: self.expected, got: sequence });
         }

@@ -7,9 +7,8 @@
 //! Compressed answers are compressed when they leave; those to different commands never share a
 //! compressed packet, since each has sequence numbers of its own.
 //!
-//! Invariants: packets leave in the order in which they were put; a packet that was begun and not
-//! ended never leaves. The packet that ends a result is held until it is known whether another
-//! result follows, since its status bits say so.
+//! Invariants: packets leave in the order in which they were added; an unfinished packet never leaves. The packet that ends a
+//! result is held until it is known whether another result follows, since its status bits say so.
 
 use super::deflate::Deflater;
 use super::stream::WriteHalf;
@@ -25,8 +24,8 @@ pub(crate) const FLUSH_BYTES: usize = 64 * 1024;
 /// A buffer larger than this is given back when it has been sent.
 const RETAINED_BYTES: usize = 4 * FLUSH_BYTES;
 
-/// The write side of a connection. One task uses it; the lock is there because a statement that is
-/// running holds a reference to it while the connection looks after answers before it.
+/// The write side of a connection. One task uses it; the lock exists because a running statement holds a reference to it while
+/// the connection sends earlier answers.
 #[derive(Debug)]
 pub(crate) struct Out {
     io: WriteHalf,
@@ -41,18 +40,18 @@ pub(crate) struct Pending {
     pub(crate) buffer: Vec<u8>,
     /// The next packet's sequence number.
     sequence: u8,
-    /// Where the header of the packet being written is.
+    /// Offset of the header of the packet being written.
     open: Option<usize>,
     terminator: Option<Terminator>,
     /// Boxed: few connections are compressed.
     compressed: Option<Box<Compressed>>,
-    /// Bytes are being written. Still set when a later write begins: that write was dropped half
-    /// way, and nothing sensible can be sent any more.
+    /// Bytes are being written. If it is still set when a later write begins, that write was dropped halfway, and the connection
+    /// is unusable.
     writing: bool,
     broken: bool,
 }
 
-/// What leaves in place of [`Pending::buffer`] when the client asked for compression.
+/// Replaces [`Pending::buffer`] if the client requested compression.
 #[derive(Debug)]
 struct Compressed {
     deflater: Deflater,
@@ -76,7 +75,7 @@ impl Pending {
         value
     }
 
-    /// Writes the packet that ends a result; `write` returns where it put the status bits.
+    /// Writes the packet that ends a result; `write` returns the offset of the status bits.
     pub(crate) fn terminator(&mut self, write: impl FnOnce(&mut Vec<u8>) -> usize) {
         let packet = self.buffer.len();
         let status = self.packet(write);
@@ -143,7 +142,7 @@ impl Pending {
         self.terminator.map_or(self.buffer.len(), |terminator| terminator.packet)
     }
 
-    /// Compresses what may leave, if the client asked for it.
+    /// Compresses the packets that may leave, if the client requested it.
     fn compress_ready(&mut self) {
         let ready = self.ready();
         let Some(Compressed { deflater, wire }) = self.compressed.as_deref_mut() else { return };
@@ -227,8 +226,8 @@ impl Out {
         write(&mut self.pending.lock())
     }
 
-    /// The answer to a packet with sequence number `request` begins; `compressed` is the number of the
-    /// compressed packet in which it came, if it was compressed.
+    /// Begins the answer to a packet with sequence number `request`; `compressed` is the number of the compressed packet that
+    /// contained it, if any.
     pub(crate) fn answer_to(&self, request: u8, compressed: u8) {
         let mut pending = self.pending.lock();
         pending.terminator = None;
@@ -239,7 +238,7 @@ impl Out {
         }
     }
 
-    /// Further packets leave compressed; those that are here do not.
+    /// Compresses all further packets, but not those already queued.
     pub(crate) fn begin_deflating(&self) {
         let mut pending = self.pending.lock();
         let wire = std::mem::take(&mut pending.buffer);
@@ -251,7 +250,7 @@ impl Out {
         self.pending.lock().compressed.as_ref().map_or(0, |compressed| compressed.deflater.sequence())
     }
 
-    /// The sequence number that the next packet has, whoever sends it.
+    /// The sequence number of the next packet, in either direction.
     pub(crate) fn next_sequence(&self) -> u8 {
         self.pending.lock().sequence
     }
@@ -271,7 +270,7 @@ impl Out {
     /// is slow to take it: this is the back-pressure of large results.
     ///
     /// # Errors
-    /// The client has gone, or has taken nothing for the write timeout.
+    /// The client has left, or has read nothing for the write timeout.
     pub(crate) async fn flush(&self) -> io::Result<()> {
         let Some(chunk) = self.take_ready()? else { return Ok(()) };
         let result = self.write_all(&chunk).await;
@@ -310,7 +309,7 @@ impl Out {
         Ok(())
     }
 
-    /// Sends what the operating system takes at once, without waiting.
+    /// Sends as much as the operating system accepts without waiting.
     pub(crate) fn flush_some(&self) {
         let mut pending = self.pending.lock();
         if pending.broken || pending.writing {

@@ -1,8 +1,8 @@
-//! Takes packets out of a stream of bytes: one read takes as many packets as have arrived, and a
-//! payload that lies whole in the buffer is handed out as a slice of it, without a copy.
+//! Extracts packets from a stream of bytes: one read takes as many packets as have arrived, and a payload that is whole in the
+//! buffer is handed out as a slice of it, without a copy.
 //!
-//! Invariant: the buffer begins with the packet that was handed out last (until it is released) or
-//! with the first byte that was not handed out yet; no byte is dropped or handed out twice.
+//! Invariant: the buffer begins with the last packet that was handed out (until it is released) or with the first byte that was
+//! not handed out yet; no byte is dropped or handed out twice.
 
 use super::inflate::Incoming;
 use super::{CHUNK_MAX, HEADER_BYTES};
@@ -11,7 +11,7 @@ use bytes::{Buf, BufMut, BytesMut};
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// A read asks for this many bytes.
+/// Bytes requested by one read.
 const READ_BYTES: usize = 32 * 1024;
 /// A buffer larger than this is given back after the packet that needed it.
 const RETAINED_BYTES: usize = 1024 * 1024;
@@ -19,16 +19,16 @@ const RETAINED_BYTES: usize = 1024 * 1024;
 /// A complete payload in the reader's buffer; good until the next [`PacketReader::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// Where the payload ends; it begins after the first header.
+    /// The end of the payload; it begins after the first header.
     end: usize,
     /// The sequence number of the packet's last chunk.
     pub(crate) sequence: u8,
 }
 
-/// A packet of which the first header was read.
+/// A packet whose first header was read.
 #[derive(Clone, Copy, Debug)]
 struct Partial {
-    /// Where the payload known so far ends.
+    /// The end of the known part of the payload.
     end: usize,
     /// The latest chunk was full: another one follows.
     continued: bool,
@@ -38,7 +38,7 @@ struct Partial {
 /// The packet that was too large, from its latest chunk on.
 #[derive(Clone, Copy, Debug)]
 struct Oversized {
-    /// Where the chunk's payload begins.
+    /// The beginning of the chunk's payload.
     begin: usize,
     length: usize,
     sequence: u8,
@@ -54,10 +54,9 @@ pub(crate) struct PacketReader<R> {
     handed_out: usize,
     /// The sequence number that the next packet must have.
     expected: u8,
-    /// Packets come inside compressed ones, and their sequence numbers mean nothing: clients count as
-    /// they like.
+    /// Packets are inside compressed ones, and their sequence numbers mean nothing: clients count as they like.
     is_compressed: bool,
-    /// `parse` can go on when the buffer holds this many bytes.
+    /// Number of buffered bytes at which `parse` can continue.
     wanted: usize,
     max_packet_bytes: usize,
 }
@@ -77,7 +76,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         }
     }
 
-    /// Changes the limit for the packets to come.
+    /// Changes the limit for future packets.
     pub(crate) fn set_max_packet_bytes(&mut self, bytes: usize) {
         self.max_packet_bytes = bytes;
     }
@@ -92,7 +91,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         &self.buffer[HEADER_BYTES..packet.end]
     }
 
-    /// The next packet if it lies whole in the buffer; reads nothing. Releases the packet before.
+    /// Returns the next packet if it is whole in the buffer, without reading. Releases the previous one.
     pub(crate) fn parse(&mut self) -> Result<Option<Packet>, ProtocolError> {
         self.release();
         loop {
@@ -165,11 +164,11 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         !self.buffer.is_empty()
     }
 
-    /// How many bytes the packet that has begun will take at most, as far as its headers tell.
+    /// Upper bound on the size of the packet that has begun, as far as its headers tell.
     pub(crate) fn announced_bytes(&self) -> usize {
         match self.partial {
             None => 0,
-            // How many chunks follow is known only when the last has come.
+            // The number of chunks that follow is known only once the last has arrived.
             Some(partial) if partial.continued || partial.end >= CHUNK_MAX => self.max_packet_bytes,
             Some(partial) => partial.end,
         }
@@ -191,9 +190,9 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         Ok(count > 0)
     }
 
-    /// Reads and throws away a packet that was too large, so that the client, which reads no answer
-    /// before it has sent all of it, gets to read one. Stops after `limit` bytes. May be dropped while
-    /// it waits; [`PacketReader::oversized_sequence`] is right then too.
+    /// Reads and discards an oversized packet, so that the client, which reads no answer before it has sent all of it, gets to
+    /// read one. Stops after `limit` bytes. May be dropped while it waits; [`PacketReader::oversized_sequence`] is right even
+    /// then.
     pub(crate) async fn skip_oversized(&mut self, limit: usize) -> io::Result<()> {
         let Some(mut chunk) = self.oversized else { return Ok(()) };
         self.buffer.advance(chunk.begin);
@@ -248,7 +247,7 @@ impl PacketReader<Incoming> {
         self.io.sequence()
     }
 
-    /// As [`PacketReader::expect_sequence`], for the next compressed packet.
+    /// Like [`PacketReader::expect_sequence`], for the next compressed packet.
     pub(crate) fn expect_compressed_sequence(&mut self, sequence: u8) {
         self.io.expect_sequence(sequence);
     }

@@ -1,5 +1,4 @@
-//! Where a connection's bytes come from and go to: a TCP stream, or memory, for clients that are
-//! fuzzers and tests.
+//! The byte stream of a connection: TCP, or memory for fuzzers and tests.
 //!
 //! Not its business: packets.
 
@@ -16,7 +15,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 #[derive(Debug)]
 pub(crate) enum ReadHalf {
     Tcp(OwnedReadHalf),
-    /// What is to be read, piece by piece; then the stream ends.
+    /// The pieces to read; then the stream ends.
     Memory(VecDeque<Vec<u8>>),
 }
 
@@ -53,7 +52,7 @@ pub(crate) enum WriteHalf {
 }
 
 impl WriteHalf {
-    /// Writes what is taken without waiting.
+    /// Writes as much as is accepted without waiting.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_write(bytes),

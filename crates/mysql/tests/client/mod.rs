@@ -19,7 +19,7 @@ pub struct Client {
     deprecate_eof: bool,
 }
 
-/// What came in compressed packets.
+/// The contents of compressed packets.
 #[derive(Default)]
 struct Inflated {
     bytes: Vec<u8>,
@@ -160,7 +160,7 @@ impl Client {
         response.extend_from_slice(&[0; 23]);
         response.extend_from_slice(login.user.as_bytes());
         response.push(0);
-        // Some other plugin's proof: any bytes, of any length but none for an empty password.
+        // The proof of another plugin: any bytes, of any non-zero length unless the password is empty.
         let proof = match login.plugin {
             "mysql_native_password" => scramble(&self.nonce, login.password),
             _ => vec![7; if login.password.is_empty() { 0 } else { 32 }],
@@ -219,7 +219,7 @@ impl Client {
         self.send_raw(&wire).await;
     }
 
-    /// The sequence numbers of the compressed packets that came since it was asked last.
+    /// The sequence numbers of the compressed packets that arrived since the last call.
     pub fn compressed_sequences(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.compressed.as_mut().expect("the client asked for compression").sequences)
     }

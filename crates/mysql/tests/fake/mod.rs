@@ -1,4 +1,4 @@
-//! A server whose session does what the statement's text says, and notes each call.
+//! A server whose session does what the statement's text says, and records each call.
 
 use crate::client::{Client, Login};
 use arrow::array::{Int32Array, StringArray};
@@ -50,7 +50,7 @@ impl Server {
     }
 }
 
-/// What the sessions were asked, and what makes them go on.
+/// The calls to the sessions, and the signals that release them.
 pub struct Fake {
     calls: watch::Sender<Vec<String>>,
     gate: Notify,
@@ -74,7 +74,7 @@ impl Fake {
         calls.wait_for(|calls| calls.iter().any(|noted| noted == call)).await.unwrap();
     }
 
-    /// Lets one waiting statement go on.
+    /// Releases one waiting statement.
     pub fn go_on(&self) {
         self.gate.notify_one();
     }
@@ -134,7 +134,7 @@ fn texts(text: String) -> (Vec<Column>, RecordBatch) {
     (vec![Column::new("s", DataType::String)], batch)
 }
 
-/// Text that compression makes no smaller than three quarters.
+/// Text that compression does not shrink below three quarters.
 fn noise(length: usize) -> String {
     let mut random = 1_u32;
     let mut next = || {
@@ -210,7 +210,7 @@ impl FakeSession {
                 }
                 Ok(())
             }
-            // A statement over a file of the client, of which it takes so many packets.
+            // A statement over a file of the client, of which it reads the given number of packets.
             "file" => {
                 self.file_packets = rest.parse().ok();
                 out.request_file("rows.csv")

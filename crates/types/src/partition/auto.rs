@@ -1,4 +1,4 @@
-//! Partitions that loads make for their rows: ranges of a unit of time, or one partition for each combination of values.
+//! Partitions that loads create for their rows: ranges of a unit of time, or one partition per combination of values.
 
 use super::{Bound, PartitionRows, PartitionValue, Partitions, ValueRef};
 use crate::calendar::{Date, days_of};
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
-/// A name made of texts is cut to so many characters.
+/// Limit on the characters of a name made of texts.
 const NAME_CHARS_MAX: usize = 50;
 
-/// Which partitions loads make.
+/// The partitions that loads create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AutoPartition {
     /// The unit of time that a value is in.
@@ -72,7 +72,7 @@ impl TimeUnit {
         matches!(self, Self::Hour | Self::Minute | Self::Second)
     }
 
-    /// Where the unit that has the moment begins, and where the next one does, in µs since 1970-01-01.
+    /// The beginnings of the unit that contains the moment and of the next one, in µs since 1970-01-01.
     fn around(self, micros: i64) -> (i64, i64) {
         let step = match self {
             Self::Hour => 3_600 * MICROS_PER_SECOND,
@@ -112,8 +112,8 @@ impl TimeUnit {
 }
 
 impl Partitions {
-    /// The name and the rows of the partition that a load makes for a row with these values, which is in none. `None`: the table
-    /// takes none but those that were named.
+    /// The name and the rows of the partition that a load creates for a row with these values and without a partition. `None` if
+    /// the table has named partitions only.
     #[must_use]
     pub fn made_for(
         &self,
@@ -145,7 +145,7 @@ fn made_range(unit: TimeUnit, value: ValueRef<'_>, data_type: DataType) -> Optio
     Some((range_name(unit, first), PartitionRows::Range { lower: bound(first), upper: bound(next) }))
 }
 
-/// What Doris calls the partition of the unit of time that has the moment, in µs since 1970-01-01.
+/// Doris's name for the partition of the unit of time that contains the moment, in µs since 1970-01-01.
 #[must_use]
 pub fn range_name(unit: TimeUnit, micros: i64) -> String {
     let (first, _) = unit.around(micros);
@@ -163,7 +163,7 @@ fn name_of(tuple: &[PartitionValue], columns: &[&ColumnDef]) -> String {
     list_name(texts, columns.iter().any(|column| column.data_type.is_text()))
 }
 
-/// What Doris calls the partition of these values, given as they are shown; `has_texts`: some of them are texts.
+/// Doris's name for the partition of these values, given as they are shown; `has_texts`: some of them are texts.
 #[must_use]
 pub fn list_name<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>, has_texts: bool) -> String {
     let mut name = String::from("p");

@@ -24,7 +24,7 @@ impl PartitionValue {
 }
 
 impl ValueRef<'_> {
-    /// The value as one to keep.
+    /// Copies the value into an owned one.
     #[must_use]
     pub fn to_value(self) -> PartitionValue {
         match self {
@@ -34,7 +34,7 @@ impl ValueRef<'_> {
         }
     }
 
-    /// NULL is where the lowest range begins.
+    /// NULL is at the beginning of the lowest range.
     fn compare(self, bound: &Bound) -> Ordering {
         match (self, bound) {
             (Self::Null, Bound::Min) => Ordering::Equal,
@@ -122,18 +122,18 @@ pub(super) struct IntegerRanges {
     steps: Steps,
 }
 
-/// Where to look for a value: steps of one width, and how many ranges begin at or before each. With it, rows of many days are
-/// found without a search among all days.
+/// A lookup table for values: steps of equal width, and the number of ranges that begin at or before each. With it, rows of many
+/// days are found without a search among all days.
 #[derive(Debug, Default)]
 struct Steps {
     first: i128,
     /// The width is a power of two.
     width_log2: u32,
-    /// How many ranges begin at or before the beginning of each step.
+    /// The number of ranges that begin at or before the beginning of each step.
     ranges: Vec<usize>,
 }
 
-/// So many steps for each range, so that hardly one has several.
+/// Steps per range, so that hardly any step has several ranges.
 const STEPS_OF_RANGE: usize = 4;
 
 impl IntegerRanges {
@@ -167,7 +167,7 @@ impl Steps {
         Self { first, width_log2, ranges: begins.map(before).collect() }
     }
 
-    /// The ranges from and to which the one lies that is the first to begin after a value.
+    /// Bounds on the index of the first range that begins after a value.
     fn around(&self, value: i128, ranges: usize) -> (usize, usize) {
         let step =
             value.checked_sub(self.first).filter(|above| *above >= 0).map(|above| above >> self.width_log2);

@@ -29,7 +29,7 @@ impl PartitionNames {
         }
     }
 
-    /// As [`Self::resolve`], for temporary partitions of `table`, which are those of `beside`.
+    /// Like [`Self::resolve`], for temporary partitions of `table`, which are the partitions of `beside`.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -54,7 +54,7 @@ impl PartitionNames {
     /// By the places of the table's partitions, which of them are named. `None`: all are meant.
     ///
     /// # Errors
-    /// The table has no partitions (1747), or none of such a name.
+    /// The table has no partitions (1747), or none with such a name.
     pub fn resolve(&self, table: &TableDef) -> Result<Option<Vec<bool>>, SqlError> {
         let names = match self {
             Self::Any => return Ok(None),

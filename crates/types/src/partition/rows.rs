@@ -85,7 +85,7 @@ impl Partitions {
     }
 }
 
-/// What there is of each value, and of each NULL.
+/// Maps each value, and each NULL.
 fn each<T: ArrowPrimitiveType<Native: Into<i64>>>(
     array: &PrimitiveArray<T>,
     null: Option<usize>,

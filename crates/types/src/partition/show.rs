@@ -53,7 +53,7 @@ impl Bound {
         }
     }
 
-    /// The bound that such a value is: the least value of a type stands for all below, as in Doris.
+    /// The bound at a value: the least value of a type represents everything below, as in Doris.
     #[must_use]
     pub fn of(value: PartitionValue, data_type: DataType) -> Self {
         if value.show(data_type) == min_text(data_type) { Self::Min } else { Self::Value(value) }
@@ -105,7 +105,7 @@ pub(super) fn range(lower: &[Bound], upper: &[Bound], columns: &[&ColumnDef]) ->
 }
 
 impl Partition {
-    /// The bounds or values as SHOW PARTITIONS has them; `columns` are those that decide.
+    /// The bounds or values as SHOW PARTITIONS prints them; `columns` are the partition columns.
     #[must_use]
     pub fn range_text(&self, columns: &[&ColumnDef]) -> String {
         match &self.rows {
@@ -188,7 +188,7 @@ impl Partitions {
         }
     }
 
-    /// Why such a partition can't be one more, made for a row that is in none: it has rows that another has.
+    /// Why such a partition can't be added for a row without one: it overlaps an existing partition.
     #[must_use]
     pub fn conflict(&self, rows: &PartitionRows, columns: &[&ColumnDef]) -> Option<String> {
         match rows {

@@ -86,7 +86,7 @@ fn many_rows_are_found_as_single_ones_are() {
     let values = vec![PartitionValue::Int(7), PartitionValue::Int(263), PartitionValue::Null];
     let list = PartitionRows::Values(values.into_iter().map(|value| vec![value]).collect());
     let lists = partitions(PartitionMethod::List, 1, vec![list, PartitionRows::Others]);
-    // The values come in an order in which many of those that are remembered in one place follow one another.
+    // The order of the values makes many that share a cache entry follow one another.
     let rows = (0..4_000_i64).map(|row| (row % 13 != 0).then_some(row * 256 % 1_531 - 50));
     let large: ArrayRef = Arc::new(rows.clone().collect::<Int64Array>());
     for data_type in

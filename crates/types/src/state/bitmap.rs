@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 pub struct Bitmap(RoaringTreemap);
 
 impl Bitmap {
-    /// The set that has these bytes. `None`: none has.
+    /// Parses a set. `None` if the bytes are not one.
     #[must_use]
     pub fn read(mut bytes: &[u8]) -> Option<Self> {
         let set = RoaringTreemap::deserialize_from(&mut bytes).ok()?;

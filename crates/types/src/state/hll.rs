@@ -1,11 +1,11 @@
 //! HLL: an estimate of how many different values were added, by 16384 registers as in Doris.
 //!
-//! Values are told apart by 64 bits of XXH3: the first 14 name a register, which keeps the greatest number of zeros, and one, that the
-//! others began with. The estimate is the one of Ertl, "New cardinality estimation algorithms for `HyperLogLog` sketches" (2017), which needs no
-//! tables of corrections; its standard error is 0.8 %.
+//! Values are identified by 64 bits of XXH3: the first 14 select a register, which stores the greatest number of leading zeros of
+//! the others, plus one. The estimate is that of Ertl, "New cardinality estimation algorithms for `HyperLogLog` sketches" (2017),
+//! which needs no correction tables; its standard error is 0.8 %.
 //!
-//! The bytes are `1` and, for each register that is not 0, in order, its number (u16, little endian) and its value (u8); or, where more than a
-//! quarter of them are not 0, `2` and all registers, a byte each.
+//! The bytes are `1` and, for each non-zero register in order, its number (u16, little endian) and its value (u8); or, if more
+//! than a quarter of them are non-zero, `2` and all registers, a byte each.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -17,7 +17,7 @@ const SPARSE: u8 = 1;
 const DENSE: u8 = 2;
 const SPARSE_BYTES: usize = 3;
 
-/// An estimate with more registers than this that are not 0 keeps them all.
+/// An estimate with more non-zero registers than this stores them all.
 const GIVEN_MAX: usize = REGISTERS / 4;
 
 /// An estimate of how many different values were added.
@@ -37,7 +37,7 @@ impl Default for Hll {
     }
 }
 
-/// The register of a value, and what it is at least.
+/// The register of a value, and the lower bound that it sets.
 fn place_of(value: &[u8]) -> (u16, u8) {
     let hash = xxh3_64(value);
     // The bits behind the others end the zeros.
@@ -77,7 +77,7 @@ impl Hll {
         }
     }
 
-    /// Adds what the other was given.
+    /// Merges another estimate.
     pub fn merge(&mut self, other: &Self) {
         match &other.0 {
             Registers::Given(given) => given.iter().for_each(|(index, rank)| self.raise(*index, *rank)),
@@ -88,7 +88,7 @@ impl Hll {
         }
     }
 
-    /// The estimate that has these bytes. `None`: none has.
+    /// Parses an estimate. `None` if the bytes are not one.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let is_rank = |rank: u8| usize::from(rank) < RANKS;

@@ -17,8 +17,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
-/// Prepared requests of all connections together, in bytes: enough that rows do not repeat within
-/// what a compressor sees.
+/// Bytes of prepared requests of all connections together: enough that rows do not repeat within a compressor's window.
 const REQUESTS_BYTES: usize = 64 << 20;
 /// Above this many rows, their numbers are summed but not counted as distinct.
 const DISTINCT_ROWS_MAX: u64 = 20_000_000;
@@ -33,7 +32,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The name that Doris gives it.
+    /// Doris's name for it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -130,7 +129,7 @@ pub struct Measured {
     pub server_cpu: f64,
     pub client_cpu: f64,
     pub fsyncs: u64,
-    /// Rows acknowledged and found again, with those of the warm-up.
+    /// Rows acknowledged and counted afterwards, including those of the warm-up.
     pub rows_verified: u64,
     /// Most memory of the server, in bytes.
     pub peak_rss_bytes: u64,
@@ -142,7 +141,7 @@ pub struct Measured {
     pub data_files: Option<DataFiles>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows_per_second_of_tenths: Vec<f64>,
-    /// Answers that refused a load, which was sent again, and what the first of them said.
+    /// Answers that refused a load, which was sent again, and the text of the first one.
     pub refusals: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_refusal: Option<String>,
@@ -307,7 +306,7 @@ impl Cell {
         })
     }
 
-    /// Every acknowledged row is there once, or every key.
+    /// Verifies that every acknowledged row, or every key, exists once.
     fn verify(&self, server: &Server, present: u32, outcome: &Outcome) -> Result<(), BenchError> {
         let mut client = server.connect("bench")?;
         client.query("SYNC")?;

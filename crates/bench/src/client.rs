@@ -1,5 +1,5 @@
-//! The client side, made to cost little: requests are ready before the clock runs, one thread serves
-//! all connections, each of which has one request under way at a time.
+//! The client side, built to cost little: requests are ready before the clock starts, and one thread serves all connections, each
+//! with one request in flight at a time.
 
 pub mod closed_loop;
 pub mod http;

@@ -24,15 +24,15 @@ pub enum IdForm {
     Fixed,
 }
 
-/// Which ids the rows of a run have, by their numbers.
+/// The ids of a run's rows, by row number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// Their numbers: each is new.
     #[default]
     New,
-    /// Some of the first so many, at random.
+    /// Random ids below this number.
     Random(u32),
-    /// The first so many, scattered: each comes once before one of them comes again.
+    /// All ids below this number, scattered: each occurs once before any occurs again.
     Scattered(u32),
 }
 
@@ -41,7 +41,7 @@ pub enum Order {
 pub struct Request {
     pub bytes: Vec<u8>,
     pub form: IdForm,
-    /// Where each row's id stands in `bytes`; as many as there are rows.
+    /// The offset of each row's id in `bytes`; one per row.
     pub ids: Vec<u32>,
     /// Bytes of rows, without the protocol's head.
     pub payload_bytes: u64,
@@ -56,7 +56,7 @@ impl Request {
         Self { bytes, form: IdForm::Fixed, ids: vec![0; rows], payload_bytes, order: Order::New }
     }
 
-    /// A request of about `bytes` bytes of rows, at least one. `push_row` appends a line, and says where its id stands.
+    /// Makes a request of about `bytes` bytes of rows, at least one. `push_row` appends a line and returns the offset of its id.
     pub fn of_lines(
         head: impl Fn(usize) -> String,
         bytes: usize,
@@ -89,8 +89,8 @@ impl Request {
     }
 }
 
-/// A prime that is larger than any number of ids, so that multiples of it meet each id of as many once; its ratio to 2³² is
-/// the golden one, so that rows that follow one another are far apart.
+/// A prime larger than any number of ids, so that its multiples meet each id equally often; its ratio to 2³² is the golden one,
+/// so that consecutive rows are far apart.
 const STRIDE: u64 = 2_654_435_761;
 
 impl Order {

@@ -1,4 +1,4 @@
-//! What ends a benchmark early.
+//! Errors that end a benchmark early.
 
 use std::io;
 use std::net::SocketAddr;

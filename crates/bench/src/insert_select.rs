@@ -1,4 +1,4 @@
-//! `INSERT INTO … SELECT` of a whole table into another, beside plain DataFusion that writes the rows of the same data files
+//! `INSERT INTO … SELECT` of a whole table into another, compared with plain DataFusion writing the rows of the same data files
 //! to Parquet files with the same compression.
 
 use crate::cell::{Cell, Form, Mode};
@@ -9,11 +9,11 @@ use crate::suite::Target;
 use std::time::Instant;
 use tributary_yardstick::Yardstick;
 
-/// What the server writes its data files with by default.
+/// The server's default compression of data files.
 const COMPRESSION: &str = "zstd(1)";
 const INSERT: &str = "INSERT INTO copy SELECT * FROM lineitem";
 
-/// Loads, lets both write by turns, prints both medians and their ratio.
+/// Loads, lets both write alternately, prints both medians and their ratio.
 ///
 /// # Errors
 /// A load or a statement failed, or both did not write the same rows.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Which rows of a key a table keeps.
+/// The rows of a key that a table retains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
@@ -30,7 +30,7 @@ pub enum Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Keys {
     pub model: Model,
-    /// Rows that are there before; the rows of the run have random keys of theirs. 0: each row has a new key.
+    /// Rows loaded in advance; the rows of the run have random keys among theirs. 0: each row has a new key.
     pub present: u32,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Keys {
 }
 
 impl Keys {
-    /// A `CREATE TABLE` of all rows, for these keys.
+    /// Adapts a `CREATE TABLE` of a table of all rows to these keys.
     pub fn table(self, of_all_rows: &str) -> String {
         let key_of_many = "DUPLICATE KEY(L_ORDERKEY, L_PARTKEY, L_SUPPKEY, L_LINENUMBER)";
         let table = of_all_rows.replace(key_of_many, "DUPLICATE KEY(L_ORDERKEY)");
@@ -65,8 +65,8 @@ impl Keys {
 }
 
 impl Cell {
-    /// Loads the rows that are there before, and waits until they are in few data files. How many there are: requests are
-    /// whole, so that there may be some more than asked for.
+    /// Loads the rows in advance, and waits until they are in few data files. Returns their number: requests are whole, so there
+    /// may be somewhat more than requested.
     ///
     /// # Errors
     /// A load failed.
@@ -91,7 +91,7 @@ impl Cell {
         u32::try_from(loaded).map_err(|_| BenchError::Argument("--present: too many".into()))
     }
 
-    /// Every one of the `present` keys is there, as often as it was loaded or once.
+    /// Verifies that each of the `present` keys exists, as often as it was loaded or once.
     ///
     /// # Errors
     /// It is not.
@@ -110,7 +110,7 @@ impl Cell {
     }
 }
 
-/// Connections that load what is there before.
+/// Connections that load in advance.
 const PRESENT_CONNECTIONS: usize = 10;
 /// Rows that are superseded before the second half of the measurements.
 const SUPERSEDED: f64 = 0.1;
@@ -132,7 +132,7 @@ pub fn query(target: &Target, rows: u64, runs: usize) -> Result<(), BenchError> 
         .into_iter()
         .map(|connection| connection.with_ids(Order::Random(among)))
         .collect();
-    // So many that this share of the keys is among them.
+    // The number of random rows that meets this share of the keys.
     let superseding = (-(1.0 - SUPERSEDED).ln() * rows as f64) as u64;
     closed_loop::run(&mut connections, Limit::Rows(superseding), false, &mut Quiet)?;
     server.restart(own.settings)?;

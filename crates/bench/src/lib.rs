@@ -1,9 +1,8 @@
 //! Measures a server with the loads of Doris's group commit manual: `tributary bench`.
 //!
-//! `data` makes rows and requests, `client` sends them, `server` starts and watches the server,
-//! `cell` measures one combination, `suite` runs many, `report` shows them. This crate knows the
-//! server only by its ports, never by its code. The loop is public for other measurements, such as the comparison
-//! with other servers.
+//! `data` makes rows and requests, `client` sends them, `server` starts and watches the server, `cell` measures one combination,
+//! `suite` runs many, `report` prints them. This crate knows the server only by its ports, never by its code. The loop is public
+//! for other measurements, such as the comparison with other servers.
 
 mod cell;
 mod client;

@@ -43,7 +43,7 @@ struct Common {
     /// Its HTTP port
     #[arg(long, global = true, value_name = "PORT", default_value_t = 8030)]
     http_port: u16,
-    /// Where the data of started servers is kept while they run
+    /// Directory for the data of started servers while they run
     #[arg(long, global = true, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
     /// A setting of started servers, like `flush_bytes=1048576`
@@ -52,14 +52,14 @@ struct Common {
     /// Sends a load again that the server refuses, and counts it, instead of ending the run
     #[arg(long, global = true)]
     send_again: bool,
-    /// Another `tributary` binary, the version before: each combination runs on both by turns, and what is shown are
-    /// medians of the pairs' ratios
+    /// Another `tributary` binary, such as the previous version: runs each combination on both alternately and shows medians of
+    /// the pairs' ratios
     #[arg(long, global = true, value_name = "BINARY", conflicts_with_all = ["host", "plot"])]
     against: Option<PathBuf>,
     /// Writes all runs to a JSON file
     #[arg(long, global = true, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draws the figures beside Doris's as an SVG file
+    /// Plots the figures together with Doris's as an SVG file
     #[arg(long, global = true, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -120,11 +120,11 @@ enum Test {
         #[arg(long, default_value_t = 10)]
         connections: usize,
     },
-    /// Tables with one row for each key beside such with all rows: new keys, or random ones of those that are there
+    /// Tables with one row per key compared with tables of all rows: new keys, or random existing ones
     Keys {
         #[arg(long, value_delimiter = ',', default_value = "duplicate,unique")]
         models: Vec<Model>,
-        /// Rows that are there before; 0: each key is new
+        /// Rows loaded in advance; 0: each key is new
         #[arg(long, value_delimiter = ',', default_value = "0")]
         present: Vec<u32>,
         /// Bytes of a Stream Load; 0: prepared INSERTs of one row
@@ -141,7 +141,7 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
-    /// TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion on the same rows
+    /// TPC-H query 1 while a tenth of the rows is in memory, compared with plain DataFusion on the same rows
     Query {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
@@ -151,7 +151,7 @@ enum Test {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
-    /// Stream Loads of rows of many days into a table with AUTO PARTITION by day, beside one without partitions
+    /// Stream Loads of rows of many days into a table with AUTO PARTITION by day, compared with one without partitions
     Partitions {
         /// Days of each load
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=2000))]
@@ -164,14 +164,14 @@ enum Test {
         #[arg(long, value_parser = bytes)]
         bytes: Option<usize>,
     },
-    /// Stream Loads of events into columns of ARRAY, JSON and VARIANT, beside the same bytes into VARCHAR
+    /// Stream Loads of events into columns of ARRAY, JSON and VARIANT, compared with the same bytes into VARCHAR
     Nested {
         #[arg(long, value_delimiter = ',', default_value = "100K", value_parser = bytes)]
         sizes: Vec<usize>,
         #[arg(long, value_delimiter = ',', default_value = "30")]
         connections: Vec<usize>,
     },
-    /// One load of rows of very many partitions, which it makes: time and memory
+    /// One load of rows of very many partitions, which it creates: time and memory
     PartitionsOfALoad {
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2000))]
         partitions: u32,
@@ -185,14 +185,14 @@ enum Test {
         #[arg(long, default_value_t = 10_000)]
         files: u32,
     },
-    /// INSERT INTO … SELECT of a whole lineitem, beside plain DataFusion that writes the same rows as Parquet
+    /// INSERT INTO … SELECT of a whole lineitem, compared with plain DataFusion writing the same rows as Parquet
     InsertSelect {
         #[arg(long, default_value_t = 6_000_000)]
         rows: u64,
     },
 }
 
-/// Measures something beside DataFusion: with so many rows, so many times.
+/// A measurement compared with DataFusion, for a number of rows and of runs.
 type Measure = fn(&Target, u64, usize) -> Result<(), BenchError>;
 
 impl Bench {

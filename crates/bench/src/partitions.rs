@@ -1,4 +1,4 @@
-//! Tables in partitions: loads of rows of many days beside the same loads of a table without partitions, one load of very many
+//! Partitioned tables: loads of rows of many days compared with the same loads without partitions, one load of very many
 //! partitions, and queries of one of very many days.
 
 use crate::cell::{Cell, Form, Mode, compacted};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How rows are spread over days, and whether the table has a partition for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Days {
-    /// Each load has rows of so many days; 0: rows come in the order of their times.
+    /// Number of days that the rows of each load fall on; 0: rows are in the order of their times.
     pub days: u32,
     /// The table has AUTO PARTITION by day.
     pub are_partitions: bool,
@@ -50,7 +50,7 @@ pub fn cells(days: u32, sizes: &[usize], connections: usize) -> Vec<Cell> {
     sizes.iter().flat_map(|size| [(*size, false), (*size, true)]).map(cell).collect()
 }
 
-/// Does not put files together while they are counted, and flushes at once.
+/// Disables compaction during the count, and flushes at once.
 const MANY_FILES: [(&str, &str); 2] =
     [("TRIBUTARY_TARGET_FILE_BYTES", "1"), ("TRIBUTARY_FLUSH_AGE_MS", "20")];
 /// Rows of each partition in each load of the test of queries.
@@ -81,7 +81,7 @@ fn create(target: &Target, settings: &[(&str, &str)]) -> Result<Server, BenchErr
     Ok(server)
 }
 
-/// A statement that loads so many rows, at most a million, of so many days.
+/// A statement that loads the given number of rows, at most a million, over the given number of days.
 fn insert(rows: u32, days: u32, text: &str) -> String {
     format!(
         "INSERT INTO days SELECT id, days_add(DATE '2020-01-01', id % {days}), {text} \
@@ -95,7 +95,7 @@ fn files_of_days(server: &Server) -> Result<usize, BenchError> {
     Ok(live_files(server)?.iter().filter(|path| is_its(path)).count())
 }
 
-/// One load of rows of so many partitions.
+/// Runs one load of rows of the given number of partitions.
 ///
 /// # Errors
 /// The load was refused, or rows are missing.
@@ -114,7 +114,7 @@ pub fn one_load(target: &Target, partitions: u32, rows: u32) -> Result<(), Bench
     }
     let peak = server.usage()?.peak_rss_bytes;
     drop(client);
-    // Stopping writes the Delta logs, which otherwise come with the next flush.
+    // Stopping writes the Delta logs, which otherwise happens with the next flush.
     server.restart(target.settings())?;
     compacted(&server)?;
     println!("one load of {rows} rows of {partitions} partitions, which it makes");

@@ -46,7 +46,7 @@ pub fn jdbc(connections: usize) -> Option<f64> {
     JDBC.iter().find(|row| row.0 == connections).map(|row| row.1)
 }
 
-/// The sync tests' figure, for 1 row or 1,000 per INSERT.
+/// The figure of the sync tests, for 1 row or 1,000 per INSERT.
 #[must_use]
 pub fn sync(rows: usize, connections: usize, interval_ms: u64) -> Option<f64> {
     let all = match rows {

@@ -1,5 +1,5 @@
-//! TPC-H query 1 while a tenth of the rows is in memory, beside plain DataFusion over the same rows
-//! in the server's own Parquet files.
+//! TPC-H query 1 while a tenth of the rows is in memory, compared with plain DataFusion over the same rows in the server's own
+//! Parquet files.
 
 use crate::cell::{Cell, Form, Mode, compacted, settle};
 use crate::client::closed_loop::{self, Limit, Watch};
@@ -16,7 +16,7 @@ SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT) * (1 + L_TAX)) AS sum_charge, AVG(L_QUANT
 AVG(L_EXTENDEDPRICE) AS avg_price, AVG(L_DISCOUNT) AS avg_disc, COUNT(*) AS count_order \
 FROM lineitem WHERE L_SHIPDATE <= DATE '1998-09-02' \
 GROUP BY L_RETURNFLAG, L_LINESTATUS ORDER BY L_RETURNFLAG, L_LINESTATUS";
-/// Settings that keep rows in memory once they are there.
+/// Settings that leave rows in memory.
 const KEEP: [(&str, &str); 3] = [
     ("TRIBUTARY_FLUSH_BYTES", "4294967296"),
     ("TRIBUTARY_FLUSH_AGE_MS", "86400000"),
@@ -26,7 +26,7 @@ const TEST: &str = "the query test";
 /// Share of the rows that stay in memory.
 const IN_MEMORY: f64 = 0.1;
 
-/// Loads, asks both, prints both medians and their ratio.
+/// Loads, queries both, prints both medians and their ratio.
 ///
 /// # Errors
 /// A load or a query failed, or both did not see the same rows.
@@ -99,7 +99,7 @@ pub(crate) fn in_files<'a>(
     Ok((server, own))
 }
 
-/// Asks the server and DataFusion by turns, so that a machine that slows down slows both. The times of each run but
+/// Queries the server and DataFusion alternately, so that a machine that slows down slows both. Returns the times of each run but
 /// the first.
 fn ask_in_turn(
     server: &Server,

@@ -1,4 +1,4 @@
-//! What was measured, as a table, as JSON and as a plot.
+//! Prints the measurements as a table, as JSON and as a plot.
 
 pub mod plot;
 pub mod table;

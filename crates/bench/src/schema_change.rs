@@ -1,4 +1,5 @@
-//! A heavy schema change of a large table while loads go on: how many rows a second it converts, and how long a load waits at most.
+//! A heavy schema change of a large table while loads continue: the rows per second that it converts, and the longest wait of a
+//! load.
 
 use crate::cell::{Cell, Form, Mode};
 use crate::error::BenchError;
@@ -14,12 +15,12 @@ const JOB: &str =
     "SHOW ALTER TABLE COLUMN FROM bench WHERE TableName = 'lineitem' ORDER BY CreateTime DESC LIMIT 1";
 /// The place of the state among the columns of [`JOB`], and of the message after it.
 const STATE: usize = 9;
-/// How often the job's state is asked for.
+/// Interval of polling the job's state.
 const LOOK: Duration = Duration::from_millis(5);
-/// Loads begin so long before the statement.
+/// Loads start this long before the statement.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// What one writer saw.
+/// The observations of one writer.
 #[derive(Default)]
 struct Writer {
     mode: &'static str,
@@ -90,7 +91,7 @@ fn change(server: &Server) -> Result<Duration, BenchError> {
     }
 }
 
-/// Loads rows one by one until it is stopped. A refused load is sent again, and its time goes on.
+/// Loads rows one by one until it is stopped. A refused load is sent again, and its time continues.
 fn write(server: &Server, mode: &'static str, first: u32, stop: &AtomicBool) -> Result<Writer, BenchError> {
     let mut client = server.connect("bench")?;
     client.query(&format!("SET group_commit = {mode}"))?;

@@ -1,5 +1,5 @@
-//! The server that is measured: one that the benchmark starts for itself, on free ports and in a
-//! directory that goes away with it, or one that is running already.
+//! The server under measurement: one that the benchmark starts for itself, on free ports and in a temporary directory, or one
+//! that is already running.
 
 use crate::client::http;
 use crate::client::mysql::Mysql;
@@ -35,7 +35,7 @@ impl Own {
     }
 }
 
-/// Where a running server is.
+/// The address of a running server.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     pub host: IpAddr,
@@ -43,7 +43,7 @@ pub struct Address {
     pub http_port: u16,
 }
 
-/// What a server has used since its start.
+/// A server's resource usage since its start.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct Usage {
     /// CPU seconds, user and system.
@@ -122,7 +122,7 @@ impl Server {
         self.own.as_ref().map(|own| own.process.id())
     }
 
-    /// What the server has used. Of a server elsewhere only what its metrics tell.
+    /// The server's resource usage. For a remote server, only what its metrics report.
     ///
     /// # Errors
     /// Its metrics cannot be read.
@@ -210,7 +210,7 @@ pub fn walk(directory: &Path, file: &mut dyn FnMut(&Path, u64)) {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Nothing of the run is wanted any more, so there is no need to ask for an orderly end.
+        // The run's data is not needed any more, so no orderly end is necessary.
         if self.process.kill().is_ok() {
             drop(self.process.wait());
         }
@@ -239,7 +239,7 @@ pub fn ticks_per_second() -> f64 {
     *TICKS.get_or_init(|| {
         let output = Command::new("getconf").arg("CLK_TCK").output().ok();
         let text = output.and_then(|output| String::from_utf8(output.stdout).ok());
-        // Linux has told user space 100 on every machine for decades.
+        // Linux has reported 100 to user space on every machine for decades.
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(100.0)
     })
 }

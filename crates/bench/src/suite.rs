@@ -1,5 +1,5 @@
-//! Many cells, each run several times, each run on a fresh server unless one is running already; or the same cells
-//! on two binaries by turns.
+//! Many cells, each run several times, each run on a fresh server unless one is already running; or the same cells on two
+//! binaries alternately.
 
 use crate::cell::{Cell, Measured};
 use crate::client::closed_loop::Limit;
@@ -10,7 +10,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a server that a test starts itself is started with.
+/// Settings of a server that a test starts itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Own<'a> {
     pub directory: &'a Path,
@@ -47,7 +47,7 @@ impl Target {
         Ok((server, Own { directory, settings }))
     }
 
-    /// Those of a server that the benchmark starts.
+    /// The settings of a server that the benchmark starts.
     #[must_use]
     pub fn settings(&self) -> &[(String, String)] {
         match self {
@@ -138,8 +138,8 @@ impl Suite {
         Ok(cells.iter().zip(runs).map(result).collect())
     }
 
-    /// Runs all cells on the target and on another one. The two runs of a pair follow each other at once, and every
-    /// other round begins with the other target, so that a machine that changes by the minute treats both alike.
+    /// Runs all cells on the target and on another one. The two runs of a pair follow each other at once, and every other round
+    /// starts with the other target, so that a machine whose speed changes by the minute treats both alike.
     ///
     /// # Errors
     /// See [`Cell::measure`].
@@ -191,6 +191,6 @@ fn progress(head: &str, elapsed: Duration, rows: u64) {
         return;
     }
     let seconds = elapsed.as_secs_f64();
-    // A terminal that went away is no reason to stop measuring.
+    // A closed terminal is no reason to stop measuring.
     drop(write!(out, "{}{head}: {seconds:.1} s, {rows} rows, {:.0} rows/s", clear(), rows as f64 / seconds));
 }

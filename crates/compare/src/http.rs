@@ -14,7 +14,7 @@ pub fn request(line: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 /// The body of the answer to `GET path`.
 ///
 /// # Errors
-/// The server cannot be reached, or its answer is no success.
+/// The server cannot be reached, or its answer is not a success.
 pub fn get(address: SocketAddr, path: &str) -> Outcome<Vec<u8>> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").as_bytes())?;

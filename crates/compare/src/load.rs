@@ -1,4 +1,4 @@
-//! The loads: what one request brings, and from how many connections.
+//! The loads: the contents of one request, and the number of connections.
 
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,11 +6,11 @@ pub enum Table {
     Small,
     Lineitem,
     AccessLog,
-    /// With a key, of which it has one row.
+    /// With a key and one row per key.
     Keyed,
 }
 
-/// How a request brings its rows. QuestDB takes all of them by its line protocol over HTTP.
+/// The format of a request. QuestDB receives all of them in its line protocol over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A prepared INSERT with parameters.

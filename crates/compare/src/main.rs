@@ -6,7 +6,7 @@
 //! | `load` | names the loads |
 //! | `tables` | the tables in each server's SQL |
 //! | `payload` | the rows of a load in each protocol |
-//! | `requests` | connections with the requests that they send, and what an answer to one means |
+//! | `requests` | connections with their requests, and the meaning of answers |
 //! | `peer` | names the servers, and prepares and counts their tables |
 //! | `servers` | starts and stops them in directories of their own |
 //! | `upserts` | rows that replace others of large tables |
@@ -45,7 +45,7 @@ use std::time::Duration;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Where things are and how long to measure.
+/// Directories and measuring times.
 #[derive(Clone, Debug, Parser)]
 #[command(about = "The same loads against Tributary, MariaDB, PostgreSQL and QuestDB")]
 struct Options {
@@ -58,7 +58,7 @@ struct Options {
     /// How long it runs before that, in seconds
     #[arg(long, default_value_t = 0.5)]
     warm_up: f64,
-    /// Instead: upserts into tables of so many rows, which are made once for each server
+    /// Instead: upserts into tables with this many rows, which are created once per server
     #[arg(long, value_name = "ROWS")]
     upserts: Option<u32>,
     /// Only servers whose name contains this
@@ -129,10 +129,10 @@ fn run(options: &Options) -> Outcome<Results> {
     Ok(results)
 }
 
-/// Runs one load into an empty table, and checks that every acknowledged row is there.
+/// Runs one load into an empty table, and verifies that every acknowledged row exists.
 fn one(peer: Peer, server: &servers::Server, load: &load::Load, options: &Options) -> Outcome<Sample> {
     peer.create_table(server, load.table)?;
-    // What earlier loads left to the kernel shall not disturb this one.
+    // Dirty pages of earlier loads must not disturb this one.
     rustix::fs::sync();
     let mut connections = requests::connect(peer, server, load)?;
     let sample = measure::measure(server, &mut connections, options.times())?;

@@ -9,7 +9,7 @@ use tributary_bench::BenchError;
 use tributary_bench::closed_loop::{self, Connection, Limit, Watch};
 use tributary_bench::own_cpu_seconds;
 
-/// Measures a load by its connections, for `measured` after `warm_up`.
+/// Measures a load over its connections, for `measured` after `warm_up`.
 pub fn measure(
     server: &Server,
     connections: &mut [Connection],

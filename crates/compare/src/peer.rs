@@ -1,4 +1,4 @@
-//! Which servers there are, and what is asked of them outside of the measured time.
+//! The compared servers, and their queries outside the measured time.
 
 use crate::Outcome;
 use crate::http;
@@ -25,7 +25,7 @@ pub const PEERS: [Peer; 5] = [
     Peer::Tributary { is_async: true },
 ];
 
-/// QuestDB makes rows visible after it has acknowledged them; this is how long that may take.
+/// QuestDB makes rows visible after it has acknowledged them; this bounds the delay.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(180);
 
 impl Peer {
@@ -83,7 +83,7 @@ impl Peer {
         }
     }
 
-    /// What a query gives that has one number for its answer, once all loads are visible. Not for QuestDB.
+    /// The result of a query for a single number, once all loads are visible. Not for QuestDB.
     pub fn number(self, server: &Server, sql: &str) -> Outcome<u64> {
         let number = match self {
             Self::Tributary { .. } | Self::MariaDb => {

@@ -89,13 +89,13 @@ pub fn query(sql: &str) -> Vec<u8> {
 /// One execution of the prepared statement with values in their binary forms.
 pub fn execution(values: &[Vec<u8>]) -> Vec<u8> {
     let count = u16::try_from(values.len()).expect("a load has at most 65,535 parameters");
-    // The portal without a name; one format code, binary, for all parameters.
+    // The unnamed portal; one format code, binary, for all parameters.
     let mut bind = [b"\0", NAME, &[0, 1, 0, 1], &count.to_be_bytes()].concat();
     for value in values {
         bind.extend((value.len() as u32).to_be_bytes());
         bind.extend(value);
     }
-    // No format codes of results, which there are none of.
+    // No format codes for results, as there are none.
     bind.extend([0, 0]);
     [message(b'B', &bind), message(b'E', &[0; 5]), message(b'S', b"")].concat()
 }

@@ -15,7 +15,7 @@ pub struct Sample {
     /// CPU time per row, in µs.
     pub server_micros: f64,
     pub client_micros: f64,
-    /// Rows that were acknowledged, with those of the warm-up.
+    /// Acknowledged rows, including those of the warm-up.
     pub total_rows: u64,
 }
 

@@ -58,7 +58,7 @@ fn mysql_of(peer: Peer, server: &Server, load: &Load, index: usize) -> Outcome<C
     connection(client.into_stream(), dialogue, first, bytes, load)
 }
 
-/// What the server sends before it reads a file of the client's.
+/// Sent by the server before it reads a file of the client.
 const WANTS_FILE: u8 = 0xfb;
 /// The file's packets follow the server's request, which follows the statement.
 const FILE_SEQUENCE: u8 = 2;

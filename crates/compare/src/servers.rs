@@ -1,5 +1,5 @@
-//! Starting and stopping the servers, each in a data directory of its own on free ports of the loopback
-//! address, with what its durability needs and otherwise its defaults but for caches and connections.
+//! Starts and stops the servers, each in a data directory of its own on free ports of the loopback address, with the settings
+//! that durability needs and otherwise defaults, except for caches and connections.
 
 use crate::peer::Peer;
 use crate::{Options, Outcome, http, postgres};
@@ -21,7 +21,7 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(60);
 /// More than any load has.
 const CONNECTIONS: &str = "600";
 
-/// What the others may keep in memory of their tables.
+/// Memory that the others may use for their tables.
 fn buffers(options: &Options) -> &'static str {
     if options.upserts.is_some() { "4GB" } else { "1GB" }
 }
@@ -29,7 +29,7 @@ fn buffers(options: &Options) -> &'static str {
 /// A server that runs. When it is dropped, its process is ended and its directory removed.
 pub struct Server {
     child: Child,
-    /// Where it speaks MySQL's or PostgreSQL's protocol.
+    /// The address for MySQL's or PostgreSQL's protocol.
     pub sql: SocketAddr,
     pub http: SocketAddr,
     dir: TempDir,

@@ -1,4 +1,4 @@
-//! The tables in each server's SQL. No server has an index beyond what its tables cannot be without.
+//! The tables in each server's SQL. No server has an index that its tables can do without.
 
 use crate::load::Table;
 use crate::peer::Peer;
@@ -31,7 +31,7 @@ impl Table {
         }
     }
 
-    /// What a row is in QuestDB: repeated words are symbols, and a server-given time says the order.
+    /// The columns of QuestDB's table: repeated words are symbols, and a server-generated time defines the order.
     fn questdb_columns(self) -> &'static str {
         match self {
             Self::Small | Self::Keyed => "id LONG, name VARCHAR, score INT",

@@ -2,7 +2,7 @@
 //! `ON CONFLICT` of PostgreSQL, a plain INSERT into a table with UNIQUE KEY.
 //!
 //! Each server gets its table once, with rows in the order of the key. A load's keys are scattered over all of them, and none
-//! comes twice in a statement, which PostgreSQL refuses.
+//! occurs twice in a statement, which PostgreSQL refuses.
 
 use crate::load::{Load, Table, UPSERTS};
 use crate::measure::{self, Unwatched};
@@ -16,13 +16,13 @@ use tributary_bench::closed_loop::{self, Connection, Limit, Reply};
 use tributary_bench::{FIRST_ID, IdForm, Order, Request, mysql};
 use tributary_client::{command, packet};
 
-/// The score of rows that replaced others; those that were there have less.
+/// The score of rows that replaced others; the original ones have less.
 const UPSERTED: u32 = 1000;
 /// How many rows a statement of ours has when it fills the table, and how many connections do it.
 const FILLED_AT_ONCE: u64 = 1000;
 const FILLING: usize = 10;
 
-/// Measures the loads of upserts into tables of so many rows, server after server.
+/// Measures the upserts into tables with this many rows, server after server.
 pub fn run(options: &Options, present: u32) -> Outcome<Results> {
     if u64::from(present) % FILLED_AT_ONCE != 0 {
         return Err(format!("--upserts {present}: use a multiple of {FILLED_AT_ONCE}").into());
@@ -82,11 +82,12 @@ fn fill(peer: Peer, server: &Server, present: u32) -> Outcome<()> {
     Ok(())
 }
 
-/// As many rows as before, of which as many as were acknowledged are new ones: all keys differ until all have come.
+/// Verifies that the number of rows has not changed, and that as many as were acknowledged are new: keys do not repeat until all
+/// have occurred.
 fn check(peer: Peer, server: &Server, present: u32, upserted: u64) -> Outcome<()> {
     let rows = peer.number(server, "SELECT count(*) FROM keyed")?;
     let new = peer.number(server, &format!("SELECT count(*) FROM keyed WHERE score >= {UPSERTED}"))?;
-    // Rows of earlier loads have the same keys: each load's begin with the first.
+    // Rows of earlier loads have the same keys: each load starts with the first.
     if rows != u64::from(present) || new < upserted.min(present.into()) {
         return Err(
             format!("{upserted} upserts of {present} rows left {rows} rows, {new} of them new").into()
@@ -121,11 +122,11 @@ fn connect(peer: Peer, server: &Server, load: &Load, order: Order) -> Outcome<Ve
     (0..load.connections).map(one).collect()
 }
 
-/// What MariaDB puts before the number of rows that a statement of several has given.
+/// Precedes, in MariaDB's messages, the number of rows given by a statement with several.
 const RECORDS: &[u8] = b"Records: ";
 
-/// MariaDB counts two rows for each that took another's place, and none for one that is the same: what tells how many were given
-/// is its message, which a statement of one row does not get.
+/// MariaDB counts two rows for each replaced one, and none for an identical one; the number of given rows is only in its message,
+/// which a statement with one row does not get.
 fn mariadb_reply(received: &[u8]) -> Option<Reply> {
     let (_, payload) = packet::first(received)?;
     let reply = mysql::reply(received)?;

@@ -1,7 +1,6 @@
 //! The encoding of rows in blocks: any bytes as a block of any of the tables.
 //!
-//! Bytes that are taken must become batches or an error, and rows that come out must come out again
-//! after they are stored again.
+//! Accepted bytes must become batches or an error, and decoded rows must survive being stored and decoded again.
 
 use crate::rows;
 use crate::tables;

@@ -1,7 +1,7 @@
 //! Parquet, ORC and Arrow: in one piece against in chunks, and damage of any kind.
 //!
-//! A library that panics on a damaged file is not a finding: decoders make an error of it. Everything else is one,
-//! and so is memory that a small file takes. ORC is read by code of our own, which may not panic either.
+//! A library that panics on a damaged file is not a finding: decoders turn it into an error. Everything else is one, and so is
+//! excessive memory for a small file. ORC is read by code of our own, which may not panic at all.
 
 use crate::rows;
 use crate::tables;
@@ -26,7 +26,7 @@ pub fn columnar(data: &[u8]) {
         if let Ok(whole) = &whole {
             rows::check_decoded(&table, whole);
         }
-        // Which of two errors comes first depends on the chunks.
+        // Which of two errors is first depends on the chunks.
         match (&whole, load(&table, format, rules, body, usize::from(cuts) + 1)) {
             (Ok(whole), Ok(cut)) => rows::assert_same(&table, whole, &cut),
             (Err(whole), Err(cut)) => [whole, &cut].into_iter().for_each(|error| check_error(format, error)),
@@ -36,12 +36,12 @@ pub fn columnar(data: &[u8]) {
     fields(format, body);
 }
 
-/// What is said of a panic that was caught.
+/// The text for a caught panic.
 fn check_error(format: ColumnarFormat, error: &str) {
     assert!(format != ColumnarFormat::Orc || !error.contains("the file is damaged ("), "{error}");
 }
 
-/// libFuzzer ends the process in the hook, before a panic can be caught. One that nobody catches ends it still.
+/// libFuzzer ends the process in the hook, before a panic can be caught. An uncaught one still ends it.
 fn expect_panics() {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));

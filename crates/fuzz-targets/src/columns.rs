@@ -1,6 +1,6 @@
 //! The list of columns that loads have, and its expressions.
 //!
-//! A list that is accepted reads the same when it is written again, alone and beside another. An expression of it is one: in
+//! A list that is accepted reads the same when it is written again, alone and beside another. An expression in it is complete: in
 //! parentheses it is the same one, so nothing in it reaches out of its entry.
 
 use sqlparser::ast::Expr;

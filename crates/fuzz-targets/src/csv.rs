@@ -1,16 +1,16 @@
 //! CSV: in one piece against in chunks, typed columns against text columns, against a reader of a few lines,
 //! and against the `csv` crate.
 //!
-//! The two other readers know one dialect: column separator `,`, line delimiter `\n` (or `\r\n` throughout),
-//! enclose `"`, no escape, every other option at its default. Doris's rules differ from the `csv` crate's in
-//! these ways, so bodies with them are not compared with it:
+//! The two other readers support one dialect: column separator `,`, line delimiter `\n` (or `\r\n` throughout), enclose `"`, no
+//! escape, every other option at its default. Doris's rules differ from the `csv` crate's in these ways, so bodies with them are
+//! not compared with it:
 //! - a mark with text behind it closes nothing (the crate drops the mark; the small reader knows the rule);
 //! - a bare `\N` is NULL (bodies with `\N` are left out);
 //! - a `\r` is data unless it ends a line's text before `\n` (bodies with `\r` are left out; those with
 //!   `\n` are compared a second time with `\r\n` in its place);
 //! - a line that is not UTF-8 is rejected alone (bodies must be UTF-8);
-//! - a row with another number of fields than the table is rejected alone (such records of the crate are
-//!   passed over, and must be as many as were rejected).
+//! - a row with another number of fields than the table is rejected alone (such records of the crate are skipped, and their
+//!   number must be that of the rejected rows).
 
 mod simple;
 

@@ -102,7 +102,7 @@ fn check_definition(def: &TableDef) {
     assert_eq!(comparable(&again), comparable(def), "{shown}");
 }
 
-/// The definition without what a statement does not say: ids, versions, old names.
+/// The definition without the parts that a statement does not contain: ids, versions, old names.
 fn comparable(def: &TableDef) -> TableDef {
     let mut columns = def.schema.columns.clone();
     for (column, id) in columns.iter_mut().zip(1..) {

@@ -1,7 +1,7 @@
 //! The headers of loads.
 //!
-//! Nothing may panic; what is accepted must be what [`StreamLoadRequest`] promises; what is refused must say
-//! why. The list of `columns` must read the same when it is written again.
+//! Nothing may panic; accepted headers must yield what [`StreamLoadRequest`] promises; refusals must state the reason. The list
+//! of `columns` must read the same when it is written again.
 
 use tributary_decode::{BodyFormat, LoadFormat};
 use tributary_http::fuzzing::{self, header};

@@ -1,8 +1,8 @@
 //! JSON: in one piece against in chunks, typed columns against text columns, and against `serde_json`.
 //!
-//! With `serde_json`: a line is an object there if and only if it is a row here or rejected for its values, and its values are the same. It is not
-//! asked about escaped halves of characters, which its texts refuse and its scanner takes, and about levels beyond
-//! our limit.
+//! With `serde_json`: a line is an object there if and only if it is a row here or rejected for its values, and its values are
+//! the same. Excluded are unpaired surrogate escapes, which its texts refuse and its scanner accepts, and nesting beyond our
+//! limit.
 
 use crate::rows;
 use crate::tables;
@@ -99,7 +99,7 @@ fn compare_texts(format: &JsonFormat, body: &[u8], step: usize) {
     }
 }
 
-/// What is a row is JSON for `serde_json`, and the other way round.
+/// A row is JSON for `serde_json`, and vice versa.
 fn compare_serde(body: &[u8]) {
     let table = tables::of_strings(1);
     for line in body.split(|&byte| byte == b'\n') {
@@ -111,7 +111,7 @@ fn compare_serde(body: &[u8]) {
     }
 }
 
-/// Checks that a line, and what it was decoded to, are legal alike for `serde_json`; whether they are, and it was asked.
+/// Checks that `serde_json` agrees on the legality of a line and its decoding; returns whether it is legal and was compared.
 pub(crate) fn check_legal(line: &[u8], decoded: &Decoded) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     let reason = decoded.rejects.first().map_or("", |reject| &reject.reason);
@@ -127,7 +127,8 @@ fn behind_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// The value of the key `c0` is what `serde_json` reads. Numbers are compared only where both keep all of their digits, as whole numbers.
+/// The value of the key `c0` is the one that `serde_json` reads. Numbers are compared only if both preserve all of their digits,
+/// as whole numbers.
 fn compare_value(line: &[u8], batches: &[RecordBatch]) {
     let line = std::str::from_utf8(line).expect("serde_json has taken it");
     let Ok(Pairs(pairs)) = serde_json::from_str(behind_mark(line)) else { return };
@@ -150,7 +151,7 @@ fn compare_value(line: &[u8], batches: &[RecordBatch]) {
     assert_eq!(found, expected, "{line}");
 }
 
-/// The pairs of an object in their order, keys that are there twice included.
+/// The pairs of an object in order, including duplicate keys.
 struct Pairs(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Pairs {

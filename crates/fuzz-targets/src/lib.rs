@@ -1,8 +1,7 @@
-//! What the fuzzers run: one function per target that takes any bytes and panics when the code under
-//! test breaks a promise.
+//! The fuzz targets: one function per target that accepts any bytes and panics if the code under test breaks a promise.
 //!
-//! The same functions are run by libFuzzer (the workspace in `fuzz/`) and, on the corpora kept in the
-//! repository, by this crate's test. `docs/fuzzing.md` says how to run them and what each compares.
+//! The same functions are run by libFuzzer (the workspace in `fuzz/`) and, on the corpora in the repository, by this crate's
+//! test. `docs/fuzzing.md` explains how to run them and what each compares.
 //!
 //! Invariant: a target depends on its bytes only (no clock, no randomness, no state between runs),
 //! so that an input that fails once fails again. Nothing here may need the query engine.

@@ -1,7 +1,7 @@
-//! Messages of a topic: put together to chunks against one by one, and JSON against `serde_json`.
+//! Messages of a topic: combined into chunks versus one by one, and JSON versus `serde_json`.
 //!
-//! A message is rows of its own, whatever it has in it: none reaches into the next. Fields of CSV that are enclosed may, as in Doris, so
-//! there are none here.
+//! A message consists of whole rows, whatever it contains: none extends into the next. Enclosed fields of CSV may do so, as in
+//! Doris, so they are excluded here.
 
 use crate::json::check_legal;
 use crate::rows;
@@ -12,14 +12,14 @@ use tributary_decode::{
 };
 use tributary_kafka::{Chunk, Framing};
 
-/// What ends a message in the input.
+/// Ends a message in the input.
 const END: u8 = 0xff;
 
 /// A byte chooses the format, another the chunks; the others are messages, each with an end.
 pub fn messages(data: &[u8]) {
     let Some((&[choice, cuts], bytes)) = data.split_first_chunk::<2>() else { return };
     let messages: Vec<&[u8]> = bytes.split(|&byte| byte == END).collect();
-    // A mark is skipped where a body begins.
+    // A byte order mark is skipped at the beginning of a body.
     if messages.iter().any(|message| message.starts_with("\u{feff}".as_bytes())) {
         return;
     }
@@ -46,7 +46,7 @@ pub fn messages(data: &[u8]) {
     }
     assert_eq!(texts(&together), rows);
     let together: Vec<String> = together.rejects.into_iter().map(|reject| reject.reason).collect();
-    // The first ones are kept.
+    // Only the first ones are stored.
     assert_eq!(together[..], rejects[..together.len()]);
 }
 

@@ -1,9 +1,8 @@
-//! A MySQL connection: any bytes as what a client sends.
+//! A MySQL connection: any bytes as a client's.
 //!
-//! The server must not panic; what it does must not depend on how the bytes are cut into reads; its
-//! own packets must be whole and numbered. Every statement of a client that is logged in must reach
-//! the session once, in order (an independent walk over the client's bytes says which there are). And
-//! the parameters of an execution must be readable by both readers of binary values or by none.
+//! The server must not panic; its behaviour must not depend on how the bytes are cut into reads; its own packets must be whole
+//! and numbered. Every statement of a logged-in client must reach the session once, in order (an independent walk over the
+//! client's bytes finds them). And the parameters of an execution must be readable by both readers of binary values or by none.
 
 use arrow::array::Int32Array;
 use arrow::record_batch::RecordBatch;
@@ -57,7 +56,7 @@ fn run(pieces: Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     (calls, packets(&answer))
 }
 
-/// Cuts what the server sent into packets, without their challenges, which are random.
+/// Cuts the server's bytes into packets, without their challenges, which are random.
 fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     /// An error packet with the number 1105.
     const INTERNAL: &[u8] = b"\xff\x51\x04";
@@ -73,8 +72,8 @@ fn packets(mut bytes: &[u8]) -> Vec<Vec<u8>> {
             _ if payload.starts_with(CHALLENGE) => CHALLENGE.len(),
             _ => length,
         };
-        // A panic in the session does not end the process; here it must not pass. Other errors say what the client
-        // has sent, which may be these words.
+        // A panic in the session does not end the process; here it must be detected. Other errors repeat the client's bytes,
+        // which may contain these words.
         let text = String::from_utf8_lossy(payload);
         assert!(!(payload.starts_with(INTERNAL) && text.contains("internal error")), "{text}");
         packets.push([&bytes[3..4], &payload[..kept]].concat());
@@ -96,7 +95,7 @@ fn check_calls(mut bytes: &[u8], calls: &[Vec<u8>]) {
         match payload.first() {
             Some(0x03 | 0x16) => assert_eq!(calls.next().map(Vec::as_slice), Some(payload)),
             Some(0x01) => break,
-            // Its proof may be wrong, or asked for again: what follows is not known here.
+            // Its proof may be wrong, or requested again: the continuation is unknown here.
             Some(0x11) => return,
             _ => {}
         }
@@ -126,7 +125,7 @@ impl ServerHooks for Hooks {
     }
 }
 
-/// Notes statements. The first letter of one says what its answer is.
+/// Records statements. The first letter of one determines its answer.
 struct Noting {
     calls: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -215,7 +214,7 @@ impl Session for Noting {
     }
 }
 
-/// Loads and queries read the same bytes: what is a packet for one is one for the other.
+/// Loads and queries read the same bytes: they agree on what is a packet.
 fn compare_readers(params: &Params<'_>, is_readable: bool) {
     if params.is_empty() {
         return;

@@ -1,9 +1,8 @@
 //! Parameters of a prepared INSERT: binary values against the same values as text.
 //!
-//! The first byte chooses. *Values*: rows of typed values are made of the bytes, sent once as
-//! parameters and once as literals; both must give the same blocks. *Packet*: template, types, NULL bits
-//! and values are the bytes as they are; nothing may panic, and the decoder must read as many values
-//! as the protocol's own reader does.
+//! The first byte chooses. *Values*: rows of typed values are made of the bytes, sent once as parameters and once as literals;
+//! both must give the same blocks. *Packet*: template, types, NULL bits and values are the raw bytes; nothing may panic, and the
+//! decoder must read as many values as the protocol's own reader.
 
 use crate::literals::push_text;
 use crate::rows;
@@ -121,7 +120,7 @@ impl Both {
                 let text = if unsigned { (value as u64).to_string() } else { value.to_string() };
                 self.param(LONGLONG, unsigned, &value.to_le_bytes(), &text);
             }
-            // A FLOAT's decimal text is another number than the FLOAT is, wherever more digits are kept.
+            // The decimal text of a FLOAT differs from the FLOAT wherever more digits are stored.
             7 if data_type == DataType::Float || data_type.is_text() => {
                 let value = bytes.arbitrary::<f32>()?;
                 let value = if value.is_finite() { value } else { 0.5 };
@@ -225,8 +224,8 @@ impl Both {
     }
 }
 
-/// The same rows were loaded and the same rows rejected. Reasons show values as they came, which
-/// may be written in another way.
+/// Checks that the same rows were loaded and the same rows rejected. Reasons repeat values as they arrived, possibly in another
+/// notation.
 fn assert_alike(table: &TableDef, binary: &Decoded, text: &Decoded) {
     let reasonless = |decoded: &Decoded| Decoded { rejects: Vec::new(), ..decoded.clone() };
     assert_eq!(binary.rejects.len(), text.rejects.len(), "{:?}, as text {:?}", binary.rejects, text.rejects);
@@ -237,7 +236,7 @@ fn is_time(data_type: DataType) -> bool {
     matches!(data_type, DataType::Date | DataType::DateTime { .. })
 }
 
-/// Template, types, bits and values as they come.
+/// Raw template, types, bits and values.
 fn raw(table: &Arc<TableDef>, options: &InsertOptions, bytes: &mut Unstructured<'_>) -> Result<()> {
     const TEMPLATES: [&str; 4] = ["(?,?)", "VALUES (?,'x'),(NULL,?),()", "(?)", ""];
     let target = Target::new(table, None).expect("all columns");

@@ -1,4 +1,4 @@
-//! What must hold for decoded rows, wherever they came from.
+//! Properties of decoded rows, from any source.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::array_value_to_string;
@@ -44,7 +44,7 @@ pub(crate) fn texts(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
         .collect()
 }
 
-/// Two loads of a table came to the same.
+/// Checks that two loads of a table had the same result.
 pub(crate) fn assert_same(table: &TableDef, one: &Decoded, other: &Decoded) {
     assert_eq!(one.counts, other.counts);
     assert_eq!(one.rejects, other.rejects);

@@ -2,7 +2,7 @@
 
 use tributary_http::fuzzing::unpack as unpacked;
 
-/// What bodies may unpack to here, in bytes: the rest of a bomb is not waited for.
+/// Limit on the decompressed size, in bytes: the rest of a bomb is not awaited.
 const UNPACKED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Two bytes choose the codec and the pieces, the others are the body.

@@ -22,7 +22,7 @@ pub fn values(data: &[u8]) {
     let Ok(target) = Target::new(&table, None) else { return };
     let mut builder = BlockBuilder::new(&table.schema);
     let Some(head) = scan_insert_head(sql) else {
-        // Rows without a head must not harm either: a prepared statement's come so.
+        // Rows without a head must be harmless, too: prepared statements have such.
         let _ = decode_values(sql, &target, &options, &mut builder);
         return;
     };

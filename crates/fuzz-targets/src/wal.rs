@@ -1,13 +1,13 @@
 //! The write-ahead log, read back.
 //!
-//! *Bytes*: segments are made of the input, piece by piece: raw bytes, or frames whose checksums are
-//! right and whose other fields may be wrong. A second reader, written from the drawing of the format
-//! alone, says which entries there are; the log must give exactly those, and an error exactly where there
-//! is damage. A log that was read can be written, and then holds what was read and what was written.
+//! *Bytes*: segments are made of the input, piece by piece: raw bytes, or frames whose checksums are right and whose other fields
+//! may be wrong. A second reader, written from the drawing of the format alone, determines the entries; the log must return
+//! exactly those, and an error exactly where there is damage. A log that was read can be written, and then contains the entries
+//! read and those written.
 //!
-//! *Damage*: a valid log is written and then damaged in one place. It must give what it gave before, or
-//! a beginning of that and an error. Without an error only frames may be missing that the damage
-//! touched (the end of the newest segment, which cannot be told from an unfinished write).
+//! *Damage*: a valid log is written and then damaged in one place. It must return the same entries as before, or a prefix of them
+//! and an error. Without an error, only frames touched by the damage may be missing (at the end of the newest segment, which
+//! cannot be distinguished from an unfinished write).
 
 mod bytes;
 mod damage;

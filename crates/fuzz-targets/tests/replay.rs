@@ -1,4 +1,4 @@
-//! Replays the inputs that are kept: the corpora, and what fuzzers found before.
+//! Replays the stored inputs: the corpora, and earlier findings.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! Statements as the other crates see them.
 //!
-//! Statements are our own; expressions and queries inside of them are sqlparser's, re-exported as
-//! [`Expr`] and [`sqlparser::ast::Query`]. Names are kept as written: database and table names
-//! are compared with regard to case, column and variable names without. Nothing here is checked
-//! against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
+//! Statements are our own; the expressions and queries in them are sqlparser's, re-exported as [`Expr`] and
+//! [`sqlparser::ast::Query`]. Names are stored as written: database and table names are case-sensitive, column and variable names
+//! are not. Nothing here is checked against a catalog. Trees of sqlparser are [`Sealed`], so that callers compile fast.
 
 use crate::file_calls::FileCall;
 use crate::parse::{
@@ -32,7 +31,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The table's full name, with the session's database where the statement names none.
+    /// The table's full name, with the session's database if the statement names none.
     ///
     /// # Errors
     /// [`ErrorCode::NoDbSelected`] when neither the statement nor the session names a database.
@@ -64,7 +63,7 @@ pub enum Statement {
         table: Name,
         if_not_exists: bool,
         source: Name,
-        /// Which rollups the table gets, too; no names: all that the source has.
+        /// The rollups that the table also gets; an empty list means all rollups of the source.
         rollups: Option<Vec<String>>,
     },
     View(Box<ViewStatement>),
@@ -148,19 +147,18 @@ pub enum Statement {
         if_exists: bool,
     },
     Kill(Kill),
-    /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so nothing is held.
+    /// `UNLOCK TABLES`: there are no table locks (`LOCK TABLES` is refused), so it does nothing.
     UnlockTables,
 }
 
-/// A query and the text it came from.
+/// A query and its source text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelectQuery {
     pub ast: Sealed<sp::Query>,
-    /// The whole statement as the client sent it, without a final `;`. The spans in `ast` (line and
-    /// column, both from 1) count from the beginning of this text. Empty when the query was made of
-    /// expressions; their spans still tell their order.
+    /// The whole statement as the client sent it, without a final `;`. The spans in `ast` (line and column, both from 1) refer to
+    /// this text. Empty if the query was built from expressions; their spans still give their order.
     pub text: String,
-    /// Tables show their hidden columns, also where the text names none.
+    /// Whether tables show their hidden columns, even if the text does not name them.
     pub reads_hidden: bool,
 }
 
@@ -202,8 +200,8 @@ pub struct Delete {
 }
 
 impl Delete {
-    /// The rows to delete: a query with the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] of the table function
-    /// [`ROWS_FUNCTION`], which stands for the table.
+    /// The rows to delete: a query with the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] of the table function [`ROWS_FUNCTION`],
+    /// which replaces the table.
     #[must_use]
     pub fn places(&self) -> SelectQuery {
         let column = |name| sp::Expr::Identifier(sp::Ident::with_quote('`', name));
@@ -216,22 +214,22 @@ impl Delete {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     pub table: Name,
-    /// Each column with what is written before it, and its new value.
+    /// Each column with its qualifiers, and its new value.
     pub assignments: Vec<(Vec<String>, Assigned)>,
     pub rows: TargetRows,
 }
 
-/// What a column is set to.
+/// The new value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {
     Default,
     Expr(Sealed<sp::Expr>),
 }
 
-/// The rows of a table that a statement changes: a query whose first relation stands for the table.
+/// The rows of a table that a statement changes: a query whose first relation represents the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetRows {
-    /// What the statement calls the table.
+    /// The statement's alias for the table.
     pub alias: String,
     query: Sealed<sp::Query>,
 }
@@ -328,7 +326,7 @@ pub struct LoadData {
     pub file: String,
     pub table: Name,
     pub partitions: PartitionNames,
-    /// Rows that are there already are to stay (IGNORE).
+    /// Whether existing rows should stay (IGNORE).
     pub ignores_duplicates: bool,
     pub column_separator: Option<String>,
     pub line_delimiter: Option<String>,
@@ -337,14 +335,13 @@ pub struct LoadData {
     pub skip_lines: u64,
     /// The names of the file's fields, columns and `@variables`; `None`: the table's columns.
     pub columns: Option<Vec<String>>,
-    /// Columns and what they are computed of, where `@variables` of the list are [`LoadData::field_name`]s.
+    /// Columns and their expressions, in which `@variables` of the list are [`LoadData::field_name`]s.
     pub set: Sealed<Vec<(String, Expr)>>,
     pub properties: Vec<(String, String)>,
 }
 
 impl LoadData {
-    /// What a name of the list is called in expressions: a column as it is, a variable with a blank before it, as
-    /// no column has.
+    /// The name of a list entry in expressions: a column's own, a variable's with a leading blank, which no column has.
     #[must_use]
     pub fn field_name(name: &str) -> String {
         name.strip_prefix('@').map_or_else(|| name.to_owned(), |name| format!(" {}", name.to_lowercase()))
@@ -375,7 +372,7 @@ pub struct Explain {
     pub statement: Box<Statement>,
 }
 
-/// `CREATE TABLE` as written. [`crate::table`] makes a table of it and holds the rules.
+/// `CREATE TABLE` as written. [`crate::table`] turns it into a table and applies the rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     pub table: Name,
@@ -385,7 +382,7 @@ pub struct CreateTable {
     pub rollups: Vec<RollupSpec>,
     /// The columns of `DUPLICATE KEY(…)`, `UNIQUE KEY(…)` or `AGGREGATE KEY(…)`.
     pub keys: Option<Vec<String>>,
-    /// Which of them it is, or would be by its columns.
+    /// The key model, declared or derived from the columns.
     pub model: KeyModel,
     pub comment: String,
     pub partition_by: Option<PartitionBy>,
@@ -400,7 +397,7 @@ pub struct RollupSpec {
     pub columns: Vec<String>,
     /// `FROM base`
     pub base: Option<String>,
-    /// The columns of `DUPLICATE KEY (…)`; none: they are derived.
+    /// The columns of `DUPLICATE KEY (…)`; if empty, they are derived.
     pub keys: Vec<String>,
     pub properties: Vec<(String, String)>,
 }
@@ -427,7 +424,7 @@ pub struct ColumnSpec {
     pub is_key: bool,
     pub aggregation: Option<Aggregation>,
     pub default: Option<DefaultValue>,
-    /// `ON UPDATE CURRENT_TIMESTAMP`, with so many digits of a second.
+    /// `ON UPDATE CURRENT_TIMESTAMP`, with this number of digits of a second.
     pub on_update: Option<u8>,
     /// `AUTO_INCREMENT`, and where it starts.
     pub auto_increment: Option<i64>,
@@ -531,7 +528,7 @@ pub struct ReplacePartitions {
     pub properties: Vec<(String, String)>,
 }
 
-/// Which variables a statement means. Without a word it is the session's.
+/// The scope of a variable in a statement. The default is the session's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     #[default]
@@ -583,7 +580,7 @@ pub enum ShowFilter {
     Where(Sealed<Expr>),
 }
 
-/// What may end a SHOW that lists: filter, order, limit.
+/// The optional end of a SHOW that lists: filter, order, limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShowTail {
     pub filter: Option<ShowFilter>,
@@ -593,7 +590,7 @@ pub struct ShowTail {
     pub offset: u64,
 }
 
-/// Which transaction `SHOW TRANSACTION` asks for.
+/// The transactions that `SHOW TRANSACTION` selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionBy {
     Id(u64),
@@ -798,11 +795,11 @@ pub struct CreateRoutineLoad {
     pub comment: String,
 }
 
-/// What a job does with rows. Expressions are texts that [`crate::parse_expression`] reads.
+/// A job's treatment of rows. Expressions are texts that [`crate::parse_expression`] reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoutineLoadClauses {
     pub column_separator: Option<String>,
-    /// Fields, and columns with what they are computed of.
+    /// Fields, and columns with their expressions.
     pub columns: Option<Vec<(String, Option<String>)>>,
     /// A condition on the fields.
     pub preceding_filter: Option<String>,
@@ -812,15 +809,15 @@ pub struct RoutineLoadClauses {
     pub partitions: Vec<String>,
     /// Rows delete the rows of their keys: all, or those for which a condition is true.
     pub deletes: Option<Deletes>,
-    /// What messages call the sequence of their rows.
+    /// The name of the sequence in messages.
     pub sequence: Option<String>,
 }
 
-/// Which rows of a load delete the rows of their keys.
+/// The rows of a load that delete the rows with their keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deletes {
     All,
-    /// Those for which a condition, a text, is true.
+    /// The rows for which a condition, given as text, is true.
     If(String),
 }
 
@@ -834,7 +831,7 @@ pub struct UserName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kill {
     Connection(u32),
-    /// Ends the statement that the connection runs and keeps the connection.
+    /// Ends the statement that the connection is running, and leaves the connection open.
     Query(u32),
     /// `KILL QUERY "<query id>"`.
     QueryId(String),

@@ -1,17 +1,16 @@
 //! Bounds how deep a statement's tree can get, before it is parsed.
 //!
-//! The parser bounds nesting, but `1+1+1+…` and `SELECT … UNION SELECT …` are loops to it and make
-//! a tree as deep as they are long; dropping or walking such a tree overflows the stack. So the
-//! operators that are open at a token (in its own list item and in the parentheses and CASEs
-//! around it) are counted and limited. An operator counts although it may not deepen the tree;
-//! what does deepen it is never missed.
+//! The parser bounds nesting, but handles `1+1+1+…` and `SELECT … UNION SELECT …` in loops that build a tree as deep as they are
+//! long; dropping or walking such a tree overflows the stack. So the operators that are open at a token (in its own list item and
+//! in the parentheses and CASEs around it) are counted and limited. An operator may count without deepening the tree, but
+//! everything that deepens it is counted.
 
 use crate::errors::{self, Parsed};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// How many operators may be open at one place. A set operator counts as [`SET_OPERATOR_WEIGHT`].
 pub(crate) const CHAIN_MAX: usize = 1_000;
-/// What a set operator takes of the stack, in operators.
+/// Stack use of a set operator, in operators.
 const SET_OPERATOR_WEIGHT: usize = 4;
 /// A stack on which every accepted statement can be copied, printed, walked and dropped, in
 /// unoptimized builds too. All but copying is safe on 2 MiB.
@@ -29,9 +28,9 @@ const SET_OPERATORS: [&str; 4] = ["union", "except", "intersect", "minus"];
 #[derive(Default)]
 struct Level {
     is_case: bool,
-    /// Those of the current list item.
+    /// Operators of the current list item.
     operators: usize,
-    /// Those of the current query, with their weight.
+    /// Set operators of the current query, with their weight.
     set_operators: usize,
 }
 
@@ -41,7 +40,7 @@ impl Level {
     }
 }
 
-/// What a token does to the levels.
+/// The effect of a token on the levels.
 enum Effect {
     None,
     Open {
@@ -50,7 +49,7 @@ enum Effect {
     Close {
         is_case: bool,
     },
-    /// A comma: the next item begins a tree of its own.
+    /// A comma: the next item starts a tree of its own.
     NextItem,
     /// WHEN, THEN, ELSE: the same inside of CASE.
     NextBranch,
@@ -79,7 +78,7 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Parsed<()> {
     Ok(())
 }
 
-/// Does what the token does; `open` is the sum over all levels before and after.
+/// Applies a token; `open` is the sum over all levels before and after.
 fn apply(effect: Effect, levels: &mut Vec<Level>, open: usize) -> usize {
     let depth = levels.len();
     let Some(top) = levels.last_mut() else { return open };

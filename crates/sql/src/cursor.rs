@@ -1,4 +1,4 @@
-//! A place in a statement's tokens, with the small steps that hand-written grammar is made of.
+//! A position in a statement's tokens, with the primitives of a hand-written grammar.
 //!
 //! Words are compared without regard to case and only when they are not quoted. A step that fails
 //! leaves the place where it was, unless it says otherwise.
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
         self.sql
     }
 
-    /// Where the next token begins, in bytes from the beginning of the text.
+    /// The offset of the next token, in bytes from the beginning of the text.
     pub(crate) fn offset(&self) -> usize {
         if self.at_end() {
             return self.sql.len();
@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes these words (divided by blanks) if all of them are next, else none.
+    /// Consumes these words (separated by blanks) if all of them are next, otherwise none.
     pub(crate) fn eat_all(&mut self, words: &str) -> bool {
         let found = words.split(' ').enumerate().all(|(n, word)| self.is_nth(n, word));
         if found {
@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where a place in a text is, in bytes from its beginning.
+/// The byte offset of a location in a text.
 pub(crate) fn offset_of(sql: &str, at: Location) -> usize {
     let line = sql.split_inclusive('\n').take(at.line.saturating_sub(1) as usize);
     let line: usize = line.map(str::len).sum();

@@ -1,4 +1,4 @@
-//! MySQL's dialect for sqlparser, with what its own gets wrong or lacks.
+//! MySQL's dialect for sqlparser, with corrections and additions to sqlparser's own.
 //!
 //! - `&&` binds like AND and `||` like OR (sqlparser: like `|` and like `*`). The operators in the
 //!   tree stay `And` and `StringConcat`; in MySQL's default mode the latter means OR.
@@ -17,15 +17,15 @@ use sqlparser::tokenizer::{Token, Word};
 use std::any::TypeId;
 use std::cell::Cell;
 
-/// Operands that one statement may begin, whatever its length.
+/// Limit on the operands that a statement may start, whatever its length.
 const OPERANDS_BASE: usize = 10_000;
-/// Operands that one statement may begin per token of it.
+/// Additional operands that a statement may start per token.
 const OPERANDS_PER_TOKEN: usize = 8;
 /// Words that MySQL reserves and that [`crate::chains`] relies on never being names.
 const NEVER_OPERANDS: [Keyword; 4] = [Keyword::SELECT, Keyword::WHEN, Keyword::THEN, Keyword::ELSE];
 /// Between OR and AND.
 const XOR_PRECEDENCE: u8 = 7;
-/// What the parser reports when it gives up.
+/// The parser's report when it gives up.
 pub(crate) const TOO_COMPLEX: &str = "statement too complex";
 
 /// The dialect of one statement: it holds the statement's budget.
@@ -132,7 +132,7 @@ impl Dialect for Grammar {
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
         match precedence {
-            // Of the word XOR; `^` has the precedence of a caret.
+            // XOR as a word; `^` has the precedence of a caret.
             Precedence::Xor => XOR_PRECEDENCE,
             other => self.mysql.prec_value(other),
         }

@@ -1,4 +1,4 @@
-//! The errors of a text that is not a statement: what was expected, what was found, and where.
+//! Errors of texts that are not statements: the expected and the actual token, and its position.
 
 use crate::dialect::TOO_COMPLEX;
 use crate::limits::DEPTH_MAX;

@@ -1,11 +1,11 @@
 //! Texts and quoted names as they are written → as they are meant.
 //!
-//! MySQL's escapes: `\0`, `\b`, `\n`, `\r`, `\t`, `\Z`; `\%` and `\_` keep their backslash; any other
-//! character stands for itself. A quote that is doubled is one. Names know only the latter.
+//! MySQL's escapes: `\0`, `\b`, `\n`, `\r`, `\t`, `\Z`; `\%` and `\_` keep their backslash; any other character represents
+//! itself. A doubled quote is one quote. Names support only the latter.
 
 use sqlparser::tokenizer::Token;
 
-/// Replaces the text of a token, which is as it was written, by what it means.
+/// Replaces the text of a token, as written, by its meaning.
 pub(crate) fn resolve(token: &mut Token) {
     match token {
         Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) => resolve_text(text, '\''),
@@ -37,7 +37,7 @@ fn resolve_text(text: &mut String, quote: char) {
     *text = meant;
 }
 
-/// What a backslash and `next` stand for.
+/// Appends the meaning of a backslash followed by `next`.
 fn push_escaped(out: &mut String, next: Option<char>) {
     let meant = match next {
         Some('0') => '\0',

@@ -1,6 +1,6 @@
 //! Calls of table functions that read files: `S3(…)`, `HTTP(…)`, `LOCAL(…)`.
 //!
-//! A call's properties are texts; what they mean is not known here.
+//! A call's properties are texts; nothing here interprets them.
 
 use crate::ast::SelectQuery;
 use crate::properties;
@@ -14,8 +14,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 use tributary_types::{ErrorCode, SqlError};
 
-/// The table function that stands for calls in the query that [`SelectQuery::take_file_calls`] gives; its argument is the
-/// call's place among them. No client can call it so.
+/// The table function that replaces calls in the query of [`SelectQuery::take_file_calls`]; its argument is the call's index.
+/// Clients can't call it by this name.
 pub const FILES_FUNCTION: &str = "tributary.files";
 
 /// Functions that read files.
@@ -61,7 +61,7 @@ pub struct FileCall {
     pub properties: BTreeMap<String, String>,
 }
 
-/// Without the texts, some of which are secret.
+/// Omits the texts, some of which are secret.
 impl fmt::Debug for FileCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.function.name())?;
@@ -78,10 +78,10 @@ impl FileCall {
 }
 
 impl SelectQuery {
-    /// The query with [`FILES_FUNCTION`] in the place of each call, and the calls; `None` if there is no call.
+    /// Returns the query with [`FILES_FUNCTION`] in place of each call, and the calls; `None` if there is no call.
     ///
     /// # Errors
-    /// [`ErrorCode::NotSupported`] for what is no property, and for functions that Doris has and we do not.
+    /// [`ErrorCode::NotSupported`] for arguments that are not properties, and for functions that exist in Doris only.
     pub fn take_file_calls(&self) -> Result<Option<(Self, Vec<FileCall>)>, SqlError> {
         if !has_calls(self)? {
             return Ok(None);

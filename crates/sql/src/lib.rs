@@ -1,14 +1,13 @@
 //! Statements: Doris's and MySQL's grammar → our AST, and what CREATE/ALTER TABLE mean.
 //!
-//! [`parse`] turns the text of one statement into a [`Statement`], [`split`] cuts a text into
-//! statements. [`table`] makes a [`tributary_types::TableDef`] of a CREATE TABLE, applies
-//! schema changes and prints a table back. Everything is a pure function of its input: this crate
-//! knows nothing of catalogs, sessions or rows.
+//! [`parse`] turns the text of one statement into a [`Statement`], [`split`] cuts a text into statements. [`table`] turns a
+//! CREATE TABLE into a [`tributary_types::TableDef`], applies schema changes and prints a table back. Everything is a pure
+//! function of its input: this crate knows nothing of catalogs, sessions or rows.
 //!
-//! Invariant: no text, however long, deep or broken, makes it panic, overflow the stack or work
-//! out of proportion to the text's length.
+//! Invariant: no text, however long, deep or broken, makes it panic, overflow the stack or do work out of proportion to the
+//! text's length.
 //!
-//! The hot form `INSERT INTO t VALUES (literals…)` is recognised elsewhere and never comes here.
+//! The hot form `INSERT INTO t VALUES (literals…)` is recognised elsewhere and does not get here.
 //!
 //! Errors are [`tributary_types::SqlError`] at once: every error of this crate is for a client.
 

@@ -1,4 +1,4 @@
-//! Which names databases, tables and columns may have.
+//! Legal names of databases, tables and columns.
 
 use tributary_types::{ErrorCode, PartitionNames, SqlError};
 
@@ -9,7 +9,7 @@ pub const COLUMN_NAME_CHARS_MAX: usize = 256;
 
 const TABLE_REGEX: &str = "^[a-zA-Z_][a-zA-Z0-9-_]{0,63}$";
 const COLUMN_REGEX: &str = r"^[_@a-zA-Z0-9\p{L}][.a-zA-Z0-9_+\-/?@#$%^&*:\p{L}]{0,255}$";
-/// Beginnings that are kept for columns that the server makes.
+/// Prefixes that are reserved for columns made by the server.
 const RESERVED_COLUMN_PREFIXES: [&str; 3] = ["__doris_", "mv_", "mva_"];
 
 /// Checks a new database's name.
@@ -75,7 +75,7 @@ fn is_plain(name: &str, may_begin: impl Fn(u8) -> bool) -> bool {
     name.len() <= NAME_BYTES_MAX && name.bytes().next().is_some_and(may_begin) && name.bytes().all(legal)
 }
 
-/// Stands between a table's name and the partitions that a query reads of it, and between these; in no name.
+/// Separates a table's name from the partitions that a query reads of it, and these from each other; no name contains it.
 const MARK: char = '\u{1}';
 
 /// The first of the names that the parser has for `TEMPORARY PARTITION (p, …)`; no partition is called so.
@@ -93,7 +93,7 @@ pub fn with_partitions<'p>(table: &str, partitions: impl IntoIterator<Item = &'p
     name
 }
 
-/// What [`with_partitions`] put together.
+/// Undoes [`with_partitions`].
 #[must_use]
 pub fn without_partitions(name: &str) -> (&str, PartitionNames) {
     let mut parts = name.split(MARK);

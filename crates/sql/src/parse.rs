@@ -65,7 +65,7 @@ pub fn parse(sql: &str) -> Result<Statement, SqlError> {
 pub fn parse_expression(text: &str) -> Result<Expr, SqlError> {
     with_cursor(text, |cursor| {
         let expr = cursor.expr()?;
-        // It is no statement, behind which a semicolon could be.
+        // An expression is not a statement, so no semicolon may follow.
         if cursor.at_end() { Ok(expr) } else { Err(cursor.expected("the end of the expression")) }
     })
 }

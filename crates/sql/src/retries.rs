@@ -1,9 +1,8 @@
-//! Bounds how often the parser begins again, before it is parsed.
+//! Bounds, before parsing, how often the parser backtracks.
 //!
-//! In FROM, sqlparser takes `((SELECT …` for a subquery first and, when that fails, for a joined
-//! table in parentheses: k parentheses before SELECT are k attempts at what is inside, and groups
-//! inside of groups multiply. The product over the open groups, times the tokens, is limited.
-//! (Attempts that go through expressions are limited by [`crate::dialect`].)
+//! In FROM, sqlparser tries `((SELECT …` as a subquery first and, if that fails, as a joined table in parentheses: k parentheses
+//! before SELECT are k attempts at their contents, and nested groups multiply. The product over the open groups, times the
+//! tokens, is limited. (Attempts that go through expressions are limited by [`crate::dialect`].)
 
 use crate::errors::{self, Parsed};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -16,7 +15,7 @@ const ATTEMPTS_ALWAYS: u64 = 8;
 /// Refuses statements whose subqueries nest in too many parentheses.
 pub(crate) fn check(tokens: &[TokenWithSpan]) -> Parsed<()> {
     let allowed = (TOKENS_VISITED_MAX / (tokens.len() as u64).max(1)).max(ATTEMPTS_ALWAYS);
-    // The attempts at what is inside of each open parenthesis.
+    // Attempts at the contents of each open parenthesis.
     let mut open: Vec<u64> = Vec::new();
     let mut run = 0;
     for token in tokens {

@@ -6,7 +6,7 @@ use crate::split::{Lexeme, skip_lexeme};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a property's name has in it if its text is secret: keys of stores, and what Kafka's client logs in with.
+/// Parts of the names of properties with secret texts: keys of stores, and logins of Kafka's client.
 const SECRET: [&str; 10] = [
     "access_key",
     "secret",
@@ -21,8 +21,8 @@ const SECRET: [&str; 10] = [
 ];
 const HIDDEN: &str = "***";
 
-/// The statement, or its beginning, without the texts of properties (`"name" = "text"`) that are secret, and without what is
-/// secret in URLs: user and password, and the query of a property whose name says that it is one.
+/// Returns the statement, or its beginning, without the secret texts of properties (`"name" = "text"`) and without secrets in
+/// URLs: user and password, and the query of a property whose name marks it as a URL.
 #[must_use]
 pub fn without_secrets(sql: &str) -> Cow<'_, str> {
     let secrets = secrets(sql);
@@ -48,7 +48,7 @@ enum Hides {
     Query,
 }
 
-/// Where the secrets are, without the quotes around them.
+/// Finds the secrets, without the quotes around them.
 fn secrets(sql: &str) -> Vec<Range<usize>> {
     #[derive(PartialEq)]
     enum Before {
@@ -107,7 +107,7 @@ fn user_of_url(lexeme: &[u8], at: usize) -> Option<Range<usize>> {
     Some(at + start..at + start + length)
 }
 
-/// What follows the `?` of a URL in a text.
+/// The part after the `?` of a URL in a text.
 fn query_of_url(lexeme: &[u8], at: usize) -> Option<Range<usize>> {
     let start = lexeme.windows(3).position(|part| part == b"://")? + 3;
     let question = lexeme[start..].iter().position(|&byte| byte == b'?')?;
@@ -119,7 +119,7 @@ pub(crate) fn names_secrets(sql: &str) -> bool {
     is_secret(sql.as_bytes())
 }
 
-/// Whether the text of a property of this name is nobody's business.
+/// Whether the text of a property with this name is secret.
 #[must_use]
 pub fn is_secret_property(name: &str) -> bool {
     let name = name.to_ascii_lowercase();

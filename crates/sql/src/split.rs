@@ -25,7 +25,7 @@ pub fn split(sql: &str) -> Vec<&str> {
     pieces
 }
 
-/// What is left without blanks, which are more than ASCII's, if that is anything.
+/// The rest without blanks, including non-ASCII ones, unless it is empty.
 fn piece(sql: &str, range: Range<usize>, has_token: bool) -> Option<&str> {
     let piece = sql[range].trim();
     (has_token && !piece.is_empty()).then_some(piece)
@@ -38,8 +38,8 @@ pub(crate) enum Lexeme {
     Blank,
 }
 
-/// The end of the quoted text, comment or single byte that begins at `at`. Only ASCII bytes end a
-/// lexeme or have a meaning, so `;` is always found at a character's boundary.
+/// The end of the quoted text, comment or single byte that starts at `at`. Only ASCII bytes end a lexeme or have a meaning, so
+/// `;` is always found at a character's boundary.
 pub(crate) fn skip_lexeme(bytes: &[u8], at: usize) -> (usize, Lexeme) {
     let rest = &bytes[at..];
     match rest[0] {
@@ -57,7 +57,7 @@ pub(crate) fn skip_lexeme(bytes: &[u8], at: usize) -> (usize, Lexeme) {
     }
 }
 
-/// `--` begins a comment only before a blank, a control character or the end, as in MySQL.
+/// `--` starts a comment only before a blank, a control character or the end, as in MySQL.
 fn is_dash_comment(rest: &[u8]) -> bool {
     rest.starts_with(b"--") && rest.get(2).is_none_or(|&byte| byte <= b' ')
 }

@@ -10,8 +10,8 @@ use crate::temporary;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What must be left of a stack where sqlparser looks whether to take another one. Its own 128 KiB
-/// are too few: in unoptimized builds it takes more from one look to the next.
+/// Stack that must remain where sqlparser checks whether to allocate another one. Its own 128 KiB are too few: unoptimized builds
+/// use more from one check to the next.
 const STACK_LEFT_BYTES: usize = 512 * 1024;
 /// The size of a stack that is taken then.
 const STACK_TAKEN_BYTES: usize = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What CREATE TABLE, ALTER TABLE and SHOW CREATE TABLE mean: statements ↔ [`TableDef`].
+//! The meaning of CREATE TABLE, ALTER TABLE and SHOW CREATE TABLE: statements ↔ [`TableDef`].
 //!
 //! Invariant: a definition that leaves this module obeys Doris's rules for tables with such keys (key
 //! columns first, key types, unique names, defaults that fit), and printing it with
@@ -49,7 +49,7 @@ use tributary_types::{
     SqlError, TableDef, TableId, TableProperties, TableSchema,
 };
 
-/// The first column's id; ids go on from there and are never used twice in a table.
+/// The first column's id; later ids follow and are never reused in a table.
 pub const FIRST_COLUMN_ID: ColumnId = ColumnId(1);
 
 impl CreateTable {
@@ -120,7 +120,7 @@ impl CreateTable {
     }
 }
 
-/// Where a table's files are, relative to the storage root; never used again.
+/// The path of a table's files relative to the storage root; never reused.
 fn location(db: &str, name: &str, id: TableId) -> String {
     format!("tables/{db}/{name}-{id}")
 }
@@ -154,7 +154,7 @@ fn column_def(spec: &ColumnSpec, id: ColumnId) -> Result<ColumnDef, SqlError> {
         aggregation: spec.aggregation,
         on_update: on_update(spec)?,
         auto_increment: auto_increment::of_column(spec, nullable)?,
-        // What it refers to is known when all columns are.
+        // Its references are known only once all columns are.
         generated: None,
     })
 }
@@ -233,7 +233,7 @@ fn find<'c>(columns: &'c [ColumnDef], name: &str) -> Option<&'c ColumnDef> {
     columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
 }
 
-/// What the statement says, with columns in their declared case.
+/// The distribution as stated, with columns in their declared case.
 fn distribution(written: Option<&Distribution>, columns: &[ColumnDef]) -> Result<Distribution, SqlError> {
     let (names, buckets) = match written {
         None => return Ok(Distribution::Random { buckets: Buckets::Auto }),

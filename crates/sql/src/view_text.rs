@@ -1,6 +1,6 @@
-//! The text of a view's query, as it is kept and shown.
+//! The text of a view's query, as stored and shown.
 //!
-//! Invariant: a kept text means the same in every session, because it names each table with its database.
+//! Invariant: a stored text means the same in every session, because it names each table with its database.
 
 use crate::ast::SelectQuery;
 use crate::visit::walk_query;
@@ -14,8 +14,8 @@ use tributary_types::{ErrorCode, SqlError, ViewDef};
 /// The query's text with `db` before each table that is named without one. `query` is a text of its own.
 ///
 /// # Errors
-/// [`ErrorCode::ViewVariable`] for parameters and variables of the session, [`ErrorCode::NotSupported`] for table
-/// functions, and [`ErrorCode::NoDbSelected`] where a name needs a database and there is none.
+/// [`ErrorCode::ViewVariable`] for parameters and session variables, [`ErrorCode::NotSupported`] for table functions, and
+/// [`ErrorCode::NoDbSelected`] if a name needs a database and none is selected.
 pub fn with_databases(query: &SelectQuery, db: Option<&str>) -> Result<String, SqlError> {
     let mut find = FindTables::default();
     if let ControlFlow::Break(error) = walk_query(&query.ast, &mut find) {
@@ -99,7 +99,7 @@ impl Visitor for FindTables {
     }
 }
 
-/// The statement that makes such a view.
+/// The statement that creates such a view.
 #[must_use]
 pub fn show_create_view(view: &ViewDef) -> String {
     use crate::table::{escaped, quoted};

@@ -1,11 +1,10 @@
 //! Walks over sqlparser's trees, compiled once.
 //!
-//! sqlparser derives its walks as generic functions: each visitor's type makes the compiler translate the walk
-//! over the whole grammar again, tens of thousands of lines, in each crate that has one. Here one erased
-//! visitor walks, whatever stands behind it; a call through a pointer per node is nothing compared with
-//! parsing.
+//! sqlparser derives its walks as generic functions: each visitor's type makes the compiler translate the walk over the whole
+//! grammar again, tens of thousands of lines, in each crate that has one. Here one type-erased visitor walks for all of them; a
+//! call through a pointer per node is negligible beside parsing.
 //!
-//! Not its business: what a visitor looks for.
+//! Not its business: the purpose of a visitor.
 
 use sqlparser::ast::{
     Expr, ObjectName, Query, Select, SelectItem, Statement, TableFactor, ValueWithSpan, Visit, VisitMut,
@@ -75,7 +74,7 @@ fn erased_expr_mut(expr: &mut Expr, visitor: &mut DynVisitorMut) {
 struct Erased<'a, 'b>(&'a mut DynVisitor<'b>);
 struct ErasedMut<'a, 'b>(&'a mut DynVisitorMut<'b>);
 
-/// A visitor, and what it broke off with.
+/// A visitor, and the value it broke off with.
 struct Kept<'a, V: Visitor> {
     visitor: &'a mut V,
     broke: Option<V::Break>,
@@ -161,7 +160,7 @@ mod tests {
     use crate::parse_query;
     use std::collections::BTreeSet;
 
-    /// Notes which methods were called; breaks off at a literal if told to.
+    /// Records which methods were called; breaks off at a literal if configured to.
     #[derive(Default)]
     struct Witness {
         called: BTreeSet<&'static str>,
@@ -207,7 +206,7 @@ mod tests {
     fn every_method_is_called_by_both_walks() {
         let mut seen = Witness::default();
         assert_eq!(walk_query(&query(), &mut seen), ControlFlow::Continue(()));
-        // All but the two for statements: a query is none.
+        // All but the two for statements, which a query is not.
         assert_eq!(seen.called.len(), 12, "{:?}", seen.called);
         let mut seen_mut = Witness::default();
         assert_eq!(walk_query_mut(&mut query(), &mut seen_mut), ControlFlow::Continue(()));

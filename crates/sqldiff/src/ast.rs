@@ -11,12 +11,12 @@ pub struct Expr {
     pub query: Option<Box<Query>>,
 }
 
-/// What an expression does with its arguments.
+/// The operation of an expression on its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A column of a table; without a table for the column of a USING.
     Column { table: Option<String>, name: String },
-    /// NULL, a number, a text, a day, a moment: as SQL.
+    /// NULL, a number, a text, a date or a datetime, as SQL.
     Literal(Literal),
     /// A form with its arguments at `{0}`, `{1}`, …
     Form(&'static Form),
@@ -38,7 +38,7 @@ pub enum Op {
     Quantified { operator: &'static str, all: bool },
     /// `COUNT(*)` has no argument.
     Aggregate { name: &'static str, distinct: bool },
-    /// A window function. Its arguments come first, then what parts the rows, then what sorts them.
+    /// A window function. First its arguments, then the partition keys, then the sort keys.
     Window { name: &'static str, arguments: usize, partitions: usize, descending: Vec<bool>, frame: Frame },
     /// `GROUP_CONCAT(a ORDER BY a SEPARATOR 's')`.
     GroupConcat { distinct: bool, descending: bool },
@@ -67,7 +67,7 @@ pub enum Literal {
     Bool(bool),
 }
 
-/// What to cast to.
+/// The target type of a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CastTo {
     Signed,
@@ -96,7 +96,7 @@ pub struct Form {
     /// The name in shapes and in the list of known differences.
     pub name: &'static str,
     pub mysql: &'static str,
-    /// Empty where DuckDB has no such thing, or means something else by it.
+    /// Empty if DuckDB lacks the function, or has another meaning for it.
     pub duckdb: &'static str,
 }
 
@@ -213,7 +213,7 @@ impl Expr {
         matches!(self.op, Op::Column { .. } | Op::Literal(_))
     }
 
-    /// Calls `visit` with the expression, what is in it, and what is in its queries.
+    /// Calls `visit` with the expression, its subexpressions, and the expressions of its queries.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(Node<'a>)) {
         visit(Node::Expr(self));
         self.args.iter().for_each(|arg| arg.walk(visit));
@@ -223,7 +223,7 @@ impl Expr {
     }
 }
 
-/// What a walk comes by.
+/// A node visited by a walk.
 #[derive(Clone, Copy, Debug)]
 pub enum Node<'a> {
     Expr(&'a Expr),
@@ -238,7 +238,7 @@ impl Query {
         Self { body: Body::Select(Box::new(select)), order: Vec::new(), limit: None }
     }
 
-    /// How many columns it answers with, if that is told by its text alone.
+    /// The number of columns of the result, if the text alone determines it.
     #[must_use]
     pub fn width(&self) -> Option<usize> {
         match &self.body {
@@ -248,7 +248,7 @@ impl Query {
         }
     }
 
-    /// Whether its rows come in one order only: every column is a key.
+    /// Whether its rows have only one order: every column is a key.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         self.width().is_some_and(|width| {

@@ -6,7 +6,7 @@ use crate::print;
 use crate::schema::{Dialect, Kind, Schema, exact};
 use crate::side::{Side, SideError};
 
-/// A way to tell whether an answer is right.
+/// A way to check an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
     /// MariaDB answers the same.
@@ -23,7 +23,7 @@ pub enum Check {
     Derived,
     /// The query as a common table expression answers the same.
     Common,
-    /// The query without the brackets that the precedence of operators makes needless answers the same.
+    /// The query without the brackets that operator precedence makes redundant has the same answer.
     Bare,
 }
 
@@ -54,7 +54,7 @@ impl Check {
     }
 }
 
-/// Who answers.
+/// The servers that answer.
 pub struct Sides {
     pub ours: Box<dyn Side>,
     pub mariadb: Option<Box<dyn Side>>,
@@ -75,7 +75,7 @@ impl Sides {
     /// Loads the tables on all sides.
     ///
     /// # Errors
-    /// That of the first side that does not take them.
+    /// The error of the first side that refuses them.
     pub fn load(&mut self, schema: &Schema) -> Result<(), SideError> {
         self.ours.load(schema)?;
         for side in [&mut self.mariadb, &mut self.duckdb].into_iter().flatten() {
@@ -84,7 +84,7 @@ impl Sides {
         Ok(())
     }
 
-    /// Whether there is everyone whom the check needs.
+    /// Whether all sides that the check needs are available.
     #[must_use]
     pub fn can(&self, check: Check) -> bool {
         match check {
@@ -126,8 +126,7 @@ impl Sides {
         }
     }
 
-    /// Whether the side that a check leaves out answers the query as the server did: then the other one
-    /// stands alone.
+    /// Whether the side that a check leaves out answers the query as the server did: then the other one stands alone.
     pub fn other_stands_alone(&mut self, check: Check, query: &Query, ours: &Outcome) -> bool {
         let third = match check {
             Check::MariaDb => self.duckdb.as_deref_mut(),
@@ -139,8 +138,8 @@ impl Sides {
         matches!(answer, Outcome::Rows(_)) && difference(ours, &answer, query.is_ordered()).is_none()
     }
 
-    /// Whether both answers are the same where all numbers of the tables and of the query add up exactly, so that it
-    /// is the order of their sums that makes the difference.
+    /// Whether both answers are the same if all numbers of the tables and of the query add up exactly, so that the order of sums
+    /// explains the difference.
     ///
     /// # Errors
     /// A side does not take the tables.
@@ -182,7 +181,7 @@ impl Sides {
         let together = together.unwrap_or_else(|| Outcome::Gone("nothing was asked".to_owned()));
         let whole = print::query(&Query::of(whole), Dialect::Ours);
         let answer = self.ours.ask(&whole);
-        // The parts are "ours": an error of one of them alone is what there is to find.
+        // The parts are "ours": an error in only one of them is a finding.
         let difference = own_difference(&together, &answer, false);
         Verdict { difference, ours: (texts.join(";\n"), together), other: (whole, answer), statements: 4 }
     }
@@ -248,7 +247,7 @@ fn nothing(query: &Query) -> Verdict {
     Verdict { difference: None, ours: answer.clone(), other: answer, statements: 0 }
 }
 
-/// The difference of two answers of the server: that it is gone in the second is one, too.
+/// The difference of two answers of the server; an error in the second counts as one, too.
 fn own_difference(ours: &Outcome, other: &Outcome, ordered: bool) -> Option<Difference> {
     match other {
         Outcome::Gone(_) => Some(Difference::Gone),

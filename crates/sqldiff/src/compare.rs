@@ -4,15 +4,15 @@
 //! canonical form per kind: numbers without trailing zeros and without a sign of zero, moments without
 //! trailing zeros of their fraction, texts as they are. Doubles are equal within [`DOUBLE_TOLERANCE`].
 
-/// How far doubles may be apart, relative to the larger one: sums come in another order, and MariaDB
-/// divides decimals where others divide doubles.
+/// Tolerance for doubles, relative to the larger one: sums are added in another order, and MariaDB divides decimals where others
+/// divide doubles.
 pub const DOUBLE_TOLERANCE: f64 = 1e-9;
 /// As above where a FLOAT, which has 24 bits, is shown by one of the sides.
 pub const SINGLE_TOLERANCE: f64 = 1e-5;
 /// How far doubles may be apart that are sums of larger ones, which have cancelled each other.
 pub const NOISE_TOLERANCE: f64 = 1e-6;
 
-/// What a column of an answer holds.
+/// The contents of a column of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Integers and decimals.
@@ -30,7 +30,7 @@ pub struct Answered {
     pub rows: Vec<Vec<Option<String>>>,
 }
 
-/// What a side says to a query.
+/// A side's answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Rows(Answered),
@@ -39,7 +39,7 @@ pub enum Outcome {
         number: u16,
         text: String,
     },
-    /// No answer came.
+    /// No answer arrived.
     Gone(String),
 }
 
@@ -51,15 +51,15 @@ pub enum Difference {
     Values,
     /// Texts differ in zeros alone: those at the end of a number's fraction, and the sign of zero.
     Zeros,
-    /// Doubles differ in their last digits, by no more than [`NOISE_TOLERANCE`], or texts in those of long numbers, by
+    /// Doubles differ in their last digits, by no more than [`NOISE_TOLERANCE`], or texts in the last digits of long numbers, by
     /// no more than [`DOUBLE_TOLERANCE`].
     Digits,
     Order,
-    /// The server under test refuses what the other side answers.
+    /// The server under test refuses a query that the other side answers.
     OursFails,
-    /// The other side refuses what the server under test answers.
+    /// The other side refuses a query that the server under test answers.
     OtherFails,
-    /// The server under test is gone.
+    /// The server under test has died.
     Gone,
 }
 
@@ -80,12 +80,12 @@ impl Difference {
     }
 }
 
-/// The difference between what the server under test and the other side say.
+/// The difference between the outcomes of the server under test and the other side.
 #[must_use]
 pub fn difference(ours: &Outcome, other: &Outcome, ordered: bool) -> Option<Difference> {
     match (ours, other) {
         (Outcome::Gone(_), _) => Some(Difference::Gone),
-        // What the other side does not answer cannot be compared.
+        // Without an answer of the other side there is no comparison.
         (_, Outcome::Gone(_)) | (Outcome::Error { .. }, Outcome::Error { .. }) => None,
         (Outcome::Error { .. }, Outcome::Rows(_)) => Some(Difference::OursFails),
         (Outcome::Rows(_), Outcome::Error { .. }) => Some(Difference::OtherFails),
@@ -121,7 +121,7 @@ fn between_rows(ours: &Answered, other: &Answered, ordered: bool) -> Option<Diff
             Difference::Values
         });
     }
-    // Sums of doubles that differ in their last digit are equal here, and come in any order.
+    // Sums of doubles that differ in their last digit are equal here, and may be in any order.
     let exact = |left: &Row, right: &Row| {
         let double = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
         row(left, right, &move |left, right, contents| {
@@ -143,7 +143,7 @@ fn is_double(contents: Contents) -> bool {
     [contents.0, contents.1].iter().any(|content| matches!(content, Content::Double | Content::Single))
 }
 
-/// Whether each row has one that is the same and that no row before it took. There are few rows.
+/// Whether each row has an equal counterpart that no earlier row took. There are few rows.
 fn are_same_rows(ours: &Answered, other: &Answered, same: &dyn Fn(&Row, &Row) -> bool) -> bool {
     let mut left_over: Vec<&Row> = other.rows.iter().collect();
     ours.rows.iter().all(|row| {
@@ -178,7 +178,7 @@ fn are_near_texts(left: &str, right: &str) -> bool {
         && left.iter().zip(&right).all(|(left, right)| left == right || near(left, right))
 }
 
-/// The numbers of a text and what stands between them.
+/// The numbers of a text and the parts between them.
 fn pieces(text: &str) -> Vec<&str> {
     let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
     text.chars()
@@ -202,7 +202,7 @@ fn same_but_zeros(left: Option<&str>, right: Option<&str>, contents: Contents) -
         || matches!((left, right), (Some(left), Some(right)) if without_zeros(left) == without_zeros(right))
 }
 
-/// A text whose numbers have no zeros at the end of their fractions, and none a sign of zero.
+/// A text whose numbers have neither trailing zeros in their fractions nor a sign of zero.
 fn without_zeros(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
@@ -248,7 +248,7 @@ pub fn same_value(left: Option<&str>, right: Option<&str>, contents: Contents) -
     is(Content::Time) && canonical_time(left) == canonical_time(right)
 }
 
-/// A decimal number without zeros that say nothing; `None` if it is no number without an exponent.
+/// A decimal number without redundant zeros; `None` if it is not a number or has an exponent.
 #[must_use]
 pub fn canonical_number(text: &str) -> Option<String> {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));

@@ -1,5 +1,5 @@
-//! What a query is made of, as words: the list of known differences names them, and findings with the
-//! same words are the same finding.
+//! The features of a query, as words: the list of known differences names them, and findings with the same words are the same
+//! finding.
 
 use crate::ast::*;
 use crate::kinds;
@@ -41,8 +41,8 @@ fn kind_name(expr: &Expr) -> &'static str {
     if expr.op == Op::Literal(Literal::Null) { "null" } else { expr.kind.name() }
 }
 
-/// What an expression is where values are compared: TRUE and FALSE are numbers, days and moments are times, and
-/// a literal text that spells a number is a numeral.
+/// The class of an expression in comparisons: TRUE and FALSE are numbers, dates and datetimes are times, and a literal text that
+/// spells a number is a numeral.
 fn class(expr: &Expr) -> &'static str {
     match &expr.op {
         Op::Literal(Literal::Text(text)) if text.parse::<f64>().is_ok() => "numeral",
@@ -296,7 +296,7 @@ pub fn shape(query: &Query) -> String {
     text.split(' ').filter(|word| !alias(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a kind of literal could stand for all of its kind; used by the shrinker.
+/// A literal that represents all of its kind; used by the shrinker.
 #[must_use]
 pub fn plainest(kind: Kind) -> Literal {
     match kind {

@@ -1,7 +1,7 @@
-//! Random tables and queries. The same seed makes the same ones, on every machine.
+//! Random tables and queries. A seed produces the same ones on every machine.
 //!
-//! What is made has one right answer: LIMIT comes with an ORDER BY of all columns, and window functions
-//! that see the order of rows sort by all columns that are in reach.
+//! Each query has one right answer: LIMIT has an ORDER BY of all columns, and window functions that depend on the order of rows
+//! sort by all columns in scope.
 
 mod expr;
 mod functions;
@@ -16,7 +16,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-/// Who is to understand the queries beside the server.
+/// The sides that must understand the queries, besides the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
     MariaDb,
@@ -44,7 +44,7 @@ struct Visible {
 #[derive(Clone, Debug, Default)]
 struct Scope {
     columns: Vec<Visible>,
-    /// Those of the query around a subquery.
+    /// The columns of the query around a subquery.
     outer: Vec<Visible>,
 }
 

@@ -1,7 +1,7 @@
-//! The kinds of a query's expressions, told anew from its tables and literals.
+//! The kinds of a query's expressions, recomputed from its tables and literals.
 //!
-//! The generator makes expressions of a kind. The shrinker puts others in their place, and then what
-//! stands around them has another kind than it was made with.
+//! The generator makes expressions of a given kind. The shrinker replaces them by others, and then the enclosing expressions
+//! change their kinds.
 
 use crate::ast::*;
 use crate::schema::Kind;
@@ -36,7 +36,7 @@ pub fn of(query: &Query) -> Vec<Kind> {
     }
 }
 
-/// Sets the kinds of all expressions of a query to what they are.
+/// Recomputes the kinds of all expressions of a query.
 pub fn tell(query: &mut Query) {
     in_query(query, &Reach::new());
 }
@@ -115,7 +115,7 @@ fn told(expr: &Expr, reach: &Reach) -> Option<Kind> {
     })
 }
 
-/// The kind in common, without those of NULLs.
+/// The common kind, ignoring NULLs.
 fn of_all(args: &[Expr]) -> Kind {
     of_some(args.iter())
 }
@@ -124,7 +124,7 @@ fn of_some<'a>(args: impl Iterator<Item = &'a Expr>) -> Kind {
     common(args.filter(|arg| arg.op != Op::Literal(Literal::Null)).map(|arg| arg.kind))
 }
 
-/// The kind of what is calculated from values of this one.
+/// The kind of arithmetic on values of this kind.
 fn number(kind: Kind) -> Kind {
     match kind {
         Kind::Bool => Kind::Int,

@@ -1,5 +1,5 @@
-//! The list of known differences: what it is by design that the sides answer differently, each with
-//! its reason. The list is [`known.toml`](../known.toml).
+//! The list of known differences: intended differences between the sides, each with its reason. The list is
+//! [`known.toml`](../known.toml).
 
 use crate::check::Check;
 use crate::compare::{Difference, Outcome};
@@ -15,30 +15,30 @@ pub struct Rule {
     pub name: String,
     /// Why it is right that the answers differ, or why the server does not answer.
     pub reason: String,
-    /// The checks that it is about; none: all of them.
+    /// The checks to which it applies; empty: all of them.
     #[serde(default)]
     pub checks: Vec<String>,
-    /// What kind of difference: `answers`, `zeros` (texts that differ in zeros alone), `digits` (doubles that
-    /// differ in their last digits), `ours fails`, `the other side fails` or `fails` (either of them).
+    /// The kind of difference: `answers`, `zeros` (texts that differ in zeros only), `digits` (doubles that differ in their last
+    /// digits), `ours fails`, `the other side fails` or `fails` (either of them).
     pub when: String,
     /// The words of a query that must all be there (`features`).
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Words of which one must be there, if there are any in this list.
+    /// Words of which at least one must occur, unless the list is empty.
     #[serde(default)]
     pub any: Vec<String>,
     /// A second list like `any`.
     #[serde(default)]
     pub with: Vec<String>,
-    /// What the error must hold.
+    /// Text that the error must contain.
     #[serde(default)]
     pub error: String,
     /// Whether the third side (DuckDB where MariaDB differs, and MariaDB where DuckDB does) must answer as the
     /// server does.
     #[serde(default)]
     pub alone: bool,
-    /// Whether the difference must be gone where all DOUBLEs and DECIMALs of the tables and of the query are numbers
-    /// whose sums are exact.
+    /// Whether the difference must disappear once all DOUBLEs and DECIMALs of the tables and of the query are numbers whose sums
+    /// are exact.
     #[serde(default)]
     pub inexact: bool,
 }
@@ -51,7 +51,7 @@ struct List {
 /// The rules of the list.
 ///
 /// # Errors
-/// The list is not what it should be.
+/// The list is malformed.
 pub fn rules() -> Result<Vec<Rule>, toml::de::Error> {
     rules_of(LIST)
 }
@@ -59,7 +59,7 @@ pub fn rules() -> Result<Vec<Rule>, toml::de::Error> {
 /// The rules of a list, such as one for a single run.
 ///
 /// # Errors
-/// The list is not what it should be.
+/// The list is malformed.
 pub fn rules_of(list: &str) -> Result<Vec<Rule>, toml::de::Error> {
     toml::from_str::<List>(list).map(|list| list.rule)
 }
@@ -95,7 +95,7 @@ impl Rule {
                 ))
     }
 
-    /// Whether the error alone decides, so that nothing needs to be shrunk to tell.
+    /// Whether the error alone decides, so that no shrinking is necessary.
     #[must_use]
     pub fn is_told_by_the_error(&self) -> bool {
         !self.error.is_empty()

@@ -2,8 +2,8 @@
 //! DuckDB, and compared; and checks that need the server alone. What differs is made small, matched
 //! against the list of known differences, and reported once per shape.
 //!
-//! Nothing here knows the server's code: it is asked over its port. Everything is a function of the
-//! seed, so a finding can be made again.
+//! Nothing here knows the server's code: it is queried over its port. Everything is a function of the seed, so findings can be
+//! reproduced.
 //!
 //! | module | what happens there |
 //! | --- | --- |
@@ -11,9 +11,9 @@
 //! | `generate` | a seed → tables and queries |
 //! | `side` | who answers: the server, MariaDB, DuckDB |
 //! | `check`, `compare` | two ways to the same answer, and whether it is the same |
-//! | `shrink`, `kinds`, `features` | a smaller query with the same difference; what it is made of |
+//! | `shrink`, `kinds`, `features` | a smaller query with the same difference; its features |
 //! | `known` | the list of known differences |
-//! | `run`, `report` | the loop, and what it tells |
+//! | `run`, `report` | the loop, and its report |
 
 pub mod ast;
 pub mod check;

@@ -13,7 +13,7 @@ use tributary_sqldiff::report::{Finding, Report};
 use tributary_sqldiff::run::{Plan, Shared};
 use tributary_sqldiff::side::{DuckDb, MariaDb, Ours, SideError};
 
-/// Compares the server's answers to random queries with those of MariaDB and DuckDB, and with its own.
+/// Compares the server's answers to random queries with those of MariaDB and DuckDB, and with its own
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The server's address, such as 127.0.0.1:9030.
@@ -34,10 +34,10 @@ struct Arguments {
     /// Only this query of each seed, as a finding names it.
     #[arg(long)]
     only: Option<u64>,
-    /// Ends after so many queries.
+    /// Ends after this many queries
     #[arg(long)]
     queries: Option<u64>,
-    /// Ends after so many seconds.
+    /// Ends after this many seconds
     #[arg(long)]
     seconds: Option<u64>,
     /// Connections that work at the same time; each waits for one side after the other.
@@ -101,7 +101,7 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn std::error::Error + Send +
     });
     let report = shared.report.into_inner()?;
     print!("{}", report.summary(begun.elapsed()));
-    // A side that fails ends its job; what the others have asked counts.
+    // A side that fails ends its job; the queries of the others count.
     ended?;
     Ok(report.findings.is_empty())
 }

@@ -25,9 +25,8 @@ pub fn query(query: &Query, dialect: Dialect) -> String {
     printer.out
 }
 
-/// A query as text in which literals are `?`, and the values for them. Literals that the statement's
-/// meaning depends on before it is run (in GROUP BY, LIMIT, ORDER BY and in the SELECT list of what
-/// is grouped) stay as they are.
+/// A query as text in which literals are `?`, and their values. Literals that determine the statement's meaning before it runs
+/// (in GROUP BY, LIMIT, ORDER BY and in the SELECT list of grouped queries) stay as they are.
 #[must_use]
 pub fn prepared(query: &Query) -> (String, Vec<Value>) {
     let mut printer = Printer { parameters: Some(Vec::new()), ..Printer::new(Dialect::Ours) };
@@ -35,7 +34,7 @@ pub fn prepared(query: &Query) -> (String, Vec<Value>) {
     (printer.out, printer.parameters.unwrap_or_default())
 }
 
-/// A query as text for the server, with no brackets but those that the precedence of operators needs.
+/// A query as text for the server, with only the brackets that operator precedence requires.
 #[must_use]
 pub fn bare(query: &Query) -> String {
     let mut printer = Printer { bare: true, ..Printer::new(Dialect::Ours) };
@@ -197,12 +196,12 @@ impl Printer {
         }
     }
 
-    /// An expression where anything may stand.
+    /// An expression in a position where anything may occur.
     fn free(&mut self, expr: &Expr) {
         self.operand(expr, brackets::ANYTHING);
     }
 
-    /// An expression where something that holds together as tightly as this may stand without brackets.
+    /// An expression in a position where operators of at least this precedence need no brackets.
     fn operand(&mut self, expr: &Expr, needed: u8) {
         if self.bare && brackets::level(expr) >= needed { self.inner(expr) } else { self.expr(expr) }
     }
@@ -419,9 +418,9 @@ impl Printer {
 
 static DOUBLED: Form = Form { name: "+", mysql: "{0} + 0e0", duckdb: "" };
 
-/// The arguments with which MariaDB calculates in the type that Doris and the server have, where its own is another.
-/// Whole numbers divide as DOUBLE, not as DECIMAL; a NULL that is calculated with is a whole number, not a DOUBLE; and the
-/// sum of a NULL and an interval is a DATETIME, not of the type of whatever stands beside it.
+/// The arguments with which MariaDB calculates in the type of Doris and the server, where its own differs. Whole numbers divide
+/// as DOUBLE, not as DECIMAL; a NULL in arithmetic is a whole number, not a DOUBLE; and the sum of a NULL and an interval is a
+/// DATETIME, not of the type of its neighbour.
 fn typed(form: &Form, args: &[Expr]) -> Option<Vec<Expr>> {
     let is_whole = |arg: &Expr| is_null(arg) || matches!(arg.kind, Kind::Int | Kind::Bool);
     let nulls_are = match form.name {
@@ -458,7 +457,7 @@ fn is_null(expr: &Expr) -> bool {
     expr.op == Op::Literal(Literal::Null)
 }
 
-/// A text in quotes. There is no backslash in texts that are made here.
+/// A text in quotes. Generated texts contain no backslash.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))

@@ -1,4 +1,4 @@
-//! What was run and what was found.
+//! The counts and findings of a run.
 
 use crate::check::{Check, Verdict};
 use crate::compare::Outcome;
@@ -17,7 +17,7 @@ const REFUSALS_SHOWN: usize = 12;
 pub struct Finding {
     pub check: Check,
     pub shape: String,
-    /// What makes it again: `--seed` and `--only`.
+    /// Reproduces it: `--seed` and `--only`.
     pub seed: u64,
     pub number: u64,
     pub schema: Schema,
@@ -29,12 +29,12 @@ pub struct Finding {
 pub struct Report {
     pub checked: BTreeMap<Check, u64>,
     pub statements: u64,
-    /// Queries that both ways refused, so that nothing was compared, by what the server said.
+    /// Queries that both ways refused, so that nothing was compared, by the server's error.
     pub refused: BTreeMap<String, u64>,
     /// Queries to which the other side gave no answer at all, so that nothing was compared.
     pub unanswered: u64,
     pub known: BTreeMap<String, u64>,
-    /// By shape, with how often it came.
+    /// Findings by shape, with their frequency.
     pub findings: BTreeMap<String, (u64, Finding)>,
     /// Differences that were counted by their error's text and not shrunk, because the text was known
     /// from a finding.
@@ -59,7 +59,7 @@ impl Report {
         *self.known.entry(rule.name.clone()).or_default() += 1;
     }
 
-    /// The report's end: counts, known differences, and shapes by how often they came.
+    /// The end of the report: counts, known differences, and shapes by frequency.
     #[must_use]
     pub fn summary(&self, took: Duration) -> String {
         let mut out = String::new();

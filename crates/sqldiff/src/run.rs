@@ -17,13 +17,13 @@ use std::time::Instant;
 
 /// How often a query is tried smaller.
 const QUERY_TRIES: usize = 250;
-/// How often tables are made smaller: each try makes them anew.
+/// Attempts to shrink tables: each recreates them.
 const TABLE_TRIES: usize = 40;
 
-/// How far a run goes.
+/// The extent of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The first seed; each makes its tables and [`Plan::per_seed`] queries.
+    /// The first seed; each determines its tables and [`Plan::per_seed`] queries.
     pub seed: u64,
     pub per_seed: u64,
     /// Only this query of each seed.
@@ -33,7 +33,7 @@ pub struct Plan {
     pub checks: Vec<Check>,
 }
 
-/// What all jobs share.
+/// State shared by all jobs.
 pub struct Shared<'a> {
     pub plan: Plan,
     pub rules: Vec<Rule>,
@@ -100,7 +100,7 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// Explains a difference, or makes it small and reports it.
+    /// Explains a difference, or shrinks and reports it.
     fn differs(
         &self,
         subject: Subject<'_>,

@@ -1,8 +1,8 @@
-//! Tables with rows, and the statements that make them on each side.
+//! Tables with rows, and the statements that create them on each side.
 
 use std::fmt::Write as _;
 
-/// Which SQL is written.
+/// The SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The server under test.
@@ -133,7 +133,7 @@ pub struct Schema {
 }
 
 impl Table {
-    /// The statements that make the table anew and fill it.
+    /// The statements that recreate and fill the table.
     #[must_use]
     pub fn statements(&self, dialect: Dialect) -> Vec<String> {
         let columns: Vec<String> = self
@@ -166,8 +166,8 @@ impl Table {
     }
 }
 
-/// The number next to this one of which sums, and products of two, are exact in a DOUBLE: fourths below 2²⁰, or below 2⁹
-/// where few digits before the point have room.
+/// The nearest number whose sums, and products of two, are exact in a DOUBLE: quarters below 2²⁰, or below 2⁹ if only few digits
+/// before the point fit.
 #[must_use]
 pub fn exact(number: f64, is_small: bool) -> f64 {
     (number * 4.0).round() / 4.0 % if is_small { 512.0 } else { 1_048_576.0 }
@@ -194,7 +194,7 @@ impl Schema {
         schema
     }
 
-    /// The statements that make all tables anew and fill them.
+    /// The statements that recreate and fill all tables.
     #[must_use]
     pub fn statements(&self, dialect: Dialect) -> Vec<String> {
         self.tables.iter().flat_map(|table| table.statements(dialect)).collect()

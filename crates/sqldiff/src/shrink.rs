@@ -1,15 +1,14 @@
 //! Makes a query, and the tables that it reads, smaller as long as the difference stays.
 //!
-//! Every step leaves a query with one right answer: a LIMIT goes before the ORDER BY that it stands on,
-//! and what a window function sorts by is not touched.
+//! Every step leaves a query with one right answer: a LIMIT is removed before the ORDER BY that it depends on, and the sort keys
+//! of window functions do not change.
 
 use crate::ast::*;
 use crate::features::{is_closed, plainest};
 use crate::schema::{Kind, Schema, Table};
 use std::collections::BTreeSet;
 
-/// Shrinks a query. `still` tells whether a smaller one shows the same difference; it is asked at most
-/// `tries` times.
+/// Shrinks a query. `still` says whether a smaller one shows the same difference; it is called at most `tries` times.
 pub fn query(query: &Query, tries: usize, still: &mut dyn FnMut(&Query) -> bool) -> Query {
     let (mut current, mut left) = (query.clone(), tries);
     let mut seen = BTreeSet::new();
@@ -72,7 +71,7 @@ pub fn schema(
     current
 }
 
-/// Those that are to be kept.
+/// The selected elements.
 fn some<T: Clone>(all: &[T], keep: &[bool]) -> Vec<T> {
     all.iter().zip(keep).filter(|(_, keep)| **keep).map(|(one, _)| one.clone()).collect()
 }
@@ -122,7 +121,7 @@ pub fn is_one_answer(query: &Query) -> bool {
     one
 }
 
-/// Whether windows that tell equal rows from each other see them in one order.
+/// Whether windows that distinguish equal rows see them in one order.
 fn has_one_order(select: &Select) -> bool {
     let mut orders = Vec::new();
     for item in &select.items {
@@ -174,8 +173,8 @@ pub fn each_expr(query: &mut Query, change: &mut dyn FnMut(&mut Expr)) {
     }
 }
 
-/// Queries that are one step smaller; the largest steps first. Where the query is not `free`, what is around it
-/// relies on the kinds of its columns.
+/// Queries that are one step smaller; the largest steps first. Unless the query is `free`, its surroundings rely on the kinds of
+/// its columns.
 fn smaller(query: &Query, free: bool) -> Vec<Query> {
     let mut all = Vec::new();
     let with = |change: &dyn Fn(&mut Query)| {
@@ -198,7 +197,7 @@ fn smaller(query: &Query, free: bool) -> Vec<Query> {
         all.push(with(&|query| query.limit = query.limit.map(|limit| Limit { offset: 0, ..limit })));
     }
     let width = query.width().unwrap_or(0);
-    // What is around the query names its columns by their places.
+    // The surroundings of the query refer to its columns by index.
     if width > 1 && free {
         all.extend((0..width).map(|place| with(&|query| drop_column(query, place))));
     }
@@ -223,7 +222,7 @@ fn smaller(query: &Query, free: bool) -> Vec<Query> {
     all
 }
 
-/// The queries in a query, one level down: derived tables, and those of expressions.
+/// The queries in a query, one level down: derived tables, and those in expressions.
 fn inner_queries(query: &Query) -> Vec<Query> {
     let Body::Select(select) = &query.body else { return Vec::new() };
     let sources = select.from.iter().chain(select.joins.iter().map(|join| &join.source));
@@ -291,7 +290,7 @@ fn without_clauses(select: &Select, free: bool) -> Vec<Select> {
     if let Some(filter) = &select.filter {
         with(&|select| select.filter = None);
         if free && select.group.is_empty() {
-            // The condition as a column: then what is in it can be taken out.
+            // The condition as a column: then its parts can be extracted.
             with(&|select| {
                 select.filter = None;
                 (select.star, select.distinct, select.having) = (false, false, None);
@@ -299,7 +298,7 @@ fn without_clauses(select: &Select, free: bool) -> Vec<Select> {
             });
         }
     }
-    // A HAVING of what is rolled up leaves out the total of no rows, on which MariaDB differs.
+    // A HAVING over ROLLUP excludes the total of no rows, on which MariaDB differs.
     let rolled_up = select.grouping == Grouping::Rollup;
     if select.having.is_some() && !rolled_up {
         with(&|select| select.having = None);
@@ -422,7 +421,7 @@ fn with_smaller_exprs(select: &Select, free: bool) -> Vec<Select> {
     all
 }
 
-/// How many of the arguments may be changed: not what a window function sorts by.
+/// Number of arguments that may change: not the sort keys of window functions.
 fn touchable(expr: &Expr) -> usize {
     match &expr.op {
         Op::Window { arguments, partitions, .. } => arguments + partitions,
@@ -430,7 +429,7 @@ fn touchable(expr: &Expr) -> usize {
     }
 }
 
-/// Expressions that are one step smaller and may stand in the same place.
+/// Expressions that are one step smaller and may take the same place.
 fn smaller_exprs(expr: &Expr) -> Vec<Expr> {
     let mut all = Vec::new();
     if expr.is_leaf() {
@@ -445,7 +444,7 @@ fn smaller_exprs(expr: &Expr) -> Vec<Expr> {
     all.extend(expr.args[..touched].iter().filter(fits).cloned());
     all.push(Expr::literal(plainest(expr.kind), expr.kind));
     if expr.kind == Kind::Int {
-        // What differs at zero alone stays so.
+        // Preserves differences at zero only.
         all.push(Expr::literal(Literal::Int(0), Kind::Int));
     }
     all.push(Expr::null(expr.kind));

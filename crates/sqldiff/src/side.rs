@@ -1,4 +1,4 @@
-//! Who answers queries: the server under test, MariaDB, DuckDB.
+//! The sides that answer queries: the server under test, MariaDB, DuckDB.
 
 mod duckdb;
 mod mysql;
@@ -22,17 +22,16 @@ pub struct SideError {
 pub trait Side {
     fn dialect(&self) -> Dialect;
 
-    /// Makes the schema's tables anew.
+    /// Recreates the schema's tables.
     ///
     /// # Errors
-    /// The side does not take them, or is gone.
+    /// The side refuses them, or has died.
     fn load(&mut self, schema: &Schema) -> Result<(), SideError>;
 
     /// Answers a query.
     fn ask(&mut self, sql: &str) -> Outcome;
 
-    /// Prepares a query and answers it with these values for its `?`. A side that cannot says that it
-    /// is gone.
+    /// Prepares a query and runs it with these values for its `?`. A side without support answers that it is gone.
     fn ask_prepared(&mut self, _sql: &str, _values: &[Value]) -> Outcome {
         Outcome::Gone("this side prepares nothing".to_owned())
     }

@@ -1,14 +1,14 @@
-//! What was sent, and what the clients know of it.
+//! Records of sent loads and of the clients' knowledge of them.
 //!
-//! Invariant: a load is noted before its first byte is sent, and its fate changes only when an
-//! answer came. So whatever is in the tables must be in the books.
+//! Invariant: a load is recorded before its first byte is sent, and its fate changes only when an answer arrives. So everything
+//! in the tables must be in the books.
 
 use crate::load::Load;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a client asked for: the promise that its acknowledgement gives.
+/// A client's requested mode: the promise that its acknowledgement gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     Async,
@@ -39,15 +39,15 @@ impl Mode {
     }
 }
 
-/// What is known of a load.
+/// The known fate of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Sent, no answer: all of it or nothing.
+    /// Sent without an answer: all of it or nothing.
     Unknown,
     /// The same, and its label says which.
     Labelled,
     Acknowledged,
-    /// Answered with an error, or aborted: nothing of it.
+    /// Answered with an error, or aborted: none of it.
     Refused,
     /// A first phase without an answer.
     Preparing,

@@ -1,5 +1,5 @@
-//! A client that changes the columns of a table all the while: it adds one, gives it a wider type and drops it again, light changes
-//! and heavy ones in turn, and one whose STRUCTs get fields. What writers and readers of the table are promised stays as it is.
+//! A client that continuously changes the columns of a table: it adds one, widens its type and drops it again, by light and heavy
+//! changes in turn, and adds fields to the STRUCTs of one. The promises to writers and readers of the table do not change.
 
 use crate::load::{DATABASE, TABLES};
 use crate::mysql::connect;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tributary_client::{Client, ClientError};
 
-/// The table, one of those that all writers load into.
+/// One of the tables that all writers load into.
 const TABLE: &str = TABLES[1].0;
 /// How long it is waited before a job is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(30);
@@ -43,7 +43,7 @@ impl Changes {
         let mut columns = self.columns.lock();
         let mut server = connect(round.mysql_port, Some(DATABASE))?;
         settled(&mut server, round)?;
-        // What a kill has left.
+        // The remains of a killed change.
         for name in extra_columns(&mut server)? {
             self.change(shared, round, &mut server, &format!("DROP COLUMN {name}"), &self.light)?;
         }

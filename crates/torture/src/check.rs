@@ -9,10 +9,10 @@ use crate::{http, reader};
 use std::collections::{BTreeMap, HashMap};
 use tributary_client::{Client, ClientError, Row};
 
-/// The most loads with labels that are sent again after a kill, to see what their labels say.
+/// Limit on the labelled loads that are sent again after a kill, to check their labels.
 const REPEATED_LOADS_MAX: usize = 40;
 
-/// What a table holds of one round: rows, the sum of the loads' numbers, the sum of the checks.
+/// A table's contents of one round: rows, the sum of the loads' numbers, the sum of the checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Total {
     rows: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Total {
     checks: u128,
 }
 
-/// What earlier rounds left, by table and round. It never changes.
+/// The rows of earlier rounds, by table and round. They never change.
 #[derive(Debug, Default)]
 pub(crate) struct Settled(BTreeMap<(usize, u32), Total>);
 
@@ -47,15 +47,15 @@ impl From<std::io::Error> for NoCheck {
     }
 }
 
-/// Where the restarted server listens.
+/// The ports of the restarted server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub mysql: u16,
     pub http: u16,
 }
 
-/// Checks everything. Loads that wait for their second phase get it, loads whose labels tell are
-/// sent again; afterwards the round is settled.
+/// Checks everything. Loads that wait for their second phase get it, loads with labels are sent again; afterwards the round is
+/// settled.
 pub(crate) fn check(
     shared: &Shared,
     round: &Round,
@@ -64,7 +64,7 @@ pub(crate) fn check(
     figures: &mut Figures,
 ) -> Result<(), NoCheck> {
     let mut client = connect(ports.mysql, Some(DATABASE))?;
-    // Before SYNC: what was visible before the kill is visible after it at once.
+    // Before SYNC: rows that were visible before the kill are visible after it at once.
     for table in 0..TABLES.len() {
         reader::count(shared, &mut client, table)?;
     }
@@ -117,7 +117,7 @@ fn repeat(shared: &Shared, round: &Round, http: &mut http::Client, note: &Note) 
     Ok(())
 }
 
-/// Two-phase loads whose last answer did not come, or which wait, are brought to their end.
+/// Finishes two-phase loads that wait or whose last answer is missing.
 fn finish_two_phase(shared: &Shared, round: &Round, http: &mut http::Client) -> Result<(), NoCheck> {
     for note in round.books.notes() {
         let legal: &[&str] = match note.fate {
@@ -135,7 +135,7 @@ fn finish_two_phase(shared: &Shared, round: &Round, http: &mut http::Client) -> 
         }
         let fate = match state.as_str() {
             "VISIBLE" => Fate::Acknowledged,
-            // Every second one of those that wait is committed.
+            // Every other waiting load is committed.
             "PRECOMMITTED" => {
                 let commit = id % 2 == 0 && note.fate != Fate::Aborting || note.fate == Fate::Committing;
                 let operation = if commit { "commit" } else { "abort" };
@@ -153,7 +153,7 @@ fn finish_two_phase(shared: &Shared, round: &Round, http: &mut http::Client) -> 
     Ok(())
 }
 
-/// What the table holds of a load.
+/// A load's rows in the table.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     rows: u64,

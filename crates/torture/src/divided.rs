@@ -1,8 +1,8 @@
-//! Tables in partitions: clients that load into partitions of their own and empty, drop, add, overwrite and replace them, and what must be
-//! left of that.
+//! Partitioned tables: clients that load into partitions of their own and empty, drop, add, overwrite and replace them, and the
+//! expected contents.
 //!
-//! Each client does one thing at a time, so what its partitions have is known. Only of the last thing before a kill there may be no
-//! answer: it has happened as a whole or not at all. The partitions of one client are changed while others load.
+//! Each client performs one operation at a time, so the contents of its partitions are known. Only the last operation before a
+//! kill may lack an answer: it has happened as a whole or not at all. The partitions of one client change while others load.
 
 use crate::check::NoCheck;
 use crate::load::DATABASE;
@@ -23,7 +23,7 @@ const SLOTS: u32 = 6;
 /// Most rows of a load.
 const ROWS_MAX: u64 = 60;
 
-/// The tables: one whose partitions are added, and one whose loads make them.
+/// The tables: one whose partitions are added, and one whose loads create them.
 const TABLES: [&str; 2] = ["ranged", "made"];
 
 /// The statements that create the tables.
@@ -40,7 +40,7 @@ pub(crate) fn create() -> [String; 2] {
     ]
 }
 
-/// The name of a slot's partition; those that loads make are called as in Doris.
+/// The name of a slot's partition; partitions created by loads have Doris's names.
 fn name(table: &str, slot: u32) -> String {
     match table {
         "made" => format!("p{slot}{}", slot.to_string().len()),
@@ -48,13 +48,13 @@ fn name(table: &str, slot: u32) -> String {
     }
 }
 
-/// What a slot's partition has: loads with their rows.
+/// The contents of a slot's partition: loads with their rows.
 type Loads = BTreeMap<u64, u64>;
 
 /// The partitions of a client by their slots; one that is not there is dropped, or not made yet.
 type Known = BTreeMap<u32, Loads>;
 
-/// What is done to a partition.
+/// An operation on a partition.
 #[derive(Clone, Debug)]
 enum Step {
     Load {
@@ -92,7 +92,7 @@ impl Step {
 #[derive(Debug)]
 struct Owner {
     table: &'static str,
-    /// The slots of the client begin here.
+    /// The first slot of the client.
     first: u32,
     known: Known,
     /// The last step, if there was no answer.
@@ -239,7 +239,7 @@ impl Owner {
                     _ => format!("VALUES [('{slot}'), ('{}'))", slot + 1),
                 };
                 vec![
-                    // What a kill has left of an earlier one.
+                    // The remains of a killed operation.
                     format!("ALTER TABLE {table} DROP TEMPORARY PARTITION IF EXISTS t{slot}"),
                     format!("ALTER TABLE {table} ADD TEMPORARY PARTITION t{slot} {rows_of}"),
                     format!(
@@ -280,13 +280,13 @@ impl Owner {
         Ok(())
     }
 
-    /// What must be the same. A load that fails may have made its partition, which has nothing then.
+    /// The part that must be equal. A failed load may have created its partition, which is then empty.
     fn shown<'k>(&self, known: &'k Known) -> Vec<(&'k u32, &'k Loads)> {
         let may_be_empty = self.table == "ranged";
         known.iter().filter(|(_, loads)| may_be_empty || !loads.is_empty()).collect()
     }
 
-    /// What the server has of the client's partitions.
+    /// The server's contents of the client's partitions.
     fn found(&self, server: &mut Client) -> Result<Known, NoCheck> {
         let slots = self.first..self.first + SLOTS;
         let names: Vec<(String, u32)> = slots.clone().map(|slot| (name(self.table, slot), slot)).collect();
@@ -308,7 +308,7 @@ impl Owner {
             let Some(&[slot, load, rows, parts]) = numbers.as_deref() else {
                 return Err(NoCheck(format!("{sql}: {row:?}")));
             };
-            // Doubled rows are none that any load has.
+            // Duplicate rows match no load.
             let rows = if rows == parts { rows } else { u64::MAX };
             found.entry(slot as u32).or_default().insert(load, rows);
         }

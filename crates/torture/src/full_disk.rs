@@ -1,8 +1,7 @@
 //! A file system that fills up and is freed again.
 //!
-//! The promise: while it is full, loads are refused with an error that says so (or answered),
-//! queries go on and the server stays up; when there is space again, everything acknowledged is
-//! there once and loads of every mode work.
+//! The promise: while the disk is full, loads are refused with an error that says so (or answered), queries continue and the
+//! server stays up; when there is space again, everything acknowledged exists once and loads of every mode work.
 
 use crate::TortureError;
 use crate::load::{DATABASE, Load};
@@ -113,7 +112,7 @@ fn fill_and_wait(
         if refused_at.is_none() && filled.elapsed() > REFUSED_WITHIN {
             return Some("no load was refused on a full disk".to_owned());
         }
-        // What the server frees is taken again: full stays full.
+        // Takes the space that the server frees: full stays full.
         if let Err(error) = disk.fill() {
             return Some(format!("the disk could not be filled: {error}"));
         }
@@ -122,8 +121,8 @@ fn fill_and_wait(
     None
 }
 
-/// What refusals on a full disk name as the reason: space, memory, or a schema change, which goes on meanwhile and has its loads sent again
-/// whether the disk is full or not.
+/// Reasons named by refusals on a full disk: space, memory, or a schema change, which is independent of the disk and has its
+/// loads sent again.
 const CLEAR: [&str; 6] = ["space", "disk", "memory for loads", "Disk", "Space", "schema change"];
 
 fn is_clear(reason: &str) -> bool {
@@ -141,7 +140,7 @@ fn unclear_refusals(torture: &Torture<'_>, round: &Round) {
     }
 }
 
-/// A start on a full disk may succeed or say what is missing, and nothing else.
+/// A start on a full disk either succeeds or names the missing space.
 fn start_on_full_disk(torture: &mut Torture<'_>) -> Result<(), TortureError> {
     match torture.launch.start()?.ready() {
         Ok(server) => {
@@ -247,11 +246,11 @@ impl SmallDisk {
     }
 
     fn free(&self) {
-        // There is none if filling failed.
+        // It does not exist if filling failed.
         let _ = std::fs::remove_file(self.ballast());
     }
 
-    /// Bytes that are free beside the ballast; 0 where the system does not tell.
+    /// Free bytes beside the ballast; 0 if the system does not report them.
     fn free_bytes(&self) -> u64 {
         let output = Command::new("df").args(["--output=avail", "-B1"]).arg(&self.mounted).output();
         let text =
@@ -263,7 +262,7 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let target = self.mounted.display().to_string();
-        // Lazy: a server that was just killed may hold a file for a moment.
+        // Lazily: a server that was just killed may hold a file for a moment.
         if let Err(why) = shell("umount", &["-l", &target]) {
             eprintln!("cannot unmount {target}: {why}");
         }

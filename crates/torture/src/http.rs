@@ -24,7 +24,7 @@ pub(crate) struct Client {
 pub(crate) struct Answer(Value);
 
 impl Answer {
-    /// A value as text; empty if there is none.
+    /// A value as text; empty if it is missing.
     pub fn text(&self, key: &str) -> String {
         match self.0.get(key) {
             None => String::new(),

@@ -4,11 +4,10 @@
 //! The program under test is a child process and is reached only through its ports, as clients
 //! reach it; this crate links nothing of the server. What is checked after every start:
 //!
-//! - every acknowledged row is there, once (asynchronous ones after `SYNC`);
-//! - of every other load all rows are there or none, and none of a load that was refused;
-//! - a label is used exactly when its load is there; a prepared two-phase load can be committed or
-//!   aborted;
-//! - what a query saw before the kill is still there;
+//! - every acknowledged row exists once (asynchronous ones after `SYNC`);
+//! - of every other load all rows exist or none, and none of a load that was refused;
+//! - a label is used exactly if its load exists; a prepared two-phase load can be committed or aborted;
+//! - rows that a query saw before the kill still exist;
 //! - every partition that clients load into, empty, drop, add, overwrite and replace has the rows that the order of that leaves;
 //! - every key of a table with unique keys has the row that the order of loads or their sequences decide.
 //!
@@ -23,8 +22,8 @@
 //! | `upserts` | the same for tables with one row for each key: the clients, their books and the check |
 //! | `divided` | the same for tables in partitions, whose partitions are changed meanwhile |
 //! | `changes` | a client that changes columns of a table, by light and heavy changes |
-//! | `load` | what a load's rows are, so that they can be written, repeated and recognised |
-//! | `books` | what was sent, acknowledged, refused |
+//! | `load` | the rows of a load, so that they can be written, repeated and recognised |
+//! | `books` | sent, acknowledged and refused loads |
 //! | `check` | the books against the tables |
 //! | `report` | the figures |
 //! | `mysql`, `http` | connections to the server; as much of HTTP as the clients need |
@@ -50,12 +49,12 @@ pub use run::run;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What to run.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The server's program; it is run as `PROGRAM serve …`.
     pub program: PathBuf,
-    /// Where data and the server's log go. It must be empty or not exist.
+    /// Directory for data and the server's log. It must be empty or not exist.
     pub directory: PathBuf,
     /// How long new rounds are begun; the last round and the last check take additional time.
     pub duration: Duration,
@@ -65,14 +64,13 @@ pub struct Options {
     pub writers: usize,
     /// Put the data on a file system that fills up and is freed again.
     pub full_disk: bool,
-    /// Settings of the server, over those that torture chooses: name and value.
+    /// Settings of the server that override torture's own: name and value.
     pub settings: Vec<(String, String)>,
-    /// Called with the data directory after each kill: for tests that show that torture finds what
-    /// is missing.
+    /// Called with the data directory after each kill: for tests that prove that torture detects loss.
     pub sabotage: Option<fn(&Path)>,
 }
 
-/// Why torture could not be run. A violation is no error but part of the [`Report`].
+/// Reasons why torture could not run. A violation is not an error but part of the [`Report`].
 #[derive(Debug, thiserror::Error)]
 pub enum TortureError {
     /// The machine lacks something; nothing was tested.

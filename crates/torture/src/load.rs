@@ -1,5 +1,4 @@
-//! What a load is: rows that follow from its number, so that they can be written again and
-//! recognised.
+//! A load: rows derived from its number, so that they can be written again and recognised.
 
 use rand::Rng;
 use std::fmt::Write;
@@ -13,7 +12,7 @@ pub(crate) const TABLES: [(&str, u64); 4] = [("t0", 10), ("t1", 100), ("t2", 0),
 /// The columns, in the order of the values.
 pub(crate) const COLUMNS: &str = "load_id, part, size, round, chk, pad";
 
-/// Rows that belong together: all are there or none.
+/// Rows that belong together: all exist or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     pub id: u64,

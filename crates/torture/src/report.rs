@@ -1,4 +1,4 @@
-//! The figures of a run, for people and for machines.
+//! The figures of a run, for people and for programs.
 
 use crate::books::Mode;
 use serde::Serialize;
@@ -25,7 +25,7 @@ impl ModeFigures {
     }
 }
 
-/// What was counted.
+/// The figures.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
     pub rounds: u64,
@@ -44,9 +44,9 @@ pub struct Figures {
     /// Acknowledged loads by mode.
     pub acknowledged: BTreeMap<&'static str, ModeFigures>,
     pub refused_loads: u64,
-    /// Loads without an answer, all of whose rows are there.
+    /// Loads without an answer, all of whose rows exist.
     pub unknown_there: u64,
-    /// Loads without an answer, none of whose rows is there.
+    /// Loads without an answer, none of whose rows exists.
     pub unknown_absent: u64,
     /// Rows read for comparison, over all checks.
     pub rows_checked: u64,
@@ -71,10 +71,10 @@ pub struct Figures {
     pub heavy_changes: u64,
     pub lost_rows: u64,
     pub doubled_rows: u64,
-    /// Rows missing of loads of which others are there.
+    /// Missing rows of loads with other rows present.
     pub half_rows: u64,
     pub changed_rows: u64,
-    /// Rows of refused loads, or that nobody sent.
+    /// Rows of refused loads, or that were never sent.
     pub strange_rows: u64,
     /// The most memory that a server had resident, in bytes.
     pub resident_bytes_max: u64,
@@ -122,7 +122,7 @@ pub struct Report {
     pub seed: u64,
     pub seconds: f64,
     pub figures: Figures,
-    /// What broke a promise; empty if all held.
+    /// Broken promises; empty if all held.
     pub violations: Vec<String>,
     pub violations_in_all: usize,
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tributary_client::ClientError;
 
-/// Readers beside the writers.
+/// Number of readers.
 const READERS: usize = 2;
 /// How long a server may take to stop in order.
 const STOP_WITHIN: Duration = Duration::from_secs(120);
@@ -24,7 +24,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(120);
 /// Runs torture as `options` say; `progress` gets a line for each round.
 ///
 /// # Errors
-/// See [`TortureError`]. A broken promise is no error but in the report.
+/// See [`TortureError`]. A broken promise is not an error but part of the report.
 pub fn run(options: &Options, progress: Progress<'_>) -> Result<Report, TortureError> {
     std::fs::create_dir_all(&options.directory)
         .map_err(|error| TortureError::Setup(format!("creating {}: {error}", options.directory.display())))?;
@@ -217,7 +217,7 @@ impl<'a> Torture<'a> {
         }
     }
 
-    /// Other flushes in each round: of next to nothing all the time, of a little, or none.
+    /// Changes the flush settings in each round: tiny flushes all the time, small ones, or none.
     fn change_settings(&mut self) {
         let (age, bytes) = [("20", "3000"), ("250", "200000"), ("1000", "2000000"), ("60000", "67108864")]
             [self.rng.random_range(0..4)];
@@ -228,7 +228,7 @@ impl<'a> Torture<'a> {
         }
     }
 
-    /// Runs the clients and `meanwhile` beside them; then ends the round.
+    /// Runs the clients and, concurrently, `meanwhile`; then ends the round.
     pub fn with_clients<T>(&self, round: &Round, meanwhile: impl FnOnce() -> T) -> T {
         let seed = self.options.seed;
         std::thread::scope(|scope| {
@@ -296,7 +296,7 @@ impl<'a> Torture<'a> {
     }
 }
 
-/// Small limits, so that flushes, checkpoints, segments and large loads come often.
+/// Small limits, so that flushes, checkpoints, segments and large loads are frequent.
 fn settings(rng: &mut StdRng, data: &str) -> Vec<(String, String)> {
     let mut settings = vec![
         ("flush_age_ms", "250".to_owned()),

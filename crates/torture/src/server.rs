@@ -19,7 +19,7 @@ const LOG_SHOWN_BYTES: usize = 2048;
 pub(crate) struct Launch {
     pub program: PathBuf,
     pub data: PathBuf,
-    /// Where the server's log goes, all starts one after another.
+    /// The file of the server's log, for all starts.
     pub log: PathBuf,
     pub settings: Vec<(String, String)>,
 }
@@ -140,7 +140,7 @@ impl Starting {
     pub fn kill_before_ready(self, within: Duration) -> Option<Self> {
         match self.ready.recv_timeout(within) {
             Ok(line) => {
-                // Whoever waits for it later gets the line again.
+                // A later wait gets the line again.
                 let (sender, ready) = mpsc::channel();
                 let _ = sender.send(line);
                 Some(Self { ready, ..self })
@@ -157,7 +157,7 @@ impl Server {
         drop(self.child);
     }
 
-    /// SIGKILL, like [`Server::kill`], for a server that others still look at.
+    /// Sends SIGKILL, like [`Server::kill`], to a server that is still in use.
     pub fn kill_in_place(&mut self) {
         let _ = self.child.0.kill();
         let _ = self.child.0.wait();
@@ -182,7 +182,7 @@ impl Server {
         None
     }
 
-    /// The memory that it has resident, in bytes; 0 where the system does not tell.
+    /// Its resident memory in bytes; 0 if the system does not report it.
     pub fn resident_bytes(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.0.id());
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Tables with one row for each key: clients that write the same keys again and again, and what must be left of that.
+//! Tables with one row per key: clients that write the same keys repeatedly, and the expected contents.
 //!
-//! Each client has keys of its own and sends one load at a time in always the same way, so the order of its loads is known, and
-//! with it the row of each key. Only of the last load before a kill there may be no answer: all of it is there or nothing.
+//! Each client has keys of its own and sends one load at a time, always in the same way, so the order of its loads is known, and
+//! with it the row of each key. Only the last load before a kill may lack an answer: it exists as a whole or not at all.
 
 use crate::check::NoCheck;
 use crate::http;
@@ -30,7 +30,7 @@ enum Way {
     Stream,
     /// INSERTs in this mode.
     Insert { table: &'static str, mode: &'static str },
-    /// Stream Loads in off mode of rows some of which delete, with sequences.
+    /// Stream Loads in off mode, some of whose rows delete, with sequences.
     Merge,
 }
 
@@ -79,16 +79,16 @@ struct Row {
 
 type Rows = BTreeMap<u32, Row>;
 
-/// What one client wrote, over all rounds.
+/// The rows that one client wrote, over all rounds.
 #[derive(Debug)]
 struct Upserter {
     way: Way,
     owner: usize,
-    /// What has each key after all loads that were acknowledged.
+    /// The row of each key after all acknowledged loads.
     known: Rows,
     /// The last load, if there was no answer.
     pending: Option<Vec<(u32, Row)>>,
-    /// Keys of which it is not known any more which row decides.
+    /// Keys whose deciding row is no longer known.
     unclear: BTreeSet<u32>,
 }
 
@@ -220,7 +220,7 @@ impl Upserts {
     }
 }
 
-/// No query ever sees a row whose generated column is not what it is computed from.
+/// Verifies that no query sees a row whose generated column contradicts its expression.
 fn computed_values_fit(shared: &Shared, server: &mut Client, table: &str) -> Result<(), ClientError> {
     let sql = format!("SELECT * FROM {table} WHERE NOT (proof <=> load_id * 4096 + seq) LIMIT 3");
     for row in server.rows(&sql)?.rows {
@@ -292,7 +292,7 @@ impl Upserter {
         apply(&mut with_pending, &pending, self.way.has_sequence());
         let (without, with) = (visible(&self.known), visible(&with_pending));
         if without == with && self.known != with_pending {
-            // A deletion that is there or not shows in nothing but what it may win against later.
+            // Whether a deletion exists shows only in later rows that it wins against.
             for (key, _) in &pending {
                 self.unclear.insert(*key);
                 self.known.remove(key);
@@ -314,7 +314,7 @@ impl Upserter {
     }
 }
 
-/// Rows in the order of their load get their keys, unless those that have them have greater sequences.
+/// Applies rows in the order of their load, unless the existing ones have greater sequences.
 fn apply(known: &mut Rows, rows: &[(u32, Row)], has_sequence: bool) {
     for (key, row) in rows {
         if !has_sequence || known.get(key).is_none_or(|before| before.seq <= row.seq) {

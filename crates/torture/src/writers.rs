@@ -1,4 +1,4 @@
-//! The writers: each sends one load after another in its way until the server is gone.
+//! The writers: each sends one load after another in its way until the server is killed.
 
 use crate::books::{Books, Fate, Mode};
 use crate::load::{COLUMNS, DATABASE, Load, TABLES};
@@ -22,7 +22,7 @@ const LOOKED_UP_ONE_IN: u32 = 40;
 /// One in this many synchronous loads may go to the table whose groups take seconds.
 const SLOW_SYNC_ONE_IN: u32 = 50;
 
-/// What the clients of one round share.
+/// State shared by the clients of one round.
 #[derive(Debug)]
 pub(crate) struct Round {
     pub number: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Round {
     pub expects_refusals: bool,
 }
 
-/// What all rounds share.
+/// State shared by all rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub next_load: AtomicU64,
@@ -230,7 +230,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What was acknowledged as visible must be.
+    /// Verifies that rows acknowledged as visible are visible.
     fn look_up(&self, load: &Load, client: &mut Client) -> Result<(), Gone> {
         let sql = format!("SELECT COUNT(*) FROM {} WHERE load_id = {}", load.table_name(), load.id);
         let rows = client.rows(&sql)?.rows;

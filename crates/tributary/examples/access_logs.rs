@@ -1,4 +1,4 @@
-//! Loads generated access logs by Stream Load in async mode and prints what it cost.
+//! Loads generated access logs by Stream Load in async mode and prints the cost.
 //!
 //! `cargo run --release --example access_logs -- HTTP_ADDRESS [ROWS] [CONNECTIONS] [REQUEST_BYTES]`
 //!
@@ -40,7 +40,7 @@ fn push_row(number: u64, out: &mut Vec<u8>) {
     line.expect("a vector takes every write");
 }
 
-/// One request on a connection that is kept; the number of rows that the server says it loaded.
+/// Sends one request on a keep-alive connection; returns the number of loaded rows according to the server.
 fn load(stream: &mut BufReader<TcpStream>, body: &[u8]) -> u64 {
     let head = format!(
         "PUT /api/logs/access/_stream_load HTTP/1.1\r\nHost: tributary\r\nAuthorization: Basic cm9vdDo=\r\n\

@@ -1,7 +1,7 @@
 //! Configuration: defaults, one TOML file, `TRIBUTARY_*` variables, command line; the later wins.
 //!
-//! An unknown name or a bad value is an error that names it, with its origin. Not its business: which
-//! settings there are and what they accept ([`settings`]).
+//! An unknown name or a bad value is an error that names it, with its origin. Not its business: the settings themselves and their
+//! legal values ([`settings`]).
 
 mod environment;
 mod kind;
@@ -19,10 +19,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use tributary_engine::similar;
 
-/// What the names of environment variables begin with.
+/// The prefix of environment variables.
 const PREFIX: &str = "TRIBUTARY_";
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     Default,
@@ -53,7 +53,7 @@ pub enum ConfigError {
     Bad { name: String, origin: String, value: String, expected: String },
 }
 
-/// The text of each setting and where it came from.
+/// The text of each setting and its origin.
 type Texts = BTreeMap<&'static str, (String, Origin)>;
 
 /// All settings with their values and origins.
@@ -61,7 +61,7 @@ type Texts = BTreeMap<&'static str, (String, Origin)>;
 pub struct Config {
     pub settings: Settings,
     texts: Texts,
-    /// Environment variables that a container platform set; they are no settings.
+    /// Environment variables set by a container platform, which are not settings.
     pub ignored: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ enum Command {
     Wal(wal::WalCommand),
 }
 
-/// Where settings come from besides `TRIBUTARY_*` variables.
+/// The sources of settings besides `TRIBUTARY_*` variables.
 #[derive(Args, Default)]
 struct Sources {
     /// A TOML file with settings

@@ -18,7 +18,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 /// Runs a server until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// What keeps the server from starting, with the remedy.
+/// The reason why the server can't start, with the remedy.
 pub fn run(config: &Config) -> Outcome<()> {
     start_log(&config.settings);
     if !config.ignored.is_empty() {

@@ -29,7 +29,7 @@ pub struct TortureArgs {
     /// Put the data on a small file system that fills up and is freed again (needs root)
     #[arg(long)]
     full_disk: bool,
-    /// Print the report as one JSON document; progress goes to standard error
+    /// Print the report as one JSON document; progress is written to standard error
     #[arg(long)]
     json: bool,
     /// A setting of the server, like `flush_age_ms=100`; may be given more than once

@@ -1,7 +1,6 @@
 //! `tributary wal inspect` and `tributary wal repair`: the log of a stopped server, for its owner.
 //!
-//! Inspecting changes nothing. Repairing changes what it was told to, after a backup, and says what
-//! is lost.
+//! Inspecting changes nothing. Repairing makes only the requested changes, after a backup, and reports the losses.
 
 use crate::config::Config;
 use clap::{Args, Subcommand};
@@ -18,7 +17,7 @@ use tributary_wal::{Damage, DamageKind, Extent, Found, OsDisk, Repaired, Survey}
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Lists or mends the write-ahead log of a stopped server
+/// Lists or repairs the write-ahead log of a stopped server
 #[derive(Subcommand)]
 pub enum WalCommand {
     /// Lists segments, records and damage; exit code 1 if there is damage other than a torn end
@@ -60,7 +59,7 @@ pub struct RepairArgs {
     /// End the log before its first damage
     #[arg(long, conflicts_with = "skip")]
     cut: bool,
-    /// Skip the damaged place at this offset of this segment file, and keep what follows
+    /// Skip the damaged place at this offset of this segment file, and preserve everything after it
     #[arg(long, value_name = "FILE:OFFSET", value_parser = place)]
     skip: Option<(String, u64)>,
 }
@@ -114,13 +113,13 @@ fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
     Ok(if is_damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What the tables are called, as far as the catalog can be read.
+/// The names of tables, as far as the catalog can be read.
 struct TableNames(HashMap<TableId, String>);
 
 impl TableNames {
     fn read(config: &Config) -> Self {
         let location = CatalogLocation::in_directory(&config.storage_root());
-        // Opening makes a catalog where there is none.
+        // Opening would create a missing catalog.
         if !location.exists() {
             return Self(HashMap::new());
         }
@@ -279,7 +278,7 @@ struct Plan {
     damage: Damage,
     /// Lost with either way of repair, as far as it can be made out.
     within: Losses,
-    /// Lost by cutting there, besides.
+    /// Additional loss by cutting there.
     behind: Losses,
     next_txn: u64,
 }

@@ -1,8 +1,8 @@
 //! Plain DataFusion with its defaults over Parquet files: what `tributary bench query` is held against.
 //!
-//! A crate of its own for the sake of build time: what calls DataFusion's asynchronous functions has them compiled into
-//! itself, and here that may be done with less optimisation than in `bench`, whose client has to be quick. The operators
-//! that the query runs are DataFusion's own, fully optimised.
+//! A crate of its own for the sake of build time: DataFusion's asynchronous functions are compiled into their callers, and here
+//! that may be done with less optimisation than in `bench`, whose client has to be fast. The operators that the query runs are
+//! DataFusion's own, fully optimised.
 
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::{cast, sum};
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Context {
 }
 
 impl Yardstick {
-    /// The rows of all files as one table of this name. Names keep their case.
+    /// Registers the rows of all files as one table of this name, case-sensitively.
     ///
     /// # Errors
     /// The files can't be read, or the threads can't be started, in DataFusion's words.

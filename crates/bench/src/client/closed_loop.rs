@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// What a server answers to a load.
+/// A server's answer to a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// This many rows were loaded.
     Loaded(u64),
     /// All rows were loaded, by a protocol that does not count them.
     Accepted,
-    /// The load was refused, for this reason.
+    /// The load was refused, with this reason.
     Refused(String),
 }
 
-/// The protocol of a connection's answers: looks for a whole answer to a load in what has been received since the
-/// request was sent.
+/// The protocol of a connection's answers: looks for a complete answer to a load in the bytes received since the request was
+/// sent.
 pub type Dialogue = fn(&[u8]) -> Option<Reply>;
 
 /// A connection with its requests.
@@ -117,7 +117,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads what is there; the answer, if it is whole.
+    /// Reads the available bytes; returns the answer if it is complete.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<Reply>, BenchError> {
         loop {
             let count = match self.stream.read(buffer) {
@@ -148,8 +148,7 @@ pub enum Limit {
     Rows(u64),
 }
 
-/// The results of a run. Only what was acknowledged within the measured time counts, but for
-/// `rows_in_all`.
+/// The results of a run. Only acknowledgements within the measured time count, except in `rows_in_all`.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub rows: u64,
@@ -165,28 +164,28 @@ pub struct Outcome {
     pub tenths: Vec<f64>,
     /// Answers that refused a load, which was sent again.
     pub refusals: u64,
-    /// What the first of them said.
+    /// The text of the first refusal.
     pub first_refusal: Option<String>,
 }
 
-/// What happens while a run goes on.
+/// Callbacks during a run.
 pub trait Watch {
-    /// The measured time begins.
+    /// The measured time starts.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error that ends the run.
     fn measuring(&mut self) -> Result<(), BenchError>;
     /// The measured time has ended; requests under way are still answered.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error that ends the run.
     fn measured(&mut self) -> Result<(), BenchError>;
     /// Called about four times a second with the rows acknowledged so far.
     fn progress(&mut self, elapsed: Duration, rows: u64);
 }
 
-/// Runs the loop. With `sends_again` a load that is refused is counted and sent again until it is acknowledged,
-/// as a client does that was told to.
+/// Runs the loop. With `sends_again`, a refused load is counted and sent again until it is acknowledged, like a retrying client
+/// does.
 ///
 /// # Errors
 /// A load failed, a connection broke, or nothing was answered for two minutes.
@@ -222,7 +221,7 @@ pub fn run(
             if !event.is_readable() {
                 continue;
             }
-            // An answer is the last thing on its connection, and the next one is a new event.
+            // An answer is the last event of its connection, and the next answer is a new event.
             if connection.is_waiting
                 && let Some(reply) = connection.receive(&mut buffer)?
             {

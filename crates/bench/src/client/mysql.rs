@@ -1,4 +1,4 @@
-//! A connection of root, for what happens before and after a run, and the answers of the run itself.
+//! A connection of root, for statements before and after a run, and the answers of the run itself.
 
 use super::closed_loop::{Connection, Reply};
 use crate::data::Request;

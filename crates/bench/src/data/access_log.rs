@@ -72,7 +72,7 @@ pub struct AccessLog {
     random: SmallRng,
     /// Seconds since the first log.
     second: u32,
-    /// Rows are of so many days at random; 0: in the order of their times.
+    /// Number of random days of the rows; 0: in the order of their times.
     days: u32,
 }
 
@@ -113,7 +113,7 @@ impl AccessLog {
         Self { format, random: SmallRng::seed_from_u64(seed), second: 0, days: 0 }
     }
 
-    /// The same with rows of so many days at random; 0: in the order of their times.
+    /// The same with rows on the given number of random days; 0: in the order of their times.
     #[must_use]
     pub fn over_days(self, days: u32) -> Self {
         Self { days, ..self }
@@ -167,7 +167,7 @@ impl AccessLog {
         Row { at_second, client, request, status, size }
     }
 
-    /// Appends one row of text, with the number of a run's first row, and says where its id stands.
+    /// Appends one row of text, numbered from the run's first row, and returns the offset of its id.
     pub fn push_row(&mut self, out: &mut Vec<u8>) -> usize {
         let at = out.len();
         let Row { at_second, client, request, status, size } = self.row();

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::io::Write;
 
-/// What says in a Stream Load how rows are written.
+/// Describes the format of rows in a Stream Load.
 pub const FORMAT_HEADER: &str = "column_separator: \\t";
 
 const TAGS: [&str; 8] =
@@ -44,7 +44,7 @@ impl Events {
         Self { random: SmallRng::seed_from_u64(seed) }
     }
 
-    /// Appends one row, with the number of a run's first row, and says where its id stands.
+    /// Appends one row, numbered from the run's first row, and returns the offset of its id.
     pub fn push_row(&mut self, out: &mut Vec<u8>) -> usize {
         let (at, random) = (out.len(), &mut self.random);
         let mut list = |count: std::ops::Range<usize>, item: &mut dyn FnMut(&mut SmallRng) -> String| {

@@ -1,6 +1,5 @@
-//! TPC-H's lineitem table: its columns and the distributions of their values, for text and prepared
-//! INSERTs. `L_ORDERKEY` is the row's number, so that every row can be counted; TPC-H gives an order
-//! one to seven rows.
+//! TPC-H's lineitem table: its columns and the distributions of their values, for text and prepared INSERTs. `L_ORDERKEY` is the
+//! row's number, so that every row can be counted; in TPC-H an order has one to seven rows.
 
 use super::{FIRST_ID, IdForm, Order, Request};
 use rand::rngs::SmallRng;
@@ -199,8 +198,8 @@ impl Lineitem {
         Request { bytes, form: IdForm::Text, ids, payload_bytes, order: Order::New }
     }
 
-    /// An execution of the prepared INSERT of `rows` rows. The first of a connection brings the
-    /// parameters' types, as drivers do it.
+    /// An execution of the prepared INSERT of `rows` rows. The first of a connection includes the parameters' types, as drivers
+    /// do it.
     pub fn execute(&mut self, statement: Statement, rows: usize, with_types: bool) -> Request {
         let mut values = Vec::with_capacity(rows * COLUMNS);
         for _ in 0..rows {

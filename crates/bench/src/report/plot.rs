@@ -1,4 +1,4 @@
-//! The figures beside Doris's as horizontal bars, in one SVG file.
+//! The figures and Doris's as horizontal bars, in one SVG file.
 
 use super::{cannot_write, table::grouped};
 use crate::error::BenchError;

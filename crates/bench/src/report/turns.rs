@@ -1,4 +1,4 @@
-//! Two binaries measured by turns: their figures and the ratios, on standard output.
+//! Two binaries measured alternately: their figures and the ratios, on standard output.
 
 use super::table::{grouped, markdown};
 use crate::cell::Measured;

@@ -1,6 +1,5 @@
-//! Writes the inputs `fuzz/corpus/*/seed-*` that fuzzing begins with: statements, loads and packets as
-//! clients send them. Run it again after the form of a target's input has changed:
-//! `cargo run -p tributary-fuzz-targets --example seeds`.
+//! Writes the initial inputs `fuzz/corpus/*/seed-*`: statements, loads and packets as clients send them. Run it again after the
+//! format of a target's input has changed: `cargo run -p tributary-fuzz-targets --example seeds`.
 
 mod packets;
 mod texts;

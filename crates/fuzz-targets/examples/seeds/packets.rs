@@ -112,7 +112,7 @@ pub fn blocks() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Bytes that targets make their input of, always the same.
+/// Bytes from which targets derive their input, always the same.
 pub fn noise(count: u64, length: usize) -> Vec<Vec<u8>> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {

@@ -1,6 +1,6 @@
 //! Doris's CSV in one dialect (`,`, `\n`, `"`), written to be read rather than to be fast.
 
-/// What a body holds.
+/// The contents of a body.
 pub struct Records {
     pub texts: Vec<Vec<String>>,
     /// Somewhere text follows a mark that would close its field.
@@ -62,12 +62,12 @@ impl Field {
     }
 }
 
-/// Where a separator, a delimiter or the end is.
+/// The offset of a separator, a delimiter or the end.
 fn end_of_text(text: &str) -> usize {
     text.find([',', '\n']).unwrap_or(text.len())
 }
 
-/// Where the first mark is that is not doubled.
+/// The offset of the first mark that is not doubled.
 fn end_of_enclosed(inner: &str) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -1,4 +1,4 @@
-//! Segments made of the input.
+//! Segments made from the input.
 
 use super::model::{self, FRAME_HEADER_BYTES, HEADER_BYTES, MAGIC, Segment};
 use super::{core, entry, open, read, segment_path};
@@ -32,7 +32,7 @@ pub fn wal_bytes(data: &[u8]) {
     go_on(&disk, expected.entries.len());
 }
 
-/// Writes an entry behind what was read.
+/// Appends an entry after the ones read.
 fn go_on(disk: &MemDisk, count: usize) {
     let mut log = match core(disk) {
         Ok(log) => log,
@@ -67,7 +67,7 @@ fn build(bytes: &mut Unstructured<'_>) -> Result<Vec<Segment>> {
         }
         first = next;
     }
-    // The newest segment has room behind its frames.
+    // The newest segment has space after its frames.
     if let Some(newest) = segments.last_mut() {
         let tail = bytes.bytes(bytes.len().min(64))?;
         newest.bytes.extend_from_slice(tail);

@@ -10,7 +10,7 @@ use tributary_wal::MemDisk;
 const HEADER_BYTES: u64 = 4096;
 const FRAME_HEADER_BYTES: u64 = 32;
 
-/// Where a frame is.
+/// The position of a frame.
 struct Frame {
     lsns: Range<u64>,
 }
@@ -70,7 +70,7 @@ fn write(disk: &MemDisk, bytes: &mut Unstructured<'_>) -> Result<Vec<Frame>> {
 /// Changes one place of one segment; says which file (path, first LSN) and which bytes.
 fn damage(disk: &MemDisk, bytes: &mut Unstructured<'_>) -> Result<((PathBuf, u64), Range<u64>)> {
     let files = segments(disk);
-    // Mostly one that has frames: the newest may have none.
+    // Usually one with frames: the newest may have none.
     let file = bytes.choose(&files)?.clone();
     let mut contents = disk.contents(&file.0).expect("it was listed");
     let start = bytes.choose_index(contents.len())?;

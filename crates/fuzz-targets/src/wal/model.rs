@@ -1,5 +1,4 @@
-//! Reads a log as its format is drawn (`docs/wal-format.md` and the log's own documentation), with none of the
-//! log's code.
+//! Reads a log as its format is drawn (`docs/wal-format.md` and the log's own documentation), without any code of the log.
 
 use super::entry;
 use tributary_wal::Entry;
@@ -11,12 +10,12 @@ const ENTRY_HEADER_BYTES: usize = 25;
 
 /// A segment's file.
 pub(super) struct Segment {
-    /// What its name says.
+    /// The LSN in its name.
     pub(super) first: u64,
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a log holds.
+/// The contents of a log.
 pub(super) struct Contents {
     pub(super) entries: Vec<(u64, Entry)>,
     pub(super) is_damaged: bool,
@@ -30,7 +29,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// What a log of these segments, in order, holds.
+/// The contents of a log with these segments, in order.
 pub(super) fn contents(segments: &[Segment]) -> Contents {
     let mut entries = Vec::new();
     let are_headers_good = segments.iter().all(|segment| salt(segment).is_some());

@@ -50,7 +50,7 @@ pub(super) fn check_no_statement(headers: Headers<'_>) -> Result<(), HeaderError
     }
 }
 
-/// Checks the hints that Doris reads as numbers. Those that it reads as flags (`memtable_on_sink_node`, `enable_profile`,
+/// Checks the hints that Doris reads as numbers. Flags (`memtable_on_sink_node`, `enable_profile`,
 /// `skip_record_to_audit_log_table`) have no illegal value.
 fn check_hints(headers: Headers<'_>) -> Result<(), HeaderError> {
     if let Some(text) = headers.text("exec_mem_limit")? {

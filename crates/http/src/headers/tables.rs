@@ -4,7 +4,7 @@ use super::{HeaderError, Headers};
 use crate::request::{MergeHeaders, MergeType, TableHeaders, UpdateHeaders, UpdateMode};
 use tributary_types::PartitionNames;
 
-/// Determines the kind of table that the load needs. The headers `refused` are among those that are not obeyed.
+/// Determines the kind of table that the load needs. It does not obey the headers in `refused`.
 ///
 /// # Errors
 /// A header that is illegal whatever the table.

@@ -16,7 +16,7 @@ pub struct BrokerLoad {
     pub db: Option<String>,
     pub label: String,
     pub parts: Vec<DataInfile>,
-    /// Where the files are: a function and its properties, without the names of files.
+    /// The location of the files: a function and its properties, without the names of files.
     pub place: FileCall,
     pub properties: Vec<(String, String)>,
     pub comment: String,
@@ -45,7 +45,7 @@ pub struct DataInfile {
     pub format: Vec<(String, String)>,
     /// The names of the files' fields; `None`: the table's columns.
     pub columns: Option<Vec<String>>,
-    /// Columns and what they are computed of.
+    /// Columns and their expressions.
     pub set: Sealed<Vec<(String, Expr)>>,
     /// A condition on the files' fields.
     pub preceding_filter: Option<Sealed<Expr>>,
@@ -56,23 +56,23 @@ pub struct DataInfile {
     pub path_columns: Vec<String>,
     /// `ORDER BY`: the column with the rows' sequence.
     pub sequence: Option<String>,
-    /// `NEGATIVE`: the rows take back what an earlier load has added to sums.
+    /// `NEGATIVE`: the rows subtract from sums what an earlier load added.
     pub negative: bool,
 }
 
-/// What rows of a load into a table with unique keys do.
+/// The effect of rows of a load into a table with unique keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RowsOf {
-    /// They are appended, or replace those of their keys.
+    /// They are appended, or replace the rows with their keys.
     #[default]
     Append,
     /// They delete the rows of their keys.
     Delete,
-    /// Those for which a condition, a text, is true delete the rows of their keys.
+    /// Rows for which a condition, given as text, is true delete the rows with their keys.
     Merge { delete_on: String },
 }
 
-/// Which jobs `CANCEL LOAD` or `CANCEL EXPORT` means.
+/// The jobs that `CANCEL LOAD` or `CANCEL EXPORT` selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobsBy {
     Label(String),

@@ -11,7 +11,7 @@ use sqlparser::tokenizer::Token;
 pub struct CreateTableAs {
     /// Everything but the columns, which the query has.
     pub create: CreateTable,
-    /// What the columns are called; `None`: as the query calls them.
+    /// The names of the columns; `None`: those of the query.
     pub names: Option<Vec<String>>,
     pub query: SelectQuery,
 }

@@ -12,7 +12,7 @@ use sqlparser::tokenizer::Token;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ErrorCode, KeyModel, PartitionNames, SqlError};
 
-/// What Doris makes of `DISTRIBUTED BY …` without BUCKETS.
+/// Doris's default for `DISTRIBUTED BY …` without BUCKETS.
 const BUCKETS_DEFAULT: u32 = 10;
 
 pub(crate) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -142,7 +142,7 @@ fn refuse_table_item(cursor: &Cursor<'_>) -> Parsed<()> {
     Err(unsupported::refuse(&format!("{what} among the columns"), remedy))
 }
 
-/// One clause after the columns. `false` when there is none.
+/// Parses one clause after the columns. `false` if there is none.
 fn clause(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<bool> {
     if cursor.eat("ENGINE") {
         engine(cursor)?;
@@ -314,7 +314,7 @@ fn alter_op(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     }
 }
 
-/// `ENABLE FEATURE "…" [WITH PROPERTIES (…)]`. The properties are those of a sequence, which no table gets later.
+/// `ENABLE FEATURE "…" [WITH PROPERTIES (…)]`. The properties are those of a sequence, which can't be added later.
 fn enable_feature(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     cursor.expect("ENABLE")?;
     cursor.expect("FEATURE")?;
@@ -393,7 +393,7 @@ fn replace_partitions(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let PartitionNames::Named(names) = partition::names(cursor)? else { return Err(only()) };
     cursor.expect("WITH")?;
     let PartitionNames::Temporary(with) = partition::names(cursor)? else { return Err(only()) };
-    // What is replaced is gone either way.
+    // The replaced partitions are deleted either way.
     cursor.eat("FORCE");
     let properties = if cursor.eat("PROPERTIES") { properties(cursor)? } else { Vec::new() };
     Ok(AlterOp::ReplacePartitions(ReplacePartitions { names, with, properties }))

@@ -1,6 +1,6 @@
 //! `DELETE`.
 //!
-//! The rows to delete become a query, so that conditions are what they are elsewhere.
+//! The rows to delete become a query, so that conditions have the same meaning as elsewhere.
 
 use crate::ast::{Delete, Statement, TargetRows};
 use crate::cursor::Cursor;

@@ -13,10 +13,10 @@ pub struct Export {
     pub partitions: PartitionNames,
     /// A condition, as it is written.
     pub filter: Option<String>,
-    /// What the files' names begin with, with its scheme.
+    /// The prefix of the files' names, with its scheme.
     pub path: String,
     pub properties: HiddenProperties,
-    /// What says how the place is reached.
+    /// The properties of the connection to the store.
     pub place: HiddenProperties,
     /// The statement, to be read again when the server has started again. It has keys in it.
     pub text: HiddenText,

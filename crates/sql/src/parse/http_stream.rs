@@ -1,6 +1,6 @@
 //! The statement of an HTTP Stream: `INSERT INTO t [(columns)] SELECT … FROM http_stream(properties) [WHERE …]`.
 //!
-//! The function's properties are texts; what they mean is not known here.
+//! The function's properties are texts; nothing here interprets them.
 
 use crate::ast::{Expr, Insert, InsertSource, Statement};
 use crate::parse::parse;
@@ -23,8 +23,8 @@ pub struct HttpStream {
 /// Parses the statement of an HTTP Stream.
 ///
 /// # Errors
-/// See [`parse`]; [`ErrorCode::Unknown`] for any statement of another shape, [`ErrorCode::NotSupported`] for
-/// a query with more than a select list, one `http_stream(…)` and WHERE, and for what is no property.
+/// See [`parse`]; [`ErrorCode::Unknown`] for any statement of another shape, [`ErrorCode::NotSupported`] for a query with more
+/// than a select list, one `http_stream(…)` and WHERE, and for arguments that are not properties.
 pub fn parse_http_stream(sql: &str) -> Result<HttpStream, SqlError> {
     let shape = || {
         SqlError::detail(

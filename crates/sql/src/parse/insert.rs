@@ -53,7 +53,7 @@ fn label(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
     cursor.identifier_or_string("a label").map(Some)
 }
 
-/// `(a, b, …)`, unless the parenthesis begins a query.
+/// `(a, b, …)`, unless the parenthesis starts a query.
 fn columns(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<String>>> {
     let is_query = *cursor.peek_nth(1) == Token::LParen
         || ["SELECT", "WITH", "VALUES"].iter().any(|word| cursor.is_nth(1, word));

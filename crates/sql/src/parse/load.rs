@@ -16,7 +16,7 @@ pub(crate) fn load(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     }
     cursor.advance();
     cursor.advance();
-    // How it is to be scheduled.
+    // Scheduling hints.
     cursor.eat_any(&["LOW_PRIORITY", "CONCURRENT"]);
     let is_local = cursor.eat("LOCAL");
     cursor.expect("INFILE")?;
@@ -132,7 +132,7 @@ fn assignment(cursor: &mut Cursor<'_>) -> Parsed<(String, Expr)> {
     Ok((column, cursor.expr()?))
 }
 
-/// Makes the variables of the list what their names in expressions mean. Others are the session's.
+/// Binds the variables of the list to their names in expressions. Other variables are the session's.
 fn bind_variables(load: &mut LoadData) {
     struct Bind<'a>(&'a [String]);
     impl VisitorMut for Bind<'_> {

@@ -74,7 +74,7 @@ impl Open {
             return Err(unsupported::refuse(&what, "make it a column of its own"));
         }
         if self.closed > 0 {
-            // What follows is about the type around it, or the column.
+            // The rest belongs to the enclosing type, or to the column.
             return Ok(part);
         }
         if cursor.is("NOT") {

@@ -10,7 +10,7 @@ use sqlparser::ast::SetExpr;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outfile {
     pub query: SelectQuery,
-    /// What the files' names begin with, with its scheme.
+    /// The prefix of the files' names, with its scheme.
     pub path: String,
     /// `None`: CSV.
     pub format: Option<String>,
@@ -18,7 +18,7 @@ pub struct Outfile {
     pub properties: HiddenProperties,
 }
 
-/// Properties of which `Debug` shows the names only.
+/// Properties whose `Debug` output contains the names only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HiddenProperties(pub Vec<(String, String)>);
 
@@ -52,7 +52,8 @@ pub(crate) fn query_or_outfile(cursor: &mut Cursor<'_>, mut query: SelectQuery) 
     Ok(Statement::Outfile(Box::new(Outfile { query, path, format, properties })))
 }
 
-/// `SELECT 1 INTO OUTFILE`: without FROM in the last SELECT the grammar of queries takes INTO and a name, which goes again.
+/// `SELECT 1 INTO OUTFILE`: without FROM in the last SELECT, the grammar of queries consumes INTO and a name, which is removed
+/// again.
 fn takes_name(query: &mut SelectQuery) -> bool {
     let mut last = query.ast.body.as_mut();
     while let SetExpr::SetOperation { right, .. } = last {

@@ -12,7 +12,7 @@ use tributary_types::{ErrorCode, PartitionMethod, PartitionNames, SqlError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionBy {
     pub method: PartitionMethod,
-    /// Loads make partitions.
+    /// The partitions that loads create.
     pub auto: Option<AutoPartition>,
     pub columns: Vec<String>,
     pub items: Vec<PartitionItem>,
@@ -20,7 +20,7 @@ pub struct PartitionBy {
     pub count_max: Option<usize>,
 }
 
-/// What makes one partition or several.
+/// A definition of one partition or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionItem {
     One {
@@ -175,7 +175,7 @@ fn item(cursor: &mut Cursor<'_>) -> Parsed<PartitionItem> {
     one(cursor, name)
 }
 
-/// What follows the name of a partition.
+/// Parses the rest after the name of a partition.
 pub(crate) fn one(cursor: &mut Cursor<'_>, name: String) -> Parsed<PartitionItem> {
     let rows = if cursor.eat("VALUES") { rows(cursor)? } else { RowsSpec::Others };
     let properties = if *cursor.peek() == Token::LParen { ddl::properties(cursor)? } else { Vec::new() };

@@ -12,8 +12,8 @@ use tributary_types::{ErrorCode, SqlError};
 impl SelectQuery {
     /// `SELECT a, b UNION ALL SELECT c, d …`, one SELECT a row; `None` without rows.
     ///
-    /// The trees are taken as they are. To print and parse them instead would change them: sqlparser
-    /// escapes no backslash when it prints a text, so what was a text could come back as SQL.
+    /// Uses the trees as they are. Printing and parsing them would change them: sqlparser does not escape backslashes when it
+    /// prints a text, so a text could come back as SQL.
     #[must_use]
     pub fn of_rows(rows: Vec<Vec<Expr>>) -> Option<Self> {
         let Self { mut ast, .. } = super::parse_query("SELECT 1").ok()?;
@@ -22,7 +22,7 @@ impl SelectQuery {
             let projection = row.into_iter().map(SelectItem::UnnamedExpr).collect();
             SetExpr::Select(Box::new(Select { projection, ..(*template).clone() }))
         };
-        // Pair by pair, so that the tree is no deeper than it must be.
+        // Pairwise, so that the tree is no deeper than necessary.
         let mut parts: Vec<SetExpr> = rows.into_iter().map(select).collect();
         while parts.len() > 1 {
             let mut rest = parts.into_iter();
@@ -44,7 +44,7 @@ fn union_all(left: SetExpr, right: Option<SetExpr>) -> SetExpr {
     }
 }
 
-/// Whether the next token begins a query.
+/// Whether the next token starts a query.
 pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
     *cursor.peek() == Token::LParen || cursor.is_any(&["SELECT", "WITH", "VALUES", "TABLE"])
 }

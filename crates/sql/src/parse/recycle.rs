@@ -6,7 +6,7 @@ use crate::errors::Parsed;
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, SqlError};
 
-/// What was dropped and is to be there again.
+/// The dropped object to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recover {
     Database(Recovered<String>),
@@ -24,7 +24,7 @@ pub struct Recovered<N> {
     pub new_name: Option<String>,
 }
 
-/// What is to be kept no longer.
+/// The object to delete from the recycle bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecycledId {
     /// With its tables and partitions.

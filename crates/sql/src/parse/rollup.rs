@@ -27,7 +27,7 @@ fn definition(cursor: &mut Cursor<'_>) -> Parsed<RollupSpec> {
 /// `r (…), r (…)`, behind `ADD ROLLUP`.
 pub(super) fn add(cursor: &mut Cursor<'_>) -> Parsed<AlterOp> {
     let mut rollups = vec![definition(cursor)?];
-    // A comma may also come before another clause.
+    // A comma may also precede another clause.
     while *cursor.peek() == Token::Comma
         && *cursor.peek_nth(2) == Token::LParen
         && !cursor.is_nth(1, "ADD")

@@ -1,6 +1,6 @@
 //! `CREATE`, `ALTER`, `PAUSE`, `RESUME`, `STOP` and `SHOW` of `ROUTINE LOAD`, in Doris's grammar.
 //!
-//! Expressions are parsed here and kept as they are written: a job outlives the server that reads the statement.
+//! Expressions are parsed here and stored as they are written: a job outlives the server that reads the statement.
 
 use crate::ast::{CreateRoutineLoad, Deletes, Name, RoutineLoad, RoutineLoadClauses, Show, Statement};
 use crate::cursor::Cursor;
@@ -9,7 +9,7 @@ use crate::parse::{ddl, partition, unsupported};
 use sqlparser::tokenizer::Token;
 use tributary_types::{ErrorCode, PartitionNames, SqlError};
 
-/// What follows `CREATE ROUTINE LOAD`.
+/// Parses the rest after `CREATE ROUTINE LOAD`.
 pub(super) fn create(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     let job = cursor.name()?;
     let table = if cursor.eat("ON") { Some(cursor.identifier("a table name")?) } else { None };
@@ -60,7 +60,7 @@ fn clause(cursor: &mut Cursor<'_>, clauses: &mut RoutineLoadClauses) -> Parsed<b
     Ok(true)
 }
 
-/// What MERGE, DELETE or APPEND, and DELETE ON, mean together; in Doris's words what they can't.
+/// Combines MERGE, DELETE or APPEND with DELETE ON; refuses illegal combinations in Doris's words.
 fn deletes(kind: Option<&str>, on: Option<Deletes>) -> Parsed<Option<Deletes>> {
     let wrong = |text: &str| Err(SqlError::detail(ErrorCode::Unknown, text));
     match (kind, on) {
@@ -89,7 +89,7 @@ fn source(cursor: &mut Cursor<'_>) -> Parsed<Vec<(String, String)>> {
     ddl::properties(cursor)
 }
 
-/// What follows `ALTER ROUTINE LOAD`.
+/// Parses the rest after `ALTER ROUTINE LOAD`.
 pub(super) fn alter(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     cursor.expect("FOR")?;
     let job = cursor.name()?;

@@ -182,7 +182,7 @@ impl VisitorMut for IdOfJob {
     }
 }
 
-/// Doris takes the status of a load in any case, and `Success` and `Fail` are what the column has.
+/// Doris accepts the status of a load in any case; the column contains `Success` and `Fail`.
 struct StatusOfLoad;
 
 impl VisitorMut for StatusOfLoad {
@@ -275,7 +275,7 @@ fn transaction_by(cursor: &mut Cursor<'_>) -> Parsed<TransactionBy> {
     }
 }
 
-/// What the server is and does.
+/// Facts about the server.
 fn of_the_server(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if cursor.eat_all("FRONTEND CONFIG") {
         return Ok(Some(Show::FrontendConfig { filter: filter(cursor)? }));
@@ -319,7 +319,7 @@ const WORDS: [&str; 11] = [
     "PRIVILEGES",
 ];
 
-/// What MySQL's clients ask for at connect.
+/// Queries that MySQL's clients send when they connect.
 fn of_mysql(cursor: &mut Cursor<'_>) -> Parsed<Option<Show>> {
     if let Some(scope) = set::scope_word(cursor) {
         return match cursor.eat_any(&["VARIABLES", "STATUS"]) {

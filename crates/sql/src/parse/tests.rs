@@ -1,4 +1,4 @@
-//! What statements mean, by example.
+//! The meaning of statements, by example.
 
 mod ddl;
 mod load;
@@ -84,7 +84,7 @@ fn operators_bind_as_in_mysql() {
     parse_query("select 1 as mod from t where mod = 2").unwrap();
 }
 
-/// The expression with all parentheses, and none of its own.
+/// Prints the expression fully parenthesized, ignoring its own parentheses.
 fn shape(expr: &Expr) -> String {
     match expr {
         Expr::BinaryOp { left, op, right } => format!("[{} {op} {}]", shape(left), shape(right)),

@@ -40,7 +40,7 @@ fn begin(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     Ok(Statement::Begin { label: None })
 }
 
-/// What START TRANSACTION may ask for; all transactions are alike.
+/// A characteristic in START TRANSACTION; all transactions are alike.
 fn characteristic(cursor: &mut Cursor<'_>) -> bool {
     ["WITH CONSISTENT SNAPSHOT", "READ WRITE", "READ ONLY"].iter().any(|words| cursor.eat_all(words))
 }

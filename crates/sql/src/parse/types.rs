@@ -49,7 +49,7 @@ const UNSUPPORTED: [(&str, &str); 33] = [
     ("UNSIGNED", "a wider signed type"),
 ];
 
-/// Where AUTO_INCREMENT starts unless the column says otherwise.
+/// The default start of AUTO_INCREMENT.
 const AUTO_INCREMENT_START: i64 = 1;
 
 /// Aggregations of types that we do not have.
@@ -105,7 +105,7 @@ fn option(cursor: &mut Cursor<'_>, column: &mut ColumnSpec) -> Parsed<bool> {
     Ok(true)
 }
 
-/// `(start)`, if it is there.
+/// Parses an optional `(start)`.
 fn start_of_increment(cursor: &mut Cursor<'_>) -> Parsed<i64> {
     if !cursor.eat_token(&Token::LParen) {
         return Ok(AUTO_INCREMENT_START);
@@ -273,7 +273,7 @@ fn decimal(cursor: &mut Cursor<'_>, column: &str) -> Parsed<DataType> {
     Ok(DataType::Decimal { precision: precision as u8, scale: scale as u8 })
 }
 
-/// `(n)`, if it is there.
+/// Parses an optional `(n)`.
 fn argument(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     if !cursor.eat_token(&Token::LParen) {
         return Ok(None);
@@ -283,7 +283,7 @@ fn argument(cursor: &mut Cursor<'_>) -> Parsed<Option<u32>> {
     Ok(Some(number))
 }
 
-/// Checks an argument of a type; the limits are the type, what is counted, least and most.
+/// Checks an argument of a type; the limits are the type, the unit, the minimum and the maximum.
 fn within(column: &str, (name, what, least, most): (&str, &str, u32, u32), value: u32) -> Parsed<u32> {
     if (least..=most).contains(&value) {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! Statements that Doris or MySQL has and we do not: refused by name, never taken for another.
+//! Statements that only Doris or MySQL support: refused by name, never mistaken for another.
 
 use tributary_types::{ErrorCode, SqlError};
 
@@ -50,7 +50,7 @@ const STATEMENTS: [(&str, &str); 44] = [
     ("WARM", ""),
 ];
 
-/// The error for a statement that begins with this word (in upper case), if it is a known one.
+/// The error for an unsupported statement that starts with this word (in upper case).
 pub(crate) fn statement(first_word: &str) -> Option<SqlError> {
     STATEMENTS.iter().find(|(word, _)| *word == first_word).map(|(word, instead)| refuse(word, instead))
 }

@@ -1,6 +1,6 @@
 //! `UPDATE`.
 //!
-//! The rows to change become a query, so that conditions are what they are elsewhere.
+//! The rows to change become a query, so that conditions have the same meaning as elsewhere.
 
 use crate::ast::{Assigned, Statement, Update};
 use crate::cursor::Cursor;

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP VIEW.
 //!
-//! Not the business of this module: what a view's query reads, and how it is kept ([`crate::view_text`]).
+//! Not the business of this module: the tables that a view's query reads, and how it is stored ([`crate::view_text`]).
 
 use crate::ast::{Name, Statement};
 use crate::cursor::Cursor;
@@ -39,7 +39,7 @@ pub struct CreateView {
     pub body: ViewBody,
 }
 
-/// What a view consists of, as written.
+/// A view's definition, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewBody {
     /// Names and comments of the columns; `None`: the query's.
@@ -62,7 +62,7 @@ impl ViewStatement {
     }
 }
 
-/// Takes what may stand between CREATE and VIEW: `true` if it is a view. Else nothing is taken.
+/// Consumes the optional words between CREATE and VIEW: `true` if it is a view. Otherwise nothing is consumed.
 pub(crate) fn begins(cursor: &Cursor<'_>) -> bool {
     cursor.is("VIEW") || cursor.is("OR") && cursor.is_nth(1, "REPLACE") && cursor.is_nth(2, "VIEW")
 }

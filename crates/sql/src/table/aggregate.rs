@@ -1,4 +1,4 @@
-//! Aggregations of value columns: which tables have them, and of which types.
+//! Aggregations of value columns: which tables allow them, and of which types.
 
 use super::refused;
 use tributary_types::{Aggregation, ColumnDef, DataType, DefaultValue, KeyModel, SqlError, TableDef};
@@ -13,7 +13,7 @@ pub(super) fn check(model: KeyModel, columns: &mut [ColumnDef]) -> Result<(), Sq
             (_, Some(_)) if column.is_key => {
                 return Err(refused(format!("Key column {} can not set aggregation type", column.name)));
             }
-            // Doris does not refuse it either: the row that came last replaces the one before.
+            // Doris does not refuse it either: the last row replaces earlier ones.
             (KeyModel::Unique, _) => column.aggregation = None,
             (KeyModel::Duplicate { .. }, Some(aggregation)) => {
                 return Err(refused(format!(

@@ -1,4 +1,4 @@
-//! `ALTER TABLE`: what a clause makes of a definition. Changes that rewrite rows are in [`super::heavy`].
+//! `ALTER TABLE`: applies clauses to a definition. Changes that rewrite rows are in [`super::heavy`].
 
 use super::properties::{self, BLOOM_FILTER_COLUMNS};
 use super::sequence::SEQUENCE_COL;
@@ -45,12 +45,12 @@ pub fn apply_alters(def: &TableDef, ops: &[AlterOp]) -> Result<TableDef, SqlErro
     ops.iter().try_fold(def.clone(), |def, op| apply_alter(&def, op))
 }
 
-/// The table after one clause of ALTER TABLE. A change of columns makes a new schema version; a
-/// change of properties, comments or the table's name does not. Nothing is stored.
+/// Returns the table after one clause of ALTER TABLE. A change of columns makes a new schema version; a change of properties,
+/// comments or the table's name does not. Nothing is stored.
 ///
 /// # Errors
-/// Changes that Doris does not allow, in its words; those that are not supported, with [`ErrorCode::NotSupported`]; wrong
-/// names, values and duplicates as in CREATE TABLE.
+/// Changes that Doris does not allow, in its words; unsupported changes, with [`ErrorCode::NotSupported`]; wrong names, values
+/// and duplicates as in CREATE TABLE.
 pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
     let mut new = def.clone();
     match op {
@@ -104,7 +104,7 @@ pub fn apply_alter(def: &TableDef, op: &AlterOp) -> Result<TableDef, SqlError> {
     Ok(new)
 }
 
-/// Gives the table what a way of loading needs.
+/// Adds the columns and properties that a way of loading needs.
 fn enable(def: &mut TableDef, feature: &str) -> Result<(), SqlError> {
     let is_unique = def.keys.is_unique();
     match feature {
@@ -185,7 +185,7 @@ fn add(def: &mut TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Re
     Ok(())
 }
 
-/// Whether a column of sets or estimates can be added to a table that is there.
+/// Whether a BITMAP or HLL column can be added to an existing table.
 fn check_state(def: &TableDef, spec: &ColumnSpec) -> Result<(), SqlError> {
     if def.keys.is_aggregate() {
         return Ok(());
@@ -208,7 +208,7 @@ fn physical_name(schema: &TableSchema, name: &str, id: ColumnId) -> String {
     if was_dropped || is_taken { format!("{name}~{id}") } else { name.to_owned() }
 }
 
-/// Where the new column goes: value columns stay behind the key columns.
+/// The index of a new column: value columns stay after the key columns.
 fn index_for(def: &TableDef, spec: &ColumnSpec, position: Option<&Position>) -> Result<usize, SqlError> {
     let keys = def.schema.key_indices().len();
     let index = match position {
@@ -301,7 +301,7 @@ fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Changes the names in `bloom_filter_columns`; without any, the property goes.
+/// Changes the names in `bloom_filter_columns`; the property is removed if none is left.
 fn change_bloom_filter(def: &mut TableDef, change: impl Fn(&str) -> Option<String>) {
     let others = &mut def.properties.others;
     let Some(value) = others.get_mut(BLOOM_FILTER_COLUMNS) else { return };

@@ -4,7 +4,7 @@ use super::refused;
 use crate::ast::ColumnSpec;
 use tributary_types::{ColumnDef, DataType, ErrorCode, KeyModel, SqlError};
 
-/// Where the column's values start, if the server gives them.
+/// The start of the column's values, if the server generates them.
 pub(super) fn of_column(spec: &ColumnSpec, nullable: bool) -> Result<Option<i64>, SqlError> {
     let Some(start) = spec.auto_increment else { return Ok(None) };
     let wrong = |code, text: &str| Err(SqlError::detail(code, format!("{text} (column '{}')", spec.name)));
@@ -45,7 +45,7 @@ pub(super) fn check(model: KeyModel, columns: &[ColumnDef]) -> Result<(), SqlErr
     }
 }
 
-/// Refuses the column among those that divide a table into partitions: its values are given when it is known that a row has one.
+/// Refuses the column as a partition column: its values are generated only once it is known that a row has a partition.
 pub(super) fn check_partition_column(column: &ColumnDef) -> Result<(), SqlError> {
     match column.auto_increment {
         Some(_) => Err(SqlError::detail(
@@ -59,7 +59,7 @@ pub(super) fn check_partition_column(column: &ColumnDef) -> Result<(), SqlError>
     }
 }
 
-/// Refuses the column among those that are added.
+/// Refuses adding such a column.
 pub(super) fn check_added(spec: &ColumnSpec) -> Result<(), SqlError> {
     match spec.auto_increment {
         Some(_) => Err(refused(format!("Can not add auto-increment column {}", spec.name))),
@@ -67,7 +67,7 @@ pub(super) fn check_added(spec: &ColumnSpec) -> Result<(), SqlError> {
     }
 }
 
-/// What MODIFY COLUMN may say of the column. Where it starts is no matter any more.
+/// Checks MODIFY COLUMN. The start value no longer matters.
 pub(super) fn check_modified(old: &ColumnDef, spec: &ColumnSpec) -> Result<(), SqlError> {
     if spec.auto_increment.is_some() != old.auto_increment.is_some() {
         return Err(refused(format!("Can't modify the column[{}]'s auto-increment attribute.", old.name)));

@@ -1,4 +1,4 @@
-//! The columns of a table that is made of a query or like another table.
+//! Columns of a table that is created from a query or like another table.
 
 use super::location;
 use crate::ast::{ColumnSpec, CreateTable};
@@ -70,7 +70,7 @@ impl CreateTableAs {
     }
 }
 
-/// The title of a query's column if a column can be called so, else a name of what the title is.
+/// The title of a query's column if it is a legal column name, otherwise a name derived from it.
 fn column_name(title: &str, index: usize) -> String {
     if names::check_column(title).is_ok() && !title.starts_with(|first: char| first.is_ascii_digit()) {
         return title.to_owned();

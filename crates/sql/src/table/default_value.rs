@@ -70,7 +70,7 @@ fn check_now(column: &str, data_type: DataType, digits: u8) -> Result<(), SqlErr
     }
 }
 
-/// `Err` is what is wrong with the text, to follow it.
+/// `Err` describes the fault, to be appended to the text.
 fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
     let good = match data_type {
         DataType::Boolean => ["true", "false", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word)),
@@ -108,7 +108,7 @@ fn is_date(text: &str) -> bool {
     has_shape(text, b"0000-00-00") && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
 }
 
-/// `YYYY-MM-DD HH:MM:SS[.fraction]`, also when it is rounded to `scale` digits.
+/// `YYYY-MM-DD HH:MM:SS[.fraction]`, even after rounding to `scale` digits.
 fn is_datetime(text: &str, scale: u8) -> bool {
     let (seconds, fraction) = text.split_once('.').map_or((text, None), |(head, tail)| (head, Some(tail)));
     let is_shaped = has_shape(seconds, b"0000-00-00 00:00:00")

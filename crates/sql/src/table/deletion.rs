@@ -1,5 +1,5 @@
-//! Which rows of tables with AGGREGATE KEY can be deleted: those that a condition on key columns names, in the forms that Doris
-//! takes there. The texts are Doris's.
+//! Deletions in tables with AGGREGATE KEY: conditions on key columns only, in the forms that Doris accepts. The texts are
+//! Doris's.
 
 use super::refused;
 use crate::ast::Delete;
@@ -173,7 +173,7 @@ fn is_value(expr: &Expr) -> bool {
     walk_expr(expr, &mut Find).is_continue()
 }
 
-/// What Doris calls such an expression, as far as there is a word for it.
+/// Doris's name for the kind of expression, if it has one.
 fn kind(expr: &Expr) -> &'static str {
     match expr {
         Expr::Value(_) => "Literal",

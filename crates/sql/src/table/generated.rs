@@ -12,7 +12,7 @@ use tributary_types::{
     Aggregation, ColumnDef, ColumnId, DataType, ErrorCode, Generated, KeyModel, SqlError, TableSchema,
 };
 
-/// Functions that give something else each time or in each session, or are none of one row.
+/// Functions whose value depends on the time or the session, or that do not apply to one row.
 const DISALLOWED: [&str; 36] = [
     "now",
     "current_timestamp",
@@ -55,7 +55,7 @@ const DISALLOWED: [&str; 36] = [
 /// Functions whose first argument is a unit of time.
 const OF_UNITS: [&str; 2] = ["timestampadd", "timestampdiff"];
 
-/// What the column can't be besides.
+/// Checks for attributes that exclude each other.
 pub(super) fn check_column(spec: &ColumnSpec) -> Result<(), SqlError> {
     if spec.generated.is_none() {
         return Ok(());
@@ -73,7 +73,7 @@ pub(super) fn check_column(spec: &ColumnSpec) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Gives the columns of a new table what they are computed from.
+/// Resolves the expressions of a new table's columns.
 pub(super) fn settle(
     model: KeyModel,
     specs: &[ColumnSpec],
@@ -136,7 +136,7 @@ struct Names<'a> {
     columns: &'a [ColumnDef],
     /// By their places.
     found: Vec<usize>,
-    /// Words that are units, and come next.
+    /// The next words that are units.
     units: Vec<Ident>,
 }
 
@@ -225,7 +225,7 @@ pub fn disallowed(column: &str, function: &str) -> SqlError {
     refused(format!("Expression of generated column '{column}' contains a disallowed function:'{function}'"))
 }
 
-/// Refuses the column among those that are added.
+/// Refuses adding such a column.
 pub(super) fn check_added(spec: &ColumnSpec) -> Result<(), SqlError> {
     match spec.generated {
         Some(_) => Err(refused("Not supporting alter table add generated columns.")),
@@ -233,7 +233,7 @@ pub(super) fn check_added(spec: &ColumnSpec) -> Result<(), SqlError> {
     }
 }
 
-/// Whether no other column is computed from this one; `what` begins the error.
+/// Checks that no other column is computed from this one; `what` begins the error.
 fn check_unused(schema: &TableSchema, column: &ColumnDef, what: &str) -> Result<(), SqlError> {
     match schema.computed_from(column.id) {
         others if others.is_empty() => Ok(()),
@@ -245,7 +245,7 @@ fn check_unused(schema: &TableSchema, column: &ColumnDef, what: &str) -> Result<
     }
 }
 
-/// Whether no other column is computed from the one that goes.
+/// Checks that no other column is computed from a dropped one.
 pub(super) fn check_dropped(schema: &TableSchema, index: usize) -> Result<(), SqlError> {
     check_unused(schema, &schema.columns[index], "Column")
 }
@@ -255,7 +255,7 @@ pub(super) fn check_renamed(schema: &TableSchema, index: usize) -> Result<(), Sq
     check_unused(schema, &schema.columns[index], "Cannot rename column, because column")
 }
 
-/// What MODIFY COLUMN may say of the column: nothing of one that is computed, and no other type of one that others are computed from.
+/// Checks MODIFY COLUMN: a computed column can't change, and a column that others are computed from can't change its type.
 pub(super) fn check_modified(
     schema: &TableSchema,
     old: &ColumnDef,
@@ -274,7 +274,7 @@ pub(super) fn check_modified(
     check_unused(schema, old, "Can not modify the type of a column that others are computed from: column")
 }
 
-/// Whether computed columns stay behind those that they are computed from and that are computed, too.
+/// Checks that computed columns stay after the computed columns they refer to.
 pub(super) fn check_order(schema: &TableSchema, order: &[usize]) -> Result<(), SqlError> {
     for (place, &index) in order.iter().enumerate() {
         let Some(generated) = &schema.columns[index].generated else { continue };

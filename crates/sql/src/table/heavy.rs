@@ -1,5 +1,5 @@
-//! Heavy schema changes of `ALTER TABLE`: other types, other keys, another order of columns. What they make of a definition is said
-//! here; that rows follow is a job's business.
+//! Heavy schema changes of `ALTER TABLE`: other types, other keys, another order of columns. Computes the new definition;
+//! converting rows is a job's business.
 
 use super::alter::{behind, change_columns, index_of, is_partition_column};
 use super::{aggregate, auto_increment, generated};
@@ -45,7 +45,7 @@ pub fn is_heavy(old: &TableDef, new: &TableDef) -> bool {
         || !before.iter().zip(&after).all(|(old, new)| is_same(old, new))
 }
 
-/// Where a new key column goes.
+/// The index of a new key column.
 pub(super) fn key_position(def: &TableDef, position: Option<&Position>) -> Result<usize, SqlError> {
     let keys = def.schema.key_indices().len();
     if keys == 0 {
@@ -63,7 +63,7 @@ fn value_before_key(def: &TableDef) -> SqlError {
     refused(format!("Invalid column order. value should be after key. index[{}]", def.name))
 }
 
-/// Whether a key column may go. Rows of a table with AGGREGATE KEY would have to be folded anew.
+/// Whether a key column may be dropped. Rows of a table with AGGREGATE KEY would have to be folded again.
 pub(super) fn check_dropped_key(def: &TableDef, column: &ColumnDef) -> Result<(), SqlError> {
     if def.keys.is_aggregate() {
         return Err(SqlError::detail(
@@ -154,7 +154,7 @@ fn modified(def: &TableDef, old: &ColumnDef, spec: &ColumnSpec) -> Result<Column
     })
 }
 
-/// What the column's part in keys, sequences and aggregations allows.
+/// Checks the change against the column's role in keys, sequences and aggregations.
 fn check_keys(def: &TableDef, old: &ColumnDef, new: &ColumnDef) -> Result<(), SqlError> {
     if new.data_type == old.data_type {
         return Ok(());
@@ -194,7 +194,7 @@ fn is_distribution_column(def: &TableDef, column: &ColumnDef) -> bool {
     matches!(&def.distribution, Distribution::Hash { columns, .. } if columns.contains(&column.name))
 }
 
-/// The place of a column that is moved, once it is taken out.
+/// The target index of a moved column, after its removal.
 fn moved_to(def: &TableDef, index: usize, position: &Position) -> Result<usize, SqlError> {
     let column = &def.schema.columns[index];
     let keys = def.schema.key_indices().len();

@@ -1,6 +1,6 @@
 //! Indexes of a definition: what Doris lets a table declare, and how it is printed.
 //!
-//! They only promise speed, so they are checked and kept, and do nothing.
+//! They only promise speed, so they are checked and stored, and do nothing.
 
 use super::show_create::{escaped, quoted};
 use super::{find, refused};
@@ -8,7 +8,7 @@ use crate::ast::IndexSpec;
 use crate::names;
 use tributary_types::{ColumnDef, DataType, IndexDef, IndexKind, KeyModel, SqlError, TableDef, TableSchema};
 
-/// What an inverted index may be told.
+/// Properties of an inverted index.
 const OF_INVERTED: [&str; 15] = [
     "parser",
     "parser_mode",
@@ -26,7 +26,7 @@ const OF_INVERTED: [&str; 15] = [
     "field_pattern",
     "match_type",
 ];
-/// What an index of n-grams may be told, and has to be.
+/// Properties of an n-gram index, all required.
 const OF_NGRAM_BF: [&str; 2] = ["gram_size", "bf_size"];
 
 /// The indexes of a new table.
@@ -126,7 +126,7 @@ fn check_column(kind: IndexKind, keys: KeyModel, column: &ColumnDef) -> Result<(
     let is_text = matches!(data_type, DataType::Char { .. } | DataType::Varchar { .. } | DataType::String);
     let fits = match kind {
         IndexKind::NgramBf => is_text,
-        // Of the nested types an ARRAY of texts and the like has one in Doris, to find elements with.
+        // Among nested types, Doris allows one on an ARRAY of texts and the like, to search for elements.
         IndexKind::Inverted => data_type != DataType::Json && data_type.depth() < 2 && !data_type.is_state(),
         IndexKind::Bitmap => {
             let has_parts = matches!(data_type, DataType::Json | DataType::Variant) || data_type.is_nested();

@@ -1,4 +1,4 @@
-//! Which columns are the key: as written, or derived as Doris does.
+//! The key columns: as declared, or derived as in Doris.
 
 use super::properties::MERGE_ON_WRITE;
 use super::{aggregate, find, refused};
@@ -12,7 +12,7 @@ const DERIVED_BYTES_MAX: u32 = 36;
 /// With this property, a table without a key clause has no key columns.
 const WITHOUT_KEYS: &str = "enable_duplicate_without_keys_by_default";
 
-/// Sets `is_key` of the columns and says what the keys are for.
+/// Sets `is_key` of the columns and returns the key model.
 pub(super) fn mark(
     create: &CreateTable,
     properties: &TableProperties,
@@ -66,7 +66,7 @@ fn check_marks(marked: &[String], names: &[String], clause: &str) -> Result<(), 
     }
 }
 
-/// Key columns come first and in the order of the clause.
+/// Key columns are first and in the order of the clause.
 fn check_order(names: &[String], columns: &[ColumnDef]) -> Result<(), SqlError> {
     for (index, name) in names.iter().enumerate() {
         if find(columns, name).is_none() {
@@ -110,7 +110,7 @@ pub(super) fn derive(columns: &[ColumnDef]) -> Result<Vec<String>, SqlError> {
     }
 }
 
-/// What a column takes in Doris's short key index.
+/// Bytes of a column in Doris's short key index.
 fn index_bytes(data_type: DataType) -> u32 {
     match data_type {
         DataType::Boolean | DataType::TinyInt => 1,

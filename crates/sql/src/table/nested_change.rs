@@ -1,12 +1,12 @@
-//! What Doris allows when the type of a column of ARRAY, MAP or STRUCT changes: further fields at the end of a STRUCT, and longer VARCHARs,
-//! wherever in the type they are. Both are light changes: values of before stay as they are and have NULL in the new fields.
+//! Type changes of ARRAY, MAP and STRUCT columns that Doris allows: additional fields at the end of a STRUCT, and longer
+//! VARCHARs, at any level. Both are light changes: existing values stay as they are and have NULL in the new fields.
 
 use super::refused;
 use tributary_types::nested::{Nested, NestedType, StructField};
 use tributary_types::{ColumnDef, DataType, SqlError};
 
 /// # Errors
-/// The change is none that Doris allows, in its words.
+/// Doris does not allow the change, in its words.
 pub(super) fn check(column: &ColumnDef, from: Nested, to: Nested) -> Result<(), SqlError> {
     match (from.kept(), to.kept()) {
         (NestedType::Array(from), NestedType::Array(to)) => part(column, *from, *to),

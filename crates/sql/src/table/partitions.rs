@@ -1,4 +1,4 @@
-//! What `PARTITION BY` means: partitions with bounds of the columns' types.
+//! The meaning of `PARTITION BY`: partitions with bounds of the columns' types.
 
 mod alter;
 pub(super) mod dynamic;
@@ -19,7 +19,8 @@ use tributary_types::{
     ColumnDef, DataType, ErrorCode, KeyModel, PartitionMethod, Partitioning, Partitions, SqlError,
 };
 
-/// The most partitions that one statement makes, whatever the variable `create_table_partition_max_num` says, whose default it is.
+/// Limit on the partitions that one statement creates, whatever the variable `create_table_partition_max_num` says, whose default
+/// it is.
 const PARTITIONS_MAX: usize = 10_000;
 /// The longest name of a partition, in bytes.
 const NAME_BYTES_MAX: usize = 64;
@@ -73,7 +74,7 @@ fn check_auto_range(unit: TimeUnit, column: &ColumnDef) -> Result<(), SqlError> 
     }
 }
 
-/// Which forms of ranges were written: those below a bound and steps do not go together.
+/// The notations of ranges that were used: `LESS THAN` and steps can't be combined.
 #[derive(Default)]
 struct Forms {
     has_less_than: bool,
@@ -247,7 +248,7 @@ fn check_values(
     }
 }
 
-/// The rows of a partition that is to be added.
+/// The rows of a partition to add.
 fn rows_of(
     partitions: &Partitions,
     rows: &RowsSpec,
@@ -271,7 +272,7 @@ fn rows_of(
     }
 }
 
-/// Where a range that is written without a lower bound begins: where the one before it ends.
+/// The lower bound of a range that is written without one: the end of the previous range.
 fn below(partitions: &Partitions, upper: &[Bound], columns: usize) -> Vec<Bound> {
     let uppers = partitions.list.iter().filter_map(|partition| match &partition.rows {
         PartitionRows::Range { upper, .. } => Some(upper),
@@ -288,7 +289,7 @@ fn range(lower: Vec<Bound>, upper: Vec<Bound>) -> Result<PartitionRows, SqlError
     Ok(PartitionRows::Range { lower, upper })
 }
 
-/// One bound for each column; those that are left out are below all values, or above them behind MAXVALUE.
+/// One bound per column; omitted ones are below all values, or above them after MAXVALUE.
 fn bounds(written: &[ValueSpec], columns: &[&ColumnDef]) -> Result<Vec<Bound>, SqlError> {
     if written.len() > columns.len() {
         return Err(refused(format!(

@@ -1,7 +1,7 @@
-//! `PROPERTIES (…)`: which there are, what they may be, and which of them do something here.
+//! `PROPERTIES (…)`: known properties, their legal values, and their effects.
 //!
-//! Group Commit's properties and `light_schema_change` change what the server does. Others that
-//! Doris's users write are checked for their name, kept and printed back.
+//! Group Commit's properties and `light_schema_change` have an effect. Doris's other usual properties are checked by name, stored
+//! and printed back.
 
 use super::partitions::{dynamic, retention};
 use super::sequence::{SEQUENCE_COL, SEQUENCE_TYPE};
@@ -16,11 +16,11 @@ pub const LIGHT_SCHEMA_CHANGE: &str = "light_schema_change";
 pub const REPLICATION_ALLOCATION: &str = "replication_allocation";
 pub const BLOOM_FILTER_COLUMNS: &str = "bloom_filter_columns";
 
-/// How Doris keeps keys unique. The answers are the same, so it is kept and nothing else.
+/// Doris's implementation of unique keys. Answers are the same, so it is only stored.
 pub const SKIP_BITMAP: &str = tributary_types::FLEXIBLE_UPDATES;
 pub const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
 
-/// Doris keeps Group Commit's numbers in 32 bits.
+/// Doris stores Group Commit's numbers in 32 bits.
 const NUMBER_MAX: u64 = i32::MAX as u64;
 const REPLICATION_NUM: &str = "replication_num";
 const REPLICATION_NUM_DEFAULT: u32 = 1;
@@ -74,9 +74,9 @@ pub(super) const KEPT: [&str; 46] = [
     SEQUENCE_TYPE,
     DELETION_VECTORS,
 ];
-/// Beginnings of properties that are kept.
+/// Prefixes of properties that are stored.
 const KEPT_PREFIXES: [&str; 2] = ["time_series_compaction_", "binlog."];
-/// Properties of tables that we do not have, with what they belong to.
+/// Properties of unsupported kinds of tables, with the feature they belong to.
 const REFUSED: [(&str, &str); 4] = [
     ("enable_mow_light_delete", "deletions by key"),
     ("sequence_mapping.", "sequence columns"),
@@ -109,7 +109,7 @@ pub(super) fn of_create(
     Ok(properties)
 }
 
-/// The properties after `ALTER TABLE … SET (…)`: all of the changes or, on error, none.
+/// Applies the properties of `ALTER TABLE … SET (…)`: all of the changes or, on error, none.
 pub(super) fn of_alter(
     present: &TableProperties,
     written: &[(String, String)],

@@ -1,6 +1,6 @@
 //! Rollups of a definition: what Doris lets a table declare, and how it is printed.
 //!
-//! They only promise speed, so they are checked and kept, and hold no data of their own: queries read the table.
+//! They only promise speed, so they are checked and stored, and have no data of their own: queries read the table.
 
 use super::show_create::{escaped, quoted};
 use super::{duplicate_column, find, keys, refused};
@@ -8,7 +8,7 @@ use crate::ast::RollupSpec;
 use crate::names;
 use tributary_types::{Aggregation, ColumnDef, ColumnId, DataType, KeyModel, RollupDef, SqlError, TableDef};
 
-/// What a rollup may be told.
+/// Properties of a rollup.
 const PROPERTIES: [&str; 3] = ["timeout", "storage_type", "storage_format"];
 
 /// The rollups of `CREATE TABLE`.
@@ -80,7 +80,7 @@ pub(super) fn rename(def: &mut TableDef, from: &str, to: &str) -> Result<(), Sql
     Ok(())
 }
 
-/// Rollups lose a column that the table loses; those of nothing else go with it.
+/// Removes a dropped column from rollups; a rollup without other columns is dropped.
 pub(super) fn column_dropped(def: &mut TableDef, column: ColumnId) -> Result<(), SqlError> {
     for rollup in &mut def.rollups {
         let Some(place) = rollup.columns.iter().position(|id| *id == column) else { continue };
@@ -96,7 +96,7 @@ pub(super) fn column_dropped(def: &mut TableDef, column: ColumnId) -> Result<(),
     Ok(())
 }
 
-/// The rollups that a table like this one has: `None`: none, no names: all.
+/// The rollups of a table created like this one; `None`: none, an empty list: all.
 ///
 /// # Errors
 /// No rollup of such a name.
@@ -212,7 +212,7 @@ fn keys_of_duplicate(def: &TableDef, spec: &RollupSpec, columns: &[&ColumnDef]) 
             named.len()
         }
     };
-    // A column of the table's key that stands elsewhere makes another order.
+    // A key column at another index makes another order.
     let is_same =
         columns.iter().zip(def.schema.visible()).all(|(own, base)| own.id == base.id || !base.is_key);
     if is_same {

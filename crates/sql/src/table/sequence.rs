@@ -1,4 +1,4 @@
-//! The columns of tables with UNIQUE KEY that nobody declares: the sign of a deletion, the sequence, and what rows say of the columns that they give.
+//! The undeclared columns of tables with UNIQUE KEY: the delete sign, the sequence, and the set of columns that a row gives.
 
 use super::{find, refused};
 use std::collections::BTreeMap;

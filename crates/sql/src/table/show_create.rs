@@ -5,8 +5,7 @@ use std::fmt::Write;
 use tributary_types::table::{Buckets, Distribution};
 use tributary_types::{ColumnDef, DefaultValue, GroupCommitMode, TableDef};
 
-/// The statement that makes such a table, in Doris's layout (clients parse the column lines by
-/// their two blanks).
+/// The statement that creates such a table, in Doris's layout (clients parse the column lines by their two blanks).
 #[must_use]
 pub fn show_create_table(def: &TableDef) -> String {
     let mut items: Vec<String> = def.schema.visible().map(column).collect();
@@ -33,7 +32,7 @@ pub fn show_create_table(def: &TableDef) -> String {
     text
 }
 
-/// The statement that makes such a database.
+/// The statement that creates such a database.
 #[must_use]
 pub fn show_create_database(name: &str) -> String {
     format!("CREATE DATABASE {}", quoted(name))
@@ -102,7 +101,7 @@ fn distribution(distribution: &Distribution) -> String {
     }
 }
 
-/// Doris's order: what was given, then what Group Commit does.
+/// Doris's order: first the given properties, then those of Group Commit.
 fn property_lines(def: &TableDef) -> Vec<String> {
     let own = &def.properties;
     let line = |key: &str, value: &str| format!("\"{}\" = \"{}\"", escaped(key, '"'), escaped(value, '"'));

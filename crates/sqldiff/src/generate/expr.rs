@@ -7,7 +7,7 @@ use crate::kinds::common;
 use crate::schema::Kind;
 use rand::Rng;
 
-/// What an expression may hold.
+/// The permitted contents of an expression.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// How many operations deep it may be.
@@ -129,7 +129,7 @@ impl Generator<'_> {
             let kind = this.neighbour(kind);
             this.expr(scope, kind, room)
         };
-        // What compares its values takes those of one kind.
+        // Comparisons take values of one kind.
         let form = self.below(if self.is_mariadb() { 9 } else { 5 });
         let (first, second) = if matches!(form, 1 | 7 | 8) && !kind.is_number() {
             (self.expr(scope, kind, room), self.expr(scope, kind, room))
@@ -216,7 +216,7 @@ impl Generator<'_> {
         let boolean = |op, args| Expr::new(op, Kind::Bool, args);
         match self.below(20) {
             0 if self.is_mariadb() => {
-                // Texts that are whole numbers: of others, MySQL takes what they begin with, and Doris NULL.
+                // Texts that are whole numbers: of others, MySQL takes the leading digits, and Doris NULL.
                 let kind = self.number_kind();
                 let text = (*self.pick(&["12", "-3", "1.5", "0", "2"])).to_owned();
                 let mut args =
@@ -230,7 +230,7 @@ impl Generator<'_> {
                 let form = &COMPARISONS[self.below(COMPARISONS.len())];
                 let (left, right) = self.comparable();
                 let mut args = vec![self.expr(scope, left, room), self.expr(scope, right, room)];
-                // A day or moment may be a text beside a column.
+                // A date or datetime may be a text next to a column.
                 if self.is_mariadb()
                     && self.chance(50)
                     && matches!(args[0].op, Op::Column { .. })

@@ -1,9 +1,9 @@
-//! The functions and operators that expressions are made of.
+//! The functions and operators of expressions.
 
 use crate::ast::{Form, Op};
 use crate::schema::Kind;
 
-/// What an argument must be.
+/// The required kind of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
     Of(Kind),

@@ -34,7 +34,7 @@ impl Generator<'_> {
         (select, condition)
     }
 
-    /// A query without grouping or windows, for its other forms.
+    /// A query without grouping or windows, for its alternative forms.
     pub fn simple(&mut self) -> Query {
         let mut query = self.plain();
         self.sort(&mut query);
@@ -44,12 +44,12 @@ impl Generator<'_> {
     fn sort(&mut self, query: &mut Query) {
         let rolled_up = query.select().is_some_and(|select| select.grouping != Grouping::Plain);
         let Some(width) = query.width() else { return };
-        // MariaDB does not sort what is rolled up.
+        // MariaDB does not sort the result of ROLLUP.
         if rolled_up && self.is_mariadb() || !self.chance(35) {
             return;
         }
         query.order = (1..=width).map(|position| Sort { position, descending: self.chance(40) }).collect();
-        // Any column may come first.
+        // Any column may be first.
         let first = self.below(width);
         query.order.swap(0, first);
         if self.chance(50) {
@@ -413,8 +413,8 @@ impl Generator<'_> {
         Order { partition, keys: keys.into_iter().map(|key| (key.expr(), self.chance(35))).collect() }
     }
 
-    /// A window function. Those of a query that tell equal rows apart sort them alike, by `order`: else each
-    /// could take another of them for the first.
+    /// A window function. All those of a query that distinguish equal rows sort them alike, by `order`: otherwise each could take
+    /// another of them for the first.
     fn window(&mut self, scope: &Scope, order: &mut Option<Order>) -> Expr {
         let kind = self.any_kind();
         let kind = if kind == Kind::Bool { Kind::Int } else { kind };
@@ -472,7 +472,7 @@ impl Generator<'_> {
     }
 }
 
-/// What parts the rows of a window, and all columns as keys.
+/// The partition keys of a window, and all columns as sort keys.
 #[derive(Clone, Debug)]
 struct Order {
     partition: Option<Expr>,
@@ -480,7 +480,7 @@ struct Order {
     keys: Vec<(Expr, bool)>,
 }
 
-/// A HAVING that leaves out the total of no rows, which MariaDB does not make.
+/// A HAVING that excludes the total of no rows, which MariaDB does not produce.
 fn not_of_nothing(having: Option<Expr>) -> Expr {
     let boolean = |form, args| Expr::new(Op::Form(form), Kind::Bool, args);
     let count = Op::Aggregate { name: "COUNT", distinct: false };

@@ -1,10 +1,10 @@
-//! Which brackets an expression needs: how tightly each operator binds.
+//! The brackets that an expression needs, from the precedence of operators.
 //!
 //! `a = b IN (c)` is `a = (b IN (c))` in MySQL and `(a = b) IN (c)` in Doris, so the brackets stay between
 //! a comparison and a predicate. Everything else both read alike.
 //!
-//! Queries are written with brackets around everything, so that no side can read them in another way.
-//! Written without those that are needless, they must still mean the same.
+//! Queries are written with brackets around everything, so that all sides parse them alike. Without the redundant ones, they must
+//! still mean the same.
 
 use crate::ast::{Expr, Form, Op};
 
@@ -20,14 +20,14 @@ const PRODUCT: u8 = 9;
 const SIGN: u8 = 10;
 const WHOLE: u8 = 11;
 
-/// What an operand of a list, a clause or a function must be: anything.
+/// Required precedence of an operand of a list, a clause or a function: any.
 pub const ANYTHING: u8 = 0;
-/// What stands left of IN must be.
+/// Required precedence on the left of IN.
 pub const BESIDE_IN: u8 = BITS;
-/// What stands left of `= ANY` must be.
+/// Required precedence on the left of `= ANY`.
 pub const BESIDE_ANY: u8 = BITS;
 
-/// How tightly an expression holds together: it needs brackets where more is asked for.
+/// The precedence of an expression: it needs brackets where a higher one is required.
 pub fn level(expr: &Expr) -> u8 {
     match &expr.op {
         Op::Form(form) => of_form(form).0,
@@ -46,7 +46,7 @@ pub fn needed(form: &Form, place: usize) -> u8 {
 
 /// The level of a form, that of its first argument and that of the others. Operators take from the left.
 fn of_form(form: &Form) -> (u8, u8, u8) {
-    // What begins with a name is a function, whose arguments stand in its own brackets.
+    // A form that begins with a name is a function, whose arguments are in its own brackets.
     let is_operator = form.mysql.starts_with("{0} ");
     match form.name {
         "NOT" => (NOT, NOT, NOT),
@@ -64,7 +64,7 @@ fn of_form(form: &Form) -> (u8, u8, u8) {
         "LIKE" | "NOT LIKE" | "BETWEEN" | "NOT BETWEEN" => (PREDICATE, BITS, BITS),
         "*" | "/" | "%" | "DIV" => (PRODUCT, PRODUCT, SIGN),
         "+" | "-" => (SUM, SUM, PRODUCT),
-        // A moment and an interval.
+        // A datetime and an interval.
         "DATE_SUB" => (SUM, SUM, WHOLE),
         _ => (ANYTHING, WHOLE, WHOLE),
     }

@@ -1,4 +1,4 @@
-//! The tester finds a wrong answer, and makes it small.
+//! The tester finds a wrong answer and shrinks it.
 
 use super::*;
 use crate::check::Sides;
@@ -7,13 +7,13 @@ use crate::schema::Dialect;
 use crate::side::Side;
 use tributary_client::Value;
 
-/// A side that answers every query with the same rows, but for a cell of those that name a function.
+/// A side that answers every query with the same rows, except for a cell of queries with a certain function.
 struct Told {
     dialect: Dialect,
     wrong: Option<&'static str>,
     /// Whether the cell is wrong only while the tables hold numbers that do not add up exactly.
     inexact: bool,
-    /// What the tables hold when the query comes: the cell is wrong only while there are rows.
+    /// Rows in the tables at the time of the query: the cell is wrong only while there are rows.
     rows: usize,
 }
 
@@ -44,7 +44,7 @@ fn report(wrong: Option<&'static str>, rules: Vec<Rule>) -> Report {
     report_of([wrong, None, None], false, rules)
 }
 
-/// What the server, MariaDB and DuckDB answer wrongly.
+/// Runs the tester with wrong answers of the server, MariaDB and DuckDB.
 fn report_of([ours, mariadb, duckdb]: [Option<&'static str>; 3], inexact: bool, rules: Vec<Rule>) -> Report {
     let told = |dialect, wrong| Box::new(Told { dialect, wrong, inexact, rows: 0 });
     let sides = Sides {
@@ -77,7 +77,7 @@ fn a_wrong_cell_is_found_and_made_small() {
         assert_eq!(text.matches("SELECT").count(), 1, "{text}");
         assert!(!text.contains("WHERE") && !text.contains("LIMIT"), "{text}");
         let rows: usize = finding.schema.tables.iter().map(|table| table.rows.len()).sum();
-        // Without a table in the query there is no row to keep.
+        // A query without a table needs no rows.
         assert!(rows <= 1, "{rows} rows");
         let script = finding.script();
         assert!(script.contains("--   8") && script.contains("--   7"), "{script}");

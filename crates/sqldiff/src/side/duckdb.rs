@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const PROGRAM: &str = include_str!("duckdb.py");
 
-/// A DuckDB in memory. One that answers out of turn, or that says that it is broken, makes room for a new one.
+/// A DuckDB in memory. One that answers out of turn, or reports itself broken, is replaced by a new one.
 #[derive(Debug)]
 pub struct DuckDb {
     python: PathBuf,

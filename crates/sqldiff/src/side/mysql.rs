@@ -85,7 +85,7 @@ impl MariaDb {
     }
 }
 
-/// What a failed statement says; a connection that may be out of order is dropped.
+/// The outcome of a failed statement; a connection that may be out of sync is dropped.
 fn failed<S>(error: ClientError, client: &mut Option<Client<S>>) -> Outcome {
     match error {
         // A bug of the server that it survives; it closes the connection after it has said so.

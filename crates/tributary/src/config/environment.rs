@@ -1,15 +1,14 @@
-//! Environment variables that begin like settings and come from a container platform.
+//! Environment variables that look like settings but come from a container platform.
 //!
-//! A platform tells each container about the services around it: a service called `tributary` gives
-//! `TRIBUTARY_SERVICE_HOST`, `TRIBUTARY_PORT=tcp://…` and more, one called `tributary-http` gives
-//! `TRIBUTARY_HTTP_PORT=tcp://…`, which is the name of a setting too. They are known by shape: name and
-//! value together.
+//! A platform describes the services around a container: a service called `tributary` results in `TRIBUTARY_SERVICE_HOST`,
+//! `TRIBUTARY_PORT=tcp://…` and more, one called `tributary-http` in `TRIBUTARY_HTTP_PORT=tcp://…`, which is also the name of a
+//! setting. They are recognised by name and value together.
 
 use std::net::IpAddr;
 
-/// Whether a variable whose name goes on with `name` after `TRIBUTARY_` was set by the platform.
+/// Whether the platform set the variable `TRIBUTARY_<name>`.
 pub(super) fn is_injected(name: &str, value: &str) -> bool {
-    // What follows the service's name, which may be longer than `tributary`.
+    // The part after the service's name, which may be longer than `tributary`.
     let starts = std::iter::once(0).chain(name.match_indices('_').map(|(at, _)| at + 1));
     starts.map(|start| &name[start..]).any(|tail| is_service_variable(tail, value))
 }

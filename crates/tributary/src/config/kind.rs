@@ -1,4 +1,4 @@
-//! What a setting accepts, and how its text becomes its value.
+//! The legal values of a setting, and the conversion of its text.
 //!
 //! Not its business: which settings there are.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tributary_ingest::wal_space::WalLimit;
 
-/// What a setting accepts, in terms that an error and the reference can state.
+/// The legal values of a setting, in a form that errors and the reference can print.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
     /// A whole number within the bounds.
@@ -69,12 +69,12 @@ pub(super) const fn flag() -> Accepts<bool> {
     text("true or false", |text| text.to_ascii_lowercase().parse().ok())
 }
 
-/// A directory, or none.
+/// An optional directory.
 pub(super) const fn optional_directory() -> Accepts<Option<PathBuf>> {
     text("a directory", |text| Some((!text.is_empty()).then(|| PathBuf::from(text))))
 }
 
-/// Directories separated by `;`; none is allowed.
+/// Directories separated by `;`; may be empty.
 pub(super) const fn directories() -> Accepts<Vec<PathBuf>> {
     text("directories separated by `;`", |text| {
         let names = text.split(';').map(str::trim).filter(|name| !name.is_empty());
@@ -115,7 +115,7 @@ pub(super) const fn port() -> Accepts<u16> {
     whole(0, u16::MAX as u64, "", |text| text.parse().ok())
 }
 
-/// A number of things.
+/// A count.
 pub(super) const fn count(min: u64, max: u64) -> Accepts<u64> {
     whole(min, max, "", |text| text.parse().ok())
 }

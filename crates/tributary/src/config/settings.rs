@@ -1,7 +1,7 @@
-//! The settings: each is declared once, and its field, its default, what it accepts, what an error
-//! says about it and its row of the reference come from that declaration.
+//! The settings: each is declared once, and its field, its default, its legal values, its errors and its row of the reference are
+//! derived from that declaration.
 //!
-//! A name is Doris's where Doris has the setting. Not its business: where values come from.
+//! Settings that Doris has are named as in Doris. Not its business: the origin of values.
 
 use super::kind::*;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ impl Declared {
     }
 }
 
-/// Declares settings: `/// Meaning.`, then `name: type = "default", what it accepts;`.
+/// Declares settings: `/// Meaning.`, then `name: type = "default", legal values;`.
 macro_rules! settings {
     ($($(#[doc = $meaning:literal])+ $(#[$attribute:meta])* $name:ident: $type:ty = $default:literal, $accepts:expr;)+) => {
         /// The value of each setting.
@@ -46,7 +46,7 @@ macro_rules! settings {
         }),+];
 
         impl Settings {
-            /// The values of these texts, each of which is legal.
+            /// Reads the values from these texts, each of which is legal.
             pub(super) fn read<'a>(text_of: impl Fn(&'static str) -> &'a str) -> Self {
                 Self {
                     $($name: {

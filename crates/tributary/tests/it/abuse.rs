@@ -16,7 +16,7 @@ fn socket(port: u16) -> TcpStream {
     stream
 }
 
-/// Everything that still comes until the server closes; a reset counts as an end.
+/// Reads everything until the server closes the connection; a reset counts as an end.
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
@@ -39,14 +39,14 @@ fn assert_serves(server: &Server, db: &str) {
     assert_eq!(client.value("SELECT count(*) FROM alive"), "1");
 }
 
-/// What the server holds resident now, in MiB.
+/// The server's current resident memory, in MiB.
 fn resident_mib(server: &Server) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.process_id())).expect("/proc");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line VmRSS");
     line.trim().split(' ').next().and_then(|kib| kib.parse::<u64>().ok()).expect("a number") / 1024
 }
 
-/// The most that the server has had resident since its start, in MiB.
+/// The server's maximum resident memory since its start, in MiB.
 fn resident_mib_max(server: &Server) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", server.process_id())).expect("/proc");
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line VmHWM");
@@ -316,7 +316,7 @@ fn two_thousand_connections_are_served_and_lose_nothing() {
     }
 }
 
-/// Loads that come faster than they can be kept wait; none is lost, and memory stays bounded.
+/// Loads that arrive faster than they can be stored wait; none is lost, and memory stays bounded.
 #[test]
 fn loads_beyond_the_memory_limit_wait_for_flushes() {
     let server = Server::with_settings(&[

@@ -15,7 +15,7 @@ const SHOWN: &str = "SELECT id, total, low, high, name, city FROM a ORDER BY id"
 /// Values that others were folded into: total, low, high, name and city.
 type Folded = (i64, i64, String, String, Option<String>);
 
-/// What rows of each key were folded into.
+/// The folded row of each key.
 #[derive(Default)]
 struct Expected(BTreeMap<i64, Folded>);
 
@@ -62,7 +62,7 @@ fn rows_of_a_key_are_folded_whichever_way_they_came_and_after_a_kill() {
     let mut expected = Expected::default();
     let mut body = String::new();
     for row in 0..3000 {
-        // Large enough for data files of its own, with keys that come twice.
+        // Large enough for data files of its own, with duplicate keys.
         writeln!(body, "{}", expected.add(row % 2000, row, "large").join(",")).expect("a String takes all");
     }
     let load = |server: &Server, name: &str, mode: &str, body: &str| {

@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT: rows that come without a value get one that no row was given before, through every door and over kills.
+//! AUTO_INCREMENT: rows without a value get one that no row was given before, in every kind of load and through kills.
 
 use crate::support::programs::python;
 use crate::support::{Client, Curl, LoadReply, Server};

@@ -1,4 +1,4 @@
-//! Bad HTTP loads: each with its exact answer, and nothing of it in the table.
+//! Bad HTTP loads: each with its exact answer, and no row of it in the table.
 
 use crate::support::{Curl, Database, LoadReply, PATIENCE, Server};
 use std::io::{Read, Write};

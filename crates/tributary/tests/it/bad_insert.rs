@@ -1,4 +1,4 @@
-//! Bad INSERTs: each with its exact answer, and nothing of it in the table.
+//! Bad INSERTs: each with its exact answer, and no row of it in the table.
 
 use crate::support::{Curl, Database, Server, ServerError};
 

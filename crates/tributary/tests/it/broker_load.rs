@@ -90,7 +90,7 @@ fn a_hundred_files_are_loaded_once_however_often_the_server_is_killed() {
     );
     let mut client = server.connect_to(&db.name);
     for _ in 0..2 {
-        // In the middle of it, or at its end if it is quick.
+        // In the middle of the job, or at its end if it is fast.
         wait_until("some files are read", || {
             let progress = shown(&mut client, "all_files", "Progress");
             let percent = progress.trim_start_matches("ETL:100%; LOAD:").trim_end_matches('%').parse::<u64>();
@@ -311,7 +311,7 @@ fn rows_delete_and_have_values_of_paths() {
         client.rows(all),
         ["1|New York|2024-02-29|39", "2|New York|2024-02-29|49", "3|NULL|2024-03-01|31"]
     );
-    // Those for which the condition holds, which knows values of paths, too, delete the rows of their keys.
+    // Rows for which the condition holds, which may use values of paths, delete the rows with their keys.
     client.ok(&load(
         "merged",
         "MERGE DATA INFILE('in/*/*/*.csv') INTO TABLE u COLUMNS TERMINATED BY ',' (id, score)

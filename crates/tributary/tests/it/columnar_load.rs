@@ -72,7 +72,7 @@ fn files_of_every_kind_become_the_same_rows() {
         assert_eq!(reply.rows(), [3, 3, 0, 0], "{}: {}", file.display(), reply.text);
         assert_eq!(reply.has("GroupCommit"), mode != "off_mode", "{}", reply.text);
         db.client.ok("SYNC");
-        // pyarrow's INT96 has no years beyond those of nanoseconds.
+        // pyarrow's INT96 is limited to the years that nanoseconds cover.
         let is_int96 = file.ends_with("int96.parquet");
         let rows = db
             .client
@@ -174,7 +174,7 @@ fn columns_where_and_expressions_are_over_the_files_types() {
             named.contains("column 'nom' is not in the file, which has ID, unused, small, name"),
             "{named}"
         );
-        // A nested column may be computed with, and is none of a column that is not.
+        // A nested column may be used in expressions, but does not load into a column of another type.
         db.client.ok(
             "CREATE TABLE n (id BIGINT, unused STRING) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1",
         );

@@ -1,5 +1,4 @@
-//! What else a user does with the command line client: look around, change tables, several
-//! statements at once.
+//! Other uses of the command line client: inspecting, changing tables, several statements at once.
 
 use crate::support::{MariaDb, Server};
 

@@ -1,4 +1,4 @@
-//! Tables without deletion vectors, for Delta readers that know none.
+//! Tables without deletion vectors, for Delta readers that lack them.
 
 use crate::support::Server;
 use crate::support::programs::python;

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of concurrent writers: every acknowledged row is there, once.
+//! `kill -9` during concurrent writes: every acknowledged row exists exactly once.
 
 use crate::support::{Client, Server};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ const MODES: [&str; 8] = [
     "async_mode",
 ];
 
-/// What the writers of all rounds sent and what was acknowledged.
+/// The sent and the acknowledged rows of all rounds.
 #[derive(Default)]
 struct Books {
     acknowledged: Mutex<BTreeSet<u64>>,
@@ -32,7 +32,7 @@ struct Books {
     count: AtomicU64,
 }
 
-/// Sends loads of two rows until the server is gone.
+/// Sends loads of two rows until the server is killed.
 fn write(port: u16, mode: &str, first_id: u64, books: &Books, stop: &AtomicBool) {
     let mut client = Client::connect(port, Some("db"));
     client.ok(&format!("SET group_commit = {mode}"));

@@ -1,9 +1,9 @@
-//! CREATE TABLE … AS SELECT and LIKE: a table with all rows of a query, or none at all.
+//! CREATE TABLE … AS SELECT and LIKE: a table with all rows of a query, or no table.
 
 use crate::support::{HttpServer, Page, Server, wait_until};
 use walkdir::WalkDir;
 
-/// Tables that there are files of, whoever knows them.
+/// Number of tables that have files, known or not.
 fn tables(server: &Server) -> usize {
     let all = WalkDir::new(server.data().join("tables")).into_iter().flatten();
     all.filter(|entry| entry.file_name() == "00000000000000000000.json").count()

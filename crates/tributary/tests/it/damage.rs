@@ -1,5 +1,4 @@
-//! Damage to the files of a stopped server: found, refused with file and offset, and mended only as
-//! far as its owner said.
+//! Damage to the files of a stopped server: detected, refused with file and offset, and repaired only as far as its owner said.
 
 use crate::support::server::{command, program};
 use crate::support::{Curl, Server, wait_until};
@@ -31,7 +30,7 @@ fn killed_with_five_loads() -> Server {
     server
 }
 
-/// Starts the program on the data and waits until it gives up; what it says then.
+/// Starts the program on the data and waits until it gives up; returns its output.
 pub fn refusal(data: &Path) -> String {
     let mut child = command(data).spawn().expect("the program runs");
     let mut line = String::new();
@@ -150,8 +149,7 @@ fn the_log_of_a_stopped_server_is_listed_and_that_of_a_running_one_is_not() {
     assert_eq!(ids(&server), ["0", "1", "2", "3", "4", "100"]);
 }
 
-/// Leaves the end of the log as a write does that was cut off after 100 bytes: a frame begins and does not
-/// end. File and offset of it.
+/// Truncates the last write of the log after 100 bytes, in the middle of a frame. Returns its file and offset.
 fn tear_end(server: &Server) -> (PathBuf, usize) {
     let (file, last) = data_frames(&server.data()).pop().expect("five frames");
     let mut bytes = std::fs::read(&file).expect("the segment");
@@ -273,7 +271,7 @@ fn a_damaged_log_is_cut_before_its_first_damage() {
 fn a_damaged_catalog_is_refused_with_its_path_and_the_remedy() {
     let mut server = killed_with_five_loads();
     let catalog = server.data().join("catalog.db");
-    // What the journal holds goes into the file when it is opened and closed in order.
+    // Opening and closing the database moves the journal's contents into the file.
     server.start_again();
     assert!(server.stop().success());
     let whole = std::fs::read(&catalog).expect("the catalog");
@@ -402,7 +400,7 @@ fn a_data_file_with_a_damaged_footer_fails_queries_of_its_table_by_name() {
                 assert!(!error.message.contains("internal error"), "{at}: {error}");
                 named += usize::from(error.message.contains(&name));
             }
-            // Names and bounds have no checksum. A footer that was read is kept until the server ends.
+            // Names and bounds have no checksum. A footer that was read stays cached until the server ends.
             Ok(()) => {
                 server.kill();
                 server.start_again();

@@ -1,4 +1,4 @@
-//! What statements about partitions and columns refuse, in Doris's words, and the forms of partitions that no other test has.
+//! Refusals of statements about partitions and columns, in Doris's words, and the forms of partitions that no other test has.
 
 use crate::support::{Client, Curl, Server};
 

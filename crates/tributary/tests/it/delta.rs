@@ -10,7 +10,7 @@ fn delta_tables(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];
     while let Some(folder) = open.pop() {
-        // A file that goes away meanwhile is none of ours.
+        // A file that disappears meanwhile does not count.
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries.flatten() {
             if entry.file_name() == "_delta_log" {

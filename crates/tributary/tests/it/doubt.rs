@@ -11,7 +11,7 @@ const DAYS: &str = "CREATE TABLE days (id INT, day DATE, v INT) DUPLICATE KEY(id
                     DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"100\")";
 const REPLACE: &str = "ALTER TABLE days REPLACE PARTITION (p_202401) WITH TEMPORARY PARTITION (new)";
 const ALL: &str = "SELECT id FROM days ORDER BY id";
-/// What a statement is told that waits no longer.
+/// The error of a statement that stopped waiting.
 const NOT_KNOWN: &str = "it is not known yet whether table";
 
 /// The directory of the Delta log of the table `days`.

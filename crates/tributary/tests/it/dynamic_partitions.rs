@@ -1,4 +1,4 @@
-//! Partitions that the clock makes and drops, and Doris's own example tables.
+//! Partitions that are created and dropped on schedule, and Doris's own example tables.
 
 use crate::support::{Client, Curl, Server, wait_until};
 
@@ -39,7 +39,7 @@ fn a_table_with_dynamic_partitions_has_those_of_today_and_is_shown() {
             "{error}"
         );
     }
-    // What is older goes at once, with its rows; what is to come is made.
+    // Older partitions are dropped at once, with their rows; future ones are created.
     db.client
         .ok("ALTER TABLE log SET (\"dynamic_partition.start\" = \"-1\", \"dynamic_partition.end\" = \"3\")");
     assert_eq!(partitions(&mut db.client, "log").len(), 5);

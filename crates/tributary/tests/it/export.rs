@@ -57,7 +57,7 @@ fn a_table_is_exported_once_however_often_the_server_is_killed() {
     assert!(used.contains("Label [all_rows] has already been used"), "{used}");
     let mut client = server.connect_to(&db.name);
     for _ in 0..2 {
-        // In the middle of it, with complete files, or at its end if it is quick.
+        // In the middle of the job, with complete files, or at its end if it is fast.
         wait_until("some files are written", || {
             let is_part = names(&out).iter().filter(|name| !name.contains('#')).count() >= 3;
             is_part || shown(&mut client, "all_rows", "State") == "FINISHED"
@@ -138,7 +138,7 @@ fn rows_and_columns_are_chosen_and_go_to_an_s3_store() {
     wait_for(client, "marked", "FINISHED");
     let read =
         format!("S3('uri' = 's3://{bucket}/marked/*', {place}, 'format' = 'csv', 'column_separator' = '|')");
-    // Readers of files take the mark for what it is, so it shows in the bytes alone: 43 without it.
+    // Readers of files interpret the byte order mark, so it shows only in the byte count: 43 without it.
     assert_eq!(client.rows(&format!("SELECT c1 FROM {read} LIMIT 1")), ["id,name,score"]);
     let info = shown(client, "marked", "OutfileInfo");
     assert!(info.contains("\"fileSize\":\"46bytes\""), "{info}");
@@ -146,7 +146,7 @@ fn rows_and_columns_are_chosen_and_go_to_an_s3_store() {
     wait_for(client, "none", "FINISHED");
     let info = shown(client, "none", "OutfileInfo");
     assert!(info.contains("\"fileNumber\":\"1\"") && info.contains("\"totalRows\":\"0\""), "{info}");
-    // What fails leaves a reason, and its label is free.
+    // A failure leaves a reason, and its label is free.
     let nowhere = export("lost", "", "'format' = 'csv'").replace(&bucket, "no-such-bucket");
     for _ in 0..2 {
         client.ok(&nowhere);

@@ -108,7 +108,7 @@ fn bodies_of_every_kind_are_completed() {
     create(&mut db.client, "DUPLICATE KEY(a)");
     let name = db.name.clone();
     load(&server, &name, &["columns:a,b"], "1,1\n2,2\n").success();
-    // Fields for all columns: those that are computed anyway are left out.
+    // Fields for all columns: those for generated columns are skipped.
     load(&server, &name, &[], "3,99,3,99\n").success();
     load(&server, &name, &["columns:a,b,c,x"], "4,4,99,x\n").success();
     load(&server, &name, &["columns:x,b,a=x*5", "group_commit:async_mode"], "1,5\n").success();
@@ -161,7 +161,7 @@ fn bodies_of_every_kind_are_completed() {
         let message = stream(columns, items).failure();
         assert!(message.contains(NOT_ALLOWED), "{columns} {items}: {message}");
     }
-    // Rows whose values are none of their columns.
+    // Rows whose generated values are illegal for their columns.
     let body = "20,20\n21,\\N\n2147483647,2147483647\n";
     let ratio = ["columns:a,b", "max_filter_ratio:0.7", "strict_mode:true"];
     let reply = load(&server, &name, &ratio, body).success();

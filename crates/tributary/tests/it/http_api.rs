@@ -164,7 +164,7 @@ fn loads_by_the_front_port_are_sent_on_if_a_setting_says_so() {
         .load()
         .success();
     assert_eq!(db.client.value("SELECT COUNT(*) FROM dt"), "200003");
-    // Who may not log in is told so at once; the other port, and what is no load, is answered where it is asked.
+    // Clients that may not log in are told so at once; the other port, and requests that are not loads, are answered directly.
     let (status, text) = load(&url, "root:wrong").status_and_text();
     assert!(status == 401 && text.contains("[NOT_AUTHORIZED]"), "{status}: {text}");
     load(&url.replace(&server.http_port().to_string(), &server.webserver_port().to_string()), "root:")

@@ -72,7 +72,7 @@ fn a_table_with_unique_keys_has_one_row_for_each_key_of_all_parts() {
         assert_eq!(db.client.ok(&insert).affected_rows, 4 * ROWS);
     }
     assert_eq!(db.client.rows("SELECT COUNT(*), COUNT(DISTINCT id), SUM(score) FROM u"), ["1000|1000|2000"]);
-    // Rows with an order come in it.
+    // Ordered rows are loaded in their order.
     let insert =
         format!("INSERT INTO u SELECT c1 % 1000, c2, c1 FROM {} ORDER BY c1 + 0", local("{0,1,2,3}.csv"));
     db.client.ok(&insert);

@@ -1,4 +1,4 @@
-//! What is shown of loads, and labels that are made free.
+//! Information about loads, and cleaning of labels.
 
 use crate::support::{Client, Curl, Server, wait_until};
 

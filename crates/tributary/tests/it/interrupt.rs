@@ -14,7 +14,7 @@ fn connection_id(client: &mut Client) -> String {
     client.value("SELECT connection_id()")
 }
 
-/// Waits until the connection runs a statement that begins so.
+/// Waits until the connection runs a statement with this beginning.
 fn wait_until_it_runs(watcher: &mut Client, id: &str, statement: &str) {
     wait_until("the statement runs", || {
         watcher.rows("SHOW FULL PROCESSLIST").iter().any(|row| row.contains(id) && row.contains(statement))
@@ -75,7 +75,7 @@ fn a_kill_that_comes_too_late_does_not_end_the_next_statement() {
     assert_eq!(db.client.value("SELECT count(*) FROM dt"), "1");
 }
 
-/// Files of tables besides the Delta logs, finished or not.
+/// Files of tables other than the Delta logs, finished or not.
 fn data_files(directory: &Path) -> usize {
     let without_logs =
         WalkDir::new(directory).into_iter().filter_entry(|entry| entry.file_name() != "_delta_log");
@@ -158,7 +158,7 @@ fn a_stream_load_that_times_out_leaves_no_data_file() {
     client.ok("INSERT INTO big WITH LABEL a VALUES (1, 'x')");
 }
 
-/// Goes over a billion rows and lets none of them through: it does not end by itself while a test runs.
+/// Examines a billion rows and selects none: it does not end by itself during a test.
 const ENDLESS_QUERY: &str = "SELECT COUNT(*) FROM n a, n b, n c WHERE a.id + b.id + c.id = -1";
 
 #[test]
@@ -207,7 +207,7 @@ fn a_stream_load_without_a_timeout_has_the_servers() {
          Connection: close\r\nContent-Length: 1000000\r\n\r\n1\n"
     )
     .expect("sent");
-    // No more of the body comes.
+    // The rest of the body never arrives.
     let answer = std::io::read_to_string(&mut stream).unwrap_or_default();
     assert!(answer.contains("timeout of 2 s reached"), "{answer}");
     client.ok("INSERT INTO t WITH LABEL a VALUES (1)");

@@ -1,4 +1,4 @@
-//! `format: json`: each header of its own and those that it shares with CSV, through the real server.
+//! `format: json`: its own headers and those shared with CSV, on the real server.
 
 use crate::support::{Curl, Database, LoadReply, Server, is_group_label};
 use std::process::Command;
@@ -15,7 +15,7 @@ fn rows(db: &mut Database) -> Vec<String> {
     db.client.rows("SELECT * FROM dt ORDER BY id, name")
 }
 
-/// Loads `body` with these headers into an empty table; the rows that are there then.
+/// Loads `body` with these headers into an empty table; returns its rows.
 fn loaded(headers: &[&str], body: &str) -> Vec<String> {
     let server = Server::shared();
     let mut db = server.database().with_dt("");

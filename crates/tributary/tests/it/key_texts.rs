@@ -1,4 +1,4 @@
-//! What tables with UNIQUE KEY and AGGREGATE KEY refuse, in Doris's words: of DDL, DELETE, UPDATE and loads. Texts of sequences,
+//! Refusals of tables with UNIQUE KEY and AGGREGATE KEY, in Doris's words: of DDL, DELETE, UPDATE and loads. Texts of sequences,
 //! partial updates and partitions are in tests of their own.
 
 use crate::support::{Curl, Server};

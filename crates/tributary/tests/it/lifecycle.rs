@@ -1,4 +1,4 @@
-//! Starting, stopping and crashing: what was acknowledged is there afterwards, once.
+//! Starting, stopping and crashing: acknowledged rows exist exactly once afterwards.
 
 use crate::support::server::{command, program};
 use crate::support::{Curl, Server, wait_until};
@@ -171,8 +171,7 @@ fn rows_of_a_dropped_or_truncated_table_do_not_come_back() {
     assert_eq!(client.rows("SELECT id FROM dt"), ["3"]);
 }
 
-/// Eight writers, four of each mode, until the server is killed among them; then the rows that were
-/// acknowledged must be there once, and none twice.
+/// Eight writers, four of each mode, until the server is killed among them; then every acknowledged row must exist exactly once.
 #[test]
 fn rows_acknowledged_to_concurrent_writers_survive_a_crash_exactly_once() {
     for (round, wait_rows) in [200, 700].into_iter().enumerate() {

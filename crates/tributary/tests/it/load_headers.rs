@@ -2,7 +2,7 @@
 
 use crate::support::{Curl, Server};
 
-/// What a load with a header comes to.
+/// The outcome of a load with a header.
 enum Comes {
     /// The table's rows.
     Rows(&'static [&'static str]),
@@ -18,7 +18,7 @@ const BODY: &str = "1,a,10\n2,b,20\n";
 const ROWS: &[&str] = &["1|a|10", "2|b|20"];
 const JSON: &str = "{\"id\":1,\"name\":\"a\",\"score\":10}\n{\"id\":2,\"name\":\"b\",\"score\":20}";
 
-/// A header's name, all headers of the load (`column_separator: ,` if none is said), its body, and what comes of it.
+/// A header's name, all headers of the load (`column_separator: ,` by default), its body, and the outcome.
 type Case = (&'static str, &'static [&'static str], &'static str, Comes);
 
 #[rustfmt::skip]
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
     ("redirect-policy", &["redirect-policy: direct"], BODY, Rows(ROWS)),
 ];
 
-/// What Doris's documentation lists.
+/// The list in Doris's documentation.
 const HEADERS: [&str; 50] = [
     "label",
     "format",

@@ -1,8 +1,7 @@
 //! Tests of the whole server, through the doors that users have: real clients over real ports.
 //!
-//! Every test starts the program or shares a running one with tests beside it, in which case it
-//! works in a database of its own. Nothing waits for a fixed time: a test waits until something is
-//! so, or fails after a generous limit.
+//! Every test starts the program or shares a running one with other tests, in which case it works in a database of its own.
+//! Nothing waits for a fixed time: a test waits for a condition, or fails after a generous limit.
 //!
 //! The clients of other languages are installed by `scripts/setup-test-clients`; a test whose client
 //! is missing fails and says so.

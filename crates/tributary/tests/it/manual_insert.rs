@@ -38,7 +38,7 @@ fn tables(output: &str) -> Vec<Vec<String>> {
     tables
 }
 
-/// The lines that tell how statements went.
+/// The lines with the outcomes of statements.
 fn outcomes(output: &str) -> Vec<String> {
     let output = without_times(output);
     let is_outcome = |line: &&str| {

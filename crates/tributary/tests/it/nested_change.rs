@@ -1,4 +1,4 @@
-//! STRUCTs that get further fields, and texts within types that become longer: light changes beside loads, crashes and other readers.
+//! STRUCTs that gain fields, and texts within types that become longer: light changes beside loads, crashes and other readers.
 
 use crate::delta::delta_table;
 use crate::support::programs::python;
@@ -15,7 +15,7 @@ fn values(id: u32) -> String {
     format!("({id}, '{{{id},\"abc\"}}', '[{{{id}}},null]', '{{\"k\":{{{id}}}}}', {id})")
 }
 
-/// What is read of a row that came before the change.
+/// The expected row of before the change.
 fn old(id: u32) -> String {
     format!(
         "{id}|{{\"f\":{id}, \"t\":\"abc\", \"late\":null}}|[{{\"f\":{id}, \"g\":null}}, null]|{{\"k\":{{\"f\":{id}, \"g\":null}}}}|{id}"
@@ -102,7 +102,7 @@ fn rows_of_before_are_right_in_files_in_the_log_and_prepared_also_after_a_kill()
             client.rows(&format!("SELECT id, s.late[1] FROM {table} WHERE s.late IS NOT NULL ORDER BY id"));
         assert_eq!(found, ["5|2024-02-29", "6|2024-02-29"]);
     }
-    // A key's values from before go on in a partial update, which reads them.
+    // The values of an existing key survive a partial update, which reads them.
     client.ok("UPDATE u SET v = 10 WHERE id IN (1, 4)");
     client.ok("DELETE FROM d WHERE id IN (2, 5)");
     // Only the last value has nothing before it.
@@ -215,8 +215,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Sends Stream Loads of one row, each over a connection of its own, until it is told to end; how many were taken, and of how many
-/// the answer was cut off.
+/// Sends Stream Loads of one row, each over a connection of its own, until it is stopped; returns how many were accepted, and how
+/// many had a truncated answer.
 fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> (u32, u32) {
     let (mut taken, mut unknown) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
@@ -228,7 +228,7 @@ fn load_until(is_over: &AtomicBool, port: u16, path: &str, mode: &str) -> (u32, 
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         if stream.read_to_string(&mut answer).is_err() || answer.is_empty() {
-            // A refusal that came before the body was read.
+            // A refusal that arrived before the body was read.
             unknown += 1;
             continue;
         }
@@ -251,7 +251,7 @@ fn stream_loads_that_begin_while_columns_change_are_of_the_columns_before_or_aft
     let answers: Vec<(u32, u32)> = std::thread::scope(|scope| {
         let modes = ["async_mode", "sync_mode", "off_mode"];
         let loads = modes.map(|mode| scope.spawn(|| load_until(&is_over, port, &path, mode)));
-        // Also if a change fails: nobody would wait for the loads in vain.
+        // Stops the loads even if a change fails.
         let over = Over(&is_over);
         for number in 0..150 {
             db.client.ok(&format!("ALTER TABLE t ADD COLUMN c{number} INT DEFAULT '7'"));

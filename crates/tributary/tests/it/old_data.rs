@@ -1,15 +1,15 @@
 //! Data directories that earlier versions of the program left behind after `kill -9`: each is opened for ever.
 //!
-//! `fixtures/write_data_directory.py` wrote them, once each, and asked that version what is in them. They hold what
-//! is hard to read back: rows of all types and of several schemas in data files and in the write-ahead log, an open
-//! group, prepared loads, labels in the catalog and in the log, truncated tables, a user with a password.
+//! `fixtures/write_data_directory.py` wrote them, once each, and queried that version for their contents. They contain everything
+//! that is hard to read back: rows of all types and of several schemas in data files and in the write-ahead log, an open group,
+//! prepared loads, labels in the catalog and in the log, truncated tables, a user with a password.
 
 use crate::support::programs::{repository, run};
 use crate::support::{Curl, LoadReply, Server};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The versions whose data directories are kept.
+/// The versions with stored data directories.
 const VERSIONS: [&str; 1] = ["0.1.0"];
 
 /// Labels and prepared loads stay, however long ago the directory was written.
@@ -36,7 +36,7 @@ fn start_with(version: &str, file: Option<(&str, &[u8])>) -> Server {
     })
 }
 
-/// The statements that the old version was asked, each with the rows that it answered.
+/// The statements that the old version ran, each with the rows of its answer.
 fn answers(version: &str) -> Vec<(String, Vec<String>)> {
     let text = std::fs::read_to_string(fixture(&format!("data-{version}.txt"))).expect("the old answers");
     let mut answers: Vec<(String, Vec<String>)> = Vec::new();
@@ -79,7 +79,7 @@ fn every_row_of_an_old_data_directory_is_there_and_stays() {
         let answers = answers(version);
         let mut server = start(version);
         assert_same_answers(&server, &answers);
-        // What came from the log is flushed by a stop.
+        // A stop flushes the rows from the log.
         assert!(server.stop().success());
         server.start_again();
         assert_same_answers(&server, &answers);
@@ -95,7 +95,7 @@ fn an_old_data_directory_opens_wherever_its_first_start_was_cut_off() {
         let text = String::from_utf8_lossy(&node).into_owned();
         assert!(text.contains("\"dir\": \"wal\"") && text.contains("\"log\""), "{text}");
         server.kill();
-        // Before the file had its name, and after that but before the catalog was told.
+        // Before the file had its name, and after that but before the catalog was updated.
         for (name, contents) in [("node.json.new", &node[..node.len() / 2]), ("node.json", &node)] {
             let mut server = start_with(version, Some((name, contents)));
             assert_same_answers(&server, &answers);

@@ -1,4 +1,4 @@
-//! `SELECT … INTO OUTFILE`: what is written is read back by the table functions.
+//! `SELECT … INTO OUTFILE`: the table functions read the files back.
 
 use crate::support::programs::python;
 use crate::support::{Client, Curl, S3Store, Server, wait_until};
@@ -175,7 +175,7 @@ const NESTED: &str = "CREATE TABLE n (
     j ARRAY<JSON>, v VARIANT, i4 IPV4, i6 IPV6, large LARGEINT, part DECIMAL(38,5), doc JSON, times MAP<DATE, BOOLEAN>, x ARRAY<STRUCT<k:STRING>>
 ) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1";
 
-/// A table of values that consist of values, and of the large and uncommon ones, with what makes texts of them hard to read.
+/// A table of nested, large and uncommon values, whose texts are hard to parse.
 fn nested(client: &mut Client) {
     client.ok(NESTED);
     client.ok(r#"INSERT INTO n VALUES (1, [1, NULL, -3], {'k': [1.5], 'l': NULL}, named_struct('f', 7, 'at', ['2024-02-29 01:02:03']),
@@ -193,7 +193,7 @@ fn assert_same(client: &mut Client, table: &str, how: &str) {
     let rows = |client: &mut Client, table: &str| client.rows(&format!("SELECT * FROM {table} ORDER BY id"));
     let (found, expected) = (rows(client, table), rows(client, "n"));
     assert_eq!(found, expected, "{how}");
-    // What is shown of texts with quotes says less than the texts themselves.
+    // The shown form of texts with quotes is ambiguous, so the texts themselves are compared.
     let texts = |client: &mut Client, table: &str| {
         let text = (1..=9).map(|at| format!("t[{at}], HEX(t[{at}])")).collect::<Vec<_>>().join(", ");
         client.rows(&format!("SELECT ARRAY_SIZE(t), {text}, x[1].k FROM {table} ORDER BY id"))

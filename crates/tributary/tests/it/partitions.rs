@@ -1,4 +1,4 @@
-//! Tables in partitions, as clients make, fill and read them.
+//! Partitioned tables, as clients create, fill and read them.
 
 use crate::support::{Curl, Database, Server, wait_until};
 
@@ -131,7 +131,7 @@ fn partitions_are_added_dropped_renamed_and_emptied_and_a_kill_changes_nothing()
     let late = db.client.error("INSERT INTO orders VALUES (7, '2024-02-07', 'g')");
     assert!(late.message.contains("no partition for this tuple"), "{late}");
     db.client.ok("INSERT INTO orders VALUES (8, '2024-03-08', 'h')");
-    // The same range again begins empty, also after a restart that reads the rows of the old one in the log.
+    // The same range starts empty when it is added again, even after a restart that reads the rows of the old one in the log.
     db.client.ok("ALTER TABLE orders ADD PARTITION again VALUES [('2024-02-01'), ('2024-03-01'))");
     db.client.ok("INSERT INTO orders VALUES (9, '2024-02-09', 'i')");
     let all = ["1", "4", "6", "8", "9"];
@@ -234,7 +234,7 @@ fn loads_make_the_partitions_that_their_rows_need() {
         .load()
         .success();
     assert_eq!(reply.get("NumberLoadedRows"), "4");
-    // Those that a load names are not made.
+    // Partitions that a load names are not created.
     let named = db.client.error("INSERT INTO cities PARTITION (pOslo4) VALUES ('Bergen', 5)");
     assert!(named.message.contains("no partition for this tuple"), "{named}");
     // A load that fails leaves no row.

@@ -1,4 +1,4 @@
-//! What DROP keeps: RECOVER brings it back, and its time ends.
+//! DROP retains objects: RECOVER brings them back, and their time ends.
 
 use crate::support::programs::python;
 use crate::support::{Client, Curl, Database, Server, wait_until};
@@ -11,7 +11,7 @@ const KEYS: &str = "CREATE TABLE keyed (id INT NOT NULL, name VARCHAR(20), n INT
                     DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"group_commit_interval_ms\" = \"100\")";
 const ALL: &str = "SELECT id, name, n FROM keyed ORDER BY id";
 
-/// Type and name of all that the bin has of the database.
+/// Type and name of all objects of the database in the bin.
 fn kept(db: &mut Database) -> Vec<String> {
     let id = id_of(&mut db.client, &db.name);
     let rows = db.client.table(BIN).rows.into_iter().map(|row| row.into_iter().map(Option::unwrap).collect());
@@ -19,7 +19,7 @@ fn kept(db: &mut Database) -> Vec<String> {
     rows.into_iter().filter(|row| row[2] == id).map(|row| format!("{} {}", row[0], row[1])).collect()
 }
 
-/// The id of a database, which a dropped table of it tells.
+/// The id of a database, found through a dropped table of it.
 fn id_of(client: &mut Client, db: &str) -> String {
     client
         .ok(&format!("CREATE TABLE {db}.told (id INT) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"));
@@ -304,7 +304,7 @@ fn what_has_been_kept_long_enough_is_deleted() {
     db.client.ok(&format!("DROP DATABASE {name}"));
     wait_until("the bin is empty", || db.client.rows(BIN).is_empty());
     wait_until("all files are deleted", || directories(&server, &db).is_empty());
-    // Nothing is kept at all.
+    // Nothing is retained at all.
     server.kill();
     server.set("catalog_trash_expire_second", "0");
     server.start_again();

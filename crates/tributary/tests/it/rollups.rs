@@ -1,4 +1,4 @@
-//! Rollups: declared, shown and kept; answers are those of the table.
+//! Rollups: declared, shown and stored; answers are those of the table.
 
 use crate::support::Server;
 

@@ -1,4 +1,4 @@
-//! `ROUTINE LOAD` from a real broker: every message is there, once, whatever is killed.
+//! `ROUTINE LOAD` from a real broker: every message is loaded exactly once, whatever is killed.
 
 use crate::support::kafka::{Kafka, create_table, shown};
 use crate::support::{Client, Server, wait_until};
@@ -7,12 +7,12 @@ fn count(client: &mut Client) -> String {
     client.rows("SELECT count(*), count(DISTINCT id), coalesce(sum(id), 0) FROM t")[0].clone()
 }
 
-/// What [`count`] gives when the ids below `rows` are there, once.
+/// The result of [`count`] if the ids below `rows` exist exactly once.
 fn exactly(rows: u64) -> String {
     format!("{rows}|{rows}|{}", rows * rows.saturating_sub(1) / 2)
 }
 
-/// Waits until the ids below `rows` are there, and fails at once when there are more rows.
+/// Waits until the ids below `rows` exist, and fails at once if there are more rows.
 fn wait_for(client: &mut Client, rows: u64) {
     let mut last = String::new();
     wait_until(&format!("there are {rows} rows"), || {
@@ -50,7 +50,7 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     assert_eq!(shown(&mut client, "j", "Progress"), "{\"0\":\"499\",\"1\":\"499\"}");
     wait_until("the lag is known", || shown(&mut client, "j", "Lag") == "{\"0\":0,\"1\":0}");
 
-    // Ours is killed while messages come.
+    // Tributary is killed while messages arrive.
     for round in 0..3 {
         let from = 1000 + round * 2000;
         kafka.begin(&format!("json events {from} {} 2 lz4", from + 2000));
@@ -80,7 +80,7 @@ fn every_message_is_loaded_once_over_kills_restarts_and_new_partitions() {
     wait_for(&mut client, 9000);
     assert!(shown(&mut client, "j", "Progress").contains("\"2\":\"3"));
 
-    // A paused job stays paused over a restart, and goes on where it was.
+    // A paused job stays paused over a restart, and resumes where it was.
     client.ok("PAUSE ROUTINE LOAD FOR j");
     kafka.run("json events 9000 9500 3");
     assert!(shown(&mut client, "j", "ReasonOfStateChanged").contains("errCode = 100"));
@@ -206,7 +206,7 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
             "CREATE ROUTINE LOAD j ON t PROPERTIES (\"format\" = \"json\", \"max_batch_interval\" = \"1\") {source}"
         )
     };
-    // Whoever does not say who he is, or says it wrong, is told so, and not what he said.
+    // Missing or wrong credentials are reported, but not repeated.
     let wrong = client.error(&create(&source(&plain, "SASL_PLAINTEXT", "hush-of-nobody", ""))).message;
     assert!(wrong.contains("Authentication failed") && !wrong.contains("hush"), "{wrong}");
     let unknown = client.error(&create(&source(&plain, "SASL_NOTHING", password, ""))).message;
@@ -216,7 +216,7 @@ fn a_broker_that_asks_for_a_password_is_read_with_and_without_tls_and_no_secret_
 
     client.ok(&create(&source(&plain, "SASL_PLAINTEXT", password, "")));
     wait_for(&mut client, 500);
-    // The job goes on with what it was told, over a crash, and then by TLS.
+    // The job continues with its new settings, through a crash, and then over TLS.
     server.kill();
     server.start_again();
     client = server.connect_to("d");
@@ -361,7 +361,7 @@ fn messages_delete_and_order_rows_of_partitions() {
     ));
     for message in [
         "{\"id\":1,\"day\":\"2024-01-01\",\"text\":\"new\",\"op\":\"u\",\"n\":5}",
-        // Older, though it comes later.
+        // Older, although it arrives later.
         "{\"id\":1,\"day\":\"2024-01-01\",\"text\":\"old\",\"op\":\"u\",\"n\":4}",
         "{\"id\":2,\"day\":\"2024-02-01\",\"text\":\"gone\",\"op\":\"u\",\"n\":1}",
         "{\"id\":2,\"day\":\"2024-02-01\",\"text\":\"gone\",\"op\":\"d\",\"n\":2}",

@@ -13,7 +13,7 @@ fn count(client: &mut Client, table: u64) -> String {
     client.rows(&format!("SELECT count(*), count(DISTINCT id), coalesce(sum(id), 0) FROM t{table}")).remove(0)
 }
 
-/// Waits until the messages below `rows` are there, each in its table, and fails at once when one is there twice.
+/// Waits until the messages below `rows` are loaded, each into its table, and fails at once if one is there twice.
 fn wait_for(client: &mut Client, rows: u64) {
     wait_until(&format!("the rows of {rows} messages are there"), || {
         let found: u64 = (0..2)
@@ -55,7 +55,7 @@ fn every_message_is_in_its_table_once_over_kills_and_restarts() {
     );
     assert_eq!(shown(&mut client, "j", "Progress"), "{\"0\":\"499\",\"1\":\"499\"}");
 
-    // Ours is killed while messages come.
+    // Tributary is killed while messages arrive.
     for round in 0..5 {
         let from = 1000 + round * 2000;
         kafka.begin(&format!("json/2 events {from} {} 2 lz4", from + 2000));
@@ -76,7 +76,7 @@ fn every_message_is_in_its_table_once_over_kills_and_restarts() {
     kafka.run("json/2 events 11000 12000 2 zstd");
     wait_for(&mut client, 12_000);
 
-    // Told to wait, the job goes on where it was, also after an orderly stop.
+    // A paused job resumes where it was, even after an orderly stop.
     client.ok("PAUSE ROUTINE LOAD FOR j");
     kafka.run("json/2 events 12000 13000 2");
     server.stop();

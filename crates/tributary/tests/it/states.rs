@@ -137,7 +137,7 @@ fn such_columns_are_described_and_refused_as_in_doris() {
         let error = db.client.error(statement);
         assert!(error.message.contains(text), "{statement}: {error}");
     }
-    // A value of the other kind, or none at all.
+    // A value of the other kind, or no value.
     db.client.error("INSERT INTO visits SELECT 1, hll_hash(1), hll_empty(), 1");
     db.client.error("INSERT INTO visits VALUES (1, '5', 'a', 1)");
     db.client.error("INSERT INTO visits VALUES (1, UNHEX('00'), hll_empty(), 1)");

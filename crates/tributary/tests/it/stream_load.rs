@@ -1,4 +1,4 @@
-//! Stream Load: which mode is used, how the body may come, what becomes of its rows.
+//! Stream Load: the mode used, the transfer of the body, and the treatment of its rows.
 
 use crate::support::{Curl, Database, LoadReply, Server, is_group_label};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What the tests share: a server, a small MySQL client, curl, the clients of other languages.
+//! Shared by the tests: a server, a small MySQL client, curl, the clients of other languages.
 
 pub mod client;
 pub mod curl;
@@ -16,7 +16,7 @@ pub use mariadb::MariaDb;
 pub use server::{Database, Server};
 pub use stores::{HttpServer, Page, S3Store};
 
-/// How long a test waits for what must happen. Generous: the machine may be busy with other tests.
+/// How long a test waits for an expected event. Generous: the machine may be busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The table of the manual's examples.

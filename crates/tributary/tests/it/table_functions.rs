@@ -130,7 +130,7 @@ fn files_of_the_server_are_read_in_all_formats() {
         format!("FROM LOCAL(\"file_path\" = \"{path}\", \"backend_id\" = \"1\"{rest})")
     };
 
-    // The columns of the first row; what a row does not have is NULL.
+    // The columns of the first row; values that a row lacks are NULL.
     assert_eq!(
         db.client.rows(&format!("SELECT * {}", local("wide.csv", ""))),
         ["1|2|3", "4|NULL|NULL", "5|6|7"]
@@ -161,7 +161,7 @@ fn files_of_the_server_are_read_in_all_formats() {
     let answer = db.client.ok(&format!("INSERT INTO dt (id) SELECT id {large}"));
     assert_eq!((rows > 100_000, answer.affected_rows), (true, rows));
 
-    // So has ORC, whose nested values are read where no load asks for them.
+    // ORC, too, whose nested values are read where no load needs them.
     let orc = local("{lz4,old}.orc", ", \"format\" = \"orc\"");
     let described = db.client.rows(&format!("DESC FUNCTION {}", orc.trim_start_matches("FROM ")));
     assert!(described[5].starts_with("price|decimal(10,2)|Yes"), "{described:?}");
@@ -172,7 +172,7 @@ fn files_of_the_server_are_read_in_all_formats() {
     let large = local("large.orc", ", \"format\" = \"orc\"");
     assert_eq!(db.client.value(&format!("SELECT COUNT(*) {large}")).parse(), Ok(rows));
 
-    // A text that is no number is judged as in every INSERT.
+    // A text that is not a number is treated as in every INSERT.
     write(files, "bad.csv", "1,a,10\n2,b,x\n");
     let bad = local("bad.csv", ", \"column_separator\" = \",\"");
     let refused = message(&mut db.client, &format!("INSERT INTO dt SELECT * {bad}"));

@@ -289,8 +289,7 @@ fn what_temporary_partitions_cannot_be_is_refused_in_the_words_of_doris() {
     assert_eq!(db.client.rows("SELECT v FROM other PARTITION (p_202401)"), ["r"]);
 }
 
-/// Loads that were told OK are there after a replacement, whichever came first; none is told that it failed but those whose
-/// partition is gone.
+/// Loads that were acknowledged exist after a replacement, whichever was first; none fails unless its partition is gone.
 #[test]
 fn loads_go_on_while_partitions_are_replaced() {
     let server = Server::start();
@@ -306,7 +305,7 @@ fn loads_go_on_while_partitions_are_replaced() {
                     client.ok("SET group_commit = async_mode");
                     let mut told = 0;
                     while !stop.load(std::sync::atomic::Ordering::SeqCst) || told < 50 {
-                        // Of partitions that stay.
+                        // Rows of partitions that stay.
                         client.ok(&format!(
                             "INSERT INTO days VALUES ({number}, '2024-03-0{}', 'l')",
                             told % 9 + 1

@@ -1,4 +1,4 @@
-//! Texts with quotes and backslashes arrive as they were written, whichever way a statement goes.
+//! Texts with quotes and backslashes arrive unchanged, by every path of a statement.
 
 use crate::support::{Client, Curl, Database, Server};
 use std::io::{Read, Write};

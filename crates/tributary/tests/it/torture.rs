@@ -1,4 +1,4 @@
-//! A short `tributary torture`, and a proof that it would find what is missing.
+//! A short `tributary torture`, and a proof that it would detect a loss.
 
 use crate::support::server::program;
 use serde_json::Value;

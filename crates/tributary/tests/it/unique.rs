@@ -55,7 +55,7 @@ fn the_last_row_of_a_key_stays_whichever_way_it_came_and_after_a_kill() {
     python("delta_checks.py", &["deleted", &directory, &ids.join(",")]);
 }
 
-/// Their rows are looked up in the kept keys of data files.
+/// Their rows are looked up in the key files.
 #[test]
 fn queries_of_whole_keys_find_what_is_there_now() {
     let mut server = Server::start();

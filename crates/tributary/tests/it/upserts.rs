@@ -1,10 +1,10 @@
-//! Which row of a key stays where loads carry sequences and deletions, and the statements that change rows. The examples are those
-//! of the manual, in our own words.
+//! The winning row of a key in loads with sequences and deletions, and the statements that change rows. The examples are those of
+//! the manual, in our own words.
 
 use crate::support::programs::python;
 use crate::support::{Client, Curl, Database, LoadReply, Server, wait_until};
 
-/// Loads lines into a table; `headers` beside the separator.
+/// Loads lines into a table; `headers` are added to the separator.
 fn load(server: &Server, db: &Database, table: &str, headers: &[&str], body: &str) -> LoadReply {
     Curl::stream_load(server, &db.name, table).header("column_separator:,").headers(headers).body(body).load()
 }
@@ -292,7 +292,7 @@ fn what_does_not_fit_a_sequence_or_a_deletion_is_refused() {
         let reply = load(&server, &db, table, headers, "1,2,3\n");
         assert!(reply.failure().contains(text), "{table} {headers:?}: {}", reply.text);
     }
-    // The column takes the load's time where none is given; the session may do without.
+    // The column takes the load's time by default; the session may allow its absence.
     db.client.ok("SET require_sequence_in_insert = false");
     db.client.ok("INSERT INTO sc (k, v) VALUES (1, 2)");
     db.client.ok("ALTER TABLE sc RENAME COLUMN ver version");

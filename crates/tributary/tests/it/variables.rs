@@ -1,4 +1,4 @@
-//! Session variables: what is obeyed, what is refused, and what platforms put into the environment.
+//! Session variables that are obeyed or refused, and environment variables of platforms.
 
 use crate::support::Server;
 use crate::support::server::command;

@@ -40,7 +40,7 @@ fn a_view_is_made_read_changed_and_dropped() {
     );
     assert_eq!(client.rows("SHOW TABLES"), ["dt", "good"]);
 
-    // What is a view is no table, and the other way round.
+    // A view is not a table, and vice versa.
     for (sql, number) in [
         ("CREATE VIEW good AS SELECT 1 a", 1050),
         ("CREATE VIEW dt AS SELECT 1 a", 1050),

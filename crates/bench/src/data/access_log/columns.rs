@@ -1,5 +1,5 @@
-//! Access logs as Parquet files, as pandas writes them, but for the ids: those stand in the file as they are, so that
-//! each time the file is sent its rows can be numbered anew.
+//! Access logs as Parquet files, as pandas writes them, except for the ids: those are stored plainly in the file, so that the
+//! rows can be renumbered each time the file is sent.
 
 use super::{AccessLog, Second};
 use crate::data::FIRST_ID;
@@ -12,22 +12,22 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::sync::Arc;
 
-/// Rows are made and written so many at a time; also the rows of a page, which their ids fill without a gap.
+/// Rows are generated and written in batches of this size, which is also that of a page: ids fill it without a gap.
 const BATCH_ROWS: i32 = 10_000;
 
-/// Rows of a row group: about as many as pandas writes, and whole pages. A page that two row groups share would be two.
+/// Batches of a row group: about as many rows as pandas writes, and whole pages. A page shared by two row groups would be split.
 const GROUP_BATCHES: usize = 100;
 
-/// A file of about `bytes` bytes, and where each row's id stands in it.
+/// A file of about `bytes` bytes, and the offset of each row's id in it.
 pub(super) fn file(log: &mut AccessLog, bytes: usize) -> (Vec<u8>, Vec<u32>) {
     file_of_groups(log, bytes, GROUP_BATCHES)
 }
 
-/// The same, with row groups of so many batches.
+/// The same, with row groups of the given number of batches.
 fn file_of_groups(log: &mut AccessLog, bytes: usize, group_batches: usize) -> (Vec<u8>, Vec<u32>) {
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int32, false),
-        // Parquet has no type for seconds: without it they would be plain numbers, which are no times.
+        // Parquet has no type for seconds: they would be plain numbers, not times.
         Field::new("ts", DataType::Timestamp(TimeUnit::Microsecond, None), false),
         Field::new("clientip", DataType::Utf8, false),
         Field::new("request", DataType::Utf8, false),
@@ -49,7 +49,7 @@ fn file_of_groups(log: &mut AccessLog, bytes: usize, group_batches: usize) -> (V
         ArrowWriter::try_new(Vec::with_capacity(bytes + bytes / 8), Arc::clone(&schema), Some(properties))
             .expect("the schema has a Parquet form");
     let mut count = 0;
-    // What is buffered is known before it is packed: about half of it is written.
+    // The buffered size is known before compression: about half of it is written.
     while count == 0 || writer.bytes_written() + writer.in_progress_size() < bytes {
         let batch = batch(log, &schema, count);
         writer.write(&batch).expect("a vector takes every write");
@@ -75,7 +75,7 @@ fn batch(log: &mut AccessLog, schema: &Arc<Schema>, first: i32) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(schema), columns).expect("the columns are the schema's")
 }
 
-/// Where the ids stand, which are numbered from the first on.
+/// The offsets of the ids, which are numbered from the first on.
 fn places(body: &[u8], count: i32) -> Vec<u32> {
     let mut ids = Vec::with_capacity(count as usize);
     let mut from = 0;

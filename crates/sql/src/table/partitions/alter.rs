@@ -69,7 +69,7 @@ pub(in crate::table) fn dropped(def: &mut TableDef, name: &str, if_exists: bool)
 /// The table without a partition.
 ///
 /// # Errors
-/// There is none of that name (1507).
+/// No partition has that name (1507).
 pub fn without_partition(def: &TableDef, name: &str, if_exists: bool) -> Result<TableDef, SqlError> {
     let partitions = divided(def)?;
     let Some(place) = partitions.index_of(name) else {
@@ -89,7 +89,7 @@ pub fn without_partition(def: &TableDef, name: &str, if_exists: bool) -> Result<
 /// The table's partitions with one that was dropped, under this name, and its new id.
 ///
 /// # Errors
-/// Doris's: the name is taken, or other partitions have rows of it.
+/// Doris's errors: the name is taken, or other partitions overlap it.
 pub fn with_recovered(
     def: &TableDef,
     dropped: &Partition,
@@ -171,7 +171,7 @@ fn unknown(def: &TableDef, name: &str) -> SqlError {
     SqlError::new(ErrorCode::UnknownPartition, format!("Unknown partition '{name}' in table '{}'", def.name))
 }
 
-/// The partitions of these names, and no others. `None`: the table has no partitions, and its own name stands for all its rows.
+/// Finds the partitions of these names. `None` if the table has no partitions, and its own name means all its rows.
 ///
 /// # Errors
 /// [`ErrorCode::UnknownPartition`].

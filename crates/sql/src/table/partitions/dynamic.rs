@@ -1,7 +1,7 @@
 //! Dynamic partitions: ranges of a unit of time that are made ahead of their rows and dropped when they are old.
 //!
-//! The properties `dynamic_partition.*` say which. What they make of a table at a moment is a function of both, without a clock.
-//! Not this module's business: when it is asked.
+//! The properties `dynamic_partition.*` describe them. The partitions of a table at a moment are a function of both, without a
+//! clock. Not this module's business: the schedule.
 
 use super::{add_one, refused, retention, steps};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
@@ -12,11 +12,11 @@ use tributary_types::{
     ColumnDef, DataType, ErrorCode, PartitionMethod, Partitioning, Partitions, SqlError, TableDef,
 };
 
-/// What the names of the properties begin with.
+/// The prefix of the properties' names.
 pub(in crate::table) const PREFIX: &str = "dynamic_partition.";
 /// The most partitions that the properties may ask for at a time; Doris's default of `max_dynamic_partition_num`.
 const PARTITIONS_MAX: i64 = 500;
-/// A `start` that keeps all old partitions.
+/// A `start` that retains all old partitions.
 const START_DEFAULT: i64 = i32::MIN as i64;
 const NUM_DEFAULT: i64 = -1;
 
@@ -67,7 +67,7 @@ impl Unit {
     }
 }
 
-/// What the properties of a table say.
+/// The dynamic partitions of a table, from its properties.
 #[derive(Clone, Debug)]
 struct Dynamic {
     is_enabled: bool,
@@ -84,7 +84,7 @@ struct Dynamic {
     reserved: Vec<(NaiveDateTime, NaiveDateTime)>,
 }
 
-/// What SHOW DYNAMIC PARTITION TABLES has of a table's properties.
+/// A row of SHOW DYNAMIC PARTITION TABLES.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamicFacts {
     pub is_enabled: bool,
@@ -94,21 +94,21 @@ pub struct DynamicFacts {
     pub prefix: String,
     pub buckets: String,
     pub replication: String,
-    /// The day that weeks or months begin with.
+    /// The first day of weeks or months.
     pub start_of: String,
     pub reserved: String,
 }
 
-/// A table at a moment.
+/// A table as its schedule wants it at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
-    /// With the partitions of the moment; `None`: it has them.
+    /// The definition with the moment's partitions; `None` if it has them already.
     pub def: Option<TableDef>,
     /// Why a partition could not be made.
     pub create_error: Option<String>,
 }
 
-/// Checks the value of a property, and gives it as it is kept.
+/// Checks the value of a property, and returns it as it is stored.
 pub(in crate::table) fn checked(key: &str, value: &str) -> Result<String, SqlError> {
     let whole = |wrong: &str, code| {
         let number: Option<i64> = value.trim().parse().ok();
@@ -282,7 +282,7 @@ pub fn without_dynamic_partitions(mut def: TableDef) -> TableDef {
     def
 }
 
-/// The name of the time zone that the table's partitions begin by, if it has dynamic ones that are on, or keeps so many old ones.
+/// The time zone in which the table's partitions begin, if dynamic partitions are on or it limits the number of old ones.
 #[must_use]
 pub fn dynamic_time_zone(def: &TableDef) -> Option<&str> {
     let own = &def.properties.others;
@@ -291,7 +291,7 @@ pub fn dynamic_time_zone(def: &TableDef) -> Option<&str> {
     Some(own.get(TIME_ZONE).map_or("UTC", String::as_str))
 }
 
-/// What the table's properties say of dynamic partitions; `None`: nothing.
+/// The table's dynamic partitions; `None` if its properties do not declare any.
 #[must_use]
 pub fn dynamic_facts(def: &TableDef) -> Option<DynamicFacts> {
     let own = &def.properties.others;
@@ -316,7 +316,7 @@ pub fn dynamic_facts(def: &TableDef) -> Option<DynamicFacts> {
     })
 }
 
-/// The table with the partitions that its properties want at the moment `now`, which is in the table's time zone.
+/// Computes the table with the partitions that its properties want at `now`, which is in the table's time zone.
 #[must_use]
 pub fn scheduled(def: &TableDef, now: NaiveDateTime) -> Scheduled {
     let mut scheduled = made_and_dropped(def, now);
@@ -326,7 +326,7 @@ pub fn scheduled(def: &TableDef, now: NaiveDateTime) -> Scheduled {
     scheduled
 }
 
-/// What the properties of dynamic partitions want.
+/// Applies the properties of dynamic partitions.
 fn made_and_dropped(def: &TableDef, now: NaiveDateTime) -> Scheduled {
     let mut scheduled = Scheduled { def: None, create_error: None };
     let dynamic = Dynamic::of(&def.properties.others).ok().flatten().filter(|dynamic| dynamic.is_enabled);
@@ -380,7 +380,7 @@ impl Dynamic {
         }
     }
 
-    /// Where the partition begins that is so far from the present one.
+    /// The beginning of the partition at this distance from the present one.
     fn border(&self, now: NaiveDateTime, number: i64) -> Option<NaiveDateTime> {
         let day = now.date();
         let (back, count) = (number < 0, u32::try_from(number.unsigned_abs()).ok()?);
@@ -469,7 +469,7 @@ pub(super) fn bound(at: NaiveDateTime, column: &ColumnDef) -> Bound {
     Bound::of(PartitionValue::Int(value), column.data_type)
 }
 
-/// `[from,to],[from,to]`, each with its last day or hour; `NULL`: none.
+/// `[from,to],[from,to]`, each with its last day or hour; `NULL` if there are none.
 fn reserved(text: &str, unit: Unit) -> Result<Vec<(NaiveDateTime, NaiveDateTime)>, SqlError> {
     let text = text.trim();
     if text.is_empty() || text.eq_ignore_ascii_case("NULL") {

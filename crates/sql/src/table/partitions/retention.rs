@@ -1,7 +1,7 @@
-//! `partition.retention_count`: how many old partitions a table keeps whose loads make its partitions by ranges of time.
+//! `partition.retention_count`: limits the old partitions of a table whose loads create partitions by ranges of time.
 //!
-//! Old is a partition that ends before the moment, or at it. The newest so many stay, and all others that are not old. Not this module's business:
-//! when it is asked.
+//! A partition is old if it ends at the given moment or before. The newest of the old ones stay up to that number, and so do all
+//! others. Not this module's business: the schedule.
 
 use super::dynamic::{bound, column};
 use super::refused;
@@ -21,7 +21,7 @@ pub(in crate::table) fn checked(value: &str) -> Result<String, SqlError> {
     }
 }
 
-/// Refuses the property where nothing makes such partitions.
+/// Refuses the property for tables without such partitions.
 pub(super) fn check(def: &TableDef) -> Result<(), SqlError> {
     if !def.properties.others.contains_key(COUNT) || is_possible(def) {
         return Ok(());
@@ -34,13 +34,13 @@ fn is_possible(def: &TableDef) -> bool {
     matches!(auto, Some(AutoPartition::Range(_)))
 }
 
-/// How many old partitions the table keeps; `None`: all.
+/// Number of old partitions that the table retains; `None`: all.
 pub(super) fn count(def: &TableDef) -> Option<usize> {
     let count = def.properties.others.get(COUNT)?.parse().ok()?;
     is_possible(def).then_some(count)
 }
 
-/// The table without those of its partitions that are too old at the moment; `None`: it has none.
+/// The table without the partitions that are too old at the moment; `None` if there are none.
 pub(super) fn kept(def: &TableDef, now: NaiveDateTime) -> Option<TableDef> {
     let (count, column) = (count(def)?, column(def)?);
     let partitions = def.partitioning.partitions()?;

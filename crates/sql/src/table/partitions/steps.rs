@@ -1,4 +1,4 @@
-//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of one length, named by where they begin.
+//! `FROM (…) TO (…) INTERVAL n [unit]`: ranges of one length, named by their beginning.
 
 use super::{PARTITIONS_MAX, refused, too_many, value};
 use crate::parse::ValueSpec;
@@ -122,12 +122,12 @@ fn after(start: NaiveDateTime, interval: i64, unit: &str) -> Option<NaiveDateTim
     Some(next.and_time(NaiveTime::default()))
 }
 
-/// What the range that begins there is called, behind the prefix.
+/// The name of the range that begins at `start`, without the prefix.
 pub(super) fn name(start: NaiveDateTime, unit: &str) -> String {
     match unit {
         "YEAR" => start.format("%Y").to_string(),
         "MONTH" => start.format("%Y%m").to_string(),
-        // Weeks begin on Sunday here, and the first one has 1 January, as in Doris.
+        // Weeks begin on Sunday here, and the first one contains 1 January, as in Doris.
         "WEEK" => {
             let first =
                 start.date().with_ordinal(1).map_or(0, |first| first.weekday().num_days_from_sunday());

@@ -1,7 +1,7 @@
-//! Temporary partitions: those of a table beside the one that they are to fill, until they take the place of its partitions.
+//! Temporary partitions: partitions of a table beside the target table, until they replace partitions of the latter.
 //!
-//! The table beside has the columns and keys of its table, and its partitions are the temporary ones. So all that holds for
-//! partitions holds for them: they have no row in common, and rows go to theirs by their values.
+//! The table beside has the columns and keys of its table, and the temporary partitions as its own. So the rules of partitions
+//! apply: they do not overlap, and rows are assigned by their values.
 
 use super::alter::{check_distribution, divided};
 use super::{Forms, add, refused};
@@ -16,19 +16,19 @@ use tributary_types::{
     TableDef, TableId,
 };
 
-/// Begins the names of properties that make partitions by the clock, which temporary ones never are.
+/// The prefix of the properties of scheduled partitions, which temporary ones never are.
 const DYNAMIC: &str = "dynamic_partition.";
 
-/// What `REPLACE PARTITION` makes of a table.
+/// The outcome of `REPLACE PARTITION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
     /// The table's partitions after it.
     pub partitions: Partitions,
-    /// The temporary partitions, and what they are then.
+    /// The temporary partitions with their new ids.
     pub moved: Vec<(PartitionId, PartitionId)>,
 }
 
-/// The table beside `def` for its temporary partitions; it has none yet.
+/// The table beside `def` for its temporary partitions, initially without any.
 ///
 /// # Errors
 /// The table has no partitions.
@@ -49,7 +49,7 @@ pub fn beside(def: &TableDef, id: TableId, name: String) -> Result<TableDef, Sql
     })
 }
 
-/// The temporary partitions after `ADD TEMPORARY PARTITION`; `beside` is the table for them.
+/// The temporary partitions after `ADD TEMPORARY PARTITION`; `beside` is their table.
 ///
 /// # Errors
 /// A name is taken, by a partition or a temporary one (1517); rows that another temporary partition has; a wrong form.
@@ -79,10 +79,10 @@ pub fn add_temporary(
     Ok(TableDef { partitioning: Partitioning::By(Arc::new(changed)), ..beside.clone() })
 }
 
-/// The table after `REPLACE PARTITION`; `beside` is the table for its temporary partitions, if it has any.
+/// The table after `REPLACE PARTITION`; `beside` is the table of its temporary partitions, if it has any.
 ///
 /// # Errors
-/// No such partitions; their rows are not the same (`strict_range`), or are those of other partitions; unknown properties.
+/// No such partitions; different rows (`strict_range`), or rows of other partitions; unknown properties.
 pub fn replacement(
     def: &TableDef,
     beside: Option<&TableDef>,
@@ -183,7 +183,7 @@ fn check_same(old: &[&Partition], new: &[&Partition], columns: &[&ColumnDef]) ->
     Err(refused(format!("2 {kind} lists are not stricly matched. {} vs. {}", shown(old), shown(new))))
 }
 
-/// The ranges of partitions, those that touch each other as one.
+/// The ranges of partitions, adjacent ones merged.
 fn joined<'p>(all: &[&'p Partition]) -> BTreeMap<&'p [Bound], &'p [Bound]> {
     let mut ranges: Vec<(&[Bound], &[Bound])> = all
         .iter()

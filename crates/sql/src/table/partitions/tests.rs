@@ -15,7 +15,7 @@ fn by(clause: &str) -> Result<TableDef, SqlError> {
     ))
 }
 
-/// The lines of the clause that SHOW CREATE TABLE prints, which makes the same table again.
+/// The lines of the clause printed by SHOW CREATE TABLE, which creates the same table again.
 fn shown(clause: &str) -> Vec<String> {
     let def = by(clause).unwrap_or_else(|error| panic!("{clause}: {error}"));
     let text = show_create_table(&def);

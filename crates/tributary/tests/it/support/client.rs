@@ -1,4 +1,4 @@
-//! The MySQL client as tests want it: what is not as expected panics and says what came instead.
+//! The MySQL client for tests: an unexpected answer panics with its text.
 
 use super::PATIENCE;
 use std::io;
@@ -11,7 +11,7 @@ pub use tributary_client::ServerError;
 /// A connection of root.
 pub struct Client(tributary_client::Client);
 
-/// What a statement without rows answers.
+/// The answer of a statement that returns no rows.
 #[derive(Clone, Debug)]
 pub struct OkAnswer(tributary_client::OkAnswer);
 
@@ -101,7 +101,7 @@ impl Client {
         rows.remove(0)
     }
 
-    /// Runs a statement without rows while the server may end at any moment; `None` if no answer came.
+    /// Runs a statement that returns no rows while the server may end at any moment; `None` if no answer arrived.
     pub fn try_send(&mut self, sql: &str) -> Option<OkAnswer> {
         self.0.run(sql).ok().map(OkAnswer)
     }
@@ -147,7 +147,7 @@ impl Client {
     }
 }
 
-/// What came of a statement, if an answer came.
+/// The outcome of a statement, if an answer arrived.
 fn answered<T>(outcome: Result<T, ClientError>) -> Result<T, ServerError> {
     match outcome {
         Ok(answer) => Ok(answer),

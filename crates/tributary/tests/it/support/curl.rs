@@ -56,7 +56,7 @@ impl Curl {
 
     /// The body is this text.
     pub fn body(self, text: &str) -> Self {
-        // A text that begins with @ would name a file.
+        // A text with a leading @ would name a file.
         assert!(!text.starts_with('@'));
         self.argument("--data-binary").argument(text)
     }
@@ -111,7 +111,7 @@ impl LoadReply {
         self.json.keys().map(String::as_str).collect()
     }
 
-    /// A value of any type as text; empty if there is no such key.
+    /// A value of any type as text; empty if the key is missing.
     pub fn get(&self, key: &str) -> String {
         match self.json.get(key) {
             None => String::new(),

@@ -1,4 +1,4 @@
-//! A Kafka broker of one test, and the program that makes messages.
+//! A Kafka broker for one test, and the program that produces messages.
 
 use super::programs::{kafka, missing};
 use super::{Client, PATIENCE, wait_until};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use tempfile::TempDir;
 
-/// A broker that keeps its topics over restarts. Killed when dropped.
+/// A broker that preserves its topics over restarts. Killed when dropped.
 pub struct Kafka {
     directory: TempDir,
     port: u16,
@@ -33,7 +33,7 @@ pub fn shown(client: &mut Client, job: &str, column: &str) -> String {
     table.rows[0][at].clone().unwrap_or_default()
 }
 
-/// Creates a table of what the messages of `Messages.java` have.
+/// Creates a table for the messages of `Messages.java`.
 pub fn create_table(client: &mut Client, name: &str) {
     client.ok(&format!(
         "CREATE TABLE {name} (id BIGINT NOT NULL, text VARCHAR(100)) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1"
@@ -90,7 +90,7 @@ impl Kafka {
         })
     }
 
-    /// `make` gives settings that come after the others and so in their place, with @BROKER@ and @CONTROL@ for the ports.
+    /// `make` returns settings that are appended and therefore override others, with @BROKER@ and @CONTROL@ for the ports.
     fn start_with(make: impl FnOnce(&Path) -> (String, Option<(u16, u16)>)) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let (port, controller) = (free_port(), free_port());

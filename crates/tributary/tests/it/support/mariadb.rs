@@ -32,7 +32,7 @@ impl<'a> MariaDb<'a> {
     /// table, `Query OK` with the info text below. It stops at the first error.
     pub fn run(&self, statements: &str) -> Finished {
         let mut command = Command::new("mariadb");
-        // --no-defaults must come first. Three times -v is what a terminal would show.
+        // --no-defaults must be first. Three times -v is what a terminal would show.
         command.args(["--no-defaults", "-v", "-v", "-v", "--host=127.0.0.1", "--protocol=tcp"]);
         command.arg(format!("--port={}", self.server.mysql_port())).arg(format!("--user={}", self.user));
         command.args(["--default-character-set=utf8mb4", "--skip-ssl"]).args(&self.options);
@@ -45,7 +45,7 @@ impl<'a> MariaDb<'a> {
         Finished::of("mariadb", &child.wait_with_output().expect("the client's output"))
     }
 
-    /// What [`Self::run`] prints when all is well.
+    /// The output of [`Self::run`] on success.
     pub fn shows(&self, statements: &str) -> String {
         self.run(statements).success()
     }

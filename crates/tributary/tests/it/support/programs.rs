@@ -16,7 +16,7 @@ pub fn repository() -> PathBuf {
     here.ancestors().nth(2).expect("this crate is two folders below the repository").to_owned()
 }
 
-/// Where the clients were installed.
+/// The directory of the installed clients.
 fn installed() -> PathBuf {
     // The program under test is in <target>/<profile>/.
     let program = Path::new(env!("CARGO_BIN_EXE_tributary"));
@@ -24,7 +24,7 @@ fn installed() -> PathBuf {
     target.join("test-clients")
 }
 
-/// A part of what was installed.
+/// A path below it.
 fn part(path: &str) -> PathBuf {
     let path = installed().join(path);
     if !path.exists() {
@@ -99,7 +99,7 @@ pub fn node(program: &str, arguments: &[&str]) -> String {
 pub fn java(class: &str, arguments: &[&str]) -> String {
     let class_path = format!("{}:{}/*", part("java/classes").display(), part("java/lib").display());
     let mut command = Command::new("java");
-    // Small and quick to start: many tests run beside it.
+    // Small and fast to start: many tests run concurrently.
     command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", &class_path, class]);
     command.args(arguments);
     run(class, &mut command).success()

@@ -54,14 +54,14 @@ impl Server {
         Self { process, settings, directory }
     }
 
-    /// Starts a server with settings on the directory `data` that `write` puts into the directory it is given.
+    /// Starts a server with settings on the directory `data` that `write` creates in the given directory.
     pub fn on(settings: &[(&str, &str)], write: impl FnOnce(&Path)) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         write(directory.path());
         Self::in_directory(directory, settings)
     }
 
-    /// Starts a server in a shell that allows it so many open files, until it asks for more.
+    /// Starts a server in a shell that allows it this many open files, until it raises the limit.
     pub fn with_file_limit(files: u32) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut shell = without_settings(Command::new("sh"));
@@ -97,7 +97,7 @@ impl Server {
         port(&self.process.ready.webserver)
     }
 
-    /// Where the server keeps its data.
+    /// The server's data directory.
     pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
@@ -107,7 +107,7 @@ impl Server {
         self.directory.path()
     }
 
-    /// What the ready line said.
+    /// The contents of the ready line.
     pub fn ready(&self) -> &Ready {
         &self.process.ready
     }
@@ -122,12 +122,12 @@ impl Server {
         assert!(self.process.signal(name), "the server had ended already");
     }
 
-    /// What the server has logged so far.
+    /// The server's log so far.
     pub fn log(&self) -> String {
         lock(&self.process.log).clone()
     }
 
-    /// The value of the metric whose line begins so: with its labels, or a space after its name.
+    /// The value of the metric whose line starts with this: its name with labels, or with a space.
     pub fn metric(&self, line_start: &str) -> f64 {
         let text = Curl::anonymous(&format!("http://127.0.0.1:{}/metrics", self.webserver_port())).text();
         let line = text.lines().find(|line| line.starts_with(line_start));
@@ -162,7 +162,7 @@ impl Server {
         Database { client: self.connect_to(&name), name }
     }
 
-    /// Ends the server as a crash would: no code of it runs any more.
+    /// Ends the server like a crash: none of its code runs any more.
     pub fn kill(&mut self) {
         self.process.kill();
     }

@@ -1,4 +1,4 @@
-//! Where files of others are: an S3 store, and an HTTP server.
+//! External stores: S3, and an HTTP server.
 
 use super::Curl;
 use super::programs::s3_server;
@@ -67,7 +67,7 @@ impl Drop for S3Store {
     }
 }
 
-/// What an [`HttpServer`] answers.
+/// An answer of an [`HttpServer`].
 #[derive(Clone)]
 pub enum Page {
     /// A body of known length.
@@ -76,7 +76,7 @@ pub enum Page {
     Chunked(Vec<u8>),
     /// A body that breaks off.
     Broken(Vec<u8>),
-    /// A body that never ends and never goes on.
+    /// A body that stalls forever.
     Hanging(Vec<u8>),
 }
 
@@ -102,7 +102,7 @@ impl HttpServer {
                     (Arc::clone(&pages), Arc::clone(&requests), Arc::clone(&heads));
                 std::thread::spawn(move || {
                     requests.fetch_add(1, Ordering::SeqCst);
-                    // A client that goes away is its own affair.
+                    // A client that leaves is not an error.
                     let _ = answer(stream, &pages, &heads);
                 });
             }
@@ -110,7 +110,7 @@ impl HttpServer {
         server
     }
 
-    /// How many requests came so far.
+    /// Number of requests so far.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -157,7 +157,7 @@ fn answer(
         Some(Page::Hanging(body)) => {
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")?;
             stream.write_all(body)?;
-            // Until the client goes.
+            // Until the client leaves.
             stream.read(&mut [0; 1]).map(drop)
         }
     }

@@ -9,7 +9,7 @@ use tributary_decode::{CsvDecoder, CsvFormat, CsvStrings, FieldDecoder, FieldNam
 use tributary_types::TableDef;
 
 const ROWS: u64 = 50_000;
-/// What the HTTP server hands over at once, in bytes.
+/// Bytes that the HTTP server hands over at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 fn format() -> CsvFormat {
@@ -28,7 +28,7 @@ fn decode(csv: &[u8], target: &Target) {
     assert_eq!((counts.loaded, counts.filtered), (ROWS, 0), "every row is legal");
 }
 
-/// A table of one column, of which the file has nothing: fields are found and dropped.
+/// A table of one column that the file does not have: fields are found and dropped.
 fn split_target(of: &Arc<TableDef>) -> Target {
     let mut schema = of.schema.as_ref().clone();
     schema.columns.truncate(2);

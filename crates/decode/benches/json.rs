@@ -1,4 +1,4 @@
-//! JSON lines of flat objects into typed columns, beside `arrow-json`.
+//! JSON lines of flat objects into typed columns, compared with `arrow-json`.
 //!
 //! Both get the same lines in the same chunks, for the same columns. Ours converts texts as loads do and writes
 //! blocks; `arrow-json` gets the easier half of it: times stay texts there.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tributary_decode::{BodyDecoder, JsonDecoder, JsonFormat, LoadRules, Target};
 
 const ROWS: u64 = 50_000;
-/// What the HTTP server hands over at once, in bytes.
+/// Bytes that the HTTP server hands over at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 fn decode(json: &[u8], target: &Target, format: &JsonFormat) {

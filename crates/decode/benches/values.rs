@@ -34,7 +34,7 @@ fn values(criterion: &mut Criterion) {
     }
 }
 
-/// What is read of a statement before its rows.
+/// The part of a statement before its rows.
 fn head(criterion: &mut Criterion) {
     let sql = "INSERT INTO `bench`.`small` (`id`, `name`, `score`) VALUES (1, 'a', 2)";
     assert!(scan_insert_head(sql.as_bytes()).is_some());

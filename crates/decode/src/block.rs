@@ -1,10 +1,9 @@
 //! The column block: rows of one schema version in one contiguous piece of bytes.
 //!
-//! Invariant: a [`Block`] that exists is well formed; whoever reads one need not check bounds,
-//! offsets or UTF-8 again (Arrow checks them anyway when a batch is built).
+//! Invariant: a [`Block`] that exists is well formed; readers need not check bounds, offsets or UTF-8 again (Arrow checks them
+//! anyway when a batch is built).
 //!
-//! Not its business: what the columns mean. A block knows physical kinds only; the schema of its
-//! version gives the types.
+//! Not its business: the meaning of columns. A block knows physical kinds only; the schema of its version gives the types.
 //!
 //! # Format 1, packed (few rows)
 //!
@@ -116,7 +115,7 @@ impl Kind {
     }
 }
 
-/// Which rows of a column are NULL.
+/// The NULL rows of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Nulls {
@@ -140,7 +139,7 @@ pub(crate) const fn tag(kind: Kind, nulls: Nulls) -> u8 {
     kind as u8 | (nulls as u8) << 6
 }
 
-/// Where the parts of one column are in the block's bytes.
+/// The positions of one column's parts in the block's bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnParts {
     pub(crate) kind: Kind,
@@ -167,7 +166,7 @@ struct Header {
     schema_version: SchemaVersion,
     rows: u32,
     columns: u32,
-    /// Where the first column (packed) or the tags (aligned) begin.
+    /// Offset of the first column (packed) or the tags (aligned).
     body: u32,
 }
 
@@ -212,7 +211,7 @@ impl Block {
     /// offsets and UTF-8. Keeps `bytes` without copying.
     ///
     /// # Errors
-    /// [`BlockError`] says what is damaged.
+    /// [`BlockError`] describes the damage.
     pub fn from_bytes(bytes: Bytes) -> Result<Self, BlockError> {
         let block = Self::from_trusted_bytes(bytes)?;
         let mut columns = block.columns();
@@ -417,7 +416,7 @@ impl Columns<'_> {
     }
 }
 
-/// Where each text of a column ends, relative to the column's first byte.
+/// The end of each text of a column, relative to the column's first byte.
 pub(crate) struct TextEnds<'a> {
     lengths: &'a [u8],
     at: usize,

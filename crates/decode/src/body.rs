@@ -19,15 +19,15 @@ pub trait BodyDecoder: Send {
     /// If the body can't be read any further: a line that is too long, an expression that fails.
     fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
 
-    /// Decodes what is left at the body's end, and completes the last block.
+    /// Decodes the rest at the body's end, and completes the last block.
     ///
     /// # Errors
     /// See [`BodyDecoder::push`].
     fn finish(&mut self) -> Result<(), SqlError>;
 
-    /// Goes on with what [`BodyDecoder::push`] or [`BodyDecoder::finish`] left: decodes the next rows; whether
-    /// there were some. To be called, and the blocks to be taken, until there are none, so that a format that
-    /// comes in large pieces, or as a whole, need not hold all of their rows.
+    /// Continues after [`BodyDecoder::push`] or [`BodyDecoder::finish`]: decodes the next rows, and returns whether there were
+    /// any. Call it, and take the blocks, until there are none, so that a format that arrives in large pieces, or as a whole,
+    /// need not hold all of their rows.
     ///
     /// # Errors
     /// See [`BodyDecoder::push`].
@@ -35,7 +35,7 @@ pub trait BodyDecoder: Send {
         Ok(false)
     }
 
-    /// What is held of the body besides its blocks and a row, in bytes.
+    /// Bytes of the body held in memory, except its blocks and a row.
     fn held_bytes(&self) -> usize {
         0
     }
@@ -62,7 +62,7 @@ pub trait FieldDecoder: Send {
     /// See [`BodyDecoder::push`].
     fn push(&mut self, chunk: &[u8]) -> Result<(), SqlError>;
 
-    /// Reads what is left at the body's end, and completes the last batch.
+    /// Reads the rest at the body's end, and completes the last batch.
     ///
     /// # Errors
     /// See [`BodyDecoder::push`].
@@ -102,10 +102,8 @@ pub trait FieldDecoder: Send {
 pub enum FieldNames<'a> {
     /// By these names; a row with more or fewer fields is rejected (Stream Load).
     Given(&'a [String]),
-    /// `c1`, `c2`, … as many as the first row has; later rows may have fewer (NULL) or more (ignored), as in a
-    /// table function.
+    /// `c1`, `c2`, … as many as in the first row; later rows may have fewer (NULL) or more (ignored), as in a table function.
     Numbered,
-    /// By the names that the body has for them, and [`FieldNames::Numbered`] if it has none. Rows may have
-    /// fewer or more fields, as there.
+    /// The body's own names, and [`FieldNames::Numbered`] if it has none. Rows may have fewer or more fields, as there.
     OfBody,
 }

@@ -3,7 +3,7 @@
 //! Invariant: what [`push_cell`] pushes is legal for the column's type; if it returns a [`Fault`],
 //! it pushed nothing.
 //!
-//! Not its business: what a fault means for the row (see [`crate::target`]).
+//! Not its business: the effect of a fault on the row (see [`crate::target`]).
 
 use crate::builder::ColumnBuffer;
 use crate::convert::decimal::{self, DecimalFault};
@@ -53,7 +53,7 @@ pub(crate) enum Fault {
     /// Not a value of the type, or out of its range.
     Bad,
     DecimalRange,
-    /// An integer of 128 bits with more digits than a LARGEINT keeps. Never NULL instead: the value is legal.
+    /// An integer of 128 bits with more digits than a LARGEINT stores. Never NULL instead: the value is legal.
     LargeIntRange,
     /// Longer than CHAR(n) or VARCHAR(n) allows, in bytes.
     TooLong {
@@ -121,8 +121,7 @@ pub(crate) fn push_cell(
     Ok(())
 }
 
-/// [`push_cell`] of the types that few columns have: kept out of the function that every value goes through, which is part of
-/// the loop of each format.
+/// [`push_cell`] of rare types: kept out of the function for every value, which is part of the loop of each format.
 #[inline(never)]
 fn push_uncommon(
     buffer: &mut ColumnBuffer,
@@ -143,9 +142,8 @@ fn push_uncommon(
     Ok(())
 }
 
-/// [`push_cell`] of a text: what every field of a file and every literal in quotes is, so the types that
-/// most columns have are converted with nothing in between. It has one caller, into which it is inlined; a second one would make it a
-/// call for every value (3 % of the time of a CSV).
+/// [`push_cell`] of a text: every field of a file and every quoted literal is one, so the common types are converted directly. It
+/// has one caller, into which it is inlined; a second one would make it a call for every value (3 % of the time of a CSV).
 #[inline]
 pub(crate) fn push_text(
     buffer: &mut ColumnBuffer,
@@ -260,7 +258,7 @@ fn int_of_other(cell: Cell<'_>) -> Result<i64, Fault> {
     i64::try_from(large_int(cell)?).map_err(|_| Fault::Bad)
 }
 
-/// What a LARGEINT keeps of all the integers of 128 bits.
+/// The LARGEINT for an integer of 128 bits.
 fn kept_large_int(cell: Cell<'_>) -> Result<i128, Fault> {
     let value = large_int(cell)?;
     let is_kept = (1 - number::LARGEINT_LIMIT..number::LARGEINT_LIMIT).contains(&value);
@@ -405,7 +403,7 @@ fn push_limited(buffer: &mut ColumnBuffer, cell: Cell<'_>, limit: usize, strict:
     Ok(())
 }
 
-/// A STRING is never cut: whoever chose that type wants all of it.
+/// A STRING is never truncated: its type promises all of it.
 fn push_string(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
     match push_limited(buffer, cell, STRING_BYTES_MAX, true) {
         Err(Fault::TooLong { limit, actual }) => Err(Fault::TooLongString { limit, actual }),
@@ -427,7 +425,7 @@ fn push_json(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A text that is no JSON is a string of JSON.
+/// A text that is not JSON is a JSON string.
 fn push_variant(buffer: &mut ColumnBuffer, cell: Cell<'_>) -> Result<(), Fault> {
     match push_json(buffer, cell) {
         Err(Fault::Bad) => {
@@ -469,7 +467,7 @@ pub(crate) fn cut(text: &[u8], limit: usize) -> &[u8] {
     &text[..end]
 }
 
-/// The cell as text: what a text column stores and what a reason shows.
+/// The cell as text, for text columns and reasons.
 #[inline]
 pub(crate) fn text<'a>(cell: &Cell<'a>) -> Result<Cow<'a, [u8]>, Fault> {
     match *cell {
@@ -508,7 +506,7 @@ fn written(cell: Cell<'_>) -> String {
     }
 }
 
-/// What a reason shows of a cell.
+/// The text of a cell in a reason.
 pub(crate) fn shown(cell: &Cell<'_>) -> String {
     match *cell {
         Cell::Text(bytes) | Cell::Document(bytes) | Cell::Hex(bytes) => crate::reject::shown(bytes),

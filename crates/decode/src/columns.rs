@@ -1,8 +1,7 @@
 //! Turns blocks into Arrow batches.
 //!
-//! Invariant: rows keep their order. Large blocks give their bytes to Arrow without copying; runs
-//! of small ones are appended into shared buffers, so that a group of ten thousand one-row loads
-//! becomes one batch.
+//! Invariant: rows keep their order. Large blocks give their bytes to Arrow without copying; runs of small ones are appended to
+//! shared buffers, so that a group of ten thousand one-row loads becomes one batch.
 //!
 //! Not its business: other schema versions than the blocks' own (see [`crate::adapt`]).
 
@@ -20,7 +19,7 @@ use tributary_types::{ColumnDef, DataType, Nested, TableSchema};
 const GATHERED_ROWS_MAX: usize = 64 * 1024;
 /// … and of about this many bytes, far below what Arrow's offsets can count.
 const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// What the offsets and places of NULLs within a value that consists of values take, about.
+/// Approximate size of the offsets and NULL positions within a nested value.
 const NESTED_OVERHEAD_BYTES: usize = 32;
 
 /// The rows of `blocks`, in order, as batches of `schema`'s Arrow schema. All blocks must be of
@@ -51,8 +50,7 @@ pub fn blocks_to_batches(schema: &TableSchema, blocks: &[Block]) -> Result<Vec<R
     Ok(batches)
 }
 
-/// The most bytes that a row takes in columns beyond what it takes in a packed block: offsets of texts, places
-/// of NULLs.
+/// Upper bound on the bytes of a row in columns beyond those in a packed block: offsets of texts, NULL positions.
 #[must_use]
 pub fn column_overhead_bytes(schema: &TableSchema) -> u64 {
     let of_column = |column: &ColumnDef| match Kind::of(column.data_type) {
@@ -205,7 +203,7 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
-    /// The batch of the rows so far, `None` if there are none.
+    /// Takes the batch of the rows so far, `None` if there are none.
     fn take(&mut self) -> Result<Option<RecordBatch>, BlockError> {
         if self.rows == 0 {
             return Ok(None);

@@ -1,8 +1,7 @@
 //! Text to values of each type, the lenient way that loads use.
 //!
-//! Invariant: a conversion either gives a value that is legal for the type or says that there is
-//! none; it never guesses. Whether "none" becomes NULL or rejects the row is decided in
-//! [`crate::Strictness`]'s users, not here.
+//! Invariant: a conversion either returns a value that is legal for the type or says that there is none; it never guesses. The
+//! users of [`crate::Strictness`] decide whether "none" becomes NULL or rejects the row.
 
 pub(crate) mod decimal;
 pub(crate) mod number;

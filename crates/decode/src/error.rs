@@ -1,4 +1,4 @@
-//! What can be wrong with a block or its use.
+//! Errors of a block or its use.
 
 use crate::recast::BadValue;
 use arrow::error::ArrowError;

@@ -1,11 +1,11 @@
 //! How the body of a load is written, according to its properties.
 //!
-//! The headers of a Stream Load and the properties of `http_stream(…)` have Doris's names and one set of rules,
-//! which is here. Each format makes the decoders that read it; a new one is a variant of [`BodyFormat`].
+//! The headers of a Stream Load and the properties of `http_stream(…)` have Doris's names and one set of rules, which is here.
+//! Each format creates its decoders; a new one is a variant of [`BodyFormat`].
 //!
-//! Invariant: a format that was made of properties is legal, so decoders of it only refuse bodies.
+//! Invariant: a format built from properties is legal, so decoders of it only refuse bodies.
 //!
-//! Not its business: where properties come from and how an answer words a refusal.
+//! Not its business: the source of properties and the wording of refusals in answers.
 
 mod compression;
 mod separator;
@@ -90,9 +90,8 @@ impl LoadFormat {
         "fuzzy_parse",
     ];
 
-    /// The format that properties tell: pairs of a name, in lower case, and a text. An empty text counts as
-    /// none, except for separators; if a property comes twice, the first one counts. Booleans are `true` in
-    /// any case, and anything else is false.
+    /// Builds the format from properties: pairs of a name, in lower case, and a text. An empty text counts as missing, except for
+    /// separators; the first of duplicate properties counts. Booleans are `true` in any case, and anything else is false.
     ///
     /// Properties of another format are checked and have no effect, as in Doris: clients send them with every
     /// load. But those without which other rows would be loaded than the client means are refused.
@@ -185,7 +184,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What texts call the format.
+    /// The name of the format in texts.
     fn name(self) -> &'static str {
         match self {
             Self::Csv(_) => "csv",
@@ -196,7 +195,7 @@ impl Kind {
 }
 
 impl BodyFormat {
-    /// A decoder of a body whose fields are the target's, for a load that `host` runs; `builder` may be any builder.
+    /// A decoder of a body whose fields are the target's, for a load run by `host`; `builder` may be any builder.
     ///
     /// # Errors
     /// If the format was made by hand and is not legal.
@@ -218,8 +217,8 @@ impl BodyFormat {
         }
     }
 
-    /// A decoder of a body's fields, for values that are computed from them. `absent` has the texts of the first
-    /// fields in rows that leave them out, where the format has such rows.
+    /// A decoder of a body's fields, for values that are computed from them. `absent` has the texts of the first fields in rows
+    /// that omit them, if the format has such rows.
     ///
     /// # Errors
     /// See [`BodyFormat::decoder`].
@@ -251,7 +250,7 @@ impl BodyFormat {
         matches!(self, Self::Json(_) | Self::Columnar(_))
     }
 
-    /// Whether the body has types for its fields, so that what they are is known from the body alone.
+    /// Whether the body has types for its fields, so that the body alone determines them.
     #[must_use]
     pub fn has_types(&self) -> bool {
         matches!(self, Self::Columnar(_))

@@ -14,7 +14,7 @@ pub fn check_literal(text: &str, data_type: DataType) -> Result<(), String> {
     stored_literal(text, data_type).map(|_| ())
 }
 
-/// The text of `column`'s default in a load of that time; `None` if there is none or it is NULL.
+/// The text of `column`'s default in a load at that time; `None` if there is none or it is NULL.
 #[must_use]
 pub fn default_text(column: &ColumnDef, clock: LoadClock) -> Option<String> {
     let now = clock.now_micros;

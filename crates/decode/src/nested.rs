@@ -1,13 +1,13 @@
 //! Values that consist of values: ARRAY, MAP and STRUCT.
 //!
-//! In a block such a value is bytes: its parts, column by column, as a [`Tree`] writes them. Loads put the parts of one
-//! value into a tree, which is written into the block; when blocks become columns, all values of a column are read into
-//! one tree, which becomes an Arrow array.
+//! In a block such a value is bytes: its parts, column by column, as a [`Tree`] writes them. Loads put the parts of one value
+//! into a tree, which is written into the block; when blocks become columns, all values of a column are read into one tree, which
+//! becomes an Arrow array.
 //!
-//! Invariant: what a tree holds is legal for its type: elements, keys and values are as many as they should be, keys are
-//! not NULL and differ.
+//! Invariant: the contents of a tree are legal for its type: the numbers of elements, keys and values agree, keys are not NULL
+//! and differ.
 //!
-//! Not its business: what a fault means for the row.
+//! Not its business: the effect of a fault on the row.
 
 mod arrays;
 mod bytes;
@@ -124,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// Takes the last values back, until so many are left.
+    /// Removes the last values until this many are left.
     pub(crate) fn truncate(&mut self, to: usize) {
         match self {
             Self::Leaf { values, .. } => values.truncate(to),
@@ -158,7 +158,7 @@ impl Tree {
         }
     }
 
-    /// Converts a value and pushes it. After a fault parts of it are left, which [`Tree::truncate`] takes back.
+    /// Converts a value and pushes it. After a fault parts of it remain, which [`Tree::truncate`] removes.
     pub(crate) fn push(&mut self, cell: Cell<'_>, rules: Rules) -> Result<(), Fault> {
         match (self, cell) {
             (_, Cell::Null) => Err(Fault::Null),
@@ -190,8 +190,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Pushes a map of entries: of those with equal keys the last stays. `push_key` and `push_value` push those of an
-    /// entry.
+    /// Pushes a map of entries: the last of equal keys wins. `push_key` and `push_value` push those of an entry.
     fn push_entries(
         &mut self,
         count: usize,
@@ -202,7 +201,7 @@ impl Tree {
         let Self::Map { lists, keys, values } = self else { return Err(Fault::Bad) };
         let start = keys.len();
         for entry in 0..count {
-            // A key that is no value of its type cannot be NULL instead.
+            // A key that is illegal for its type cannot be NULL instead.
             push_key(keys, entry).map_err(|fault| if fault == Fault::Null { Fault::Bad } else { fault })?;
         }
         let kept = last_of_equal(keys, start, count);
@@ -220,7 +219,7 @@ impl Tree {
     }
 }
 
-/// Which of the last `count` keys, from `start` on, have no equal after them.
+/// Which of the last `count` keys, from `start` on, have no later equal.
 fn last_of_equal(keys: &Tree, start: usize, count: usize) -> Vec<usize> {
     let Tree::Leaf { values, .. } = keys else { return (0..count).collect() };
     let mut seen = HashSet::with_capacity(count);
@@ -248,7 +247,7 @@ pub(crate) fn push_nested(
     pushed
 }
 
-/// The error for bytes that are no value of their type.
+/// The error for bytes that are not a value of their type.
 fn damaged(data_type: impl std::fmt::Display) -> BlockError {
     BlockError::Damaged(format!("a value is no {data_type}"))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tributary_types::partition::ValueRef;
 use tributary_types::{DataType, Partitions, TableDef, TableSchema};
 
-/// Which rows of a load have a partition.
+/// Checks which rows of a load have a partition.
 #[derive(Clone, Debug)]
 pub(crate) struct PartitionCheck {
     partitions: Arc<Partitions>,
@@ -53,7 +53,7 @@ impl PartitionCheck {
         self.takes_any() || self.partitions.of_rows(batch, schema).into_iter().all(|found| self.allows(found))
     }
 
-    /// The load may go anywhere, and makes the partitions that there are not yet.
+    /// The load may write to any partition, and creates missing ones.
     fn takes_any(&self) -> bool {
         self.allowed.is_none() && self.partitions.auto.is_some()
     }

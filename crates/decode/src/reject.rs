@@ -1,11 +1,10 @@
 //! Rejected rows: why, and how many.
 //!
-//! The texts are those that clients and test suites of Doris match; they are kept to the letter,
-//! odd blanks included.
+//! The texts are those that clients and test suites of Doris match; they are preserved to the letter, odd blanks included.
 
 use std::fmt;
 
-/// The most rejected rows of a load that are kept with their reasons; the others are only counted.
+/// Limit on the rejected rows of a load whose reasons are stored; the others are only counted.
 pub const REJECTS_KEPT_MAX: usize = 10_000;
 
 /// The longest text of a client's data in a reason or source line, in bytes.
@@ -15,7 +14,7 @@ const SHOWN_BYTES_MAX: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
     pub reason: String,
-    /// The row as it came; empty where the check is on the final values.
+    /// The row as it arrived; empty where the check is on the final values.
     pub source_line: String,
 }
 

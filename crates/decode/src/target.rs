@@ -1,8 +1,7 @@
-//! Where the fields of a load go: which column takes which, and what fills the others.
+//! Maps the fields of a load to columns, and fills the other columns.
 //!
-//! Invariant: a [`Target`] that exists can always complete a row: every column has a field or a
-//! fill. It depends on the table and the column list only, so a session may keep it for a prepared
-//! statement as long as the schema's version stays.
+//! Invariant: a [`Target`] that exists can always complete a row: every column has a field or a fill. It depends on the table and
+//! the column list only, so a session may cache it for a prepared statement as long as the schema's version stays.
 //!
 //! Not its business: reading fields from a load.
 
@@ -22,12 +21,12 @@ use tributary_types::{
 /// Doris's greatest length of a STRING, shown in a reason.
 const STRING_SCHEMA_BYTES: usize = 2_147_483_643;
 
-/// What happens to values that a column cannot take.
+/// The treatment of values that a column cannot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strictness {
-    /// A value that cannot be converted or is too long rejects its row. Otherwise it becomes NULL
-    /// (in a NOT NULL column the row is rejected all the same), a text is cut, and a number beyond the
-    /// range of FLOAT or DOUBLE is infinite. A LARGEINT of more digits than are kept always rejects its row.
+    /// A value that cannot be converted or is too long rejects its row. Otherwise it becomes NULL (in a NOT NULL column the row
+    /// is rejected all the same), a text is truncated, and a number beyond the range of FLOAT or DOUBLE is infinite. A LARGEINT
+    /// with too many digits always rejects its row.
     pub strict: bool,
     /// Whose words the reasons are.
     pub wording: Wording,
@@ -38,7 +37,7 @@ pub struct Strictness {
 /// Whose words the reasons for rejected rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wording {
-    /// The reader's of a file: they come with the row as it was read.
+    /// Reasons of a file's reader: they contain the row as it was read.
     File,
     /// The checks' on final values, as for INSERT.
     Insert,
@@ -50,46 +49,46 @@ pub struct Target {
     table: Arc<TableDef>,
     /// For each field of the load its column; `None` drops the field.
     fields: Vec<Option<TargetColumn>>,
-    /// What the load calls its fields; empty if they have their columns' names.
+    /// The load's names for its fields; empty if they have their columns' names.
     field_names: Vec<String>,
     /// The columns without a field and what fills them.
     filled: Vec<(TargetColumn, Fill)>,
-    /// Which rows have a partition, in a table that has such.
+    /// Checks which rows have a partition, in a partitioned table.
     partitions: Option<PartitionCheck>,
     /// The load named its columns.
     pub(crate) has_column_list: bool,
-    /// The load updates some columns, and these are others, for which a row with a new key has no value.
+    /// If the load updates some columns: the other ones for which a row with a new key has no value.
     unfilled: Vec<usize>,
     /// Each row says which columns it gives.
     is_flexible: bool,
-    /// What becomes of rows when the values are computed that loads don't give. `None`: nothing is computed.
+    /// The target of rows once generated values are computed. `None` if nothing is computed.
     computed: Option<Arc<Self>>,
     /// The first column with a field whose values are computed, by its place in the schema.
     computed_field: Option<usize>,
 }
 
-/// What a load says of columns that it does not name.
+/// The treatment of columns that a load does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
     /// They have their defaults.
     Filled,
-    /// They stay as they are in rows whose keys are there.
+    /// They stay unchanged in existing rows.
     Kept,
-    /// They have their defaults, and computed values are among those that are named: the rows were read in the table.
+    /// They have their defaults, and computed values are among the named ones: the rows were read from the table.
     Read,
 }
 
-/// What the hot loops need to know of a column.
+/// The properties of a column for the hot loops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetColumn {
     /// Its place in the schema.
     pub(crate) index: usize,
     pub(crate) data_type: DataType,
-    /// Whether a decoded row may be without a value, which it has in the end if the server gives it.
+    /// Whether a decoded row may lack a value, which the server may generate later.
     pub(crate) nullable: bool,
 }
 
-/// A column's value where the load gives none.
+/// A column's value if the load gives none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// There is none: the load must give the value.
@@ -132,8 +131,8 @@ impl Target {
         Ok(Self { field_names: names.to_vec(), ..target })
     }
 
-    /// A target of a partial update: its fields are the named columns in that order, and rows whose keys are there keep the values of
-    /// all other columns. With all columns of the table's definition among them it is that of a load of whole rows.
+    /// A target of a partial update: its fields are the named columns in that order, and existing rows keep the values of all
+    /// other columns. If all columns of the table's definition are named, it is the target of a load of whole rows.
     ///
     /// # Errors
     /// See [`Target::new`]; a key column that is not named (1105, in Doris's words), or a table that is not ready for partial
@@ -229,7 +228,7 @@ impl Target {
         })
     }
 
-    /// The target of rows that have all values but those of AUTO_INCREMENT.
+    /// The target of rows that have all values except those of AUTO_INCREMENT.
     fn of_computed(table: &Arc<TableDef>) -> Self {
         let field = |(index, column): (usize, &ColumnDef)| {
             let nullable = column.nullable || column.auto_increment.is_some();
@@ -249,8 +248,8 @@ impl Target {
         }
     }
 
-    /// What becomes of the rows when values are computed that the load does not give; until then they are NULL. `None`: nothing is
-    /// computed, and the rows are complete.
+    /// The target of the rows once values that the load does not give are computed; until then they are NULL. `None` if nothing
+    /// is computed, and the rows are complete.
     #[inline]
     #[must_use]
     pub fn computed(&self) -> Option<&Arc<Self>> {
@@ -276,8 +275,8 @@ impl Target {
         )
     }
 
-    /// A target of rows each of which gives some columns, all keys among them: those of the table's definition, whether it
-    /// deletes, and its sequence. [`Target::is_flexible`] loads say for each row which ones.
+    /// A target of rows that each give some columns, including all keys: those of the table's definition, whether it deletes, and
+    /// its sequence. Loads with [`Target::is_flexible`] record for each row which ones.
     ///
     /// # Errors
     /// The table is not ready for partial updates.
@@ -304,7 +303,7 @@ impl Target {
         })
     }
 
-    /// Checks that no field of text or numbers goes into a column whose values functions make.
+    /// Checks that no field of text or numbers goes into a column whose values only functions create.
     ///
     /// # Errors
     /// One does (1105, in Doris's words).
@@ -316,7 +315,7 @@ impl Target {
         }
     }
 
-    /// The error for a value that is none of the column's, whose values functions make.
+    /// The error for a value that is not of the type of the column, whose values only functions create.
     pub(crate) fn not_a_state(&self, column: &TargetColumn) -> SqlError {
         let name = self.name_of(column);
         let text = match column.data_type {
@@ -336,12 +335,12 @@ impl Target {
         self.is_flexible
     }
 
-    /// What a row without these fields says of the columns that it gives. `None`: it gives all.
+    /// The list of given columns of a row without these fields. `None` if it gives all.
     pub(crate) fn given_without(&self, is_absent: &[bool]) -> Option<GivenColumns> {
         let columns = &self.table.schema.columns;
         let is_given = |(field, is_absent): (&Option<TargetColumn>, &bool)| {
             let column = &columns[field.as_ref()?.index];
-            // A row that says nothing of it does not delete.
+            // A row without it does not delete.
             let is_given = !is_absent || column.hidden == Some(HiddenColumn::DeleteSign) || column.on_update;
             is_given.then_some(column.id)
         };
@@ -349,7 +348,7 @@ impl Target {
         (given.len() < self.fields.len()).then(|| GivenColumns::new(given))
     }
 
-    /// Whether rows keep values of the rows that have their keys.
+    /// Whether rows take values from existing rows with their keys.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         let given = self.table.schema.index_of_hidden(HiddenColumn::Given);
@@ -358,7 +357,7 @@ impl Target {
         self.is_flexible || self.filled.iter().any(is_filled)
     }
 
-    /// Columns, by their places in the schema, for which a row with a new key has no value unless it gives it.
+    /// Columns, by their indexes in the schema, for which a row with a new key has no value unless it gives it.
     #[must_use]
     pub fn unfilled(&self) -> &[usize] {
         &self.unfilled
@@ -374,7 +373,7 @@ impl Target {
         self
     }
 
-    /// The target with no other partitions than those that the load names; rows of others are rejected.
+    /// The target restricted to the partitions that the load names; rows of others are rejected.
     ///
     /// # Errors
     /// [`PartitionNames::resolve`].
@@ -385,7 +384,7 @@ impl Target {
         Ok(self)
     }
 
-    /// Which rows have a partition, before or after values are computed.
+    /// The check for partitions, before or after values are computed.
     fn partitions_mut(&mut self) -> Option<&mut PartitionCheck> {
         match &mut self.computed {
             Some(computed) => Arc::make_mut(computed).partitions.as_mut(),
@@ -393,7 +392,7 @@ impl Target {
         }
     }
 
-    /// The target with no other partitions than there are: the load makes none.
+    /// The target restricted to existing partitions: the load creates none.
     #[must_use]
     pub fn without_new_partitions(mut self) -> Self {
         let partitions = self.table.partitioning.partitions().filter(|partitions| partitions.auto.is_some());
@@ -404,7 +403,7 @@ impl Target {
         self
     }
 
-    /// Which rows have a partition; `None`: all, in a table without partitions.
+    /// The check for partitions; `None` in a table without partitions.
     #[inline]
     pub(crate) const fn partitions(&self) -> Option<&PartitionCheck> {
         self.partitions.as_ref()
@@ -428,7 +427,7 @@ impl Target {
         self.fields.len()
     }
 
-    /// What the load calls its fields.
+    /// The load's names for its fields.
     pub(crate) fn field_names(&self) -> Vec<String> {
         if !self.field_names.is_empty() {
             return self.field_names.clone();
@@ -450,7 +449,7 @@ impl Target {
         &self.table.schema.columns[column.index].name
     }
 
-    /// What fills a column of which a row says that it takes the default.
+    /// The fill of a column for which a row requests the default.
     ///
     /// # Errors
     /// If it has none.
@@ -458,7 +457,7 @@ impl Target {
         fill_of(&self.table.schema.columns[column.index])
     }
 
-    /// What a column is in a row that does not have its field: [`Fill::Missing`] rejects the row.
+    /// The value of a column in a row without its field: [`Fill::Missing`] rejects the row.
     ///
     /// # Errors
     /// If the column's default is not a value of its type.
@@ -483,7 +482,7 @@ impl Target {
 /// The columns that a partial update gives. `None`: it gives whole rows.
 fn given(table: &TableDef, is_mapped: &[bool]) -> Result<Option<GivenColumns>, SqlError> {
     let refused = |text: String| Err(SqlError::detail(ErrorCode::Unknown, text));
-    // What is computed goes with what it is computed from.
+    // Computed columns go with the columns they are computed from.
     let is_named = |(column, is_mapped): (_, &bool)| (column, *is_mapped || is_computed(column));
     let columns = || table.schema.columns.iter().zip(is_mapped).map(is_named);
     // Rows whose keys the server gives are new ones.
@@ -539,7 +538,7 @@ fn is_unfilled(column: &ColumnDef) -> bool {
     !column.is_key && Fill::of(column) == Ok(Fill::Missing)
 }
 
-/// What the column is in a row that does not give it: what a new row has, or anything.
+/// The value of a column that a row does not give: that of a new row, or a placeholder.
 fn kept(column: &ColumnDef) -> Result<Fill, SqlError> {
     match Fill::of(column).map_err(|reason| bad_default(column, &reason))? {
         Fill::Missing => placeholder(column),
@@ -547,7 +546,7 @@ fn kept(column: &ColumnDef) -> Result<Fill, SqlError> {
     }
 }
 
-/// Any value of the column, for rows that keep the one that is there.
+/// Any value of the column, for rows that keep the existing one.
 fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
     let text = match column.data_type {
         DataType::Char { .. } | DataType::Varchar { .. } | DataType::String => "",
@@ -563,7 +562,7 @@ fn placeholder(column: &ColumnDef) -> Result<Fill, SqlError> {
     stored.map(Fill::Stored).map_err(|reason| bad_default(column, &reason))
 }
 
-/// What fills a column that the load leaves out.
+/// The fill of a column that the load omits.
 fn fill_of(column: &ColumnDef) -> Result<Fill, SqlError> {
     let refused = |text: String| SqlError::detail(ErrorCode::Unknown, text);
     match Fill::of(column) {
@@ -707,7 +706,7 @@ fn first_bytes(cell: &Cell<'_>) -> String {
 }
 
 impl Fill {
-    /// What fills `column`.
+    /// The fill of `column`.
     ///
     /// # Errors
     /// Why the column's default is not a value of its type.

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared helpers of this crate's tests.
 
 use crate::{Block, Decoded, blocks_to_batches};
 use arrow::array::RecordBatch;

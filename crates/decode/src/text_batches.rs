@@ -1,13 +1,13 @@
-//! Columns of nullable text on their way into batches, for loads whose values the query engine computes.
+//! Builds batches of nullable text columns, for loads whose values the query engine computes.
 //!
-//! Not its business: where a row's texts come from.
+//! Not its business: the source of a row's texts.
 
 use crate::loader::{BLOCK_BYTES_TARGET, BLOCK_ROWS_TARGET, Decoded};
 use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 
-/// The columns under construction, the batches that are complete, and what was counted.
+/// The columns under construction, the complete batches, and the counts.
 #[derive(Debug, Default)]
 pub(crate) struct TextBatches {
     /// `None` until it is known which columns there are.
@@ -31,7 +31,7 @@ impl TextBatches {
         self.columns.len()
     }
 
-    /// Appends a row that took so many bytes of the body: one text for each column, of UTF-8.
+    /// Appends a row of this many bytes of the body: one text per column, in UTF-8.
     pub fn append<'a>(&mut self, values: impl Iterator<Item = Option<&'a [u8]>>, bytes: usize) {
         for (column, value) in self.columns.iter_mut().zip(values) {
             column.append_option(value.map(|bytes| std::str::from_utf8(bytes).unwrap_or_default()));

@@ -1,7 +1,7 @@
-//! Values that loads leave to the server: those of an AUTO_INCREMENT column in rows that give none.
+//! Values that the server generates: those of an AUTO_INCREMENT column in rows without one.
 //!
-//! A decoded row has NULL there, whether it left the column out or said NULL. Before anything else is done with the rows the server
-//! reserves as many values as are missing and puts them in, so that the log and all behind it see rows like any others.
+//! A decoded row has NULL there, whether it omitted the column or said NULL. Before any further step the server reserves as many
+//! values as are missing and inserts them, so that the log and everything after it see ordinary rows.
 //!
 //! Not its business: which values there are.
 
@@ -14,7 +14,7 @@ use arrow::datatypes::Int64Type;
 use std::sync::Arc;
 use tributary_types::TableSchema;
 
-/// Decoded rows some of which have no value in a column that the server fills.
+/// Decoded rows some of which lack a value in a column that the server fills.
 #[derive(Debug)]
 pub struct Unfilled {
     batches: Vec<RecordBatch>,

@@ -1,4 +1,4 @@
-//! Who may do what: the one question that every statement, endpoint and look-up of a name asks.
+//! Privileges: the one check that every statement, endpoint and look-up of a name performs.
 //!
 //! Privileges are not built yet, so [`Everything`] is allowed. What exists is the door: a table, a
 //! database or a statement is reached only with a [`Principal`] and a [`Privilege`], so a checker
@@ -15,7 +15,7 @@ pub(crate) mod processes;
 use tributary_sql::{Kill, Name, Recover, RoutineLoad, Show, Statement, ViewStatement, WarningsOf};
 use tributary_types::{Principal, SqlError};
 
-/// What somebody wants to do.
+/// A kind of access that requires a privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privilege {
     /// Use a session at all: variables, transactions, SYNC.
@@ -31,7 +31,7 @@ pub(crate) enum Privilege {
     Admin,
 }
 
-/// What it is to be done to.
+/// What the privilege applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object<'a> {
     Server,
@@ -47,7 +47,7 @@ pub(crate) trait Access: Send + Sync + 'static {
     /// The text that the client gets if the principal may not.
     fn check(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> Result<(), SqlError>;
 
-    /// Whether the principal may; for lists that leave out what it may not see.
+    /// Whether the principal has the privilege; for lists that omit invisible objects.
     fn allows(&self, principal: &Principal, privilege: Privilege, object: Object<'_>) -> bool {
         self.check(principal, privilege, object).is_ok()
     }
@@ -157,8 +157,8 @@ fn of_show<'a>(show: &'a Show, session_db: Option<&'a str>) -> (Privilege, Objec
     }
 }
 
-/// What a statement needs before it runs. Tables that it reads or loads into are checked where their names are looked
-/// up. A new kind of statement does not compile without a line here.
+/// The privilege that a statement needs before it runs. Tables that it reads or loads into are checked where their names are
+/// looked up. A new kind of statement does not compile without a line here.
 pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) -> (Privilege, Object<'a>) {
     let database = |db: &'a Option<String>| match db.as_deref().or(session_db) {
         Some(db) => Object::Database(db),
@@ -195,7 +195,7 @@ pub(crate) fn needed<'a>(statement: &'a Statement, session_db: Option<&'a str>) 
         Statement::CreateDatabase { name, .. } => (Privilege::Create, Object::Database(name)),
         Statement::DropDatabase { name, .. } => (Privilege::Drop, Object::Database(name)),
         Statement::CreateTable(create) => (Privilege::Create, table(&create.table)),
-        // What is read is checked where its names are looked up.
+        // Tables that it reads are checked where their names are looked up.
         Statement::CreateTableAs(create) => (Privilege::Create, table(&create.create.table)),
         Statement::CreateTableLike { table: name, .. } => (Privilege::Create, table(name)),
         Statement::View(statement) => (of_view(statement), table(statement.view())),

@@ -1,11 +1,11 @@
-//! The one path of a load into a table, whichever protocol it came by: begin, push rows, finish.
+//! The one path of a load into a table, whatever its protocol: begin, push rows, finish.
 //!
-//! [`Load::begin`] decides the route and reserves the label, [`Load::push`] takes decoded rows and
-//! [`Load::finish`] judges them and commits. INSERT, explicit transactions, Stream Load and HTTP Stream
-//! all take it; they differ in where rows come from and in how they word the outcome.
+//! [`Load::begin`] decides the route and reserves the label, [`Load::push`] takes decoded rows and [`Load::finish`] judges them
+//! and commits. INSERT, explicit transactions, Stream Load and HTTP Stream all use it; they differ in the source of rows and in
+//! the wording of the outcome.
 //!
-//! Invariant: a load that is not committed leaves nothing, neither rows nor data files, and its
-//! label is free again; also when it is dropped.
+//! Invariant: a load that is not committed leaves nothing, neither rows nor data files, and its label is free again; even if it
+//! is dropped.
 //!
 //! Not its business: bytes, statements, sessions, texts of answers.
 
@@ -58,7 +58,7 @@ impl From<Option<Label>> for LoadLabel {
     }
 }
 
-/// What a load may do.
+/// The limits of a load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadLimits<'a> {
     /// The share of rejected rows above which the load fails.
@@ -68,7 +68,7 @@ pub(crate) struct LoadLimits<'a> {
     pub interrupt: Interrupt<'a>,
 }
 
-/// What decoding the rows came to.
+/// The counts of decoding the rows.
 #[derive(Debug, Default)]
 pub(crate) struct Tally<'a> {
     pub counts: Counts,
@@ -85,20 +85,20 @@ pub(crate) struct Load {
     /// Whether a load without rows is committed, too: then its label is used.
     is_kept_empty: bool,
     two_phase_commit: bool,
-    /// What few loads have.
+    /// Fields that few loads have.
     extras: Option<Box<Extras>>,
 }
 
-/// What few loads have.
+/// Fields that few loads have.
 #[derive(Default)]
 struct Extras {
-    /// What keys its rows must find.
+    /// Requirements on the keys of its rows.
     known_keys: Option<Box<KnownKeys>>,
-    /// What its rows take the place of.
+    /// The rows that it replaces.
     overwrites: Option<Overwrites>,
 }
 
-/// What the rows of a load take the place of, with its commit.
+/// The rows that a load replaces, with its commit.
 #[derive(Clone, Debug)]
 pub(crate) enum Overwrites {
     All,
@@ -111,7 +111,7 @@ pub(crate) enum Overwrites {
 /// How a load ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Where the reasons of rejected rows are, if there are any.
+    /// The address of the reasons for rejected rows, if there are any.
     pub error_url: Option<String>,
     pub outcome: Result<Outcome, LoadError>,
 }
@@ -145,7 +145,7 @@ pub(crate) enum LoadError {
     Ingest(#[from] IngestError),
     #[error("the load was interrupted")]
     Interrupted(Interrupted),
-    /// A partial update brings a key that must be there, and is not.
+    /// A partial update contains a key that must exist, and does not.
     #[error("{}", .0.detail_text())]
     NewKey(SqlError),
 }
@@ -206,7 +206,7 @@ impl Load {
         })
     }
 
-    /// The load's rows take the place of others, also if there are none; it must share no group.
+    /// Makes the load's rows replace others, even if there are none; it must not join a group.
     pub fn overwrite(&mut self, what: Overwrites) {
         debug_assert!(self.reservation.is_some(), "a group replaces no rows");
         self.is_kept_empty = true;
@@ -251,7 +251,7 @@ impl Load {
         self.sink.schema()
     }
 
-    /// Says where a load that shares no group comes from, and the position after it.
+    /// Sets the source of a load that joins no group, and the position after it.
     pub fn advance(&self, source: SourceId, position: Attachment) {
         if let Some(reservation) = &self.reservation {
             reservation.advance(source, position);
@@ -266,7 +266,7 @@ impl Load {
         self.sink.push(engine, blocks).await
     }
 
-    /// Where the load's rows go.
+    /// The sink of the load's rows.
     pub fn sink(&mut self) -> &mut LoadSink {
         &mut self.sink
     }
@@ -287,12 +287,12 @@ impl Load {
     /// Judges the rows and commits them as the route says. What is durable and visible on return is
     /// what [`Ingest`](tributary_ingest::Ingest) promises for the route.
     ///
-    /// A load that is interrupted while it waits for memory was not kept; one that waits for its group or
-    /// its commit goes on without its client.
+    /// A load that is interrupted while it waits for memory was not stored; one that waits for its group or its commit continues
+    /// without its client.
     pub async fn finish(mut self, engine: &Engine, rows: Tally<'_>, limits: LoadLimits<'_>) -> Finished {
-        // What a good small load does not do is boxed, here and below: its future is allocated for each statement, and
-        // should not have room for the states of large loads and failures. What it does is awaited right here: each
-        // async function in between would move the load once more.
+        // Everything that a good small load does not do is boxed, here and below: its future is allocated for each statement, and
+        // should not contain the states of large loads and failures. What it does is awaited right here: each async function in
+        // between would move the load once more.
         let error_url = match rows.rejects {
             [] => None,
             rejects => Box::pin(engine.write_error_log(rejects, self.named())).await,
@@ -366,7 +366,7 @@ impl Load {
         Finished { error_url, outcome }
     }
 
-    /// Says what the load's rows take the place of, if they do.
+    /// Sets the rows that the load replaces, if any.
     fn take_place(&mut self, rows: &mut LoadRows) -> Result<(), SinkError> {
         let Some(overwrites) = self.extras.as_mut().and_then(|extras| extras.overwrites.take()) else {
             return Ok(());
@@ -402,7 +402,7 @@ fn replaced(overwrites: Overwrites, table: &Table, rows: &LoadRows) -> Result<Re
 }
 
 impl Engine {
-    /// How a load is committed; counts what kept it from the mode that was asked for.
+    /// Decides how a load is committed; counts the reason if it does not get the requested mode.
     fn route(&self, table: &Table, traits: &LoadTraits) -> Route {
         let ingest = &self.ingest;
         let route = table.with_def(|def| route(traits, &def.properties, || ingest.wal_available_bytes()));
@@ -431,8 +431,8 @@ mod tests {
     use std::mem::size_of_val;
     use tributary_ingest::Body;
 
-    /// Each statement's future is allocated and moved: with room for the states of large loads and of failures it was
-    /// five times as large, and a one-row INSERT noticed.
+    /// Each statement's future is allocated and moved: with the states of large loads and of failures it was five times as large,
+    /// and a one-row INSERT noticed.
     #[tokio::test]
     async fn a_small_load_carries_no_room_for_what_it_does_not_do() {
         let test = TestEngine::open(|_| ()).await;

@@ -1,9 +1,9 @@
-//! System variables of a session: each is declared once, and its field, its default, what it accepts,
-//! who may set it and its row of the reference come from that declaration.
+//! System variables of a session: each is declared once, and its field, its default, its legal values, who may set it and its row
+//! of the reference are derived from that declaration.
 //!
-//! A variable that is not declared is refused by name (1193), so a misspelt `group_comit` is not taken
-//! silently. A variable of MySQL or Doris that would change answers is either obeyed or accepts only the
-//! value that answers have anyway; one that promises speed is kept and shown.
+//! A variable that is not declared is refused by name (1193), so a misspelt `group_comit` is not accepted silently. A variable of
+//! MySQL or Doris that would change answers is either obeyed or accepts only the value that answers conform to anyway; one that
+//! promises speed is stored and shown.
 //!
 //! Not its business: which variables there are ([`declared`]), and how a kind of value is read and shown ([`kind`]).
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What `@@version_comment` says.
+/// The value of `@@version_comment`.
 pub const VERSION_COMMENT: &str = concat!("Tributary ", env!("CARGO_PKG_VERSION"));
 
 /// The largest `max_prepared_stmt_count`.
@@ -27,7 +27,7 @@ pub const MAX_PREPARED_STATEMENTS: i64 = 1 << 20;
 /// The default of `query_timeout`, in seconds.
 pub(crate) const QUERY_TIMEOUT_DEFAULT_SECONDS: i64 = 900;
 
-/// What a variable does, and who may set it.
+/// The effect of a variable, and who may set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// Changes answers, as its meaning says.
@@ -55,7 +55,7 @@ pub(crate) struct Variable {
     reset: fn(&mut Values, &Values),
 }
 
-/// Declares variables: `/// Meaning.`, then `name: type = default, what it accepts, effect;`.
+/// Declares variables: `/// Meaning.`, then `name: type = default, legal values, effect;`.
 macro_rules! variables {
     ($($(#[doc = $meaning:literal])+ $name:ident: $type:ty = $default:expr, $kind:expr, $effect:ident;)+) => {
         /// The value of each variable.
@@ -119,12 +119,12 @@ pub struct Variables(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     values: Values,
-    /// The values as they are shown; made when they are asked for.
+    /// The shown form of the values; computed on first use.
     shown: OnceLock<Arc<BTreeMap<String, String>>>,
 }
 
 impl Clone for State {
-    /// A copy is only made to be changed, so what is shown is computed again.
+    /// A copy is only made to be changed, so the shown form is computed again.
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), shown: OnceLock::new() }
     }
@@ -151,8 +151,7 @@ impl Variables {
     ///
     /// # Errors
     /// [`ErrorCode::UnknownVariable`], [`ErrorCode::ReadOnlyVariable`], [`ErrorCode::GlobalVariable`],
-    /// [`ErrorCode::WrongValueForVariable`] and [`ErrorCode::WrongTypeForVariable`], or what the kind of
-    /// variable says.
+    /// [`ErrorCode::WrongValueForVariable`] and [`ErrorCode::WrongTypeForVariable`], or the error of the kind of variable.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
         let variable = find(name)?;
         if variable.effect == Effect::Global {

@@ -1,6 +1,5 @@
-//! A group with all that belongs to it but the protocol: 500 one-row loads join, the group closes, its
-//! commit is logged, published and answered. The log is on a simulated disk, the table in memory: what is
-//! left is the work.
+//! A group without the protocol: 500 one-row loads join, the group closes, its commit is logged, published and answered. The log
+//! is on a simulated disk, the table in memory: what remains is the CPU work.
 
 #[path = "../../decode/benches/data/mod.rs"]
 mod data;

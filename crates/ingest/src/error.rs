@@ -1,4 +1,4 @@
-//! What can go wrong with a load after its rows were decoded.
+//! Errors of loads after their rows were decoded.
 
 use tributary_types::{ErrorCode, Label, SqlError, TableRef, TxnId};
 use tributary_wal::WalError;
@@ -8,7 +8,7 @@ use tributary_wal::WalError;
 pub enum IngestError {
     #[error("table {0} was dropped while the load was under way; nothing of the load was kept")]
     TableDropped(TableRef),
-    /// A row has no partition any more. Doris's text comes first.
+    /// A row no longer has a partition. Doris's text comes first.
     #[error(
         "no partition for this tuple: a partition of table {0} was dropped while the load was under way; nothing of the \
          load was kept, look at SHOW PARTITIONS and retry it"
@@ -74,8 +74,7 @@ pub enum IngestError {
 }
 
 impl IngestError {
-    /// Whether it is certain that nothing of the load was kept: it may be retried, and its data files may
-    /// be deleted.
+    /// Whether it is certain that nothing of the load was stored: it may be retried, and its data files may be deleted.
     #[must_use]
     pub const fn says_nothing_was_kept(&self) -> bool {
         !matches!(self, Self::Timeout { .. } | Self::WalFailed(_) | Self::Bug(_))

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tributary_types::host;
 
-/// Runs tasks beside the callers.
+/// Runs tasks independently of the callers.
 #[derive(Clone, Debug)]
 pub(crate) struct Tasks {
     runtime: Handle,
@@ -26,7 +26,7 @@ impl Tasks {
         }
     }
 
-    /// Runs a task to its end, also if the caller is gone before that. An error says why it panicked.
+    /// Runs a task to its end, even if the caller is cancelled before. An error is the text of its panic.
     pub async fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -40,8 +40,8 @@ impl Tasks {
     }
 }
 
-/// Runs work that must not take its caller with it when it panics; the error says why it did. A simulation
-/// takes every panic for a broken promise, so there it passes.
+/// Runs work whose panic must not end its caller; the error is the panic's text. A simulation considers every panic a broken
+/// promise, so there it propagates.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     if host::is_simulated() {
         return Ok(work());

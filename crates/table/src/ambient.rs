@@ -1,4 +1,4 @@
-//! What tables take from their surroundings: the time and random identifiers; in a simulation, the seed's.
+//! A table's environment: the time and random identifiers; in a simulation, the seed's.
 
 use tributary_types::host;
 use uuid::Uuid;

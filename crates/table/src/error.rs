@@ -1,4 +1,4 @@
-//! What can go wrong with a table.
+//! Errors of tables.
 
 use arrow::error::ArrowError;
 use deltalake_core::DeltaTableError;
@@ -26,27 +26,26 @@ pub enum TableError {
         #[source]
         source: object_store::Error,
     },
-    /// An entry of the log is not what its writer wrote.
+    /// An entry of the log does not have the contents that its writer wrote.
     #[error(
         "the Delta log is damaged: {file} at byte {offset}: {reason}. The entry says which data files belong to the \
          table from its version on; without it their rows would be missing or doubled. Nothing was changed. \
          Restore the file from a copy and start again"
     )]
     DamagedLog { file: String, offset: u64, reason: String },
-    /// A data file is not what its writer wrote.
+    /// A data file does not have the contents that its writer wrote.
     #[error(
         "the data file {file} is damaged: {reason}. Its rows are nowhere else. Nothing was changed. Restore it from a \
          copy; other files and tables are not affected"
     )]
     DamagedFile { file: String, reason: String },
-    /// A file of deletion vectors, or a vector in the log, is not what its writer wrote.
+    /// A file of deletion vectors, or a vector in the log, does not have the contents that its writer wrote.
     #[error(
         "the deletion vector {file} is damaged: {reason}. It says which rows of data files are deleted; without it they \
          would come back. Nothing was changed. Restore it from a copy and start again"
     )]
     DamagedVector { file: String, reason: String },
-    /// The kept keys of a data file are not there, or not what was written. They are made again from the data file when they
-    /// are needed next.
+    /// The key file of a data file is missing or damaged. It is rebuilt from the data file when it is needed next.
     #[error(
         "the keys in {file} cannot be read: {reason}. They are made again from their data file; try again"
     )]
@@ -125,7 +124,7 @@ pub enum TableError {
     Changing { table: String },
     #[error("the schema change of table '{table}' was stopped")]
     Stopped { table: String },
-    /// Rows came while a schema change was to be made.
+    /// Rows arrived when a schema change was about to happen.
     #[error("rows of table '{table}' are on their way; the schema change is tried again")]
     Busy { table: String },
     #[error(

@@ -1,7 +1,7 @@
-//! Blocks as they lie in write-ahead logs: what was written once must stay readable.
+//! Blocks as found in write-ahead logs: everything ever written must stay readable.
 //!
-//! The files beside this one are blocks of the same three rows in format 1 and in format 2. They are never
-//! written again: a builder that writes other bytes needs a new format.
+//! The files beside this one are blocks of the same three rows in format 1 and in format 2. They are never rewritten: a builder
+//! that writes other bytes needs a new format.
 
 use super::*;
 use crate::testing::{column, rows, schema};

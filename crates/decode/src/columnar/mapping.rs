@@ -1,4 +1,4 @@
-//! Which column of a file is which field of a load.
+//! Maps columns of a file to fields of a load.
 //!
 //! A field is the file's column of its name, else the first that has it in other case.
 
@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Schema};
 use std::sync::Arc;
 use tributary_types::{ErrorCode, SqlError};
 
-/// Where the fields of a target come from.
+/// The origins of a target's fields.
 pub(super) struct Mapping {
     fields: Vec<Origin>,
     /// The file's columns that are read, ascending.
@@ -29,8 +29,7 @@ impl Mapping {
     /// Finds the target's fields. Without a column list a column that the file does not have takes its default.
     ///
     /// # Errors
-    /// A field that was asked for by name is not in the file, a column without a default is not, or none is; or a
-    /// column is nested.
+    /// A field requested by name is not in the file, a column without a default is missing, or all are; or a column is nested.
     pub(super) fn of_target(schema: &Schema, target: &Target) -> Result<Self, SqlError> {
         let names = target.field_names();
         let mut fields = Vec::with_capacity(names.len());
@@ -104,7 +103,7 @@ pub(super) fn ascending(columns: impl IntoIterator<Item = usize>) -> Vec<usize> 
     columns
 }
 
-/// Where a chosen column is in batches.
+/// The index of a chosen column in batches.
 pub(super) fn place(chosen: &[usize], column: usize) -> usize {
     chosen.binary_search(&column).expect("the column was chosen")
 }

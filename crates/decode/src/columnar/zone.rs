@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use tributary_types::SqlError;
 
-/// Zones are asked once for so long a time, in µs: their offsets change at quarters of an hour.
+/// Zone offsets are looked up once per this duration, in µs: they change at quarters of an hour.
 const QUARTER_MICROS: i64 = 15 * 60 * 1_000_000;
 
 /// The batch with all instants as times in the load's zone. Others are left alone.

@@ -3,7 +3,7 @@
 use super::number::sign;
 use super::trim;
 
-/// Why there is no value.
+/// The reason why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecimalFault {
     /// Not a number.
@@ -12,7 +12,7 @@ pub(crate) enum DecimalFault {
     Range,
 }
 
-/// Digits that are always kept exactly.
+/// Digits that are always preserved exactly.
 const KEPT_DIGITS: u32 = 38;
 /// Digits that, and one more, a `u64` holds whatever they are.
 const PLAIN_DIGITS: usize = 18;

@@ -3,7 +3,7 @@
 use super::trim;
 use tributary_types::data_type::LARGEINT_DIGITS_MAX;
 
-/// The first number that a LARGEINT does not keep: it is stored as a decimal of 38 digits.
+/// The first number beyond LARGEINT, which is stored as a decimal of 38 digits.
 pub(crate) const LARGEINT_LIMIT: i128 = 10i128.pow(LARGEINT_DIGITS_MAX as u32);
 
 /// An integer with an optional sign; a fraction is cut. Blanks around it are allowed.
@@ -15,7 +15,7 @@ pub(crate) fn int(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Like [`int`] for all that 128 bits hold, which is more than a LARGEINT keeps ([`LARGEINT_LIMIT`]).
+/// Like [`int`] for all 128-bit integers, which exceed the range of a LARGEINT ([`LARGEINT_LIMIT`]).
 pub(crate) fn large_int(text: &[u8]) -> Option<i128> {
     match plain_int(text) {
         Some(value) => Some(i128::from(value)),

@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The moment, if what is left of the text is a zone or nothing.
+    /// The moment, if the rest of the text is a zone or empty.
     fn moment_at(&mut self, days: i32, micros_of_day: i64) -> Option<Moment> {
         let zone_seconds = self.zone()?;
         Some(Moment { days, micros_of_day, zone_seconds })
@@ -291,7 +291,7 @@ impl<'a> Parser<'a> {
         Some((value + up) * 10i64.pow(6 - scale as u32))
     }
 
-    /// The zone's seconds ahead of UTC; `Some(None)` if none is written.
+    /// The zone's offset to UTC in seconds; `Some(None)` if there is no zone.
     fn zone(&mut self) -> Option<Option<i32>> {
         let rest = self.text[self.at..].trim_ascii_start();
         self.at = self.text.len();

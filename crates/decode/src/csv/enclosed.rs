@@ -1,12 +1,11 @@
 //! Lines whose fields may be enclosed: separators and delimiters inside are data.
 //!
-//! The first mark in an enclosed field that is neither doubled nor escaped closes it. If text follows, and
-//! not a separator or the line's end, that mark was data, and so is all text up to the next separator or
-//! line's end. The field counts as enclosed then if its last byte is a mark (`"a"b"c"` is `a"b"c`), and
-//! otherwise it is what is written (`"a"b`).
+//! The first mark in an enclosed field that is neither doubled nor escaped closes it. If text follows, and not a separator or the
+//! line's end, that mark was data, and so is all text up to the next separator or line's end. The field then counts as enclosed
+//! if its last byte is a mark (`"a"b"c"` is `a"b"c`), and otherwise it is taken literally (`"a"b`).
 //!
-//! A line that is not complete is scanned again when twice as much of it is there, so a long line
-//! costs no more than a constant number of scans.
+//! An incomplete line is scanned again when twice as much of it has arrived, so a long line costs no more than a constant number
+//! of scans.
 
 use super::CsvFormat;
 use super::row::{Field, LineRules, Row, RowSink};
@@ -38,7 +37,7 @@ enum Break {
 struct Line {
     /// Bytes without the delimiter.
     length: usize,
-    /// Bytes with it.
+    /// Bytes including it.
     consumed: usize,
 }
 
@@ -223,7 +222,7 @@ impl EnclosedSplitter {
         (end, Break::End)
     }
 
-    /// Where the text of a field ends: before the `\r` of a line's end.
+    /// The end of a field's text: before the `\r` of a line's end.
     fn text_end(&self, buffer: &[u8], start: usize, end: usize, found: Break) -> usize {
         let drops = found != Break::Field && self.ends_lines_with_newline();
         end - usize::from(drops && end > start && buffer[end - 1] == b'\r')

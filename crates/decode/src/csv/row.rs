@@ -1,4 +1,4 @@
-//! What both splitters find: lines and the places of their fields, and the rules for lines.
+//! The output of both splitters: lines and the positions of their fields, and the rules for lines.
 
 use super::CsvFormat;
 use crate::reject::shown;
@@ -12,7 +12,7 @@ pub(super) trait RowSink {
     fn bad_encoding(&mut self);
 }
 
-/// Where a field is.
+/// The position of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) start: u32,
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
         (0..self.len()).all(|index| std::str::from_utf8(self.field(index).0).is_ok())
     }
 
-    /// The values with a blank between them: what a reason shows of a row.
+    /// The values with a blank between them: the form of a row in a reason.
     pub(super) fn dump(&self, format: &CsvFormat) -> String {
         let value = |index| {
             let (field, is_enclosed) = self.field(index);
@@ -69,13 +69,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What happens to lines before they become rows.
+/// The treatment of lines before they become rows.
 #[derive(Debug)]
 pub(super) struct LineRules {
     skip_lines: u64,
     is_first: bool,
-    /// Separator or delimiter is not UTF-8: it may cut a character in two, and a line with it is not
-    /// UTF-8 as a whole. Others cut UTF-8 into pieces of UTF-8.
+    /// The separator or delimiter is not UTF-8: it may split a character, and a line with it is not UTF-8 as a whole. Others
+    /// split UTF-8 into pieces of UTF-8.
     cuts_characters: bool,
 }
 
@@ -103,7 +103,7 @@ impl LineRules {
         if self.is_first && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 
-    /// Counts a line; whether it is to be skipped.
+    /// Counts a line; returns whether to skip it.
     #[inline]
     pub(super) fn skips(&mut self) -> bool {
         self.is_first = false;

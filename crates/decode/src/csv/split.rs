@@ -10,7 +10,7 @@ use super::{CsvFormat, LINE_BYTES_MAX};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
 
-/// Splits a body that comes in chunks.
+/// Splits a body that arrives in chunks.
 #[derive(Debug)]
 pub(super) struct Splitter {
     carry: Vec<u8>,
@@ -52,7 +52,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// Completes the line that was cut, and returns what comes behind it.
+    /// Completes the split line, and returns the rest after it.
     fn push_carried<'a>(&mut self, chunk: &'a [u8], sink: &mut impl RowSink) -> &'a [u8] {
         let known = self.carry.len();
         let (line, rest) = chunk.split_at(self.lines.end_of_line(chunk).unwrap_or(chunk.len()));
@@ -76,7 +76,7 @@ impl Splitter {
 }
 
 impl Lines {
-    /// The end of the first line, where one byte tells it.
+    /// The end of the first line, if one byte marks it.
     fn end_of_line(&self, chunk: &[u8]) -> Option<usize> {
         match self {
             Self::Plain(PlainSplitter { delimiter: Separator::Byte(byte), .. }) => {
@@ -86,7 +86,7 @@ impl Lines {
         }
     }
 
-    /// Takes the complete lines of `buffer`, whose first `known` bytes hold none; returns their bytes.
+    /// Consumes the complete lines of `buffer`, whose first `known` bytes contain none; returns their bytes.
     fn consume(&mut self, buffer: &[u8], known: usize, sink: &mut impl RowSink) -> usize {
         match self {
             Self::Plain(splitter) => splitter.consume(buffer, known, sink),

@@ -18,7 +18,7 @@ pub struct CsvStrings {
     text: TextColumns,
 }
 
-/// What is known of the lines, and the columns.
+/// The state of lines, and the columns.
 #[derive(Debug, Default)]
 struct TextColumns {
     out: TextBatches,
@@ -27,7 +27,7 @@ struct TextColumns {
     header: Header,
 }
 
-/// What the next line is, when the body names its fields.
+/// The next line, if the body names its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Header {
     Names {

@@ -38,7 +38,7 @@ impl Compression {
         }
     }
 
-    /// What texts call it.
+    /// Its name in texts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Compression {
         }
     }
 
-    /// What bodies that are packed so consist of.
+    /// The unit of bodies with this compression.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {

@@ -2,12 +2,11 @@
 
 use super::FormatError;
 
-/// The bytes that `text` stands for. `\x0102` and `\x01\x02` are both two bytes; a backslash
-/// before anything else stands for itself.
+/// Parses a separator. `\x0102` and `\x01\x02` are both two bytes; a backslash before anything else is literal.
 ///
 /// # Errors
-/// [`FormatError::Invalid`] with Doris's text: digits after `\x` that are no hex, an odd count of them, or no
-/// byte at all.
+/// [`FormatError::Invalid`] with Doris's text: digits after `\x` that are not hexadecimal, an odd number of them, or no byte at
+/// all.
 pub fn decode(text: &str) -> Result<Vec<u8>, FormatError> {
     if text.is_empty() {
         return Err(FormatError::Invalid("Column separator or line delimiter is empty".to_owned()));

@@ -1,15 +1,14 @@
-//! Which field a key is: a guess from the row before, else a search.
+//! Maps keys to fields: by a guess from the previous row, or else by a search.
 //!
-//! Rows of one program have their keys in one order, so the next key is nearly always the one that
-//! followed in the row before: one comparison of bytes finds it, quotes and colon included. Keys that
-//! are no fields are remembered too.
+//! Rows of one program have their keys in one order, so the next key is nearly always the one that followed in the previous row:
+//! one comparison of bytes finds it, quotes and colon included. Keys that are not fields are remembered, too.
 //!
 //! Invariant: a guess never gives another field than a search would.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The most keys that are no fields that are remembered …
+/// Limit on the remembered keys that are not fields …
 const STRANGERS_MAX: usize = 1024;
 /// … and the longest of them, in bytes.
 const STRANGER_BYTES_MAX: usize = 256;
@@ -22,7 +21,7 @@ const FORGOTTEN: u32 = u32::MAX;
 /// The keys of rows.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// The keys as they stand in a text: `"name":`.
+    /// The keys as they appear in a text: `"name":`.
     tokens: Vec<u8>,
     entries: Vec<Entry>,
     /// Made when the first guess fails.
@@ -40,7 +39,7 @@ pub(super) struct Keys {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// In `tokens`; empty if the key cannot stand in a text as it is.
+    /// In `tokens`; empty if the key cannot appear literally in a text.
     token: Range<u32>,
     field: Option<usize>,
 }
@@ -86,7 +85,7 @@ impl Keys {
         self.is_changed = false;
     }
 
-    /// The length of the key and colon that `rest` begins with, and its field, if the row before tells.
+    /// The length of the key and colon at the beginning of `rest`, and its field, if the previous row predicts them.
     #[inline]
     pub(super) fn guess(&mut self, rest: &[u8]) -> Option<(usize, Option<usize>)> {
         for ahead in 0..GUESSES {
@@ -106,7 +105,7 @@ impl Keys {
     pub(super) fn search(&mut self, key: &[u8]) -> Option<usize> {
         let names = &self.names;
         let numbers = self.numbers.get_or_insert_with(|| {
-            // The first of equal names is put in last.
+            // The first of equal names is inserted last.
             names.iter().enumerate().rev().map(|(number, (name, _))| (name.clone(), number as u32)).collect()
         });
         let number = match numbers.get(key) {

@@ -15,7 +15,7 @@ enum Step {
     Every,
 }
 
-/// Where a walk along a path comes to.
+/// The end of a walk along a path.
 enum Place {
     /// The value at its end.
     Value(usize),
@@ -27,7 +27,7 @@ impl JsonPath {
     /// Reads a path.
     ///
     /// # Errors
-    /// [`FormatError::Invalid`] with what is wrong and where.
+    /// [`FormatError::Invalid`] with the fault and its position.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Self::steps(text).map(Self).map_err(|what| {
             FormatError::Invalid(format!(
@@ -107,7 +107,7 @@ impl JsonPath {
         }
     }
 
-    /// What a field of this path is called: its last key.
+    /// The name of a field with this path: its last key.
     pub(super) fn name(&self) -> String {
         match self.0.iter().rev().find_map(|step| if let Step::Key(key) = step { Some(key) } else { None }) {
             Some(key) => String::from_utf8_lossy(key).into_owned(),
@@ -115,13 +115,13 @@ impl JsonPath {
         }
     }
 
-    /// Whether the path has a `[*]`, so that its value is made of what [`JsonPath::gather`] finds.
+    /// Whether the path has a `[*]`, so that its value is the result of [`JsonPath::gather`].
     pub(super) fn leads_to_many(&self) -> bool {
         self.0.contains(&Step::Every)
     }
 
-    /// Where the value is in `bytes`, whose value at `at` is legal JSON. The first of equal keys counts. `None` for
-    /// a path that leads to many.
+    /// The position of the value in `bytes`, whose value at `at` is legal JSON. The first of equal keys counts. `None` for a path
+    /// that leads to many.
     pub(super) fn find(&self, bytes: &[u8], at: usize) -> Option<usize> {
         match self.walk(bytes, at, 0)? {
             Place::Value(at) => Some(at),
@@ -129,11 +129,11 @@ impl JsonPath {
         }
     }
 
-    /// Writes an array of all values that the path leads to from the legal value at `at` of `bytes`, in their order.
-    /// `None` if there are none.
+    /// Writes an array of all values to which the path leads from the legal value at `at` of `bytes`, in order. `None` if there
+    /// are none.
     pub(super) fn gather(&self, bytes: &[u8], at: usize, out: &mut Vec<u8>) -> Option<()> {
         out.clear();
-        // Where the next element is of each array that is gone through, and the step behind its `[*]`.
+        // The next element of each array being iterated, and the step after its `[*]`.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut place = self.walk(bytes, at, 0);
         loop {

@@ -1,8 +1,8 @@
 //! A body in chunks becomes objects: lines, the elements of one array, or one whole text.
 //!
-//! Lines are found as CSV's are: the last line end of a chunk is searched for once, and only the rest is
-//! carried to the next chunk. The elements of an array are decoded where they stand; one that a
-//! chunk's end cuts is carried until [`Tracker`] has seen its end.
+//! Lines are found like those of CSV: the last line end of a chunk is searched for once, and only the rest is carried to the next
+//! chunk. The elements of an array are decoded in place; one that is split by a chunk's end is carried until [`Tracker`] has seen
+//! its end.
 //!
 //! Invariant: the result does not depend on where the body is cut into chunks.
 
@@ -14,7 +14,7 @@ use memchr::{memchr, memmem, memrchr};
 use tributary_types::{ErrorCode, SqlError};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// What is kept of a body that is refused as a whole: more than a reason shows.
+/// Bytes of a body refused as a whole that are stored: more than a reason shows.
 const REFUSED_BYTES_KEPT: usize = 2048;
 
 const NEEDS_STRIP: &str = "JSON data is array-object, `strip_outer_array` must be TRUE.";
@@ -28,7 +28,7 @@ pub(super) struct Reader {
     format: JsonFormat,
     pub(super) rows: Rows,
     state: State,
-    /// What is not complete.
+    /// The incomplete part.
     carry: Vec<u8>,
     /// Bytes of the body that were read and are not in `carry`.
     position: u64,
@@ -42,7 +42,7 @@ enum State {
         is_first: bool,
         delimiter: Delimiter,
     },
-    /// Before the first byte that tells what comes.
+    /// Before the first byte that determines the kind.
     Start,
     Array {
         next: Next,
@@ -54,7 +54,7 @@ enum State {
     Closed,
     /// One text up to the body's end.
     Whole,
-    /// One text up to the body's end, of which only the beginning is kept.
+    /// One text up to the body's end, of which only the beginning is stored.
     Refused(&'static str),
 }
 
@@ -64,7 +64,7 @@ enum Delimiter {
     Bytes(Box<memmem::Finder<'static>>),
 }
 
-/// What may come next in an array.
+/// The permitted next token in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     FirstOrEnd,
@@ -122,7 +122,7 @@ impl Reader {
             }
             State::Start if !rest.is_empty() => self.text(&rest, sink),
             State::Array { .. } => {
-                // What the tracker waited for in vain may be broken long before the body's end.
+                // The tracker may have waited in vain for text that is broken long before the body's end.
                 let consumed = self.array(&rest, sink)?;
                 let defect = Defect { at: rest.len() - consumed, flaw: Flaw::CutOff };
                 return Err(self.broken(defect, 0));
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Completes the line that was cut, and returns what comes behind it.
+    /// Completes the split line, and returns the rest after it.
     fn push_carried<'a>(&mut self, chunk: &'a [u8], sink: &mut impl RowSink) -> &'a [u8] {
         let known = self.carry.len();
         let is_newline = matches!(self.state, State::Lines { delimiter: Delimiter::Newline, .. });
@@ -154,7 +154,7 @@ impl Reader {
         rest
     }
 
-    /// Takes the complete lines of `buffer`, whose first `known` bytes hold none; returns their bytes.
+    /// Consumes the complete lines of `buffer`, whose first `known` bytes contain none; returns their bytes.
     fn complete_lines(&mut self, buffer: &[u8], known: usize, sink: &mut impl RowSink) -> usize {
         let State::Lines { delimiter, .. } = &self.state else { return 0 };
         let complete = match delimiter {
@@ -200,7 +200,7 @@ impl Reader {
         }
     }
 
-    /// Rows stand in the text as they are, with nothing around them.
+    /// Rows appear directly in the text, with nothing around them.
     fn is_plain(&self) -> bool {
         self.format.root.is_none() && !self.format.strip_outer_array && self.rows.is_direct()
     }
@@ -381,7 +381,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes what is complete in `bytes`, which begin between an array's tokens; returns how much that is.
+    /// Consumes the complete part of `bytes`, which begin between an array's tokens; returns its length.
     fn array(&mut self, bytes: &[u8], sink: &mut impl RowSink) -> Result<usize, SqlError> {
         let text_end = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let is_direct = self.format.root.is_none() && self.rows.is_direct();
@@ -456,7 +456,7 @@ impl Reader {
         }
     }
 
-    /// The error for an array that can't be read on: nobody knows how many rows are behind the defect.
+    /// The error for an array that can't be read any further: the number of rows after the defect is unknown.
     fn broken(&self, defect: Defect, element: u64) -> SqlError {
         let place = match element {
             0 => "the body".to_owned(),
@@ -480,7 +480,7 @@ fn refuse(text: &[u8], sink: &mut impl RowSink, reason: impl FnOnce() -> String)
     sink.reject(|| Reject { reason: reason(), source_line: shown(text) });
 }
 
-/// Follows the brackets and quotes of a value that comes in pieces, to know when all of it is there.
+/// Follows the brackets and quotes of a value that arrives in pieces, to detect its end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tracker {
     depth: usize,

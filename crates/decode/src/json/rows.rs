@@ -1,6 +1,6 @@
 //! Objects into fields: by their keys, or by paths.
 //!
-//! Invariant: a row gives each field one value, or nothing at all is left of it.
+//! Invariant: a row gives each field one value, or leaves no trace at all.
 
 use super::JsonFormat;
 use super::keys::Keys;
@@ -10,7 +10,7 @@ use crate::reject::{Reject, shown};
 
 /// Takes the values of rows. Every field gets one value per row.
 pub(super) trait RowSink {
-    /// A string's characters, and the string as it stands in the text. Valid UTF-8 if the row is.
+    /// A string's characters, and its token in the text. Valid UTF-8 if the row is.
     fn text(&mut self, field: usize, text: &[u8], token: &[u8]);
     fn number(&mut self, field: usize, literal: &[u8]);
     fn bool(&mut self, field: usize, value: bool);
@@ -25,7 +25,7 @@ pub(super) trait RowSink {
     fn undo_row(&mut self);
     /// Counts a row that was not loaded.
     fn reject(&mut self, reject: impl FnOnce() -> Reject);
-    /// The names of the fields, where the first row tells them.
+    /// The names of the fields, if the first row determines them.
     fn name_fields(&mut self, _names: Vec<String>) {}
 }
 
@@ -44,7 +44,7 @@ enum Lookup {
 #[derive(Debug)]
 pub(super) struct Rows {
     lookup: Lookup,
-    /// What reasons show of `jsonpaths`.
+    /// The text of `jsonpaths` in reasons.
     paths_text: Option<String>,
     names: Vec<String>,
     /// For each field the number of the last row that had it.
@@ -52,7 +52,7 @@ pub(super) struct Rows {
     row: u64,
     quotes_numbers: bool,
     scratch: Vec<u8>,
-    /// The array of what a path with `[*]` leads to.
+    /// The array of the values to which a path with `[*]` leads.
     gathered: Vec<u8>,
     /// Why the row can't be loaded although its text is legal.
     unloadable: Option<Defect>,
@@ -183,7 +183,7 @@ impl Rows {
             return Ok(keys.search(key.raw));
         }
         self.scratch.clear();
-        // A key with half a character is no field's.
+        // A key with an unpaired surrogate matches no field.
         Ok(unescape(key.raw, &mut self.scratch).ok().and_then(|()| keys.search(&self.scratch)))
     }
 
@@ -238,7 +238,7 @@ impl Rows {
         Ok(found.is_some())
     }
 
-    /// Takes a value, whose first byte is next, for a field.
+    /// Reads a value, whose first byte is next, for a field.
     #[inline]
     fn value(
         &mut self,
@@ -331,8 +331,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Ends a row that was read: it is loaded, or rejected. `start` is where `source` begins in what positions
-    /// count in, and `is_text` whether it is UTF-8.
+    /// Ends a row that was read: it is loaded, or rejected. `start` is the offset of `source` for reported positions, and
+    /// `is_text` whether it is UTF-8.
     #[inline]
     pub(super) fn settle(
         &mut self,
@@ -378,7 +378,7 @@ impl Rows {
     }
 }
 
-/// Where `bytes` stop being UTF-8.
+/// The position at which `bytes` stop being UTF-8.
 pub(super) fn encoding(bytes: &[u8]) -> Defect {
     let at = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
     Defect { at, flaw: Flaw::Encoding }

@@ -1,14 +1,14 @@
 //! The grammar of JSON: tokens and values, over bytes, without recursion and without allocation.
 //!
-//! Invariant: what is taken is RFC 8259's grammar and nothing more. Bytes that end too early are
-//! [`Stop::End`], wherever they end, so that a value can be tried again when more of it is there.
+//! Invariant: it accepts RFC 8259's grammar and nothing more. Bytes that end too early are [`Stop::End`], wherever they end, so
+//! that a value can be retried when more of it has arrived.
 //!
-//! Not its business: UTF-8, and what a value is for.
+//! Not its business: UTF-8, and the use of a value.
 
 use std::fmt;
 use std::ops::Range;
 
-/// How deep objects and arrays may stand in each other.
+/// The nesting limit of objects and arrays.
 pub(super) const DEPTH_MAX: usize = 512;
 
 /// Why reading stopped.
@@ -19,14 +19,14 @@ pub(super) enum Stop {
     Bad(Defect),
 }
 
-/// What is wrong with a text, and where.
+/// A fault of a text, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Defect {
     pub(super) at: usize,
     pub(super) flaw: Flaw,
 }
 
-/// What can be wrong with a text.
+/// The kinds of faults of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
     /// Something else was expected.
@@ -78,7 +78,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Defect {
-    /// The reason, in Doris's words as far as they go; `place` says what the position counts in.
+    /// The reason, in Doris's words where it has them; `place` names the unit of the position.
     pub(super) fn reason(self, place: &str) -> String {
         let Self { at, flaw } = self;
         format!(
@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
         Self { bytes, at, newline: b'\n', is_whole: false, levels_max: DEPTH_MAX }
     }
 
-    /// A cursor over lines: a value does not go on behind a line end.
+    /// A cursor over lines: a value does not continue after a line end.
     pub(super) fn over_lines(bytes: &'a [u8], at: usize) -> Self {
         Self { newline: b' ', ..Self::new(bytes, at) }
     }
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         self.bad(Flaw::Expected(what))
     }
 
-    /// The next byte that is no blank, which is not taken.
+    /// The next byte that is not a blank, without consuming it.
     #[inline]
     pub(super) fn token(&mut self) -> Result<u8, Stop> {
         loop {
@@ -296,7 +296,7 @@ impl<'a> Cursor<'a> {
                 }
                 byte => self.scalar(byte)?,
             }
-            // A value is over, and so may be what it stands in.
+            // A value is complete, and its parents may be, too.
             loop {
                 let Some(in_object) = open.top() else { return Ok(&self.bytes[start..self.at]) };
                 match (self.token()?, in_object) {
@@ -319,7 +319,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Which brackets are open: a bit each, set for `{`.
+/// The open brackets: a bit each, set for `{`.
 #[derive(Default)]
 struct Levels {
     /// Room for one level more than in a row's values: the row itself.
@@ -415,7 +415,7 @@ pub(crate) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
     Ok(())
 }
 
-/// The character that `escape` begins with, and how many bytes it takes.
+/// The character at the beginning of `escape`, and its length in bytes.
 fn unicode(escape: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = escape.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -430,8 +430,8 @@ fn unicode(escape: &[u8]) -> Option<(char, usize)> {
     Some((char::from_u32(first)?, 6))
 }
 
-/// Appends a value to `out` without the blanks between its tokens, and with its numbers in quotes if so asked.
-/// `raw` is legal JSON.
+/// Appends a value to `out` without the blanks between its tokens, and optionally with its numbers in quotes. `raw` is legal
+/// JSON.
 pub(super) fn compact(raw: &[u8], quotes_numbers: bool, out: &mut Vec<u8>) {
     let mut cursor = Cursor { is_whole: true, ..Cursor::new(raw, 0) };
     while let Ok(byte) = cursor.token() {

@@ -22,7 +22,7 @@ pub struct JsonStrings {
 #[derive(Debug, Default)]
 struct TextColumns {
     out: TextBatches,
-    /// What a field is in a row without it.
+    /// A field's value in a row without it.
     absent: Vec<Option<String>>,
     /// The row under construction: where in `scratch` each field is.
     slots: Vec<Option<Range<usize>>>,

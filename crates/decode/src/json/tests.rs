@@ -8,7 +8,7 @@ use tributary_types::{DefaultValue, TableDef};
 mod differential;
 mod differential_types;
 
-/// The load with the body given in these chunks: what was decoded, or the error.
+/// Runs the load with the body in these chunks: returns the decoded rows, or the error.
 fn load_chunks<'a>(
     target: &Target,
     format: &JsonFormat,
@@ -524,7 +524,7 @@ fn a_row_that_never_ends_is_an_error_and_not_memory() {
     }
 }
 
-/// What texts a load with computed columns reads.
+/// The texts that a load with computed columns reads.
 fn texts(names: FieldNames<'_>, absent: &[Option<String>], format: &JsonFormat, body: &str) -> Vec<String> {
     let read = |step: usize| {
         let mut strings = JsonStrings::new(names, absent, format).unwrap();

@@ -49,7 +49,7 @@ impl Tree {
         }
     }
 
-    /// Reads so many values that were written. `None` if the bytes are none.
+    /// Reads this many written values. `None` if the bytes are not that.
     fn read(&mut self, bytes: &[u8], at: &mut usize, count: usize) -> Option<()> {
         match self {
             Self::Leaf { values, .. } => read_leaf(values, bytes, at, count),
@@ -190,7 +190,7 @@ fn write_nulls(nulls: &[u32], len: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads which of `count` values are NULL, of which the first is the value `first`.
+/// Reads which of `count` values are NULL, the first of them being the value `first`.
 fn read_nulls(nulls: &mut Vec<u32>, first: usize, bytes: &[u8], at: &mut usize, count: usize) -> Option<()> {
     let has_some = *bytes.get(*at)?;
     *at += 1;
@@ -206,7 +206,7 @@ fn read_nulls(nulls: &mut Vec<u32>, first: usize, bytes: &[u8], at: &mut usize, 
     Some(())
 }
 
-/// The places that are not NULL of so many; `None` if none is.
+/// The non-NULL positions among `len`; `None` if there are no NULLs.
 pub(crate) fn null_buffer(nulls: &[u32], len: usize) -> Option<NullBuffer> {
     if nulls.is_empty() {
         return None;

@@ -1,14 +1,14 @@
 //! The texts of nested values: `[1, "a", null]`, `{"k":1}`, `{10, 3.14}`.
 //!
-//! A value begins and ends with its brackets. Parts may be in single or double quotes, with blanks around them; without
-//! quotes `null` is NULL, and so is nothing at all. A backslash in quotes is that of JSON.
+//! A value begins and ends with its brackets. Parts may be in single or double quotes, surrounded by blanks; without quotes
+//! `null` is NULL, and so is an empty part. A backslash in quotes has JSON's meaning.
 
 use super::{Rules, Tree};
 use crate::cell::{Cell, Fault, push_cell};
 use crate::json::unescape;
 use tributary_types::{DataType, StructField};
 
-/// Which rules a text follows.
+/// The rules of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A field of a file or a literal: a STRUCT has all its fields in order, all with names or all without.
@@ -98,7 +98,7 @@ fn is_document(text: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// The text of each field's value. `None`: it has none and is NULL.
+/// The text of each field's value. `None`: it is missing, hence NULL.
 fn field_values<'a>(
     text: &'a [u8],
     names: &[StructField],
@@ -148,7 +148,7 @@ impl<'a> Token<'a> {
         self.text.is_empty() || self.text.eq_ignore_ascii_case(b"null")
     }
 
-    /// The text in quotes, without them; `None` if it is in none.
+    /// The text without its quotes; `None` if it is not quoted.
     fn unquoted(self) -> Result<Option<std::borrow::Cow<'a, [u8]>>, Fault> {
         let Some(&quote @ (b'"' | b'\'')) = self.text.first() else { return Ok(None) };
         if quoted_len(self.text, quote) != Some(self.text.len()) {
@@ -163,7 +163,7 @@ impl<'a> Token<'a> {
         Ok(Some(out.into()))
     }
 
-    /// What is before and behind the first colon.
+    /// The parts before and after the first colon.
     fn divided(self) -> Result<Option<(Self, Self)>, Fault> {
         let end = end_of_part(self.text, b':')?;
         Ok((end < self.text.len()).then(|| (trimmed(&self.text[..end]), trimmed(&self.text[end + 1..]))))
@@ -194,10 +194,10 @@ fn trimmed(text: &[u8]) -> Token<'_> {
     Token { text: text.trim_ascii() }
 }
 
-/// Where the first `end` is that is in no quotes and no brackets, or the text's end.
+/// The position of the first `end` outside quotes and brackets, or the text's end.
 fn end_of_part(text: &[u8], end: u8) -> Result<usize, Fault> {
     let (mut depth, mut at) = (0_usize, 0);
-    // A quote is one where a part begins; elsewhere it is a character like others.
+    // A quote is special at the beginning of a part; elsewhere it is an ordinary character.
     let mut begins = true;
     while let Some(&byte) = text.get(at) {
         match byte {
@@ -217,7 +217,7 @@ fn end_of_part(text: &[u8], end: u8) -> Result<usize, Fault> {
     if depth == 0 { Ok(at) } else { Err(Fault::Bad) }
 }
 
-/// The length of the text in quotes that this begins with, quotes included.
+/// The length of the quoted text at the beginning, quotes included.
 fn quoted_len(text: &[u8], quote: u8) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -225,7 +225,7 @@ fn quoted_len(text: &[u8], quote: u8) -> Option<usize> {
         if text[at] == quote {
             return Some(at + 1);
         }
-        // What is escaped.
+        // The escaped character.
         at += 2;
         if at >= text.len() {
             return None;

@@ -1,13 +1,12 @@
 //! The scanner: blanks, words, names and literals of MySQL's SQL, one byte after the other.
 //!
-//! Every function returns `None` for what it does not understand; the scan must not go on from
-//! there.
+//! Every function returns `None` for input that it does not understand; the scan must not continue from there.
 
 use crate::cell::Cell;
 use memchr::{memchr, memchr2, memmem};
 use std::borrow::Cow;
 
-/// Words that are no names where the general parser looks for TABLE, a query or VALUES.
+/// Words that are not names where the general parser expects TABLE, a query or VALUES.
 const NOT_NAMES: [&str; 4] = ["TABLE", "SELECT", "WITH", "VALUES"];
 
 /// A place in a statement.
@@ -120,7 +119,7 @@ impl<'a> Scanner<'a> {
         Some(if has_doubled { Cow::Owned(name.replace("``", "`")) } else { Cow::Borrowed(name) })
     }
 
-    /// Skips to the first row, over the word VALUES if it is there.
+    /// Skips to the first row, over an optional word VALUES.
     pub(crate) fn begin_values(&mut self) -> Option<()> {
         self.skip_blanks()?;
         if matches!(self.peek(), Some(b'v' | b'V')) { self.keyword("VALUES") } else { Some(()) }
@@ -242,7 +241,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A number that begins at `start`, of which the sign is taken already.
+    /// A number that begins at `start`, whose sign is consumed already.
     #[inline]
     fn number(&mut self, start: usize) -> Option<&'a [u8]> {
         let mut digits = self.take_digits();
@@ -386,8 +385,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Where the first single quote or backslash is. Most texts are short: the first bytes are looked at
-/// here, eight at once.
+/// The position of the first single quote or backslash. Most texts are short: the first bytes are checked here, eight at once.
 #[inline]
 fn end_of_plain(text: &[u8]) -> Option<usize> {
     const NEAR_WORDS: usize = 4;
@@ -404,7 +402,7 @@ fn end_of_plain(text: &[u8]) -> Option<usize> {
     memchr2(b'\'', b'\\', &text[near..]).map(|at| near + at)
 }
 
-/// The lowest set bit is in the first byte of `word` that is `byte`; 0 if there is none.
+/// The lowest set bit is in the first byte of `word` equal to `byte`; 0 if there is none.
 #[inline]
 const fn bytes_equal(word: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);

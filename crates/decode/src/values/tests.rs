@@ -223,7 +223,7 @@ fn a_large_statement_is_cut_into_blocks_and_each_bad_row_keeps_its_reason() {
     assert_eq!(lines(&pairs(), &decoded), expected);
 }
 
-/// What the general parser makes of a literal: `None` for NULL.
+/// The general parser's value of a literal: `None` for NULL.
 fn literal_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Some(format!("-{}", literal_of(expr)?)),

@@ -23,7 +23,7 @@ pub(crate) struct Process {
     state: Mutex<ProcessState>,
 }
 
-/// What a connection does now.
+/// The current state of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessState {
     pub database: Option<String>,
@@ -38,7 +38,7 @@ impl Process {
         self.state.lock().clone()
     }
 
-    /// A statement begins.
+    /// Records the start of a statement.
     pub fn begin(&self, database: Option<&str>, statement: &str) {
         self.stop.clear();
         if self.kill.is_cancelled() {

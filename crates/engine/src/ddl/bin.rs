@@ -1,4 +1,4 @@
-//! The recycle bin: what DROP without FORCE keeps for a time, and RECOVER brings back.
+//! The recycle bin: objects that DROP without FORCE retains for a time, and RECOVER restores.
 //!
 //! Invariant: a table is recycled when all its rows are in data files, and is closed then; nothing of it is in memory, and its files
 //! stay where they are until its time is over. Partitions have a module of their own ([`crate::ddl::partitions::recycled`]).
@@ -23,14 +23,14 @@ use tributary_types::{DbId, ErrorCode, PartitionId, SqlError, TableDef, TableId,
 const COLUMNS: [&str; 8] =
     ["Type", "Name", "DbId", "TableId", "PartitionId", "DropTime", "DataSize", "RemoteDataSize"];
 
-/// What Doris says of an id that is not given.
+/// Doris's text for a missing id.
 const NO_ID: &str = "-1";
 
 pub(crate) fn shown_id(id: Option<u64>) -> String {
     id.map_or_else(|| NO_ID.to_owned(), |id| id.to_string())
 }
 
-/// Doris's refusal to drop and keep what a load waits to commit into; `what` is a table, say.
+/// Doris's refusal to drop and retain an object into which a load waits to commit; `what` is a table, for example.
 pub(crate) fn still_loading(what: &str, name: &str) -> SqlError {
     let statement = what.to_uppercase();
     refused(format!(
@@ -40,12 +40,12 @@ pub(crate) fn still_loading(what: &str, name: &str) -> SqlError {
 }
 
 impl Engine {
-    /// Whether what is dropped is kept for a time.
+    /// Whether dropped objects are retained for a time.
     pub(crate) fn keeps_dropped(&self) -> bool {
         !self.options.trash_expire.is_zero()
     }
 
-    /// Brings a table to rest that is to be dropped; `None`: its loads do not end.
+    /// Brings a table to rest before it is dropped; `None` if its loads do not end.
     async fn at_rest(&self, table: &Table) -> Result<Option<AtRest>, SqlError> {
         let begun = tokio::time::Instant::now();
         loop {
@@ -77,7 +77,7 @@ impl Engine {
         _turn: &Changing<'_>,
         name: &str,
     ) -> Result<(), SqlError> {
-        // Temporary partitions and tables without their rows go for good, with the same step of the catalog.
+        // Temporary partitions and tables without their rows are dropped permanently, in the same step of the catalog.
         let is_hidden = |def: &TableDef| is_beside(&def.name) || is_unfinished(&def.name);
         let mut tables = self.names().tables(name);
         tables.retain(|table| !table.with_def(is_hidden));
@@ -191,7 +191,7 @@ impl Engine {
         self.names().all_tables().iter().for_each(|table| keep_files(table, &bin));
     }
 
-    /// Deletes what has the id, and everything that belongs to it.
+    /// Deletes the object with the id, and everything that belongs to it.
     pub(crate) async fn erase_recycled(
         self: &Arc<Self>,
         _turn: &Changing<'_>,
@@ -250,7 +250,7 @@ impl Engine {
         self.erase(&erased, &bin).await
     }
 
-    /// Deletes what has been kept long enough.
+    /// Deletes objects whose retention is over.
     pub(crate) async fn expire_recycled(self: &Arc<Self>, now_ms: i64) -> Result<(), SqlError> {
         let keep_ms = i64::try_from(self.options.trash_expire.as_millis()).unwrap_or(i64::MAX);
         let is_over = |dropped_at_ms: i64| now_ms.saturating_sub(dropped_at_ms) >= keep_ms;
@@ -334,7 +334,7 @@ impl Engine {
     }
 }
 
-/// What is kept no longer.
+/// Objects that are no longer retained.
 #[derive(Default)]
 struct Erased {
     /// With their tables.

@@ -1,5 +1,5 @@
-//! Changes of databases, tables and users: the catalog first, then everything else, so that
-//! the next start can complete what a crash in between left undone.
+//! Changes of databases, tables and users: the catalog first, then everything else, so that the next start can complete a change
+//! that a crash interrupted.
 
 use crate::ddl::change::switching::Rest;
 use crate::engine::Engine;
@@ -95,7 +95,7 @@ impl Engine {
         self.add_table(def).await.map(drop)
     }
 
-    /// Whether a table or view can be called so. If it may be there already, `false` is no error.
+    /// Whether a table or view can have this name. If it may exist already, `false` is not an error.
     ///
     /// # Errors
     /// No such database, or the name is taken.
@@ -121,7 +121,7 @@ impl Engine {
         self.with_dynamic_partitions(def, self.unix_ms())
     }
 
-    /// What is kept for values that the server gives to rows of a table goes with it.
+    /// Removes the data of generated values of a table's rows.
     fn forget_values(&self, table: TableId) {
         self.increments.forget(table);
         self.generated.forget(table);
@@ -192,7 +192,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends everything that goes on with a table that the catalog does not have any more.
+    /// Ends all activities on a table that the catalog does not have any more.
     pub(crate) async fn forget_table(&self, def: &TableDef) {
         self.end_schema_change(def.id).await;
         self.end_switch(def.id).await;
@@ -203,7 +203,7 @@ impl Engine {
         self.forget_values(def.id);
     }
 
-    /// Changes a table now, or begins the job that does.
+    /// Changes a table now, or starts the job that does.
     pub(crate) async fn alter_table(
         self: &Arc<Self>,
         turn: &Changing<'_>,
@@ -264,7 +264,7 @@ impl Engine {
         self.cancel_schema_change(&table.def()).await
     }
 
-    /// The answer to whoever cancels the making of a rollup, which takes no time.
+    /// The answer to cancelling the creation of a rollup, which takes no time.
     ///
     /// # Errors
     /// No such table.
@@ -306,12 +306,12 @@ impl Engine {
         let (added, dropped) = changed_partitions(&old, &new);
         let was_removed = old.partitioning.partitions().is_some_and(|it| !it.has_all_that_were());
         if let Some(added) = added.filter(|_| was_removed) {
-            // Rows in the log that were in a partition of the same values before are none of the new one's.
+            // Rows in the log from an earlier partition of the same values do not belong to the new one.
             self.ingest.cut(&table, added).await?;
         }
         let new = self.catalog.replace_table_def(&old, new).await?;
         if let Err(error) = table.alter(Arc::clone(&new)).await {
-            // Rows can't follow the change: the catalog goes back to what the table is.
+            // Rows can't follow the change: the catalog is reverted to the state of the table.
             self.catalog.replace_table_def(&new, (*old).clone()).await?;
             return Err(table_error(error));
         }

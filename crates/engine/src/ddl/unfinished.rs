@@ -1,4 +1,4 @@
-//! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` makes one.
+//! Tables that get their rows before they get their names: `CREATE TABLE … AS SELECT` creates one.
 //!
 //! Invariant: a table is seen under its name only with all its rows. Until then it has a name that no statement can write;
 //! what ends in between, by an error or with the server, leaves a table of such a name, which is dropped.
@@ -40,7 +40,7 @@ impl Unfinished {
         let table = Arc::clone(self.table());
         let named = TableDef { name: self.name.table.clone(), ..(*table.def()).clone() };
         let engine = Arc::clone(&self.engine);
-        // In a task of its own, so that nobody can end it half way.
+        // In a task of its own, so that it can't be cancelled half way.
         let change = tokio::spawn(async move { engine.change_table(table, named).await });
         let changed =
             change.await.map_err(|error| SqlError::detail(ErrorCode::Unknown, error.to_string()))?;
@@ -80,7 +80,7 @@ impl Engine {
         Ok(Unfinished { engine: Arc::clone(self), table: Some(table), name })
     }
 
-    /// Drops what an earlier process did not finish.
+    /// Drops tables that an earlier process did not finish.
     pub(crate) async fn drop_unfinished_tables(self: &Arc<Self>) -> Result<(), SqlError> {
         let turn = self.changing().await;
         for table in self.names().all_tables() {

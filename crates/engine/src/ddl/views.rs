@@ -1,4 +1,4 @@
-//! Changes of views. What a view is made of is told by the session ([`crate::session`]), which plans its query.
+//! Changes of views. The session ([`crate::session`]) plans a view's query and determines its contents.
 
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;

@@ -23,7 +23,7 @@ pub(super) struct FilesFormat {
     declared: Option<Declared>,
 }
 
-/// Columns that the statement declares, for files of text.
+/// Declared columns of a statement, for files of text.
 struct Declared {
     target: Target,
     options: InsertOptions,
@@ -54,7 +54,7 @@ impl FilesFormat {
         if is_plain {
             properties.take("compress_type");
         }
-        // What is unknown is named without its text, which may be a key under a wrong name.
+        // An unknown property is named without its text, which may be a key under a wrong name.
         if let Some((name, _)) = properties.rest().find(|(name, _)| !LoadFormat::PROPERTIES.contains(name)) {
             return Err(FileError::Property(format!(
                 "Unknown properties: {name}; besides those of the place {function}() has csv_schema and {}",
@@ -141,13 +141,13 @@ impl Declared {
         let next_column_id = ColumnId(columns.len() as u32);
         let table = TableSchema { next_column_id, ..TableSchema::new(SchemaVersion(1), columns) };
         let target = Target::new(&Arc::new(TableDef::new(TableId(0), "", "", table)), None)?;
-        // The zone is all of a clock that values are read with: there are no defaults.
+        // Only the zone of the clock matters for reading values: there are no defaults.
         let clock = LoadClock { now_micros: 0, utc_offset_seconds };
         let options = InsertOptions { strict: false, max_filter_ratio: 1.0, clock };
         Ok(Self { target, options, schema })
     }
 
-    /// Texts as values, by the rules of loads: what is none of its column's type is NULL.
+    /// Converts texts to values, by the rules of loads: a text that is illegal for its column's type is NULL.
     fn decode(&self, texts: Vec<ArrayRef>, rows: usize) -> Result<Vec<RecordBatch>, SqlError> {
         let fields = self.schema.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

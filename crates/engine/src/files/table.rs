@@ -22,11 +22,11 @@ pub(super) struct Files {
     schema: SchemaRef,
     /// The files of each part.
     parts: Vec<Vec<FoundFile>>,
-    /// The file that the columns were read of, opened: its bytes need not come twice.
+    /// The file whose columns were read, still open: its bytes need not be fetched twice.
     begun: Mutex<Option<(FoundFile, FileReader)>>,
 }
 
-/// What opening a file takes.
+/// The inputs for opening a file.
 struct Source {
     place: Place,
     format: FilesFormat,

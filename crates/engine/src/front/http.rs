@@ -32,7 +32,7 @@ use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError, Ta
 /// The HTTP front end's way into the engine.
 pub struct HttpLoads(pub Arc<Engine>);
 
-/// What a load over HTTP asks for, whichever endpoint it came by.
+/// A load request over HTTP, from either endpoint.
 struct LoadRequest {
     source: Source,
     label: Option<Label>,
@@ -105,7 +105,7 @@ impl Engine {
         self.run_load(table, load, body, plan).await
     }
 
-    /// Which columns the rows give. The table is ready for that then.
+    /// Determines the columns that the rows give. The table is ready for them then.
     ///
     /// # Errors
     /// The table or the load does not allow it; the answer says why.
@@ -146,7 +146,7 @@ impl Engine {
     ) -> LoadAnswer {
         let started = Instant::now();
         let deadline = Interrupt::after(request.timeout);
-        // Asked for once: columns that change meanwhile must not be those of some of the load's parts only.
+        // Read once: columns that change meanwhile must not affect only some of the load's parts.
         let def = table.def();
         let mut load = match Load::begin(
             self,
@@ -182,7 +182,7 @@ impl Engine {
         let limits = LoadLimits {
             max_filter_ratio: request.max_filter_ratio,
             timeout: deadline.remaining().unwrap_or(request.timeout),
-            // What is written by now is committed: the time limit ends only the wait for the group.
+            // Rows written by now are committed: the time limit ends only the wait for the group.
             interrupt: Interrupt::NEVER,
         };
         let Finished { error_url, outcome } =
@@ -217,7 +217,7 @@ impl LoadRequest {
     }
 }
 
-/// What every answer to a load that has begun says, however the load ends.
+/// The common part of every answer to a load that has begun, however the load ends.
 struct Heading {
     two_phase_commit: bool,
     is_group: bool,
@@ -237,7 +237,7 @@ impl Heading {
         }
     }
 
-    /// The answer with what it does not say itself.
+    /// Adds the common part to an answer.
     fn above(&self, mut answer: LoadAnswer) -> LoadAnswer {
         answer.two_phase_commit = self.two_phase_commit;
         answer.group_commit = self.is_group;
@@ -314,7 +314,7 @@ fn worded(outcome: Result<Outcome, LoadError>, rejects: &[Reject]) -> LoadAnswer
     answer
 }
 
-/// The refusal of a load that asks for what no table here can do: it would load other rows than it says.
+/// The refusal of a load that requests what no table here supports: it would load other rows than it says.
 fn refused_header(headers: &TableHeaders) -> Option<LoadAnswer> {
     let header = headers.unique?;
     let text = format!("header {header} needs what tables with UNIQUE KEY cannot do yet, leave it out");

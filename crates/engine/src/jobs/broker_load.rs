@@ -1,15 +1,15 @@
-//! Broker Load: `LOAD LABEL …` as a job that goes on without its client.
+//! Broker Load: `LOAD LABEL …` as a job that continues without its client.
 //!
 //! | file | what happens there |
 //! | --- | --- |
-//! | `job` | a job's state and progress, and the record that the catalog keeps of it |
+//! | `job` | a job's state and progress, and its record in the catalog |
 //! | `path` | columns whose values are in the files' paths |
 //! | `plan` | a parsed statement becomes files to read and how to read each |
 //! | `run` | files become rows, several at a time, and the rows one transaction |
 //! | `show` | SHOW LOAD |
 //!
-//! Invariant: a job is one transaction with the statement's label, so each row is loaded once however often the job is begun: one that
-//! a crash cut off begins anew, unless its label says that it had committed. A job's record is in the catalog before the client
+//! Invariant: a job is one transaction with the statement's label, so each row is loaded once however often the job is started:
+//! an interrupted one restarts, unless its label says that it had committed. A job's record is in the catalog before the client
 //! is answered.
 //!
 //! Not its business: grammar, where files are, how bodies are decoded, commits.
@@ -36,7 +36,7 @@ use tributary_types::{ErrorCode, GroupCommitMode, Label, Principal, SqlError};
 pub(crate) type BrokerLoads = Jobs<Record>;
 
 impl Engine {
-    /// Begins a job. It is kept and its label is taken when this returns.
+    /// Starts a job. It is persisted and its label is taken when this returns.
     ///
     /// # Errors
     /// A statement that can't be run, whatever the files are; a label that was used; too many jobs.
@@ -91,7 +91,7 @@ impl Engine {
         Ok(load)
     }
 
-    /// Takes the jobs of the last run up again: those that had not ended.
+    /// Resumes the unfinished jobs of the last run.
     ///
     /// # Errors
     /// The catalog can't be read.
@@ -116,7 +116,7 @@ impl Engine {
         self.broker_loads.end(&job, |record| record.end(ended)).await;
     }
 
-    /// What a job that was cut off needs to begin anew, unless it had committed.
+    /// Prepares the restart of an interrupted job, unless it had committed.
     async fn begin_again(self: &Arc<Self>, job: &Job) -> Result<Again, SqlError> {
         let Record { db, label, user, host, zone, statement, .. } = job.record();
         let principal = self.principal(&user, &host);
@@ -166,7 +166,7 @@ impl Engine {
     }
 }
 
-/// What became of a job that a crash or a stop of the server cut off.
+/// The fate of a job that a crash or a stop of the server interrupted.
 enum Again {
     Begun(Box<Plan>, Load),
     Committed(Ended),

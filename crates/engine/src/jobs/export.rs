@@ -1,13 +1,14 @@
-//! EXPORT: the rows of a table become files, as a job that goes on without its client.
+//! EXPORT: writes the rows of a table to files, as a job that continues without its client.
 //!
 //! | file | what happens there |
 //! | --- | --- |
-//! | `record` | what the catalog keeps of a job |
+//! | `record` | a job's record in the catalog |
 //! | `plan` | a parsed statement becomes a query and where its rows go |
 //! | `run` | the query's rows are written |
 //! | `show` | SHOW EXPORT |
 //!
-//! Invariant: the files of a job that has not FINISHED are deleted before it begins anew or ends, or its message says that some may be left.
+//! Invariant: the files of a job that has not FINISHED are deleted before it restarts or ends, or its message says that some may
+//! remain.
 //!
 //! Not its business: grammar, how files are written.
 
@@ -30,7 +31,7 @@ type Job = background::Job<Record>;
 pub(crate) type Exports = Jobs<Record>;
 
 impl Engine {
-    /// Begins a job. It is kept and its label is taken when this returns.
+    /// Starts a job. It is persisted and its label is taken when this returns.
     ///
     /// # Errors
     /// A statement that can't be run, whatever the rows are; a label that a job has which was not cancelled; too many jobs.
@@ -77,7 +78,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the jobs of the last run up again: those that had not ended.
+    /// Resumes the unfinished jobs of the last run.
     ///
     /// # Errors
     /// The catalog can't be read.

@@ -1,19 +1,20 @@
 //! Jobs that load from a source for as long as they run: `ROUTINE LOAD`.
 //!
-//! A job is kept in the catalog, with its state. While it is active it has one runner ([`runner`]), which loads one batch after the
-//! other, each a transaction of its own ([`task`]). How far a job has come is part of those transactions
-//! (`docs/adr/0038-positions-of-sources.md`), so a runner can be given up at any time and another one goes on where the rows end.
+//! A job is persisted in the catalog, with its state. While it is active it has one runner ([`runner`]), which loads one batch
+//! after another, each a transaction of its own ([`task`]). The job's position is part of those transactions
+//! (`docs/adr/0038-positions-of-sources.md`), so a runner can be abandoned at any time and another one continues after the loaded
+//! rows.
 //!
-//! Invariant: a job has at most one runner, and what a statement changes is in the catalog before the runner is told.
+//! Invariant: a job has at most one runner, and a statement's changes are in the catalog before the runner is notified.
 //!
 //! | file | what happens there |
 //! | --- | --- |
-//! | `kept` | what the catalog and the transactions keep of a job |
-//! | `properties` | what the properties of a statement mean |
+//! | `kept` | the data of a job in the catalog and in transactions |
+//! | `properties` | the meaning of a statement's properties |
 //! | `job` | a job in memory |
 //! | `runner`, `task` | reading the source, loading batches, going on after errors |
 //! | `names` | messages that name their tables |
-//! | `show` | what is shown |
+//! | `show` | SHOW and `information_schema` |
 //!
 //! Not its business: protocols, grammar, the source's client.
 
@@ -89,7 +90,7 @@ impl Jobs {
 }
 
 impl Engine {
-    /// Reads the jobs and starts those that were active.
+    /// Reads the jobs and starts the active ones.
     ///
     /// # Errors
     /// The catalog can't be read. A job that can't be read is left alone and logged.
@@ -117,7 +118,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Ends all runners; the jobs go on with the next start.
+    /// Ends all runners; the jobs resume at the next start.
     pub(crate) async fn stop_jobs(&self) {
         let all = self.jobs.all();
         all.iter().for_each(|job| job.stop.stop());
@@ -206,7 +207,7 @@ impl Engine {
             statistics: None,
         };
         properties::check(&definition, target.as_ref().map(|(_, def)| &**def))?;
-        // What can be wrong is found now, and not by a runner that nobody watches.
+        // Errors are found now, and not by a runner that is not observed.
         if let Some((table, _)) = &target {
             self.ready_for_job(table, &definition).await?;
             task::reader(self, &table.def(), &definition)?;
@@ -231,7 +232,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Asks the source where the job begins.
+    /// Queries the source for the job's start.
     async fn beginning(&self, definition: &Definition) -> Result<Offsets, SqlError> {
         let beginning = Beginning::of(&definition.source)?;
         let settings = properties::settings(&definition.source)?;

@@ -1,6 +1,6 @@
-//! Values of AUTO_INCREMENT columns for rows that come without: the catalog as the place where they are reserved, and the rows that get them.
+//! Values of AUTO_INCREMENT columns for rows without one: the catalog, which reserves them, and the rows that get them.
 //!
-//! They are put in before anything else is done with the rows, for every kind of load in the same place: where its sink takes them.
+//! They are inserted before any further step, for every kind of load in the same place: where its sink takes the rows.
 
 use crate::ddl::partitions::temporary::table_of_rows;
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ pub(crate) struct Increment {
     decoded: TableSchema,
     column: usize,
     start: i64,
-    /// The table that counts: temporary partitions go on where their table is.
+    /// The table that counts: temporary partitions continue the sequence of their table.
     counts: TableId,
 }
 
@@ -53,10 +53,10 @@ impl Increment {
         Some(Box::new(Self { decoded: schema.as_decoded()?, column, start, counts }))
     }
 
-    /// The rows with values where there were none.
+    /// Fills in the missing values of rows.
     ///
     /// # Errors
-    /// There are no more values, or they can't be reserved.
+    /// The values are exhausted, or can't be reserved.
     pub async fn fill(
         &self,
         engine: &Engine,

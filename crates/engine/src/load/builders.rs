@@ -1,7 +1,7 @@
 //! Keeps block builders between loads, as their buffers have grown to what loads need.
 //!
-//! A session keeps a small builder for its next load; there are thousands of sessions, and most are
-//! idle. Larger ones go to a pool that all share. Both are bounded, because nothing counts them.
+//! A session caches a small builder for its next load; there are thousands of sessions, and most are idle. Larger ones go to a
+//! pool that all share. Both are bounded, because nothing counts them.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use tributary_decode::BlockBuilder;
 use tributary_types::TableSchema;
 
-/// Builders that the pool keeps; this many loads at once need no new one.
+/// Builders in the pool; this many concurrent loads need no new one.
 const KEPT_MAX: usize = 32;
-/// The memory that the pool keeps, in bytes.
+/// Limit on the pool's memory, in bytes.
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// A builder that holds more goes from its session to the pool, in bytes.
+/// A builder that holds more moves from its session to the pool, in bytes.
 const OWN_BYTES_MAX: usize = 64 * 1024;
 
 /// Builders that no load uses now, the last used ones at the end.
@@ -42,7 +42,7 @@ impl Builders {
     }
 }
 
-/// The builder that a session keeps.
+/// A session's cached builder.
 #[derive(Debug, Default)]
 pub(crate) struct OwnBuilder(Option<BlockBuilder>);
 

@@ -1,7 +1,7 @@
 //! Values of generated columns: their expressions, compiled once for each version of a table, and the rows that get them.
 //!
-//! They are put in right after rows are decoded, for every kind of load: before conditions on final values, before partitions are made,
-//! before the log. Tables without such columns are asked once for each load.
+//! They are inserted right after rows are decoded, for every kind of load: before conditions on final values, before partitions
+//! are created, before the log. Tables are checked once per load for such columns.
 //!
 //! Not its business: which columns may be generated (`sql`), and what becomes of values that don't fit (`decode`).
 
@@ -15,7 +15,7 @@ use tributary_decode::{Block, Decoded, InsertOptions, LoadRules, Strictness, Tar
 use tributary_query::{Projection, SessionView, type_text};
 use tributary_types::{DataType, ErrorCode, SchemaVersion, SqlError, TableDef, TableId, TableSchema};
 
-/// Expressions of one table in so many zones are kept.
+/// How many time zones' expressions are cached per table.
 const ZONES_MAX: usize = 8;
 
 /// The compiled expressions of tables.
@@ -33,7 +33,7 @@ struct Known {
 type Expressions = HashMap<usize, Projection>;
 
 impl GeneratedColumns {
-    /// The table is gone.
+    /// Removes a dropped table.
     pub fn forget(&self, table: TableId) {
         self.0.lock().remove(&table);
     }
@@ -127,7 +127,7 @@ fn without_others(schema: &TableSchema, place: usize) -> TableSchema {
     alone
 }
 
-/// Whether values of an expression's type can be those of a column.
+/// Whether values of an expression's type can be stored in a column.
 fn takes(column: DataType, expression: &Field) -> bool {
     match expression.data_type() {
         ArrowType::Null => !column.is_state(),
@@ -229,7 +229,7 @@ impl Completer {
         })))
     }
 
-    /// The rows with all values, and those that are rejected.
+    /// Returns the rows with all values, and the rejected ones.
     ///
     /// # Errors
     /// The values are of a type that the column can't have.

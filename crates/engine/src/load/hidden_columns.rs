@@ -1,5 +1,5 @@
-//! What loads of tables with UNIQUE KEY say of hidden columns: which rows delete, and which sequence they have; and loads that
-//! take back what others have added to sums.
+//! Hidden columns in loads of tables with UNIQUE KEY: which rows delete, and their sequence; and loads that subtract from sums
+//! what others have added.
 //!
 //! The rules and texts are Doris's. Which row of a key stays is the table's business.
 
@@ -44,10 +44,10 @@ pub(crate) fn check_given(
     if is_partial && !is_hidden() { Ok(()) } else { check_named(def, columns) }
 }
 
-/// The columns of a Stream Load with what its headers say of hidden ones. `is_keyed`: the body's fields are found by their names.
+/// The columns of a Stream Load, extended by its headers for hidden ones. `is_keyed`: the body's fields are matched by name.
 ///
 /// # Errors
-/// The headers do not fit the table, or an expression is none.
+/// The headers do not fit the table, or an expression is malformed.
 pub(crate) fn with_hidden(
     def: &TableDef,
     columns: Option<Vec<MappedColumn>>,
@@ -83,7 +83,7 @@ pub(crate) fn with_hidden(
     Ok(mapped.columns)
 }
 
-/// The columns of a load as they are put together.
+/// The columns of a load under construction.
 struct Mapped<'a> {
     def: &'a TableDef,
     /// `None`: those of the table's definition.
@@ -97,7 +97,7 @@ impl Mapped<'_> {
         self.columns.get_or_insert_with(|| visible.map(|column| field(&column.name)).collect())
     }
 
-    /// Fields of hidden columns behind those of the others; other names mean nothing.
+    /// Appends fields of hidden columns; other names are ignored.
     fn append_hidden(&mut self, names: &[String]) {
         let is_hidden = |name: &&String| {
             let index = self.def.schema.index_of(name);
@@ -145,7 +145,7 @@ impl Mapped<'_> {
         Ok(())
     }
 
-    /// Lets the sequence be what the load calls `source`.
+    /// Takes the sequence from the load's field or column `source`.
     fn take_sequence(&mut self, source: &str, is_keyed: bool) -> Result<(), SqlError> {
         let def = self.def;
         let index = def.schema.sequence_index().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use tributary_types::{Label, TxnId};
 
-/// What the info text of a load says.
+/// The contents of a load's info text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadInfo<'a> {
     pub label: Option<&'a Label>,
@@ -10,7 +10,7 @@ pub(crate) struct LoadInfo<'a> {
     pub status: &'static str,
     pub txn: Option<TxnId>,
     pub error_url: Option<&'a str>,
-    /// Why the client did not get the Group Commit mode that it asked for.
+    /// Why the client did not get the requested Group Commit mode.
     pub remark: Option<&'static str>,
     /// The plan of a prepared statement was used again.
     pub reused_plan: bool,

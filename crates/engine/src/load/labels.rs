@@ -12,7 +12,7 @@ use tributary_ingest::{
 use tributary_sql::JobsBy;
 use tributary_types::{DbId, ErrorCode, Principal, SchemaVersion, SqlError, TableId, TableSchema, TxnId};
 
-/// The most labels that one server keeps; the oldest are forgotten first.
+/// Limit on the labels that one server retains; the oldest are forgotten first.
 const KEPT_LABELS_MAX: u64 = 1_000_000;
 
 pub(crate) struct CatalogLabels {
@@ -133,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Where the reasons for the rejected rows of the newest load with this label are.
+    /// The address of the reasons for the rejected rows of the newest load with this label.
     pub(crate) fn reasons_url(&self, id: DbId, db: &str, label: &str) -> Option<String> {
         let kept = || self.broker_load_of(db, label)?.record().url;
         self.load_records.reasons_of(id, label).or_else(kept)

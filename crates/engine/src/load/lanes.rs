@@ -1,9 +1,9 @@
-//! Rows of one load that come side by side: tasks that each have a lane of the load's sink, so that what is large becomes
-//! sorted data files in as many tasks.
+//! Rows of one load that arrive in parallel: tasks that each have a lane of the load's sink, so that many rows become sorted data
+//! files in as many tasks.
 //!
 //! Invariant: however it ends, no task is left, and every row that was read is either in the load or given up.
 //!
-//! Not its business: where rows come from.
+//! Not its business: the source of rows.
 
 use crate::access::interrupt::{Interrupt, Interrupted};
 use crate::engine::Engine;
@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use tributary_decode::{Counts, Decoded, REJECTS_KEPT_MAX, Reject};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What the rows of a lane, or of all, came to.
+/// The result of reading the rows of a lane, or of all.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub counts: Counts,
@@ -24,7 +24,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// Adds what came after.
+    /// Adds later counts.
     pub fn add(&mut self, counts: Counts, rejects: impl IntoIterator<Item = Reject>) {
         self.counts = self.counts.plus(counts);
         let room = REJECTS_KEPT_MAX.saturating_sub(self.rejects.len());
@@ -44,18 +44,18 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Waits until the lane is to end although there are more rows. To be asked where nothing is half done.
+    /// Waits for a request to end the lane although there are more rows. Use it where nothing is half done.
     pub fn stopped(&self) -> WaitForCancellationFuture<'_> {
         self.stop.cancelled()
     }
 
-    /// The error of a lane that was told to end; nobody sees it.
+    /// The error of a lane that was stopped; it is never shown.
     pub fn stopped_error() -> SqlError {
         Interrupted::Killed.into()
     }
 }
 
-/// Runs a task for each of `work` and takes over what their lanes have, in the order of `work`.
+/// Runs a task for each of `work` and takes over the lanes, in the order of `work`.
 ///
 /// # Errors
 /// The first one of any task, or the interruption. The load can only be aborted then.

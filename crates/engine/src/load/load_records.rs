@@ -1,6 +1,6 @@
-//! What is remembered of loads for people: Stream Loads that were answered, and where the reasons for a load's rejected rows are.
+//! Records of loads for users: answered Stream Loads, and the addresses of the reasons for a load's rejected rows.
 //!
-//! It is in memory alone, of the newest loads, and gone after a restart.
+//! They are in memory only, of the newest loads, and lost in a restart.
 
 use crate::access::Privilege;
 use crate::engine::Engine;
@@ -11,7 +11,7 @@ use tributary_http::AnsweredLoad;
 use tributary_query::{Cell, Grid};
 use tributary_types::{DbId, Label, Principal, SqlError};
 
-/// Stream Loads that are remembered, as many as a front end of Doris does.
+/// Recorded Stream Loads, as many as in a front end of Doris.
 const STREAM_LOADS_MAX: usize = 5000;
 /// Labels whose reasons are remembered.
 const REASONS_MAX: usize = 5000;
@@ -53,7 +53,7 @@ impl LoadRecords {
         push(&mut self.reasons.lock(), (db, label, url), REASONS_MAX);
     }
 
-    /// Where the reasons for the rejected rows of the newest load with this label are.
+    /// The address of the reasons for the rejected rows of the newest load with this label.
     pub fn reasons_of(&self, db: DbId, label: &str) -> Option<String> {
         let reasons = self.reasons.lock();
         let newest = reasons.iter().rev().find(|(of, known, _)| *of == db && known.as_str() == label);

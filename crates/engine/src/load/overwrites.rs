@@ -1,4 +1,4 @@
-//! Which tables and partitions statements overwrite now: no two the same.
+//! The tables and partitions that running statements overwrite: no two the same.
 
 use crate::load::Overwrites;
 use parking_lot::Mutex;
@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tributary_types::{ErrorCode, PartitionId, SqlError, TableDef, TableId};
 
-/// What is overwritten now.
+/// The running overwrites.
 #[derive(Debug, Default)]
 pub(crate) struct RunningOverwrites(Arc<Mutex<HashMap<TableId, Vec<Parts>>>>);
 

@@ -16,26 +16,26 @@ use tributary_types::{
     ColumnDef, DefaultValue, ErrorCode, FLEXIBLE_UPDATES, HiddenColumn, SqlError, TableDef,
 };
 
-/// What keys a partial update must find.
+/// Requirements on the keys of a partial update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KnownKeys {
     /// All keys must be there.
     rejects_new: bool,
-    /// Columns, by their places in the schema, for which rows with new keys have no value. The keys of rows that do not give them must be
-    /// there.
+    /// Columns, by their indexes in the schema, for which rows with new keys have no value. The keys of rows that do not give
+    /// them must exist.
     unfilled: Vec<usize>,
     is_flexible: bool,
 }
 
 impl KnownKeys {
-    /// What the rows of a target must find. `None`: any keys will do.
+    /// The requirements of a target's rows. `None` if any keys will do.
     pub fn of(target: &Target, rejects_new: bool) -> Option<Box<Self>> {
         let (unfilled, is_flexible) = (target.unfilled().to_vec(), target.is_flexible());
         let is_needed = target.is_partial() && (rejects_new || !unfilled.is_empty());
         is_needed.then(|| Box::new(Self { rejects_new, unfilled, is_flexible }))
     }
 
-    /// What rows must find that give some columns of the table, not all the same.
+    /// The requirements of rows that give some columns of the table, not all the same ones.
     pub fn of_table(def: &TableDef) -> Option<Box<Self>> {
         let is_unfilled = |column: &ColumnDef| {
             let has_default = !matches!(column.default, None | Some(DefaultValue::Null));
@@ -47,7 +47,7 @@ impl KnownKeys {
         (!unfilled.is_empty()).then(|| Box::new(Self { unfilled, ..Self::default() }))
     }
 
-    /// What the rows of both must find.
+    /// Combines the requirements of both.
     pub fn and(mut self, other: Self) -> Self {
         self.unfilled.extend(other.unfilled);
         self.unfilled.sort_unstable();
@@ -163,14 +163,14 @@ pub(crate) fn check_named<'a>(
     ))
 }
 
-/// Which columns the rows of a load give.
+/// The columns that the rows of a load give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Updates {
     /// All.
     Whole,
-    /// Those that the load names.
+    /// The columns that the load names.
     Named,
-    /// Those that each row has.
+    /// The columns that each row has.
     OfRows,
 }
 

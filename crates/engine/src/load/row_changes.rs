@@ -1,4 +1,4 @@
-//! Turns of statements that change rows of a table which they have read: each sees what the one before has changed.
+//! Serialises statements that change rows of a table after reading them: each sees the changes of the previous one.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use tributary_types::TableId;
 pub(crate) struct RowChanges(Mutex<HashMap<TableId, Weak<tokio::sync::Mutex<()>>>>);
 
 impl RowChanges {
-    /// What a statement that changes rows of the table holds until its own are committed.
+    /// The lock of a statement that changes rows of the table, held until its own rows are committed.
     pub(crate) fn turn_of(&self, table: TableId) -> Arc<tokio::sync::Mutex<()>> {
         let mut turns = self.0.lock();
         if let Some(turn) = turns.get(&table).and_then(Weak::upgrade) {

@@ -1,8 +1,8 @@
-//! Where the decoded rows of one load gather: in memory while they are few, in data files when
-//! they become many, so that a load of any size takes bounded memory.
+//! Collects the decoded rows of one load: in memory while they are few, in data files when they become many, so that a load of
+//! any size takes bounded memory.
 //!
-//! What the sinks of all loads hold is counted in the memory budget. When it is much, large loads go to data files
-//! earlier; only a few loads write files at a time, because each holds a run of rows to sort.
+//! The memory of all loads' sinks is counted in the memory budget. When it is large, large loads go to data files earlier; only a
+//! few loads write files at a time, because each holds a run of rows to sort.
 //!
 //! Invariant: a sink that did not finish leaves no data file, however it ends.
 
@@ -19,8 +19,7 @@ use tributary_types::{ErrorCode, Partitions, SqlError, TableSchema};
 
 /// A load that holds less is not counted: its memory is that of its packet or its connection, in bytes.
 const COUNTED_BYTES_MIN: u64 = 64 * 1024;
-/// A load that holds less goes to no data file, however crowded the memory is, in bytes: files would become many
-/// and small.
+/// A load that holds less writes no data file, however crowded the memory is, in bytes: files would become many and small.
 const SPILLED_BYTES_MIN: u64 = 1024 * 1024;
 /// How long a load waits until fewer others write data files.
 const FILES_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -40,9 +39,9 @@ pub(crate) struct LoadSink {
     blocks: Vec<Block>,
     bytes: u64,
     limit_bytes: u64,
-    /// Boxed: a small load, which has none, is handed on without room for it.
+    /// Boxed, to keep small loads, which have none, small.
     writer: Option<Box<FileWriter>>,
-    /// What is counted in the memory budget, from [`COUNTED_BYTES_MIN`] on.
+    /// The share of the memory budget, from [`COUNTED_BYTES_MIN`] on.
     held: Option<InFlight>,
     /// The right to write data files, as long as there is a writer.
     turn: Option<Turn>,
@@ -50,18 +49,18 @@ pub(crate) struct LoadSink {
     lanes: usize,
     /// Rows are missing: writing them failed.
     is_broken: bool,
-    /// Partitions are made for rows that have none.
+    /// Whether to create partitions for rows without one.
     makes_partitions: bool,
     /// The partitions that rows are looked up in when they are decoded, if that is known.
     pub found_in: Option<Arc<Partitions>>,
-    /// The column whose values the server gives where rows have none.
+    /// The column for which the server generates missing values.
     increment: Option<Box<Increment>>,
 }
 
 /// The right of one load to write data files, which its lanes share.
 type Turn = Arc<OnceCell<OwnedSemaphorePermit>>;
 
-/// Why rows could not be kept.
+/// Reasons why rows could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SinkError {
     #[error("{0}")]
@@ -118,7 +117,7 @@ impl LoadSink {
         }
     }
 
-    /// Sinks for rows of this load that come side by side. Together they hold as much as one does.
+    /// Sinks for rows of this load that arrive in parallel. Together they hold as much as one does.
     pub fn lanes(&mut self, count: usize) -> Vec<Self> {
         let turn = Arc::clone(self.turn.get_or_insert_default());
         let limit_bytes = self.limit_bytes / count.max(1) as u64;
@@ -130,7 +129,7 @@ impl LoadSink {
         (0..count).map(lane).collect()
     }
 
-    /// Takes over what the lanes have, in their order.
+    /// Takes over the rows and files of the lanes, in their order.
     ///
     /// # Errors
     /// As [`LoadSink::push`].
@@ -174,7 +173,7 @@ impl LoadSink {
         Box::pin(self.counted(engine)).await
     }
 
-    /// [`LoadSink::push`], after the rows have all values, and the partitions that they need are there.
+    /// [`LoadSink::push`], once the rows have all values, and the partitions that they need exist.
     async fn push_completed(&mut self, engine: &Engine, blocks: Vec<Block>) -> Result<(), SinkError> {
         let blocks = match &self.increment {
             Some(increment) => increment.fill(engine, &self.schema, blocks).await?,
@@ -188,7 +187,7 @@ impl LoadSink {
 
     /// Takes rows into memory. Whether they are too few to be counted.
     fn take(&mut self, blocks: Vec<Block>) -> bool {
-        // A group with a load of which this is not so would fail, with all others in it.
+        // A group with a load of another schema would fail, with all others in it.
         let is_of_schema = |block: &Block| block.schema_version() == self.schema.version;
         debug_assert!(
             blocks.iter().all(is_of_schema),
@@ -203,7 +202,7 @@ impl LoadSink {
         self.writer.is_none() && self.bytes <= self.limit_bytes.min(COUNTED_BYTES_MIN)
     }
 
-    /// Counts what is held, and writes it to data files if it is too much.
+    /// Counts the held memory, and writes the rows to data files if it is too much.
     async fn counted(&mut self, engine: &Engine) -> Result<(), SinkError> {
         let memory = engine.ingest.memory();
         let held_bytes = self.held_bytes();
@@ -263,8 +262,8 @@ impl LoadSink {
         })
     }
 
-    /// The rows of a load that has data files, ready to be committed. The files are durable; the sink gives its
-    /// memory and its right to write files back.
+    /// Takes the rows of a load with data files, ready to be committed. The files are durable; the sink returns its memory and
+    /// its right to write files.
     ///
     /// # Errors
     /// Rows can't be written; no data file is left.

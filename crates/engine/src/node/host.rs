@@ -1,7 +1,7 @@
-//! What decoders of bodies get from the engine: room for bodies that are read from their end, and the load's zone.
+//! The engine's services to decoders of bodies: space for bodies that are read from their end, and the load's zone.
 //!
-//! A small body is kept in memory, where it counts as that of a load on its way in; a larger one goes to a file
-//! without a name, which is gone when the load ends, however it ends.
+//! A small body is held in memory, where it counts like a load on its way in; a larger one goes to a file without a name, which
+//! disappears when the load ends, however it ends.
 
 use crate::variables::time_zone::{self, Zone};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tributary_decode::{LoadHost, Spool, Spooled};
 use tributary_ingest::memory::MemoryBudget;
 
-/// A body that has more goes to a file, in bytes …
+/// Size in bytes above which a body goes to a file …
 const IN_MEMORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// … and, where loads on their way in hold much already, one that has more than this.
 const IN_CROWDED_MEMORY_BYTES_MAX: usize = 64 * 1024;
@@ -26,7 +26,7 @@ pub(crate) struct SpoolRoom {
     pub directory: PathBuf,
 }
 
-/// What one load, or one query over files, gives its decoders.
+/// The services for the decoders of one load, or of one query over files.
 pub(crate) struct Host {
     pub room: SpoolRoom,
     pub zone: Zone,
@@ -119,7 +119,7 @@ impl Spooled for BodyFile {
     }
 
     fn read(&self, start: u64, length: usize) -> io::Result<Bytes> {
-        // Asked for by what the file says of itself: nothing is allocated for a part that it does not have.
+        // Requested according to the file's own metadata: nothing is allocated for a part that it does not have.
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -1,4 +1,4 @@
-//! What `/metrics` reports: the counters of all crates, and gauges that are read when asked for.
+//! The contents of `/metrics`: the counters of all crates, and gauges that are read on request.
 
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl Metrics {
         Ok(Self { registry, gauges })
     }
 
-    /// Where the crates register their counters.
+    /// The registry for the crates' counters.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -35,7 +35,7 @@ impl Metrics {
     }
 }
 
-/// Gauges that are set when metrics are asked for.
+/// Gauges that are set when metrics are requested.
 #[derive(Debug)]
 struct Gauges {
     wal_segments: IntGauge,
@@ -95,7 +95,7 @@ impl Gauges {
 }
 
 impl Gauges {
-    /// Sets the gauges to what is so now.
+    /// Sets the gauges to the current values.
     fn read(&self, ingest: &Ingest, tables: &[Arc<Table>], connections: usize) {
         let gauges = self;
         let stats: Vec<_> = ingest.wal_spaces().iter().map(|space| space.wal.stats()).collect();

@@ -1,11 +1,10 @@
-//! Who this node is: the file `node.json` in its state directory.
+//! The identity of this node: the file `node.json` in its state directory.
 //!
-//! It holds the node's identity and the list of its write-ahead logs. Both are facts of one machine, so they are not in
-//! the catalog, which nodes may share. Earlier versions kept them there; the first start takes them over.
+//! It contains the node's identity and the list of its write-ahead logs. Both are facts of one machine, so they are not in the
+//! catalog, which nodes may share. Earlier versions stored them there; the first start takes them over.
 //!
-//! Invariant: the file is replaced as a whole and durably, and the catalog is told of it only afterwards. So after a crash
-//! at any moment a start finds the earlier contents or the new ones, and a file that is missed was there. Not its
-//! business: which logs there should be.
+//! Invariant: the file is replaced as a whole and durably, and the catalog is updated only afterwards. So after a crash at any
+//! moment a start finds the old or the new contents, and a missing file did exist. Not its business: which logs there should be.
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +20,7 @@ use tributary_types::host;
 use tributary_wal::{Disk, LogId, OpenMode};
 
 const FILE: &str = "node.json";
-/// What is to become [`FILE`].
+/// The name of a new version of [`FILE`] before it is renamed.
 const STAGED: &str = "node.json.new";
 /// The format that is written, and the newest that is read. A field that is added has a default and leaves it as it is.
 const FORMAT: u64 = 1;
@@ -45,7 +44,7 @@ pub(crate) struct KeptLog {
     /// `None`: not known.
     #[serde(default, with = "log_id", skip_serializing_if = "Option::is_none")]
     pub log: Option<LogId>,
-    /// A start is making the log, which is not missed before that start has come to its end.
+    /// A start is creating the log, which is not missed before that start has completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_new: bool,
 }
@@ -71,7 +70,7 @@ impl Node {
         }
     }
 
-    /// What an owner without a copy of the file begins with.
+    /// The template for an owner without a copy of the file.
     fn to_fill_in(id: &str) -> Self {
         let wal_dirs = vec!["wal".to_owned()];
         Self::of_catalog(&OldNode { id: id.to_owned(), created_at_ms: 0, wal_dirs })
@@ -87,7 +86,7 @@ impl Node {
     }
 }
 
-/// The file and what is in it.
+/// The file and its contents.
 #[derive(Debug)]
 pub(crate) struct NodeFile {
     disk: Arc<dyn Disk>,
@@ -96,12 +95,12 @@ pub(crate) struct NodeFile {
 }
 
 impl NodeFile {
-    /// The node's file in the state directory; `None` if there is none.
+    /// Reads the node's file in the state directory; `None` if there is none.
     ///
     /// # Errors
     /// [`StartError::NodeBroken`] if it cannot be read, [`StartError::NodeNewer`] if a newer server wrote it.
     pub fn read(disk: Arc<dyn Disk>, dir: &Path) -> Result<Option<Self>, StartError> {
-        /// What every format has.
+        /// The fields common to all formats.
         #[derive(Deserialize)]
         struct Head {
             format: u64,
@@ -130,8 +129,8 @@ impl NodeFile {
         Self::written(disk, dir, Node::new())
     }
 
-    /// The file of the node to which the catalog belongs: the one that was found, or else one with what the catalog has
-    /// kept. Durable on return.
+    /// Returns the file of the node to which the catalog belongs: the one that was found, or else one with the values from the
+    /// catalog. Durable on return.
     ///
     /// # Errors
     /// [`StartError::NodeGone`] if there was one, [`StartError::NodeDiffers`] if it is another node's,

@@ -10,9 +10,9 @@ use url::Url;
 /// Settings of the engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// What this server keeps for itself, on a local disk: LOCK, catalog, error logs.
+    /// Directory of this server's own data, on a local disk: LOCK, catalog, error logs.
     pub state_dir: PathBuf,
-    /// Where the tables are.
+    /// The location of the tables.
     pub tables: StorageRoot,
     /// The host that URLs in answers name.
     pub host: String,
@@ -25,16 +25,16 @@ pub struct EngineOptions {
     pub error_log_keep: Duration,
     /// How often partitions are made and dropped by the clock.
     pub dynamic_partition_interval: Duration,
-    /// How long what is dropped can be recovered; 0: not at all.
+    /// How long dropped objects can be recovered; 0: not at all.
     pub trash_expire: Duration,
-    /// Statements read files of this machine below this directory; `None`: none.
+    /// The directory below which statements may read local files; `None`: none.
     pub secure_load_dir: Option<PathBuf>,
     pub ingest: IngestOptions,
     pub store: StoreOptions,
     pub query: QueryOptions,
 }
 
-/// Where tables are kept: a URL, of which only directories of this machine are supported so far.
+/// The storage root of tables: a URL, of which only local directories are supported so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageRoot {
     directory: PathBuf,

@@ -1,4 +1,4 @@
-//! Which directories have logs of this storage root.
+//! The directories with logs of this storage root.
 //!
 //! The node's file remembers them, so that a log whose disk is not mounted, whose directory has another log, or that
 //! was taken out of the configuration while it still held rows, is missed: starting without it would lose the rows
@@ -7,8 +7,8 @@
 //! A log is known by its id ([`LogId`]), wherever it is. One without an id is neither the same as another nor a
 //! different one: then its directory decides.
 //!
-//! Invariant: a log is forgotten only when its rows are elsewhere or its owner has given them up, and
-//! segments of a forgotten log are never read again, nor taken for those of a log that was moved here.
+//! Invariant: a log is forgotten only when its rows are elsewhere or its owner has given them up, and segments of a forgotten log
+//! are never read again, nor mistaken for those of a log that was moved here.
 
 #[cfg(test)]
 mod tests;
@@ -42,12 +42,12 @@ struct Remembered {
     log: Option<LogId>,
 }
 
-/// What is in the directory of a remembered log.
+/// The contents of the directory of a remembered log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// No log.
     Empty,
-    /// The log, for all that can be told.
+    /// The log, as far as can be determined.
     Own,
     /// Certainly another log.
     Other { known: LogId, found: LogId },
@@ -76,12 +76,12 @@ impl Remembered {
     }
 }
 
-/// Compares the configured directories with the remembered ones. Segments of a forgotten log in a
-/// directory that is configured again are put aside.
+/// Compares the configured directories with the remembered ones. Segments of a forgotten log in a directory that is configured
+/// again are put aside.
 ///
 /// # Errors
-/// [`StartError::LogGone`] when a remembered log is missing; [`StartError::LogDiffers`] when another is in its
-/// directory; [`StartError::LogUnknown`] when nobody can tell whether another has taken its place; [`StartError::Io`].
+/// [`StartError::LogGone`] if a remembered log is missing; [`StartError::LogDiffers`] if another is in its directory;
+/// [`StartError::LogUnknown`] if it can't be determined whether another has taken its place; [`StartError::Io`].
 pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> Result<WalDirs, StartError> {
     let root = absolute(root);
     let configured: Vec<PathBuf> = configured.iter().map(|dir| absolute(dir)).collect();
@@ -118,7 +118,7 @@ pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> R
             Place::Empty | Place::Other { .. } => gone.push(one),
         }
     }
-    // Those that can be known first: no other is to take their place.
+    // Those that can be identified first: no other may take their place.
     gone.sort_by_key(|one| one.log.is_none());
     for one in gone {
         let is_configured = dirs.configured.contains(&one.dir);
@@ -131,7 +131,7 @@ pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> R
             (None, _) => return Err(StartError::LogGone(one.dir.clone())),
         }
     }
-    // Made by a start that did not come to its end.
+    // Created by a start that did not complete.
     arrived.retain(|dir| announced.iter().all(|one| dirs.root.join(&one.dir) != *dir));
     if let (Some(unknown), Some(known)) = (arrived.pop(), dirs.retired.first()) {
         return Err(StartError::LogUnknown { unknown, known: known.clone() });
@@ -141,8 +141,8 @@ pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> R
 }
 
 impl WalDirs {
-    /// Says which logs are going to be made, and which ones are going to get other ids since they have lost theirs: the
-    /// next start must not take the former for strangers, nor miss the latter, if this one does not come to its end.
+    /// Records which logs will be created, and which ones will get other ids because they have lost theirs: if this start does
+    /// not complete, the next one must not consider the former foreign, nor miss the latter.
     fn announce(&self, node: &NodeFile) -> Result<(), StartError> {
         let mut kept = node.wal_dirs();
         for one in &mut kept {
@@ -170,7 +170,7 @@ impl WalDirs {
             }
         }
         self.store(node, &self.retired)?;
-        // What the files say was done. Left there, it would be done again some day.
+        // The files' requests were executed. Left there, they would be executed again some day.
         for dir in self.configured.iter().chain(&self.dropped) {
             remove_marker(&dir.join(GIVEN_UP));
         }
@@ -180,7 +180,7 @@ impl WalDirs {
         Ok(())
     }
 
-    /// Forgets the retired logs that nobody needs any more, after the logs were stopped.
+    /// Forgets the retired logs that are not needed any more, after the logs were stopped.
     ///
     /// # Errors
     /// [`StartError::Io`].
@@ -207,14 +207,14 @@ impl WalDirs {
         node.keep_wal_dirs(self.configured.iter().chain(retired).map(kept).collect())
     }
 
-    /// Whether the log that is missed in one configured directory is in another, and the one that is there instead is
-    /// remembered too: disks were mounted in another order.
+    /// Whether the log that is missing in one configured directory is in another, and the one found instead is remembered too:
+    /// disks were mounted in another order.
     fn are_swapped(&self, known: LogId, found: LogId, remembered: &[Remembered]) -> bool {
         remembered.iter().any(|one| one.log == Some(found))
             && self.configured.iter().any(|dir| identify(dir) == Some(known))
     }
 
-    /// What is inside the storage root is moved and copied with it.
+    /// Paths inside the storage root are moved and copied with it.
     fn shown(&self, dir: &Path) -> String {
         dir.strip_prefix(&self.root).unwrap_or(dir).display().to_string()
     }
@@ -245,7 +245,7 @@ impl WalDirs {
             .is_ok_and(|text| text.lines().next() == Some(self.shown(dir).as_str()))
     }
 
-    /// Moves what is left of a forgotten log into a directory below its own.
+    /// Moves the remains of a forgotten log into a directory below its own.
     fn put_forgotten_aside(&self, dir: &Path) -> Result<(), StartError> {
         let failed = |action, path: &Path| {
             let path = path.to_owned();
@@ -254,7 +254,7 @@ impl WalDirs {
         if !is_in_use(dir) || !self.is_forgotten(dir) {
             return Ok(());
         }
-        // Who has the log open will be named when it is opened.
+        // The process that has the log open is named when it is opened.
         let Some(_lock) = OsDisk.lock_dir(dir).map_err(failed("lock", dir))? else { return Ok(()) };
         let free = |number: &u32| !dir.join(format!("{}-{number}", FORGOTTEN.to_lowercase())).exists();
         let number = (1..).find(free).unwrap_or_default();

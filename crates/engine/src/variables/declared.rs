@@ -1,6 +1,6 @@
 //! The declarations of all variables, in order of name.
 //!
-//! A test makes the reference, `docs/variables.md`, from them.
+//! A test generates the reference, `docs/variables.md`, from them.
 
 #![allow(
     clippy::doc_markdown,

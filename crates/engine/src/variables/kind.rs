@@ -1,4 +1,4 @@
-//! What a variable accepts, and how its text becomes its value and back.
+//! The legal values of a variable, and the conversion of its text.
 //!
 //! Not its business: which variables there are.
 
@@ -17,7 +17,7 @@ pub(super) enum Wrong {
     Other(SqlError),
 }
 
-/// What a variable accepts.
+/// The legal values of a variable.
 #[derive(Clone, Copy)]
 pub(super) struct Kind<T: 'static> {
     /// For the reference.
@@ -54,7 +54,7 @@ fn truth(text: &str) -> Result<bool, Wrong> {
     }
 }
 
-/// What a partial update does with new keys.
+/// The treatment of new keys in a partial update.
 pub(super) const fn new_keys() -> Kind<String> {
     Kind {
         accepts: "APPEND, ERROR",
@@ -95,7 +95,7 @@ pub(super) const fn any_whole() -> Kind<i64> {
     whole(i64::MIN, i64::MAX)
 }
 
-/// A limit on rows; the largest number means none.
+/// A limit on rows; the largest number means no limit.
 pub(super) const fn row_limit() -> Kind<u64> {
     Kind {
         accepts: "a number of rows",
@@ -146,7 +146,7 @@ pub(super) const fn text() -> Kind<String> {
     Kind { accepts: "text", bounds: None, read: |text| Ok(text.to_owned()), show: Clone::clone }
 }
 
-/// Rows and results are UTF-8; a client that asks for another character set gets an error.
+/// Rows and results are UTF-8; a client that requests another character set gets an error.
 pub(super) const fn charset() -> Kind<String> {
     Kind {
         accepts: "utf8mb4, utf8mb3, utf8, ascii, latin1, binary",
@@ -165,7 +165,7 @@ pub(super) const fn charset() -> Kind<String> {
     }
 }
 
-/// The mode of Group Commit; `None`: nobody has set it.
+/// The mode of Group Commit; `None` if it was never set.
 pub(super) const fn group_commit() -> Kind<Option<GroupCommitMode>> {
     Kind {
         accepts: "off_mode, sync_mode, async_mode",
@@ -207,7 +207,7 @@ pub(super) const fn zone() -> Kind<NamedZone> {
     }
 }
 
-/// Modes under which statements mean what they mean here.
+/// Modes that do not change the meaning of statements.
 const SQL_MODES: [&str; 12] = [
     "ERROR_FOR_DIVISION_BY_ZERO",
     "IGNORE_SPACE",

@@ -12,8 +12,8 @@ pub(crate) enum Zone {
 }
 
 impl Zone {
-    /// The zone called `+08:00`, `UTC`, `SYSTEM`, `CST` or by an IANA name. A zone that nobody knows
-    /// counts as UTC; `SET time_zone` refuses it before.
+    /// The zone called `+08:00`, `UTC`, `SYSTEM`, `CST` or by an IANA name. An unknown zone counts as UTC; `SET time_zone`
+    /// refuses it before.
     pub fn named(name: &str) -> Self {
         if matches!(name, "UTC" | "SYSTEM") { Self::Utc } else { parse(name).map_or(Self::Utc, Self::Other) }
     }

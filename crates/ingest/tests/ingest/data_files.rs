@@ -1,4 +1,4 @@
-//! Data files of loads: deleted when nothing was kept, kept when that is not known.
+//! Data files of loads: deleted if nothing was stored, preserved if that is unknown.
 
 use crate::support::*;
 

@@ -37,7 +37,7 @@ impl GatedDisk {
         Self { disk, gate: Arc::default(), full: Arc::default() }
     }
 
-    /// How often a log's writer had to write and was told that there is no space at all.
+    /// How often a log's writer had to write and found no space at all.
     pub fn refusals(&self) -> u64 {
         self.full.load(Ordering::SeqCst)
     }
@@ -80,7 +80,7 @@ impl Disk for GatedDisk {
 
     fn available_bytes(&self, dir: &Path) -> io::Result<u64> {
         let available = self.disk.available_bytes(dir)?;
-        // The keeper asks too, ahead of time.
+        // The keeper queries it, too, ahead of time.
         if available == 0 && std::thread::current().name() == Some("wal-writer") {
             self.full.fetch_add(1, Ordering::SeqCst);
         }

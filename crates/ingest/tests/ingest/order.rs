@@ -7,7 +7,7 @@ async fn rows_of_a_group_are_in_the_order_of_the_log_live_and_after_a_replay() {
     let machine = Machine::new(properties(600_000));
     let running = machine.start().await;
     let in_groups = || running.ingest.memory().in_groups();
-    // The log gets the small sync load with the commit, behind those that came later.
+    // The log receives the small sync load with the commit, after later loads.
     let small_sync = running.load(false, running.rows("VALUES (9, 'sync')"));
     until("the small sync load joins", || in_groups() > 0).await;
     running.group(true, "VALUES (2, 'async'), (1, 'async')").await.unwrap();
@@ -30,7 +30,7 @@ async fn rows_of_a_group_are_in_the_order_of_the_log_live_and_after_a_replay() {
 async fn a_group_that_waits_for_space_is_not_overtaken_by_groups_that_were_opened_after_it() {
     let machine = Machine::new(properties(600_000));
     let running = machine.start().await;
-    // The first group's commit brings the rows of sync loads, more than a segment of the log has room for.
+    // The first group's commit brings the rows of sync loads, more than fit into a segment of the log.
     running.group(true, &format!("VALUES {}", wide_rows(0, 17_000))).await.unwrap();
     let mut held = Vec::new();
     for number in 1..=6 {
@@ -45,7 +45,7 @@ async fn a_group_that_waits_for_space_is_not_overtaken_by_groups_that_were_opene
     let mut first = Box::pin(running.ingest.sync());
     assert!(futures::poll!(first.as_mut()).is_pending());
     until("the first group has found no space", || refusals() > 0).await;
-    // The second group's would find room.
+    // The second group's commit would find space.
     running.group(true, "VALUES (200000, 'second')").await.unwrap();
     let mut second = Box::pin(running.ingest.sync());
     assert!(futures::poll!(second.as_mut()).is_pending());

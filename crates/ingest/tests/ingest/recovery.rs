@@ -1,4 +1,4 @@
-//! A start brings back what was acknowledged, once, and nothing else.
+//! A start restores acknowledged rows, once, and nothing else.
 
 use crate::support::*;
 

@@ -1,4 +1,4 @@
-//! How far a source was read comes back with the rows that were read, or not at all.
+//! The position of a source is restored together with the rows that were read, or not at all.
 
 use crate::support::*;
 use tributary_types::Attachment;
@@ -10,13 +10,13 @@ fn at(text: &str) -> Attachment {
     Attachment::new(text.as_bytes()).unwrap()
 }
 
-/// Where a job would go on.
+/// The position at which a job would resume.
 fn position(running: &Running, source: SourceId) -> Option<String> {
     let position = running.ingest.transactions().position(source)?;
     Some(String::from_utf8(position.bytes().to_vec()).unwrap())
 }
 
-/// A load whose label nobody keeps, as those of jobs are.
+/// A load whose label is not retained, like those of jobs.
 fn begin(running: &Running, label: &str) -> tributary_ingest::Reservation {
     let def = running.table.def();
     let label = Label::new(label).unwrap();

@@ -13,8 +13,8 @@ pub fn table() -> Arc<TableDef> {
     data::access_log_table()
 }
 
-/// `count` rows whose ids are those of `place × count …`, in the order in which ten clients that send
-/// in turns would bring them: nearly sorted by key, and not quite.
+/// `count` rows with the ids of `place × count …`, in the order in which ten clients that take turns would send them: nearly
+/// sorted by key, but not quite.
 pub fn batch(place: usize, count: usize) -> RecordBatch {
     let mut dice = data::Dice(place as u64);
     let ids: Vec<i64> =

@@ -1,8 +1,8 @@
-//! Checksums of a data file's pages, kept in its footer.
+//! Checksums of a data file's pages, stored in its footer.
 //!
-//! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every page
-//! under the key [`KEY`]; other readers ignore it. Where pages begin is what the offset index says. Not its
-//! business: the footer and the page index themselves.
+//! The Parquet library writes no checksums of its own. The footer's key-value metadata has the CRC32C of every page under the key
+//! [`KEY`]; other readers ignore it. The offset index says where pages begin. Not its business: the footer and the page index
+//! themselves.
 
 use super::is_ours;
 use base64::Engine as _;
@@ -24,15 +24,15 @@ const KEY: &str = "tributary.crc32c";
 pub struct Checksums {
     /// In the order of row groups and columns.
     chunks: Vec<Vec<u32>>,
-    /// Where the chunks are, by their first byte. Only of a footer that was read.
+    /// The chunks by their first byte. Present only for a footer that was read.
     places: Vec<Place>,
 }
 
-/// Where a column chunk is.
+/// The position of a column chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     bytes: Range<u64>,
-    /// The highest end of this and of all that begin before it: a damaged footer may have chunks that overlap.
+    /// The highest end of this and all preceding chunks: a damaged footer may have overlapping chunks.
     end_max: u64,
     /// Its number in the order of row groups and columns.
     chunk: usize,
@@ -45,7 +45,7 @@ impl Checksums {
     /// a file that they read.
     ///
     /// # Errors
-    /// Says what is wrong with them.
+    /// A description of the damage.
     pub fn of_footer(metadata: &ParquetMetaData) -> Result<Option<Self>, String> {
         let entries = metadata.file_metadata().key_value_metadata().filter(|_| is_ours(metadata));
         let Some(entry) = entries.and_then(|entries| entries.iter().find(|entry| entry.key == KEY)) else {
@@ -90,8 +90,8 @@ impl Checksums {
         self.chunks.push(pages.bytes.iter().map(|&bytes| walk.crc32c(bytes)).collect());
     }
 
-    /// Compares the pages that are whole in what was read from byte `start` of the file on. `metadata` has the offset
-    /// index. Says what is wrong.
+    /// Verifies the pages that are completely contained in the bytes read from `start` on. `metadata` has the offset index.
+    /// Describes the damage, if any.
     #[must_use]
     pub fn fault(&self, metadata: &ParquetMetaData, start: u64, bytes: &[u8]) -> Option<String> {
         let read = start..start.saturating_add(bytes.len() as u64);
@@ -177,7 +177,7 @@ fn range_of(column: &ColumnChunkMetaData) -> Range<u64> {
     start..start.saturating_add(bytes)
 }
 
-/// Where a chunk's pages are, the dictionary page first.
+/// The positions of a chunk's pages, the dictionary page first.
 fn pages_of(chunk: &Range<u64>, index: &OffsetIndexMetaData) -> Vec<Range<u64>> {
     let pages = index.page_locations.iter().filter_map(|page| {
         let start = u64::try_from(page.offset).ok()?;

@@ -1,7 +1,7 @@
 //! Telling a data file that is damaged from one that is not.
 //!
-//! The Parquet library trusts a footer: it adds and subtracts what it says, and panics where that goes
-//! wrong. Not its business: damage within pages, which their checksums show.
+//! The Parquet library trusts a footer: it adds and subtracts its numbers, and panics if that overflows. Not its business: damage
+//! within pages, which their checksums reveal.
 
 use crate::error::TableError;
 use parquet::errors::ParquetError;
@@ -16,7 +16,7 @@ pub(crate) fn guarded<T>(file: &str, work: impl FnOnce() -> Result<T, TableError
         .unwrap_or_else(|panic| Err(TableError::damaged_file(file)(panic_text(panic.as_ref()))))
 }
 
-/// What a panic of the Parquet library says about the file that it reads.
+/// The text of a panic of the Parquet library about the file that it reads.
 #[must_use]
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,4 +1,4 @@
-//! Which rows of a data file are deleted.
+//! The deleted rows of a data file.
 //!
 //! Rows are known by their position in the file, from 0. Not the business of this module: how a vector is stored
 //! ([`super::vector`]), and why rows are deleted.
@@ -60,7 +60,7 @@ impl Deletes {
         self.rows.len()
     }
 
-    /// The path of the file that has the vector, relative to the table's location. `None`: there is no such file.
+    /// The path of the vector's file, relative to the table's location. `None` if there is no such file.
     pub(crate) fn path(&self) -> Option<String> {
         match &self.id {
             DeletesId::Vector(vector) => super::vector_path(vector),
@@ -68,7 +68,7 @@ impl Deletes {
         }
     }
 
-    /// Where the log finds them.
+    /// Their reference in the log.
     ///
     /// # Panics
     /// If no log has them.
@@ -85,7 +85,7 @@ impl Deletes {
         self.left.get_or_init(|| left_of(&self.rows, std::iter::once(0..file_rows)))
     }
 
-    /// The rows that are not deleted, for a reader of some parts of the file, one after the other.
+    /// The remaining rows, for a reader of some consecutive parts of the file.
     pub(crate) fn left_in(&self, parts: impl Iterator<Item = Range<u64>> + Clone) -> RowSelection {
         RowSelection::from_boolean_buffer(left_of(&self.rows, parts))
     }
@@ -127,7 +127,7 @@ pub(crate) mod tests {
     use super::*;
     use parquet::arrow::arrow_reader::RowSelector;
 
-    /// Deletes of which nothing but the id matters for where they are.
+    /// Deletes of which only the id matters.
     pub(crate) fn deletes(id: &str, rows: impl IntoIterator<Item = u64>) -> Deletes {
         let vector = DeletionVectorDescriptor {
             storage_type: deltalake_core::kernel::StorageType::UuidRelativePath,

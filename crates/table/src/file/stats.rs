@@ -1,5 +1,5 @@
-//! Bounds of a data file's columns: taken from Parquet's own statistics when a file is closed,
-//! written to and read from Delta's `stats` JSON, kept as text.
+//! Bounds of a data file's columns: taken from Parquet's own statistics when a file is closed, written to and read from Delta's
+//! `stats` JSON, stored as text.
 //!
 //! Invariant: a bound may be wide but never cuts off a value. What JSON or text cannot carry
 //! exactly (infinities, long decimals read back from JSON) has no bound.
@@ -219,8 +219,7 @@ fn bound_text(data_type: DataType, value: &Value) -> Option<String> {
     }
 }
 
-/// Delta writers cut times to milliseconds, so an upper bound in whole milliseconds stands for
-/// the millisecond's end.
+/// Delta writers truncate times to milliseconds, so an upper bound in whole milliseconds means the millisecond's end.
 fn widen_time(data_type: DataType, text: String) -> String {
     if !matches!(data_type, DataType::DateTime { .. }) {
         return text;

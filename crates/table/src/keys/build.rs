@@ -8,7 +8,7 @@ use crate::error::TableError;
 use crate::file::RowSet;
 use std::path::Path;
 
-/// Collects the rows of a file. Takes 27 bytes for each, and those of its sequence.
+/// Collects the rows of a file. Takes 27 bytes for each, plus its sequence.
 pub(crate) struct FileKeysBuilder {
     fingerprint: u64,
     hashes: Vec<KeyHash>,
@@ -19,7 +19,7 @@ pub(crate) struct FileKeysBuilder {
 /// The sequences of rows, in few bytes.
 enum Sequences {
     None,
-    /// The smallest number stands for NULL.
+    /// The smallest number represents NULL.
     Narrow(Vec<i64>),
     Wide(Vec<i128>),
 }
@@ -84,7 +84,7 @@ impl FileKeysBuilder {
         sequences.iter().for_each(|sequence| self.sequences.push(*sequence));
     }
 
-    /// The keys, kept in the file `path` or else in memory.
+    /// Writes the keys to the file `path`, or else to memory.
     ///
     /// # Errors
     /// [`TableError::Local`].
@@ -142,7 +142,7 @@ impl FileKeysBuilder {
         bytes
     }
 
-    /// Where each run begins, and the end of the last one.
+    /// The beginning of each run, and the end of the last one.
     fn starts(&self, shape: Shape) -> Vec<u32> {
         let mut starts = vec![0; shape.runs() + 1];
         for &hash in &self.hashes {

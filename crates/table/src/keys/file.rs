@@ -1,9 +1,9 @@
-//! Where the rows of a data file are, by their keys: a file of its own, on this machine, which is made again when it is lost.
+//! The positions of a data file's rows, by key: a file of its own, on this machine, which is rebuilt when it is lost.
 //!
-//! Entries are sorted by their hashes, whose first bits choose one of many small runs of them. An entry has the other bits
-//! of its hash and the position of its row. The larger the file, the more bits of hashes choose the run and the fewer are left, and the
-//! more bits a position takes; so an entry has 11 bytes whatever the size. After a header come the places where runs begin, 4
-//! bytes for each 16 entries, the entries, their sequences if the table has such, and the rows that delete.
+//! Entries are sorted by their hashes, whose first bits choose one of many small runs of them. An entry has the other bits of its
+//! hash and the position of its row. The larger the file, the more bits of hashes choose the run and the fewer remain, and the
+//! more bits a position takes; so an entry has 11 bytes whatever the size. After a header follow the offsets of the runs, 4 bytes
+//! for each 16 entries, the entries, their sequences if the table has them, and the rows that delete.
 
 use super::build::FileKeysBuilder;
 use super::hash::{KEY_BITS, KeyHash};
@@ -21,7 +21,7 @@ pub(super) const ENTRY_BYTES: usize = 11;
 const START_BYTES: usize = 4;
 const MAGIC: &[u8; 8] = b"TRBKEYS2";
 const HEADER_BYTES: usize = 36;
-/// Pages that are read at a time by whoever reads most of them.
+/// Pages that are read at a time if most of them are needed.
 const PAGES_AHEAD: usize = 32;
 /// Whoever skips more bytes than this from one key to the next reads single pages.
 const SKIPPED_BYTES_MAX: u64 = 16 * 1024;
@@ -33,7 +33,7 @@ pub(crate) struct FileKeys {
     shape: Shape,
     /// Rows that delete the rows of their keys.
     deletions: RowSet,
-    /// Whether they were found not to be there, or not to be what was written.
+    /// Whether they were found missing or damaged.
     is_lost: AtomicBool,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct Keyed {
     pub(crate) sequence: Sequence,
 }
 
-/// What the number of entries and the kind of their sequences say of the other numbers.
+/// The other numbers, derived from the number of entries and the kind of their sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) count: u32,
-    /// Bytes of a sequence: 0, 8 or 16. The smallest number stands for NULL.
+    /// Bytes of a sequence: 0, 8 or 16. The smallest number represents NULL.
     pub(super) sequence_bytes: usize,
     run_bits: u32,
     row_bits: u32,
@@ -71,7 +71,7 @@ impl Shape {
         (hash.bits() >> (KEY_BITS - self.run_bits)) as usize
     }
 
-    /// The bits of a hash that its run does not tell.
+    /// The bits of a hash that its run does not determine.
     fn rest_of(self, hash: KeyHash) -> u128 {
         hash.bits() & ((1 << (KEY_BITS - self.run_bits)) - 1)
     }
@@ -116,7 +116,7 @@ fn sequence_of(bytes: &[u8]) -> Sequence {
     (value != i128::MIN).then_some(value)
 }
 
-/// The parts of the file that come before the entries and after the sequences.
+/// The parts of the file before the entries and after the sequences.
 pub(super) fn header_and_starts(shape: Shape, fingerprint: u64, deletions: usize, starts: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(shape.sequence_at(shape.count) as usize + deletions);
     bytes.extend_from_slice(MAGIC);
@@ -134,12 +134,12 @@ impl FileKeys {
         Self { pages, shape, deletions, is_lost: AtomicBool::new(false) }
     }
 
-    /// Collects the keys of a file; `fingerprint` says what they are of.
+    /// Collects the keys of a file; `fingerprint` identifies their columns.
     pub(crate) fn builder(fingerprint: u64) -> FileKeysBuilder {
         FileKeysBuilder::new(fingerprint)
     }
 
-    /// The keys of `rows` rows that were kept in a file, if they are there and are of that fingerprint.
+    /// The keys of `rows` rows stored in a file, if it exists and has that fingerprint.
     pub(crate) fn kept(path: &Path, fingerprint: u64, rows: u64) -> Option<Self> {
         let pages = Pages::File(path.to_owned());
         let read = || -> io::Result<Option<(Shape, RowSet)>> {
@@ -170,12 +170,12 @@ impl FileKeys {
         self.deletions.contains(row.into())
     }
 
-    /// Whether they have to be made again.
+    /// Whether they have to be rebuilt.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Calls `found` with the place of a key in `hashes`, which are sorted, and with each row of that key, those of one key in the order of the
+    /// Calls `found` with the index of a key in `hashes`, which are sorted, and with each row of that key, in the order of the
     /// file. Does I/O.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Which columns rows of partial updates give.
+//! The columns that rows of partial updates give.
 //!
 //! Rows say it in a hidden column, as a text; few texts are different. Each set has a number here, and that of all columns is
 //! [`GivenSets::ALL`].

@@ -1,8 +1,7 @@
 //! Keys as numbers.
 //!
 //! 83 bits of XXH3 over the values in Arrow's row format, which is the same for equal values and different for others, NULL
-//! included. Where each of a billion rows is looked for among a billion others, one is taken for another with a chance of one
-//! in 10⁷.
+//! included. If each of a billion rows is looked up among a billion others, the probability of one mistaken match is 10⁻⁷.
 
 use crate::error::TableError;
 use arrow::array::ArrayRef;
@@ -13,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const DOING: &str = "hashing keys";
 
-/// The number of a key has so many bits.
+/// Bits of the number of a key.
 pub(crate) const KEY_BITS: u32 = 83;
 const LOW_BITS: u32 = KEY_BITS - u64::BITS;
 
@@ -47,7 +46,7 @@ impl std::hash::Hash for KeyHash {
     }
 }
 
-/// Takes a [`KeyHash`] for what it is.
+/// Uses a [`KeyHash`] as its own hash.
 #[derive(Default)]
 pub(crate) struct Identity(u64);
 

@@ -1,14 +1,14 @@
 //! Bytes in pages with checksums, in memory or in a file on this machine.
 //!
-//! For what can be made again from elsewhere: nothing is synced, and what a crash or a disk has changed is found by the checksums.
-//! Reading takes no memory but for the pages that are looked at; those of files stay in the system's cache.
+//! For data that can be rebuilt from elsewhere: nothing is synced, and checksums reveal the changes of a crash or a disk. Reading
+//! needs memory only for the pages in use; those of files stay in the system's cache.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a page with its checksum, which comes last. The last page may be shorter.
+/// Bytes of a page including its checksum, at the end. The last page may be shorter.
 const PAGE_BYTES: usize = 4096;
 const CHECKSUM_BYTES: usize = 4;
 const BODY_BYTES: usize = PAGE_BYTES - CHECKSUM_BYTES;
@@ -41,7 +41,7 @@ impl Pages {
         Ok(Self::File(path.to_owned()))
     }
 
-    /// Where the bytes are, if in a file.
+    /// The file of the bytes, if they are in one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Memory(_) => None,
@@ -77,7 +77,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// Reads as much as there is from `offset` on.
+    /// Reads as much as there is from `offset`.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Self::Memory(pages) => {
@@ -101,7 +101,7 @@ impl Source<'_> {
         }
     }
 
-    /// A reader that reads `pages` pages at a time, if that is not too few for what is asked.
+    /// A reader that reads `pages` pages at a time, or more if a request needs more.
     pub(crate) fn reader(&self, pages: usize) -> PageReader<'_> {
         PageReader { source: self, pages, first: 0, bytes: Vec::new(), raw: Vec::new() }
     }
@@ -111,7 +111,7 @@ impl Source<'_> {
 pub(crate) struct PageReader<'a> {
     source: &'a Source<'a>,
     pages: usize,
-    /// What the pages that were read last say, and where that begins.
+    /// The contents of the pages read last, and their offset.
     bytes: Vec<u8>,
     first: u64,
     raw: Vec<u8>,
@@ -121,7 +121,7 @@ impl PageReader<'_> {
     /// The bytes from `at` on.
     ///
     /// # Errors
-    /// Also where there are not so many, or they are not what was written.
+    /// There are fewer bytes, or they are damaged.
     pub(crate) fn read(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
         let is_there = at >= self.first && at + count as u64 <= self.first + self.bytes.len() as u64;
         if !is_there {

@@ -1,4 +1,4 @@
-//! What of a table's rows decides which others they supersede: the key, the sequence, and the sign of a deletion.
+//! The columns that decide which rows supersede others: the key, the sequence, and the delete sign.
 
 use super::hash::{KeyHash, KeyHasher};
 use crate::error::TableError;
@@ -53,7 +53,7 @@ impl KeyReader {
         TableSchema { sequence: schema.sequence, ..TableSchema::new(schema.version, columns) }
     }
 
-    /// What rows of the schema are known by here, as a number.
+    /// A number that identifies the deciding columns of rows of the schema.
     pub(crate) fn fingerprint(schema: &TableSchema) -> u64 {
         let columns = Self::columns_of(schema).columns;
         let kind =
@@ -86,7 +86,7 @@ impl KeyReader {
 }
 
 impl KeyedRows {
-    /// The sequence of a row; NULL for all rows where there are none.
+    /// The sequence of a row; NULL for all rows without sequences.
     pub(crate) fn sequence(&self, row: usize) -> Sequence {
         self.sequences.as_ref().and_then(|array| sequence_at(array, row))
     }
@@ -97,7 +97,7 @@ impl KeyedRows {
     }
 }
 
-/// Whether a row deletes one; mostly none does.
+/// Whether a row deletes one; usually none does.
 fn has_any(delete_signs: &ArrayRef) -> bool {
     delete_signs.as_primitive::<Int8Type>().values().iter().any(|sign| *sign != 0)
 }

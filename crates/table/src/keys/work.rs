@@ -42,7 +42,7 @@ impl Work {
         Self { steps, slots, is_arranged: false }
     }
 
-    /// How many rows come of it.
+    /// Number of resulting rows.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }

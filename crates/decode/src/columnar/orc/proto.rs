@@ -2,7 +2,7 @@
 
 use super::{Damage, Outcome};
 
-/// Fields of a message, one after another.
+/// The fields of a message, in sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a>(&'a [u8]);
 
@@ -62,7 +62,7 @@ impl<'a> Message<'a> {
 
 impl<'a> Value<'a> {
     /// # Errors
-    /// [`Damage`] if it is no number.
+    /// [`Damage`] if it is not a number.
     pub fn number(self) -> Outcome<u64> {
         match self {
             Self::Number(number) => Ok(number),

@@ -1,11 +1,11 @@
-//! Values in runs: bytes, bits, and whole numbers in both versions that ORC has of them.
+//! Values in runs: bytes, bits, and integers in both versions of ORC's encoding.
 //!
-//! Arithmetic wraps: what a damaged file computes is another number, and nothing worse.
+//! Arithmetic wraps: the effect of a damaged file is a wrong number, and nothing worse.
 
 use super::chunks::Chunks;
 use super::{Damage, Outcome};
 
-/// Bytes, of which equal ones are written once.
+/// Bytes, with equal ones written once.
 pub(super) struct ByteRuns {
     chunks: Chunks,
     /// Bytes that the run still has.
@@ -19,7 +19,7 @@ impl ByteRuns {
         Self { chunks, left: 0, equal: None }
     }
 
-    /// Appends so many bytes.
+    /// Appends this many bytes.
     ///
     /// # Errors
     /// The stream ends, or can't be unpacked.
@@ -77,7 +77,7 @@ impl Bits {
     }
 }
 
-/// Which numbers are written.
+/// The kind of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Runs with a step of one byte, and single numbers.
@@ -192,7 +192,7 @@ impl Ints {
         Ok(())
     }
 
-    /// Numbers above a base, of which some have more bits, which a list has.
+    /// Numbers above a base, some of which have additional bits in a patch list.
     fn patched(&mut self, width: u32, length: usize) -> Outcome<()> {
         let (third, fourth) = (self.chunks.byte()?, self.chunks.byte()?);
         let base_bytes = usize::from(third >> 5) + 1;
@@ -275,7 +275,7 @@ fn bit_width(code: u8) -> u32 {
     }
 }
 
-/// The next width that there is a code for; more than 64 if there is none.
+/// The next width with a code; more than 64 if there is none.
 fn closest_width(bits: u32) -> u32 {
     (0..32).map(bit_width).find(|&width| width >= bits).unwrap_or(u32::MAX)
 }

@@ -191,13 +191,13 @@ fn times_are_what_the_writers_clock_showed() {
     // 13 hours less a second after 2015 began, and a second more.
     let at = DataType::DateTime { scale: 0 };
     let seconds = [0xfe, 0x9e, 0xdb, 0x05, 0xa0, 0xdb, 0x05];
-    // 0.12 s, and none.
+    // 0.12 s, and zero.
     let nanos = [0xfe, 0x66, 0x00];
     let streams = [stream(1, &seconds), stream(5, &nanos)];
     let write = |zone| file(&number(1, 9), &[number(1, 0)], &streams, 2, zone);
     let shown = |zone| lines(&one(at), &load(&one(at), &write(zone)).unwrap());
     assert_eq!(shown("GMT"), ["2015-01-01T12:59:59", "2015-01-01T13:00:00"]);
-    // That clock is an hour ahead, and is put forward by another at noon, UTC.
+    // That clock is an hour ahead, and another hour from noon, UTC.
     assert_eq!(shown("Test/Half_Days"), ["2015-01-01T12:59:59", "2015-01-01T14:00:00"]);
     let unknown = error(&one(at), &write("Middle/Earth"));
     assert!(unknown.contains("the zone 'Middle/Earth', which is unknown"), "{unknown}");

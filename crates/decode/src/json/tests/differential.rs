@@ -49,7 +49,7 @@ fn table_of_texts() -> Arc<TableDef> {
     table(["a", "b", "c"].iter().zip(0..).map(|(name, id)| column(id, name, DataType::String)).collect())
 }
 
-/// What a STRING column has of a value.
+/// The text of a value in a STRING column.
 fn stored(raw: &str) -> Option<String> {
     match raw.as_bytes()[0] {
         b'n' => None,
@@ -65,7 +65,7 @@ fn stored(raw: &str) -> Option<String> {
     }
 }
 
-/// The value that `text` begins with, and what follows it.
+/// The value at the beginning of `text`, and the rest.
 fn value(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
@@ -91,7 +91,7 @@ fn pairs(line: &str) -> Option<Vec<(&str, &str)>> {
 fn expected(line: &str) -> Option<Vec<Option<String>>> {
     let mut row = HashMap::new();
     for (key, raw) in pairs(line)? {
-        // A key with half a character is no column's.
+        // A key with an unpaired surrogate matches no column.
         let name: String = serde_json::from_str(key).unwrap_or_default();
         if ["a", "b", "c"].contains(&&name[..]) && !row.contains_key(&name) {
             if raw.starts_with('"') && serde_json::from_str::<String>(raw).is_err() {

@@ -138,7 +138,7 @@ fn list(value: &Json, item: impl Fn(&Json) -> Shown) -> Shown {
     Some(format!("[{}]", items.join(", ")))
 }
 
-/// Of equal keys the last one stays.
+/// The last of equal keys wins.
 fn map(value: &Json) -> Shown {
     let Json::Object(entries) = value else { return None };
     let is_last = |at: usize| entries[at + 1..].iter().all(|(key, _)| *key != entries[at].0);
@@ -159,7 +159,7 @@ fn pair(value: &Json) -> Shown {
     Some(format!("{{n: {}, t: {texts}}}", int(last("n")).unwrap_or_default()))
 }
 
-/// Checks a VARIANT by its meaning: it is kept as it was written.
+/// Checks a VARIANT by its meaning: it is stored as it was written.
 fn check_variant(found: &str, value: &Json, line: &str) {
     let written: Value = serde_json::from_str(line).expect("it is JSON");
     match (value, &written["v"]) {
@@ -183,7 +183,7 @@ fn random_text(random: &mut StdRng) -> String {
     if random.random_bool(0.2) { format!("\"{}\"", escaped(&text)) } else { Value::String(text).to_string() }
 }
 
-/// Something that is no list, no object and no address.
+/// A value that is not a list, an object or an address.
 fn random_scalar(random: &mut StdRng) -> String {
     match random.random_range(0..6) {
         0 => "null".to_owned(),

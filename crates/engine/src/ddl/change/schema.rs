@@ -1,17 +1,17 @@
-//! Heavy schema changes: jobs that give a table other types, keys or an order of columns, and go on without their clients.
+//! Heavy schema changes: jobs that give a table other types, keys or an order of columns, and continue without their clients.
 //!
 //! | file | what happens there |
 //! | --- | --- |
-//! | `record` | what the catalog keeps of a job |
+//! | `record` | a job's record in the catalog |
 //! | `run` | a job from PENDING to its end |
-//! | `start` | what a stop of the server has left of jobs |
+//! | `start` | jobs that a stop of the server interrupted |
 //! | `show` | SHOW ALTER TABLE COLUMN |
 //!
-//! Invariant: a table has one such job at a time, and while it has, nothing else changes its definition but loads that make
-//! partitions. The change happens with one entry of the table's Delta log, which has the job's number: before it the job begins
-//! again after a crash, after it the start completes the catalog before any table is opened.
+//! Invariant: a table has one such job at a time, and while it has, nothing else changes its definition except loads that create
+//! partitions. The change happens with one entry of the table's Delta log, which has the job's number: before it a crash makes
+//! the job restart, after it the start completes the catalog before any table is opened.
 //!
-//! Not its business: what a clause makes of a definition, how files are converted, how loads are held.
+//! Not its business: the definition that a clause describes, the conversion of files, the holding of loads.
 
 mod record;
 mod run;
@@ -33,7 +33,7 @@ type Job = background::Job<Record>;
 pub(crate) type SchemaChanges = Jobs<Record>;
 
 impl Engine {
-    /// Begins a job that gives the table the columns and keys of `target`. It is kept when this returns.
+    /// Starts a job that gives the table the columns and keys of `target`. It is persisted when this returns.
     ///
     /// # Errors
     /// Too many jobs; the catalog can't be written.

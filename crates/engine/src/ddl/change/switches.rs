@@ -1,9 +1,10 @@
-//! Which tables are being switched to other partitions or another schema, from the first step to the last.
+//! Tables that are being switched to other partitions or another schema, from the first step to the last.
 //!
-//! A switch has the turn of all changes, as statements have it, until it is in doubt for [`DOUBT_MAX`]; then it gives the turn back
-//! and goes on alone, so that other tables can be changed. Its own table is changed by nobody as long as it is registered here.
+//! A switch holds the lock of all changes, like statements, until it has been in doubt for [`DOUBT_MAX`]; then it releases the
+//! lock and continues alone, so that other tables can be changed. No other change touches its own table as long as it is
+//! registered here.
 //!
-//! Not its business: what a switch does.
+//! Not its business: the work of a switch.
 
 use crate::ddl::tables::Changing;
 use crate::engine::Engine;
@@ -24,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct Switches(Arc<Mutex<HashMap<TableId, Arc<Switching>>>>);
 
-/// Who has the turn of all changes.
+/// The holder of the lock of all changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// Whoever began the switch.
@@ -53,7 +54,7 @@ impl Switching {
         self.halt.doubt().unwrap_or_default()
     }
 
-    /// Says that whoever began the switch does not wait for it any more. `false`: it is about to end.
+    /// Records that the statement behind the switch no longer waits for it. `false` if it is about to end.
     pub fn give_back(&self) -> bool {
         let mut turn = self.turn.lock();
         if *turn == Turn::Begun {
@@ -62,7 +63,7 @@ impl Switching {
         *turn == Turn::GivenBack
     }
 
-    /// Says that it is known how the switch ended. `true`: whoever began it waits for it.
+    /// Records that the outcome of the switch is known. `true` if its statement still waits for it.
     pub fn is_known(&self) -> bool {
         let mut turn = self.turn.lock();
         if *turn == Turn::Begun {
@@ -94,7 +95,7 @@ impl Drop for Registered {
     }
 }
 
-/// Gives the turn back when it is dropped: nobody waits any more.
+/// Releases the lock when it is dropped: the statement no longer waits.
 pub(crate) struct Waiting<'a>(pub &'a Switching);
 
 impl Drop for Waiting<'_> {
@@ -104,7 +105,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl Switches {
-    /// Registers a switch. The table must have none, and the turn of all changes must be had.
+    /// Registers a switch. The table must have none, and the caller must hold the lock of all changes.
     pub fn begin(&self, table: TableId, halt: Arc<Halt>) -> Registered {
         let ended = watch::Sender::new(false);
         let switching = Arc::new(Switching { halt, turn: Mutex::new(Turn::Begun), ended });
@@ -134,7 +135,7 @@ impl Engine {
         ))
     }
 
-    /// [`Engine::changing`] for a change of a table that waits for a switch of it.
+    /// [`Engine::changing`] for a change of a table, which waits for a switch of it.
     pub(crate) async fn changing_table(&self, table: TableId) -> Changing<'_> {
         loop {
             let turn = self.changing().await;
@@ -144,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// The turn of all changes for what is left to do of a switch; `None`: it is to end at once.
+    /// Takes the lock of all changes for the rest of a switch; `None` if it must end at once.
     pub(crate) async fn changing_unless(&self, halt: &Halt) -> Option<Changing<'_>> {
         loop {
             if halt.is_at_once() {

@@ -1,8 +1,8 @@
-//! Switches of a table to other partitions: tried until what was under way before has ended, and the Delta log and the catalog written
-//! until it is known that they have it.
+//! Switches of a table to other partitions: retried until earlier loads have ended, and the Delta log and the catalog written
+//! until they are known to have it.
 //!
-//! Invariant: a record of the switch was kept before, and is forgotten when it is known how it ended; else the next start finds out.
-//! Not its business: what the partitions are.
+//! Invariant: a record of the switch was persisted before, and is deleted once the outcome is known; otherwise the next start
+//! finds out. Not its business: the partitions themselves.
 
 use crate::ddl::change::switches::{Switching, Waiting};
 use crate::ddl::tables::{Changing, table_error};
@@ -15,23 +15,23 @@ use tributary_ingest::{Halt, Switched};
 use tributary_table::{Table, TableError};
 use tributary_types::{ErrorCode, SourceId, SqlError, TableDef};
 
-/// How long loads that were there before a switch are waited for.
+/// How long a switch waits for loads that started before it.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(20);
 /// How long it is waited before the catalog is tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What a statement does after a switch that was made.
+/// A statement's remaining work after a successful switch.
 pub(crate) enum Rest {
     Nothing,
-    /// The table's temporary partitions go, if none is left.
+    /// Drops the table beside if it has no partitions left.
     DropBeside(Arc<TableDef>),
     /// The table gets this definition.
     Change(Arc<Table>, Box<TableDef>),
 }
 
 impl Engine {
-    /// Runs `switch` in a task of its own, so that nobody can end it half way, and then the rest. While it is in doubt for long, it
-    /// goes on alone.
+    /// Runs `switch` in a task of its own, so that it can't be cancelled half way, and then the rest. If it is in doubt for long,
+    /// it continues alone.
     ///
     /// # Errors
     /// The switch's; it is in doubt.
@@ -111,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// Tries the switch that the record `id` is of, until what was under way before has ended. `None`: it has not.
+    /// Retries the switch with the record `id` until earlier loads have ended. `None` if they have not.
     ///
     /// # Errors
     /// Nothing has changed, or it is not known whether, which is logged.
@@ -143,7 +143,7 @@ impl Engine {
         }
     }
 
-    /// Tells the catalog, which the Delta log is ahead of, until it has heard or that is to be left to the next start (`false`).
+    /// Updates the catalog, which is behind the Delta log, until it succeeds or is to be left to the next start (`false`).
     pub(crate) async fn tell_catalog<E: Display, R: Future<Output = Result<(), E>>>(
         &self,
         new: &TableDef,
@@ -170,7 +170,7 @@ impl Engine {
     }
 }
 
-/// The answer to whoever began a switch that is in doubt.
+/// The answer to the statement behind a switch that is in doubt.
 pub(crate) fn in_doubt(def: &TableDef, reason: &str) -> SqlError {
     SqlError::detail(
         ErrorCode::Unknown,

@@ -1,6 +1,6 @@
-//! Partitions that loads make for their rows, in tables with AUTO PARTITION.
+//! Partitions that loads create for their rows, in tables with AUTO PARTITION.
 //!
-//! They are made before any of the rows goes on, and stay if the load fails.
+//! They are created before any of the rows is processed further, and remain if the load fails.
 
 use crate::engine::Engine;
 use crate::load::sink::SinkError;
@@ -11,14 +11,14 @@ use tributary_decode::{Block, blocks_to_batches};
 use tributary_table::Table;
 use tributary_types::{ColumnDef, Partitioning, Partitions, TableDef, TableSchema};
 
-/// The most partitions of a table that loads make some of; Doris's default of `max_auto_partition_num`.
+/// Limit on the partitions of a table in which loads create some; Doris's default of `max_auto_partition_num`.
 const PARTITIONS_MAX: usize = 2000;
 
 impl Engine {
     /// Makes the partitions that rows of a load need and that the table does not have.
     ///
     /// # Errors
-    /// There would be too many, or one would have rows of another; and those of a change of the table.
+    /// There would be too many, or one would overlap another; and the errors of changing the table.
     pub(crate) async fn make_partitions(
         &self,
         table: &Arc<Table>,

@@ -16,7 +16,7 @@ use tributary_sql::{dynamic_facts, dynamic_time_zone, scheduled};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Partitioning, Partitions, Principal, SqlError, TableDef, TableId};
 
-/// What Doris shows where nothing is.
+/// Doris's placeholder for an empty value.
 const NOTHING: &str = "N/A";
 const COLUMNS: [&str; 16] = [
     "TableName",
@@ -52,7 +52,7 @@ struct Looked {
 }
 
 impl Engine {
-    /// The table with the dynamic partitions of the moment.
+    /// The table with its current dynamic partitions.
     ///
     /// # Errors
     /// Nobody knows its time zone.
@@ -104,7 +104,7 @@ impl Engine {
         dropped
     }
 
-    /// Gives all tables the dynamic partitions of the moment.
+    /// Updates the dynamic partitions of all tables.
     pub(crate) async fn schedule_partitions(self: &Arc<Self>, now_ms: i64) {
         let tables = self.names().all_tables();
         let ids: Vec<TableId> = tables.iter().map(|table| table.id()).collect();

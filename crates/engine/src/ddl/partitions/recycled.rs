@@ -1,10 +1,11 @@
-//! Partitions that are dropped and kept, and that are recovered.
+//! Partitions that are dropped and retained, and recovered.
 //!
-//! The files of a dropped partition stay where they are; the catalog has their names. Both ways are a switch with a number, as that of
-//! temporary partitions is: a record of what the catalog should say is kept first, then ONE entry of the Delta log removes the files or
-//! adds them again, then the catalog is told. A start that finds the entry completes the catalog before it opens a table.
+//! The files of a dropped partition stay where they are; the catalog has their names. Dropping and recovering are switches with a
+//! number, like that of temporary partitions: first a record of the catalog's future contents is persisted, then ONE Delta entry
+//! removes the files or adds them again, then the catalog is updated. A start that finds the entry completes the catalog before
+//! it opens a table.
 //!
-//! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and for how long partitions are kept.
+//! Not its business: how loads are held meanwhile ([`tributary_ingest::Recycling`]), and how long partitions are retained.
 
 use crate::ddl::bin::{refused, shown_id, still_loading};
 use crate::ddl::change::switching::Rest;
@@ -25,7 +26,7 @@ use tributary_types::{
     TableRef,
 };
 
-/// What tells records of this kind from those of other jobs.
+/// Distinguishes records of this kind from those of other jobs.
 const KIND: &str = "recycle_partitions";
 /// The format of [`Kept`]; a field that is added has a default and leaves it as it is.
 const FORMAT: u32 = 1;
@@ -76,13 +77,13 @@ pub(crate) fn files_of(partition: &RecycledPartition) -> Vec<KeptFile> {
 struct Record {
     kind: String,
     table: TableId,
-    /// What the table has then.
+    /// The table's partitions afterwards.
     partitions: Partitions,
     dropped: Vec<Dropped>,
     recovered: Vec<PartitionId>,
 }
 
-/// A partition that was dropped, for the record.
+/// A dropped partition, for the record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Dropped {
     at_ms: i64,
@@ -127,7 +128,7 @@ impl Record {
     }
 }
 
-/// Brings the catalog to the changes that the Delta logs have, before any table is opened; others have come to nothing.
+/// Updates the catalog to the changes in the Delta logs, before any table is opened; others did not happen.
 ///
 /// # Errors
 /// A log or the catalog can't be read or written.
@@ -254,7 +255,7 @@ impl Engine {
     /// Brings a dropped partition back.
     ///
     /// # Errors
-    /// Doris's, and columns that are not those of its rows any more.
+    /// Doris's errors, and columns that no longer match its rows.
     pub(crate) async fn recover_partition(
         self: &Arc<Self>,
         turn: &Changing<'_>,
@@ -281,7 +282,7 @@ impl Engine {
         self.run_switch(turn, &table, work, Rest::Nothing).await
     }
 
-    /// What the table has with the partition, if it may be there again.
+    /// The table's partitions including the recovered one, if it may return.
     fn recovered_partitions(
         &self,
         table: &Table,
@@ -353,17 +354,17 @@ impl Engine {
     }
 }
 
-/// A partition that comes back.
+/// A partition to recover.
 struct ComesBack {
-    /// What it was.
+    /// Its former id.
     from: PartitionId,
     id: PartitionId,
     partitions: Arc<Partitions>,
     files: Vec<KeptFile>,
 }
 
-/// Whether a key could have a row in the partition that comes back and one in another: the partition of all other values has taken
-/// rows of values that were of other partitions before or after.
+/// Whether a key could have a row in the recovered partition and one in another: the partition of all other values has taken rows
+/// of values that belonged to other partitions before or after.
 fn has_others_rows(def: &TableDef, partitions: &Partitions, kept: &Kept) -> bool {
     if def.keys.keeps_all_rows() {
         return false;

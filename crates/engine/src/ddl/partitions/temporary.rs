@@ -1,11 +1,11 @@
-//! Temporary partitions: partitions of a table beside the one that they are to fill, and `REPLACE PARTITION`.
+//! Temporary partitions: partitions of a table beside the target table, and `REPLACE PARTITION`.
 //!
-//! The table beside has the columns and keys of its table, and a name that no statement can write. It is there as long as it has
-//! partitions. Loads and queries that name temporary partitions load and read it; nobody else sees it, nor do other readers of the
+//! The table beside has the columns and keys of its table, and a name that no statement can write. It exists as long as it has
+//! partitions. Loads and queries that name temporary partitions use it; other users do not see it, nor do other readers of the
 //! table's Delta log.
 //!
-//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log. What the catalog should say
-//! then is kept before it ([`Record`]), and a start that finds the entry completes the catalog before it opens a table.
+//! Invariant: rows of temporary partitions become rows of the table with one entry of its Delta log. The catalog's future
+//! contents are persisted before it ([`Record`]), and a start that finds the entry completes the catalog before it opens a table.
 //!
 //! Not its business: which partitions may replace which, and how loads are held meanwhile.
 
@@ -25,7 +25,7 @@ use tributary_types::{
 
 /// No name of a table has a dot.
 const PREFIX: &str = "tributary.temporary.";
-/// What tells records of this kind from those of other jobs.
+/// Distinguishes records of this kind from those of other jobs.
 const KIND: &str = "replace_partitions";
 
 /// The name of the table that has the temporary partitions of a table.
@@ -49,10 +49,10 @@ pub(crate) fn table_of_rows(def: &TableDef) -> TableId {
 struct Record {
     kind: String,
     table: TableId,
-    /// What the table has then.
+    /// The table's partitions afterwards.
     partitions: Partitions,
     beside: TableId,
-    /// What the table beside has no more then.
+    /// The partitions that the table beside loses.
     moved: Vec<PartitionId>,
 }
 
@@ -74,7 +74,7 @@ fn has_partitions(def: &TableDef) -> bool {
     def.partitioning.partitions().is_some_and(|partitions| !partitions.list.is_empty())
 }
 
-/// Brings the catalog to the replacements that the Delta logs have, before any table is opened; others have come to nothing.
+/// Updates the catalog to the replacements in the Delta logs, before any table is opened; others did not happen.
 ///
 /// # Errors
 /// A log or the catalog can't be read or written.
@@ -203,7 +203,7 @@ impl Engine {
     ) -> Result<(), SqlError> {
         let def = table.def();
         let beside = self.beside(&def);
-        // Of a table that has none, as of one that has others.
+        // A table without any is treated like one with others.
         let of = beside.as_ref().map_or_else(|| without_any(&def), |beside| (*beside.def()).clone());
         let new = tributary_sql::without_partition(&of, name, if_exists)?;
         let Some(beside) = beside else { return Ok(()) };
@@ -225,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// Drops what a crash left of temporary partitions: of tables that are dropped, and tables that have no more of them.
+    /// Drops leftovers of temporary partitions after a crash: of dropped tables, and tables that have no more of them.
     pub(crate) async fn drop_left_beside(self: &Arc<Self>) -> Result<(), SqlError> {
         let turn = self.changing().await;
         let tables = self.names().all_tables();
@@ -271,7 +271,7 @@ impl Engine {
     }
 
     /// Drops the table of temporary partitions if it has none. If that fails, it stays until the next start, or until a temporary
-    /// partition is added: what has emptied it is done, and no error is to say otherwise.
+    /// partition is added: the operation that emptied it has succeeded, and no error may say otherwise.
     pub(crate) async fn drop_beside_without_partitions(
         self: &Arc<Self>,
         turn: &Changing<'_>,
@@ -314,7 +314,8 @@ impl Engine {
         )))
     }
 
-    /// Tells the catalog of both tables, and takes the partitions that have moved out of the table beside, before a load finds them there.
+    /// Updates the catalog for both tables, and removes the partitions that have moved from the table beside, before a load finds
+    /// them there.
     async fn catalog_of_replacement(
         &self,
         old: &TableDef,
@@ -332,7 +333,7 @@ impl Engine {
             self.catalog.replace_table_def(&def, left.clone()).await.map_err(untold)?;
         }
         match beside.alter(Arc::new(left)).await {
-            // It goes with its table.
+            // It is dropped with its table.
             Ok(()) | Err(TableError::Closed { .. }) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

@@ -1,4 +1,4 @@
-//! One job: its state, its progress, and what the catalog keeps of it.
+//! One job: its state, its progress, and its record in the catalog.
 
 use crate::background;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use tributary_decode::Counts;
 use tributary_sql::BrokerLoad;
 use tributary_types::{Label, Principal, TxnId};
 
-/// Where a job is in its life.
+/// A job's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum State {
@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// What the catalog keeps of a job.
+/// A job's record in the catalog.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     kind: String,
@@ -50,7 +50,7 @@ pub(crate) struct Record {
     /// With the keys that it has, without which no file can be read.
     pub statement: String,
     pub comment: String,
-    /// Properties as SHOW LOAD tells them.
+    /// The properties in SHOW LOAD.
     pub task_info: String,
     pub created_ms: i64,
     pub state: State,
@@ -74,7 +74,7 @@ pub(crate) struct Record {
     pub filtered: u64,
     #[serde(default)]
     pub unselected: u64,
-    /// How far it came, as SHOW LOAD tells it of a job that has ended.
+    /// The progress in SHOW LOAD, of a job that has ended.
     #[serde(default)]
     pub details: Option<String>,
 }
@@ -223,7 +223,7 @@ impl Progress {
         (done * 100).checked_div(all).unwrap_or(0)
     }
 
-    /// As SHOW LOAD tells it.
+    /// The progress in SHOW LOAD.
     pub fn details(&self) -> String {
         let get = |number: &AtomicU64| number.load(Ordering::Relaxed);
         serde_json::json!({

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use tributary_sql::visit::walk_expr_mut;
 use tributary_types::{Sealed, SqlError};
 
-/// What Hive writes in a path for NULL.
+/// Hive's text for NULL in a path.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Columns by their names in lower case, with their values; `None` is NULL.

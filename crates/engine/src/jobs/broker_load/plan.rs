@@ -1,4 +1,4 @@
-//! What a statement asks for: which files, how each is read, and when a job has failed.
+//! The plan of a statement: the files, how each is read, and when a job has failed.
 
 use super::path::{self, PathValues};
 use super::refused;
@@ -104,7 +104,7 @@ impl Plan {
     /// Checks a statement. `zone` is the session's, for a statement that names none.
     ///
     /// # Errors
-    /// No such table or no privilege, and what makes it impossible to run whatever the files are.
+    /// No such table or no privilege, and any reason why it can't run whatever the files are.
     pub async fn new(
         engine: &Arc<Engine>,
         principal: &Principal,
@@ -189,7 +189,7 @@ impl Part {
     }
 }
 
-/// Which columns the rows of a job give. The table is ready for that then.
+/// Determines the columns that the rows of a job give. The table is ready for them then.
 async fn updates(
     engine: &Engine,
     table: &Arc<Table>,
@@ -213,7 +213,7 @@ async fn updates(
     Ok(Updates::Named)
 }
 
-/// Where the files of one name are.
+/// The location of the files with one name.
 fn place(engine: &Engine, load: &BrokerLoad, file: &str) -> Result<Place, SqlError> {
     let properties = load.place.properties.iter().map(|(name, text)| (name.clone(), text.clone()));
     let name = if load.place.function == FileFunction::Local { "file_path" } else { "uri" };
@@ -249,7 +249,7 @@ fn format(part: &DataInfile) -> Result<LoadFormat, SqlError> {
     Ok(LoadFormat::from_properties(given.iter().map(|(name, text)| (name.as_str(), text.as_str())))?)
 }
 
-/// What rows do, as the headers of a Stream Load say it.
+/// The effect of rows, as the headers of a Stream Load express it.
 fn merge(part: &DataInfile) -> MergeHeaders {
     let (merge_type, delete) = match &part.rows {
         RowsOf::Append => (MergeType::Append, None),

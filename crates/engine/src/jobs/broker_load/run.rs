@@ -66,7 +66,7 @@ impl Engine {
         let limits = LoadLimits {
             max_filter_ratio: plan.max_filter_ratio,
             timeout: COMMIT_WAIT_MAX,
-            // What is read by now is committed.
+            // Rows read by now are committed.
             interrupt: Interrupt::NEVER,
         };
         let tally = Tally { counts: read.counts, rejects: &read.rejects };

@@ -61,7 +61,7 @@ fn row(job: &Job, record: Record) -> Vec<Cell> {
     let progress = match record.state {
         State::Pending | State::Cancelled => "ETL:N/A; LOAD:N/A".to_owned(),
         State::Etl => "ETL:0%; LOAD:0%".to_owned(),
-        // Only what is committed is all of it.
+        // Only a committed load is complete.
         State::Loading => format!("ETL:100%; LOAD:{}%", job.progress.percent().min(99)),
         State::Finished => "ETL:100%; LOAD:100%".to_owned(),
     };

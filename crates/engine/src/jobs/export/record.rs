@@ -1,4 +1,4 @@
-//! What the catalog keeps of a job.
+//! A job's record in the catalog.
 
 use super::plan::Plan;
 use crate::background;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use tributary_sql::Export;
 use tributary_types::{Principal, TableRef};
 
-/// Where a job is in its life.
+/// A job's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum State {
@@ -38,7 +38,7 @@ pub(crate) struct Files {
     pub bytes: u64,
 }
 
-/// A job as the catalog keeps it. Times are milliseconds since 1970.
+/// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     kind: String,
@@ -50,9 +50,9 @@ pub(crate) struct Record {
     pub zone: String,
     /// With the keys that it has, without which no file can be written.
     pub statement: String,
-    /// Properties as SHOW EXPORT tells them.
+    /// The properties in SHOW EXPORT.
     pub task_info: String,
-    /// What the files' names begin with, without anything secret.
+    /// The prefix of the files' names, without anything secret.
     pub path: String,
     /// The part of all files' names that no other job has.
     pub id: String,

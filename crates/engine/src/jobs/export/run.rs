@@ -41,7 +41,7 @@ impl Engine {
     ) -> Result<Vec<Written>, SqlError> {
         let record = job.record();
         if record.started_ms.is_some() {
-            // What a stop of the server has left of it.
+            // Files left by an interrupted run.
             interrupt.wait(plan.output.delete_all(&format!("{}_", record.id))).await??;
         }
         self.exports.change(job, |record| record.begin(self.unix_ms())).await?;

@@ -47,7 +47,7 @@ fn row(job: &Job, record: Record) -> Vec<Cell> {
         State::Finished => 100,
         State::Exporting => {
             let rows = job.progress.rows.load(Ordering::Relaxed);
-            // Only what is complete is all of it.
+            // Only a finished export is complete.
             (rows * 100).checked_div(job.progress.rows_max.load(Ordering::Relaxed)).unwrap_or(0).min(99)
         }
         State::Pending | State::Cancelled => 0,
@@ -69,7 +69,7 @@ fn row(job: &Job, record: Record) -> Vec<Cell> {
     ]
 }
 
-/// A list for each writer, of what Doris tells of an OUTFILE.
+/// A list per writer, with Doris's information about an OUTFILE.
 fn outfile_info(record: &Record) -> String {
     let url = format!("{}{}_*", record.path, record.id);
     let writers = record.written.iter().map(|written| {

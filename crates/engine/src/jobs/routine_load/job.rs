@@ -1,4 +1,4 @@
-//! A job in memory: what is kept of it, what it does now, and its runner.
+//! A job in memory: its persisted data, its current state, and its runner.
 
 use super::kept::{self, Definition, Position, Statistics};
 use super::properties::Limits;
@@ -15,7 +15,7 @@ use tributary_types::{SourceId, TxnId};
 
 /// How many URLs of error logs SHOW ROUTINE LOAD has, as in Doris.
 const ERROR_URLS_MAX: usize = 3;
-/// After so many times the rows of a batch the budget of bad rows is new.
+/// Number of batches' rows after which the budget of bad rows is reset.
 const WINDOW_BATCHES: u64 = 10;
 
 /// A job.
@@ -28,17 +28,17 @@ pub(crate) struct Job {
     pub stop: Stop,
 }
 
-/// What a job does now.
+/// The current state of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
     pub statistics: Statistics,
     pub aborted_tasks: u64,
     /// How far the tables have the source.
     pub progress: Progress,
-    /// Where each partition ends, as far as is known.
+    /// The end of each partition, as far as known.
     pub ends: Offsets,
     pub task: Option<Task>,
-    /// The last thing that went wrong, and is over or tried again.
+    /// The last problem, which is over or being retried.
     pub other_message: String,
     pub error_urls: VecDeque<String>,
     window: Window,
@@ -62,7 +62,7 @@ pub(crate) struct Task {
     pub from: Offsets,
 }
 
-/// The runner of a job, and how it is told to end.
+/// The runner of a job, and the signal to end it.
 #[derive(Debug, Default)]
 pub(crate) struct Stop {
     token: Mutex<CancellationToken>,
@@ -117,7 +117,7 @@ impl Job {
         self.now.lock()
     }
 
-    /// What the last committed load of the job has kept. One that can't be read is none of ours: logged, never overwritten.
+    /// The data attached by the last committed load of the job. Unreadable data is foreign: it is logged, never overwritten.
     ///
     /// # Errors
     /// Why it can't be read.
@@ -130,7 +130,7 @@ impl Job {
         kept::progress(&self.kept(), self.position(engine).ok().flatten().as_ref())
     }
 
-    /// Takes the numbers from what the last committed load has kept.
+    /// Takes the numbers attached by the last committed load.
     pub fn remember(&self, engine: &Engine) {
         let (kept, position) = (self.kept(), self.position(engine).ok().flatten());
         let mut now = self.now();
@@ -147,7 +147,7 @@ impl Job {
 }
 
 impl Now {
-    /// Takes what was committed. Whether the job may go on, or has had too many bad rows.
+    /// Records a commit. Returns whether the job may continue, or has had too many bad rows.
     pub fn committed(
         &mut self,
         progress: Progress,

@@ -1,4 +1,4 @@
-//! What is kept of a job: its definition and state in the catalog, and its position with the rows it loaded.
+//! Persisted data of a job: its definition and state in the catalog, and its position with the rows it loaded.
 //!
 //! Both are JSON that may gain fields with defaults; the number of the format is raised by anything that an older server must not
 //! pass over.
@@ -13,14 +13,14 @@ use tributary_kafka::Offsets;
 use tributary_sql::{Deletes, RoutineLoadClauses};
 use tributary_types::{Attachment, DbId, PartitionNames, TableId};
 
-/// What this server writes, and the newest that it reads.
+/// The format that this server writes, and the newest that it reads.
 const FORMAT: u32 = 3;
-/// What a job of one table has that says which rows it takes, and what they do.
+/// The format of a job of one table with rules that select its rows and their effect.
 const FORMAT_OF_RULES: u32 = 2;
-/// What a definition is that older servers read rightly, too.
+/// The format of a definition that older servers read correctly, too.
 const FORMAT_OF_PLAIN: u32 = 1;
 
-/// Where a job is in its life.
+/// A job's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum JobState {
@@ -103,7 +103,7 @@ pub(crate) struct Clauses {
     /// All rows delete the rows of their keys.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deletes: bool,
-    /// Those do for which this is true.
+    /// Rows for which this is true delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete_on: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ impl Clauses {
         if is_append && self.partitions.is_empty() { FORMAT_OF_PLAIN } else { FORMAT_OF_RULES }
     }
 
-    /// What rows do, as the headers of a Stream Load say it.
+    /// The effect of rows, as the headers of a Stream Load express it.
     pub fn merge(&self) -> MergeHeaders {
         let merge_type = match (self.deletes, &self.delete_on) {
             (true, _) => MergeType::Delete,
@@ -171,10 +171,10 @@ impl From<RoutineLoadClauses> for Clauses {
     }
 }
 
-/// A job as the catalog keeps it. Times are milliseconds since 1970.
+/// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Definition {
-    /// Tells it from jobs of other kinds, which the catalog keeps beside it.
+    /// Distinguishes it from jobs of other kinds, which the catalog stores beside it.
     pub kind: String,
     pub format: u32,
     pub name: String,
@@ -183,7 +183,7 @@ pub(crate) struct Definition {
     /// `None`: each message names its table of the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<TableId>,
-    /// Who made it, and from where: whose privileges it loads with.
+    /// Its creator and their host: the job loads with their privileges.
     pub user: String,
     pub host: String,
     #[serde(default)]
@@ -202,16 +202,16 @@ pub(crate) struct Definition {
     pub paused_at_ms: Option<i64>,
     #[serde(default)]
     pub ended_at_ms: Option<i64>,
-    /// Raised whenever somebody says where to go on: positions of earlier generations say nothing then.
+    /// Raised whenever a statement sets the position: positions of earlier generations are invalid then.
     #[serde(default)]
     pub generation: u64,
-    /// Where this generation begins.
+    /// The start of this generation.
     #[serde(default)]
     pub start: Offsets,
-    /// Tables that have more than that when it begins.
+    /// Tables that are further at its start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ahead: Vec<Ahead>,
-    /// What was done when it begins, if no load has kept it.
+    /// The statistics at its start, if no load has stored any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Statistics>,
 }
@@ -229,14 +229,14 @@ impl Definition {
         self.table.is_none()
     }
 
-    /// Begins a generation: whatever positions say, the job goes on here.
+    /// Starts a generation: whatever positions say, the job continues here.
     pub fn begin_generation(&mut self, progress: Progress, statistics: Option<Statistics>) {
         let Parts { offsets, ahead } = progress.into();
         (self.start, self.ahead, self.statistics) = (offsets, ahead, statistics);
         self.generation += 1;
     }
 
-    /// Whether a job's record is one of these.
+    /// Whether a job's record is of this kind.
     pub fn is_one(text: &str) -> bool {
         #[derive(Deserialize)]
         struct Head {
@@ -262,7 +262,7 @@ impl Definition {
     }
 }
 
-/// What a job has done since it was made.
+/// A job's statistics since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Statistics {
@@ -294,7 +294,7 @@ impl Statistics {
     }
 }
 
-/// How far a job has come: becomes durable with the rows that it is behind.
+/// A job's position: becomes durable with the rows before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Position {
@@ -313,7 +313,7 @@ impl Position {
     }
 
     /// # Errors
-    /// It has too many partitions to be kept.
+    /// It has too many partitions to be stored.
     pub fn written(&self) -> Result<Attachment, String> {
         let text = serde_json::to_vec(self).expect("a position is a plain struct of numbers");
         Attachment::new(&text).map_err(|error| error.to_string())
@@ -324,7 +324,7 @@ impl Position {
     }
 }
 
-/// How far the tables have the source since somebody last said where to begin.
+/// The progress of the tables in the source since a statement last set the position.
 pub(crate) fn progress(definition: &Definition, position: Option<&Position>) -> Progress {
     let mut parts = Parts { offsets: definition.start.clone(), ahead: definition.ahead.clone() };
     if let Some(position) = position.filter(|position| position.generation == definition.generation) {
@@ -334,7 +334,7 @@ pub(crate) fn progress(definition: &Definition, position: Option<&Position>) -> 
     parts.into()
 }
 
-/// What the job has done.
+/// The job's statistics.
 pub(crate) fn statistics(definition: &Definition, position: Option<&Position>) -> Statistics {
     let is_current = |position: &&Position| position.generation == definition.generation;
     let current = position.filter(is_current).map(|position| position.statistics);

@@ -1,8 +1,9 @@
 //! Messages that name their table: `table|row`.
 //!
-//! Invariant: a message goes to the table that has the name when a batch first meets it, or to none; to none that has it already.
+//! Invariant: a message goes to the table that has the name when a batch first meets it, or to none, and never to a table that
+//! has the message already.
 //!
-//! Not its business: what a row is.
+//! Not its business: the format of rows.
 
 use super::kept::Reason;
 use super::runner::Halt;
@@ -19,12 +20,12 @@ use tributary_sql::names::NAME_BYTES_MAX;
 use tributary_table::Table;
 use tributary_types::Principal;
 
-/// What ends the name of a message's table.
+/// Ends the name of a message's table.
 const NAME_END: u8 = b'|';
 /// Names that a batch knows. Those of no table beyond that are looked up again each time: messages may name anything.
 const NAMES_KNOWN_MAX: usize = 1000;
 
-/// What a batch knows of tables' names.
+/// A batch's knowledge of table names.
 pub(super) struct Names {
     /// Whose privileges the job has.
     principal: Principal,
@@ -33,14 +34,14 @@ pub(super) struct Names {
     rejects: Vec<Reject>,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 enum Named {
     Table {
         table: Arc<Table>,
-        /// Its place in the batch, once it has a row there.
+        /// Its index in the batch, once it has a row there.
         part: Option<usize>,
     },
-    /// There is no such table, and why not.
+    /// There is no such table, with the reason.
     Nothing(String),
 }
 
@@ -56,10 +57,10 @@ impl Names {
         Self { principal, known: HashMap::new(), stray: Stray::default(), rejects: Vec::new() }
     }
 
-    /// Gives each message's row to its table's part of the batch, unless the table has it; `begin` makes a part.
+    /// Adds each message's row to its table's part of the batch, unless the table has it; `begin` creates a part.
     ///
     /// # Errors
-    /// A table must not be loaded into, or no load of it can begin.
+    /// A table may not be loaded into, or no load of it can begin.
     pub fn sort(
         &mut self,
         engine: &Engine,
@@ -73,7 +74,7 @@ impl Names {
         for place in &chunk.places {
             let message = &chunk.bytes[from..place.end];
             from = place.end;
-            // What comes later ends no name: none is that long.
+            // A name can't end later: none is that long.
             let head = &message[..message.len().min(NAME_BYTES_MAX + 1)];
             let Some(end) = head.iter().position(|&byte| byte == NAME_END) else {
                 let reason = "the message names no table: in a job without ON it is table|row";
@@ -135,7 +136,7 @@ impl Names {
         }
     }
 
-    /// The messages for no table, and what is wrong with them.
+    /// The messages without a table, and their faults.
     pub fn into_stray(self) -> (Stray, Vec<Reject>) {
         (self.stray, self.rejects)
     }

@@ -1,4 +1,4 @@
-//! What the properties of a job mean. Names are in lower case; what is not known is refused by name.
+//! The meaning of a job's properties. Names are in lower case; unknown ones are refused by name.
 
 use super::kept::{Clauses, Definition};
 use crate::load::body::reader::{MappedColumn, Value};
@@ -11,7 +11,7 @@ use tributary_decode::LoadFormat;
 use tributary_kafka::{Framing, Offsets, Settings, Shape, SourceError, Topic};
 use tributary_types::{ErrorCode, Sealed, SqlError, TableDef};
 
-/// Properties of the body's format, which mean what they mean in a Stream Load.
+/// Properties of the body's format, with the same meaning as in a Stream Load.
 const FORMAT: [&str; 10] = [
     "format",
     "jsonpaths",
@@ -39,7 +39,7 @@ const OTHERS: [&str; 11] = [
     "exec_mem_limit",
 ];
 
-/// Which columns a job updates, and of which rows.
+/// Properties of the columns that a job updates, and of which rows.
 const UPDATES: [&str; 3] = [MODE, "partial_columns", NEW_KEYS];
 const MODE: &str = "unique_key_update_mode";
 const NEW_KEYS: &str = "partial_update_new_key_behavior";
@@ -49,7 +49,7 @@ const TOPIC: &str = "kafka_topic";
 const PARTITIONS: &str = "kafka_partitions";
 const OFFSETS: &str = "kafka_offsets";
 const DEFAULT_OFFSETS: &str = "kafka_default_offsets";
-/// What begins the name of a property of the client.
+/// The prefix of the client's properties.
 const CUSTOM: &str = "property.";
 
 const ROWS_MIN: u64 = 200_000;
@@ -133,7 +133,7 @@ impl Limits {
     }
 }
 
-/// Checks all properties that a job is made of, of a table or, without one, of those that messages name.
+/// Checks all properties of a job, of a table or, without one, of the tables that messages name.
 pub(super) fn check(definition: &Definition, table: Option<&TableDef>) -> Result<(), SqlError> {
     let Definition { clauses, properties, source, .. } = definition;
     let known = |name: &str| FORMAT.contains(&name) || OTHERS.contains(&name) || UPDATES.contains(&name);
@@ -168,7 +168,7 @@ pub(super) fn check(definition: &Definition, table: Option<&TableDef>) -> Result
     settings(source).map(drop)
 }
 
-/// Checks what a job of several tables can have: in Doris's words what it can't.
+/// Checks the properties of a job of several tables: unsupported ones are refused in Doris's words.
 fn check_for_many(definition: &Definition) -> Result<(), SqlError> {
     let Definition { clauses, properties, .. } = definition;
     if clauses.columns.is_some() {
@@ -184,7 +184,7 @@ fn check_for_many(definition: &Definition) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Which columns the rows of a job give.
+/// The columns that the rows of a job give.
 pub(super) fn updates(properties: &BTreeMap<String, String>) -> Result<Updates, SqlError> {
     match properties.get(MODE).map(|text| text.to_ascii_uppercase()).as_deref() {
         None if flag(properties, "partial_columns")? => Ok(Updates::Named),
@@ -272,7 +272,7 @@ fn is_json(properties: &BTreeMap<String, String>) -> bool {
     properties.get("format").is_some_and(|format| format.eq_ignore_ascii_case("json"))
 }
 
-/// How messages are put together.
+/// How messages are combined.
 pub(super) fn shape(definition: &Definition) -> Shape {
     let framing = if is_json(&definition.properties) { Framing::OneLine } else { Framing::Lines };
     Shape { framing, has_places: definition.is_of_many() }
@@ -282,7 +282,7 @@ pub(super) fn is_strict(properties: &BTreeMap<String, String>) -> bool {
     flag(properties, "strict_mode").unwrap_or(false)
 }
 
-/// COLUMNS, MERGE and ORDER BY as the headers of a Stream Load say them; `None`: the table's columns, as they come.
+/// COLUMNS, MERGE and ORDER BY as headers of a Stream Load; `None`: the table's columns, in order.
 pub(super) fn columns(
     definition: &Definition,
     table: &TableDef,
@@ -345,7 +345,7 @@ pub(super) fn settings(source: &BTreeMap<String, String>) -> Result<Settings, Sq
     Ok(Settings { brokers, topic: needed(TOPIC)?, properties })
 }
 
-/// The partitions that the job is to read; `None`: all, also those to come.
+/// The partitions that the job reads; `None`: all, including future ones.
 pub(super) fn partitions(source: &BTreeMap<String, String>) -> Result<Option<Vec<i32>>, SqlError> {
     let Some(text) = source.get(PARTITIONS).filter(|text| !text.trim().is_empty()) else { return Ok(None) };
     let read = |part: &str| part.trim().parse().ok().filter(|partition: &i32| *partition >= 0);
@@ -354,7 +354,7 @@ pub(super) fn partitions(source: &BTreeMap<String, String>) -> Result<Option<Vec
         .ok_or_else(|| wrong(format!("Invalid kafka partition: {text}; write numbers, divided by commas")))
 }
 
-/// Where a partition begins.
+/// The start of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Begin {
     First,
@@ -384,12 +384,12 @@ fn begin(text: &str) -> Result<Begin, SqlError> {
     })
 }
 
-/// Where a job begins, as its properties say it, before the source was asked.
+/// The start of a job according to its properties, before the source was queried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Beginning {
     /// Partitions that are named.
     named: Option<Vec<i32>>,
-    /// Where each of them begins, in the same order, or nothing.
+    /// The start of each of them, in the same order, or nothing.
     offsets: Vec<Begin>,
     default: Begin,
 }
@@ -419,12 +419,12 @@ impl Beginning {
         Ok(Self { named, offsets, default: default.unwrap_or(Begin::End) })
     }
 
-    /// Whether it says for itself where to go on.
+    /// Whether it states where to start.
     pub fn is_given(&self) -> bool {
         self.named.is_some() && !self.offsets.is_empty()
     }
 
-    /// The offsets to begin at. Asks the source, so that "the end" is now and not when the job first runs.
+    /// The offsets to start at. Queries the source, so that "the end" is now and not when the job first runs.
     pub fn resolve(&self, topic: &dyn Topic) -> Result<Offsets, SourceError> {
         let there = topic.partitions()?;
         let wanted = self.named.as_ref().unwrap_or(&there);
@@ -445,7 +445,7 @@ impl Beginning {
     }
 }
 
-/// Whether a property's value is nobody's business.
+/// Whether a property's value is secret.
 pub(super) fn is_secret(name: &str) -> bool {
     ["password", "secret", "key.pem", "token", "sasl.jaas"]
         .iter()

@@ -1,6 +1,6 @@
-//! The runner of a job: reads its source and loads one batch after the other, until it is told to end or can't go on.
+//! The runner of a job: reads its source and loads one batch after another, until it is stopped or can't continue.
 //!
-//! Whatever goes wrong, the next attempt begins with a new reader at the position that is durable with the rows.
+//! After any failure, the next attempt starts with a new reader at the position that is durable with the rows.
 
 use super::job::{Job, Task};
 use super::kept::{self, JobState, Reason};
@@ -21,7 +21,7 @@ use tributary_types::host::unix_ms;
 
 /// Chunks that wait to be decoded.
 const CHUNKS_AHEAD: usize = 8;
-/// What is held of messages on their way, those in the source's client included, unless everything there is was read.
+/// Memory of messages in transit, those in the source's client included, unless everything available was read.
 const HELD_BYTES: u64 = (8 * 1024 * 1024 + CHUNKS_AHEAD * CHUNK_BYTES) as u64;
 /// How long a reader waits for messages at a time.
 const POLL: Duration = Duration::from_millis(100);
@@ -30,9 +30,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 const RETRY_MIN: Duration = Duration::from_millis(500);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// Why a runner does not go on as it is.
+/// Why a runner does not continue as it is.
 pub(super) enum Halt {
-    /// It was told to end.
+    /// It was stopped.
     Stopped,
     /// The same again, after a while.
     Retry(String),
@@ -51,14 +51,14 @@ impl From<SourceError> for Halt {
     }
 }
 
-/// Where a job's messages go.
+/// The destination of a job's messages.
 pub(super) enum Target {
     Table(Arc<Table>),
     /// To the tables that they name, with somebody's privileges.
     Named(Principal),
 }
 
-/// What the thread that reads has to say.
+/// Messages of the reading thread.
 pub(super) enum News {
     Chunk(Chunk),
     Partitions(Vec<i32>),
@@ -74,7 +74,7 @@ impl Engine {
         job.stop.begin(|token| tokio::spawn(run(engine, job_of_runner, token))).await;
     }
 
-    /// Where the messages of a job go, if it is still there and the job's maker may load into it.
+    /// The destination of a job's messages, if it still exists and the job's creator may load into it.
     fn target_of_job(&self, job: &Job) -> Result<Target, Halt> {
         let kept = job.kept();
         let principal = Principal::new(&kept.user, &kept.host, self.generation());
@@ -165,7 +165,7 @@ async fn attempt(engine: &Arc<Engine>, job: &Arc<Job>, token: &CancellationToken
     }
     let kept = job.kept();
     if kept.state == JobState::NeedSchedule {
-        // Not in the catalog: with the next start it is to be scheduled, too.
+        // Not in the catalog: the next start should schedule it, too.
         job.keep(super::kept::Definition { state: JobState::Running, ..(*kept).clone() });
     }
     let (sender, mut news) = mpsc::channel(CHUNKS_AHEAD);
@@ -187,7 +187,7 @@ async fn begin(engine: &Arc<Engine>, job: &Job, limits: &Limits) -> Result<Batch
     Batch::begin(engine, job, target, limits)
 }
 
-/// Connects, and finds out where to go on.
+/// Connects, and determines the position to resume at.
 async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, Progress), Halt> {
     engine.target_of_job(job)?;
     let kept = job.kept();
@@ -213,7 +213,7 @@ async fn open(engine: &Arc<Engine>, job: &Arc<Job>) -> Result<(Box<dyn Reader>, 
     }
 }
 
-/// Where each partition goes on; those that are new from their beginning on, so that nothing is left out.
+/// The offset of each partition to resume at; new ones from their beginning, so that nothing is left out.
 fn from(topic: &dyn Topic, named: Option<Vec<i32>>, known: &Offsets) -> Result<Offsets, SourceError> {
     let there = topic.partitions()?;
     let wanted = named.as_ref().unwrap_or(&there);
@@ -229,7 +229,7 @@ fn from(topic: &dyn Topic, named: Option<Vec<i32>>, known: &Offsets) -> Result<O
     wanted.iter().map(next).collect()
 }
 
-/// The thread that reads: until nobody listens any more.
+/// The reading thread: runs until the receiver is gone.
 fn read(mut reader: Box<dyn Reader>, sender: &mpsc::Sender<Result<News, SourceError>>, watches: bool) {
     let mut looked = Instant::now();
     while !sender.is_closed() {
@@ -250,7 +250,7 @@ fn read(mut reader: Box<dyn Reader>, sender: &mpsc::Sender<Result<News, SourceEr
     }
 }
 
-/// Loads what comes.
+/// Loads the incoming messages.
 async fn load(
     engine: &Arc<Engine>,
     job: &Arc<Job>,
@@ -291,7 +291,7 @@ async fn load(
         let mut is_due = came.is_none();
         match came {
             Some(News::Partitions(partitions)) if partitions.iter().any(|one| !from.contains_key(one)) => {
-                // What is read already is committed first, as the new reader begins behind it.
+                // Messages already read are committed first, as the new reader starts after them.
                 if batch.is_none() {
                     return Halt::Again;
                 }
@@ -351,7 +351,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// What a chunk says of partitions. Without a batch, what lies behind the last message is behind the job, too.
+/// Records a chunk's information about partitions. Without a batch, everything up to the last message is done.
 fn note(job: &Job, chunk: &Chunk, is_idle: bool) {
     let mut now = job.now();
     now.ends.extend(chunk.ends.iter().map(|(partition, end)| (*partition, *end)));

@@ -1,4 +1,4 @@
-//! What is shown of jobs, in Doris's columns.
+//! SHOW and `information_schema` of jobs, with Doris's columns.
 
 use super::job::Job;
 use super::kept::{Definition, JobState, Reason};
@@ -212,7 +212,7 @@ impl Engine {
         grid
     }
 
-    /// The statement that would make the job anew, from where it is now. Secrets are left out of it.
+    /// The statement that would recreate the job at its current position, without secrets.
     fn create_statement(&self, job: &Job) -> String {
         let kept = job.kept();
         let clauses = &kept.clauses;

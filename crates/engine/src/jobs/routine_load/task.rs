@@ -1,7 +1,7 @@
 //! A task: one batch of messages, which is one load with a transaction of its own, or one for each table that messages name.
 //!
-//! The loads of a batch are committed one after the other, in the order of their transactions, and each names as its position how far
-//! the tables are with it ([`Progress`](tributary_ingest::Progress)).
+//! The loads of a batch are committed one after another, in the order of their transactions, and each names as its position the
+//! progress of all tables ([`Progress`](tributary_ingest::Progress)).
 //!
 //! Invariant: with the last of them the position is behind the last message that was fed to the batch, and not before.
 
@@ -29,7 +29,7 @@ const CAUGHT_UP_AFTER: Duration = Duration::from_secs(1);
 /// How long a commit may wait for memory and the log.
 const COMMIT_MAX: Duration = Duration::from_secs(600);
 
-/// A batch that has rows for so many tables ends.
+/// Limit on the tables of a batch: it ends then.
 const PARTS_MAX: usize = 256;
 
 /// The decoder of a job's messages, made as of now.
@@ -57,12 +57,12 @@ pub(super) fn reader(
     RowReader::new(engine, def, &mapping, &format.body, is_strict, time)
 }
 
-/// What time it is for a job, where it says that it is.
+/// The current time for a job, in its zone.
 pub(super) fn time(engine: &Engine, definition: &Definition) -> Result<LoadTime, SqlError> {
     LoadTime::of(engine, definition.properties.get("timezone").map(String::as_str))
 }
 
-/// Whether a job may go on after a batch.
+/// Whether a job may continue after a batch.
 pub(super) enum Ended {
     GoOn,
     TooManyErrors,
@@ -73,7 +73,7 @@ pub(super) struct Batch {
     id: String,
     /// In the order of their transactions.
     parts: Vec<Part>,
-    /// What messages call the tables, if they do.
+    /// The table names in messages, if they have any.
     names: Option<Names>,
     begun: Instant,
     interval: Duration,
@@ -194,7 +194,7 @@ impl Batch {
         }
     }
 
-    /// When the batch ends, whatever comes.
+    /// The time at which the batch ends in any case.
     pub fn deadline(&self) -> Instant {
         self.begun + self.interval
     }
@@ -240,7 +240,7 @@ impl Batch {
         Ok(())
     }
 
-    /// There is no message up to where the chunk leads.
+    /// Notes that there are no messages up to the end of the chunk.
     pub fn moved(&mut self, chunk: &Chunk) {
         self.next.extend(chunk.next.iter().map(|(partition, next)| (*partition, *next)));
     }
@@ -289,7 +289,7 @@ impl Batch {
                 return Ok(if may_go_on { Ended::GoOn } else { Ended::TooManyErrors });
             }
         }
-        // No table has a row: the catalog keeps the position then.
+        // No table has a row: the catalog stores the position then.
         let (mut progress, before) = {
             let now = job.now();
             (now.progress.clone(), now.statistics)
@@ -305,7 +305,7 @@ impl Batch {
         Ok(if may_go_on { Ended::GoOn } else { Ended::TooManyErrors })
     }
 
-    /// Decodes what is left.
+    /// Decodes the rest.
     async fn end(&mut self, engine: &Arc<Engine>) -> Result<(), Halt> {
         for part in &mut self.parts {
             part.reader.end(engine, part.load.sink(), Interrupt::NEVER).await.map_err(unread)?;
@@ -313,7 +313,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Gives the batch up: nothing of it is kept, and its messages are read again.
+    /// Abandons the batch: nothing of it is stored, and its messages are read again.
     pub async fn abort(self, reason: &str) {
         for part in self.parts {
             part.load.abort(reason).await;

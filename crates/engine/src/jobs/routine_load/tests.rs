@@ -24,10 +24,10 @@ struct List {
 #[derive(Debug, Default)]
 struct Inside {
     messages: BTreeMap<i32, Vec<String>>,
-    /// Readers fail after so many messages, each once.
+    /// Readers fail after this many messages, each once.
     fails_after: Option<u64>,
     readers: u64,
-    /// Messages that readers gave, those of chunks that were not loaded included.
+    /// Messages that readers returned, including those of chunks that were not loaded.
     given: u64,
 }
 
@@ -130,7 +130,7 @@ async fn whatever_fails_between_two_commits_is_read_again_and_loaded_once() {
     assert_eq!(list.inside.lock().readers, 2, "the first one failed");
     let found = test.engine.jobs.find("d", "j").expect("it was made");
     let root = Principal::new("root", "%", 0);
-    // Told to end in the middle of a batch, it leaves nothing behind, and goes on where the rows end.
+    // Stopped in the middle of a batch, it leaves nothing behind, and resumes after the loaded rows.
     for round in 0..3 {
         let given = list.inside.lock().given;
         for number in 0..100 {

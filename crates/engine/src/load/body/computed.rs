@@ -1,7 +1,7 @@
 //! Columns that are computed from the fields of a body.
 //!
-//! The fields become columns, of text unless the body has types, the query engine filters and computes, and its results are decoded as
-//! those of an INSERT … SELECT are.
+//! The fields become columns, of text unless the body has types, the query engine filters and computes, and its results are
+//! decoded like those of an INSERT … SELECT.
 
 use crate::engine::Engine;
 use crate::front::http::plan_error;
@@ -26,7 +26,7 @@ pub(crate) struct Computed {
     /// The load's zone and time.
     view: SessionView,
     fields: Box<dyn FieldDecoder>,
-    /// Target columns and where their values come from.
+    /// Target columns and the sources of their values.
     targets: Vec<(String, Value)>,
     source_where: Option<Expr>,
     /// Made when the fields are known.
@@ -43,7 +43,7 @@ pub(crate) struct Computed {
     rejects: Vec<Reject>,
 }
 
-/// What a load is run with, whatever its body and its mapping.
+/// The conditions of a load, whatever its body and its mapping.
 pub(crate) struct Terms {
     pub rules: LoadRules,
     /// The load's zone and time, for expressions.
@@ -87,7 +87,7 @@ impl Computed {
         };
         let target = if mapping.deletes { target.deleting() } else { target };
         let target = target.into_partitions(mapping.partitions)?;
-        // A key that a row leaves out is its column's default, before anything is computed with it.
+        // A key that a row omits has its column's default, before anything is computed with it.
         let default_of = |name: &String| {
             let column = &def.schema.columns[def.schema.index_of(name)?];
             default_text(column, rules.clock)

@@ -28,14 +28,14 @@ use tributary_ingest::memory::InFlight;
 use tributary_query::RowFilter;
 use tributary_types::{ErrorCode, PartitionNames, Sealed, SqlError, TableDef};
 
-/// A name of the header `columns` and what it stands for.
+/// A name in the header `columns` and its meaning.
 #[derive(Clone, Debug)]
 pub(crate) struct MappedColumn {
     pub name: String,
     pub value: Value,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// The next field of the body, which has the column's name.
@@ -65,7 +65,7 @@ pub(crate) fn wrong_width(columns: usize, values: usize) -> SqlError {
     )
 }
 
-/// The headers `columns` and `where`, or what a statement says in their place.
+/// The headers `columns` and `where`, or a statement's equivalents.
 pub(crate) struct Mapping<'a> {
     pub columns: Option<&'a [MappedColumn]>,
     /// A condition on the columns' final values.
@@ -90,12 +90,12 @@ pub(crate) struct RowReader {
     def: Arc<TableDef>,
     unselected: u64,
     target: Target,
-    /// What is held of the body besides its rows.
+    /// Memory of the body, except its rows.
     body_memory: InFlight,
     read_time: Duration,
 }
 
-/// Values that are computed of decoded rows, and what came of it.
+/// Values that are computed from decoded rows, and their counts.
 struct Computes {
     completer: Box<Completer>,
     filtered: u64,
@@ -128,7 +128,7 @@ fn check_mapped(def: &TableDef, columns: &[MappedColumn]) -> Result<(), SqlError
 pub(crate) enum ReadError {
     /// The body can't be read.
     Rows(SqlError),
-    /// Its rows can't be kept.
+    /// Its rows can't be stored.
     Sink(SinkError),
     Interrupted(Interrupted),
 }
@@ -221,7 +221,7 @@ impl RowReader {
     /// Decodes a chunk of the body into a load's sink.
     ///
     /// # Errors
-    /// The body can't be read, its rows can't be kept, or the time is over.
+    /// The body can't be read, its rows can't be stored, or the time is over.
     pub async fn feed(
         &mut self,
         engine: &Engine,
@@ -235,7 +235,7 @@ impl RowReader {
         self.give(engine, sink, blocks?, interrupt).await
     }
 
-    /// Decodes what is left at the body's end into the sink.
+    /// Decodes the rest at the body's end into the sink.
     ///
     /// # Errors
     /// See [`RowReader::feed`].
@@ -249,7 +249,7 @@ impl RowReader {
         self.give(engine, sink, blocks, interrupt).await
     }
 
-    /// Gives rows to the sink, and those that the decoder left for later.
+    /// Adds rows to the sink, including those that the decoder left for later.
     async fn give(
         &mut self,
         engine: &Engine,
@@ -273,7 +273,7 @@ impl RowReader {
         }
     }
 
-    /// Where the rows' values go.
+    /// The target of the rows' values.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -295,7 +295,7 @@ impl RowReader {
         self.select()
     }
 
-    /// More rows of what was read, in blocks; `None` if there are none. To be asked for until then.
+    /// More rows of the data read so far, in blocks; `None` if there are none. Call it until then.
     fn resume(&mut self) -> Result<Option<Vec<Block>>, SqlError> {
         if self.decoder.resume()? { self.select().map(Some) } else { Ok(None) }
     }

@@ -1,7 +1,7 @@
 //! The time of one load.
 //!
-//! Invariant: whatever a load does with time (functions in `columns`, `where` and its statement, defaults,
-//! texts with a zone) is done in one zone and shows one moment.
+//! Invariant: every use of time in a load (functions in `columns`, `where` and its statement, defaults, texts with a zone) has
+//! the same zone and the same moment.
 
 use crate::engine::Engine;
 use crate::variables::time_zone::{self, Zone};
@@ -23,7 +23,7 @@ impl LoadTime {
     /// The time now in the zone that the header `timezone` names; without one in that of the server.
     ///
     /// # Errors
-    /// [`ErrorCode::Unknown`] for a zone that nobody knows.
+    /// [`ErrorCode::Unknown`] for an unknown zone.
     pub fn of(engine: &Engine, zone: Option<&str>) -> Result<Self, SqlError> {
         let name = match zone {
             None => engine.time_zone(),

@@ -1,8 +1,7 @@
 //! The files behind `ErrorURL`: one line of reason per rejected row.
 //!
-//! Files are named as Doris names them, `__shard_<n>/error_log_insert_stmt_<hi>-<lo>_<hi>_<lo>`,
-//! and are forgotten after a time. Invariant: nothing but a file of that shape is ever
-//! opened or deleted, whatever name is asked for.
+//! Files have Doris's names, `__shard_<n>/error_log_insert_stmt_<hi>-<lo>_<hi>_<lo>`, and are forgotten after a time. Invariant:
+//! only files of that form are ever opened or deleted, whatever name is requested.
 //!
 //! These are notes for people, not data: they are not made durable. All calls block on the disk.
 
@@ -64,11 +63,10 @@ impl ErrorLog {
         writer.finish()
     }
 
-    /// Opens a log by the `file` of its address. `None` if there is none, which is also the
-    /// answer to any name that is not the name of a log.
+    /// Opens a log by the `file` of its address. `None` if there is none, or if the name is not that of a log.
     ///
     /// # Errors
-    /// The file is there and cannot be opened.
+    /// The file exists and cannot be opened.
     pub(crate) fn open(&self, file: &str) -> io::Result<Option<File>> {
         let Some((shard, name)) = file.split_once('/') else { return Ok(None) };
         if !is_shard(shard) || !is_log(name) {
@@ -153,7 +151,7 @@ fn is_hex(part: &str) -> bool {
     (1..=16).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The paths in `dir` whose names are `wanted`; none if there is no such folder.
+/// The paths in `dir` whose names are `wanted`; empty if there is no such folder.
 fn children(dir: &Path, wanted: fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -178,7 +176,7 @@ fn is_old(file: &Path, now: SystemTime, keep: Duration) -> io::Result<bool> {
     }
 }
 
-/// Whether the file was there.
+/// Returns whether the file existed.
 fn remove(file: &Path) -> io::Result<bool> {
     match fs::remove_file(file) {
         Ok(()) => Ok(true),

@@ -88,7 +88,7 @@ async fn lanes_share_what_one_load_may_hold_and_are_one_load_again_at_the_end() 
     let rows = sink.take_small().expect("it fits into memory");
     assert_eq!((rows.blocks.len(), rows.files().len()), (2, 0));
 
-    // A lane goes to files where it has its share; what others have left goes there in the end.
+    // A lane writes files when it reaches its share; the rows of others go there at the end.
     let turns = test.engine.file_loads.available_permits();
     let mut sink = LoadSink::new(Arc::clone(&table), Arc::clone(&schema), 4 * MIB as u64);
     let mut lanes = sink.lanes(3);

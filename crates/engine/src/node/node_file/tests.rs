@@ -49,7 +49,7 @@ impl Catalog {
     }
 }
 
-/// What a start does with the file and the catalog, until the power goes off.
+/// The steps of a start on the file and the catalog, until the power fails.
 fn start(disk: &MemDisk, catalog: &mut Catalog) -> Result<NodeFile, Option<StartError>> {
     let off = |error| (!disk.is_off()).then_some(error);
     let found = read(disk).map_err(off)?;
@@ -78,7 +78,7 @@ fn fields_of_later_servers_are_passed_over() {
     assert_eq!(*read(&disk).expect("read").expect("there").node.lock(), golden());
 }
 
-/// Runs starts on an old root with the power going off at each operation, and brings it back in many ways.
+/// Runs starts on an old root with a power failure at each operation, and recovers it in many ways.
 fn crash_everywhere(begin: &NodeEntry, check: impl Fn(&NodeFile, &Catalog)) {
     let operations = {
         let disk = MemDisk::new();

@@ -5,7 +5,7 @@ use tributary_wal::{Wal, WalOptions};
 
 const SEGMENT: &str = "wal-00000000000000000000.log";
 
-/// A log that was started once in the directory, which it makes if need be.
+/// A log that was started once in the directory, which is created if necessary.
 fn used(root: &Path, name: &str) -> PathBuf {
     let dir = root.join(name);
     let options = WalOptions { segment_bytes: 8192, ..WalOptions::default() };
@@ -14,7 +14,7 @@ fn used(root: &Path, name: &str) -> PathBuf {
     dir
 }
 
-/// A log of which no header can be read.
+/// A log without a readable header.
 fn without_id(root: &Path, name: &str) -> PathBuf {
     let dir = root.join(name);
     fs::create_dir_all(&dir).expect("a directory");
@@ -32,7 +32,7 @@ fn give_up(dir: &Path) {
     fs::write(dir.join(GIVEN_UP), b"").expect("a file");
 }
 
-/// A node that remembers logs with what their ids are now.
+/// A node that remembers logs with their current ids.
 fn node(root: &Path, remembered: &[&PathBuf]) -> NodeFile {
     let kept = |dir: &&PathBuf| KeptLog { dir: dir.display().to_string(), log: identify(dir), is_new: false };
     node_of(root, remembered.iter().map(kept).collect())
@@ -129,7 +129,7 @@ fn a_log_without_an_id_is_unknown_and_not_another_one() {
     remove_log(&a);
     without_id(root, "b");
     assert!(opened(&node, root, &[&b]).expect("it may have been moved").retired.is_empty());
-    // What the catalog of an earlier version remembered has no ids either.
+    // Logs remembered by the catalog of an earlier version have no ids either.
     let old = node_of(root, vec![KeptLog { dir: "a".to_owned(), log: None, is_new: false }]);
     used(root, "c");
     assert!(opened(&old, root, &[&root.join("c")]).expect("it may have been moved").retired.is_empty());
@@ -184,7 +184,7 @@ fn a_log_that_was_moved_or_copied_is_known_by_its_id() {
     assert!(dirs.retired.is_empty());
     dirs.remember(&node).expect("written");
     assert_eq!(kept(&node), ["new"]);
-    // The copy goes on; what is left at the old place is stale from now on.
+    // The copy is continued; the original is stale from now on.
     let dirs = opened(&node, root, &[&old]).expect("may open");
     assert_eq!(dirs.retired, [new]);
     assert!(!is_in_use(&old) && old.join("forgotten-1").join(SEGMENT).exists());

@@ -45,11 +45,11 @@ pub(in crate::session) async fn read(
     side_by_side(engine, load, interrupt, parts, run).await
 }
 
-/// What one part needs.
+/// The state of one part.
 struct Part {
     engine: Arc<Engine>,
     target: Target,
-    /// What computes values that the query does not give.
+    /// Computes values that the query does not give.
     completer: Option<Box<Completer>>,
     options: InsertOptions,
     builder: BlockBuilder,

@@ -145,7 +145,7 @@ const COLUMNS: [&str; 15] = [
     "ErrMsg",
 ];
 
-/// The reasons of a log, each from its first word on: what a row has may be several lines.
+/// The reasons of a log, each from its first word on: the values of a row may span several lines.
 fn reasons(log: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in log.lines() {

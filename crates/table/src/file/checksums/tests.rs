@@ -170,7 +170,7 @@ fn an_entry_that_another_writer_took_over_counts_for_nothing() {
     assert!(error.contains("'tributary.crc32c'"), "{error}");
 }
 
-/// A million looks for nothing would show in every query: it asks for each page range of each column.
+/// A million useless lookups would show in every query: it looks up each page range of each column.
 #[test]
 fn the_chunks_of_a_range_are_found_by_search() {
     let chunk_bytes = |chunk: u64| 4 + chunk * 100..4 + chunk * 100 + 90;

@@ -20,7 +20,7 @@ async fn two_files() -> (Bench, Arc<Table>) {
     (bench, table)
 }
 
-/// The row groups of all data files, with their bytes and what the page index says of each column.
+/// The row groups of all data files, with their bytes and each column's entry in the page index.
 async fn row_groups(table: &Table) -> BTreeSet<(i64, Vec<Vec<u8>>, String)> {
     let mut all = BTreeSet::new();
     for file in table.snapshot().files.iter() {

@@ -34,7 +34,7 @@ fn def() -> Arc<TableDef> {
     keyed(1, columns())
 }
 
-/// A row: its key and a number that its values are made of.
+/// A row: its key and a number from which its values are derived.
 type Row = (i64, i64);
 
 fn sum_of((_, n): Row) -> Option<i64> {
@@ -66,7 +66,7 @@ struct Folded {
     given: Option<String>,
 }
 
-/// What should be there.
+/// The expected contents.
 #[derive(Clone, Debug, Default)]
 struct Expected(BTreeMap<i64, Folded>);
 
@@ -291,7 +291,7 @@ async fn a_flush_that_fails_or_whose_answer_is_lost_folds_nothing_twice() {
             }
             tokio::select! {
                 flushed = table.flush() => drop(flushed),
-                // Whoever flushes is gone before the answer.
+                // The flushing task is cancelled before the answer.
                 () = bench.faults.silent.notified() => {}
             }
             let rows = some([0, 24, 30], 3);
@@ -489,7 +489,7 @@ async fn a_deletion_whose_answer_was_lost_is_there_as_a_whole_or_not_at_all() {
         if happened {
             expected.delete(5..10);
         }
-        // Folded with what the deletion left, and with nothing else.
+        // Folded with the rows that the deletion left, and with nothing else.
         let rows = some(3..8, 2);
         put(&table, &rows, Vec::new());
         expected.put(&rows);
@@ -533,7 +533,7 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
         let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
         let mut table = bench.store.create(&def()).await.unwrap();
         let mut expected = Expected::default();
-        // What a replay after a crash publishes again: since the last version that the log has.
+        // The publications that a replay after a crash repeats: since the last version that the log has.
         let mut history: Vec<Entry> = Vec::new();
         let keys = 1 + dice.below(60);
         for step in 0..60 {

@@ -135,7 +135,7 @@ async fn a_rewrite_for_a_default_whose_commit_was_not_answered_keeps_its_files()
     }
 }
 
-/// Nobody can tell whether the entry is in the log, so nothing that it may refer to is deleted.
+/// It is unknown whether the entry is in the log, so nothing that it may refer to is deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compaction_that_can_not_read_its_commit_back_deletes_nothing_and_is_taken_in_later() {
     for fault in LOST {

@@ -301,7 +301,7 @@ async fn a_log_whose_application_id_is_the_nodes_repeats_nothing() {
     }
     let table = bench.store.open(&two_columns()).await.unwrap();
     assert_eq!((table.persisted_version(), table.snapshot().version), (Version(3), Version(3)));
-    // The former id counts until the table's own is there, and never holds that back.
+    // The former id counts until the table's own exists, and never holds that back.
     publish(&table, [4]);
     assert_eq!(table.flush().await.unwrap().unwrap().version, Version(4));
     let again = bench.store.open(&two_columns()).await.unwrap();

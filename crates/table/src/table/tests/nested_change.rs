@@ -93,7 +93,7 @@ fn load(def: &TableDef, version: u64, ids: &[i64]) -> Publication {
     publication(&def.schema, version, rows(def, ids))
 }
 
-/// What is read of a row that came before the change.
+/// The expected row of before the change.
 const OLD: &str =
     "|{in: {x: 1, t: t1, y: NULL}, n: 1, z: NULL}|[{x: 1, t: t1, y: NULL}]|{k1: {x: 1, t: t1, y: NULL}}";
 const NEW: &str = "|{in: {x: 1, t: t1, y: [10]}, n: 1, z: 1970-01-02}|[{x: 1, t: t1, y: [10]}]|{k1: {x: 1, t: t1, y: [10]}}";

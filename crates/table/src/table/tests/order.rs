@@ -1,4 +1,4 @@
-//! Rows stay in the order of the write-ahead log: all of them in a table without a key, and those of one key in others.
+//! Rows stay in the order of the write-ahead log: all of them in a table without a key, and those with the same key in others.
 
 use crate::options::StoreOptions;
 use crate::table::{Publication, Table};

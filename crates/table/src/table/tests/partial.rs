@@ -13,7 +13,7 @@ use tributary_types::{
     TableId, TableSchema, Version,
 };
 
-/// What decides which row of a key stays.
+/// Decides which row of a key wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Model {
     LastRow,
@@ -110,7 +110,7 @@ struct Held {
     is_deleted: bool,
 }
 
-/// What should be there.
+/// The expected contents.
 #[derive(Clone, Debug)]
 struct Expected {
     model: Model,
@@ -169,7 +169,7 @@ struct Case {
     bench: Bench,
     table: Arc<Table>,
     expected: Expected,
-    /// What a replay after a crash publishes again.
+    /// The publications that a replay after a crash repeats.
     history: Vec<(Version, Vec<Row>, Vec<DataFile>)>,
 }
 

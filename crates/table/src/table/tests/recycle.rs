@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tributary_types::{KeyModel, PartitionId, Partitions, TableDef};
 
-/// What is recorded, if it can be.
+/// The recorded files, if recording is possible.
 #[derive(Default)]
 struct Kept {
     files: Mutex<Vec<KeptFile>>,
@@ -76,7 +76,7 @@ async fn the_sweep_leaves_files_of_a_dropped_partition_alone_until_they_are_let_
         assert_eq!(files.len(), 2, "what was in memory is in a file, too");
         assert_eq!((visible(&table).await, logged(&table).await), (expected([1, 21]), expected([1, 21])));
         table.sweep().await.unwrap();
-        // A restart tells the table of them.
+        // A restart registers them.
         let table = bench.store.open(&def).await.unwrap();
         table.keep_files(&files);
         publish(&table, [2]);
@@ -90,7 +90,7 @@ async fn the_sweep_leaves_files_of_a_dropped_partition_alone_until_they_are_let_
         let in_it =
             again.snapshot().files.iter().filter(|live| live.file.partition == Some(partition)).count();
         assert_eq!(in_it, 2);
-        // A row of a key takes the place of the one that came back.
+        // A row of a key supersedes the recovered one.
         if !again.keeps_all_rows() {
             publish(&again, [13, 15]);
             assert_eq!(visible(&again).await, expected([1, 2, 11, 12, 13, 14, 15, 21]));
@@ -128,13 +128,13 @@ async fn a_partition_stays_if_its_files_can_not_be_recorded() {
     assert_eq!(kept_names(&table, &full), 0, "compaction and sweep have them again");
 }
 
-/// How many of the recorded files are kept from the sweep.
+/// How many of the recorded files are pinned.
 fn kept_names(table: &Table, kept: &Kept) -> usize {
     let (unpublished, files) = (table.root().unpublished.lock(), kept.files.lock());
     files.iter().filter(|kept| unpublished.contains(&kept.file.path)).count()
 }
 
-/// Leaves it to the next start what the log has.
+/// Leaves the contents of the log to the next start.
 struct Leaves;
 
 impl Watch for Leaves {
@@ -167,7 +167,7 @@ async fn files_stay_as_long_as_it_is_not_known_whether_their_partition_is_droppe
     assert_eq!(kept_names(&table, &kept), 1, "the next start may find the partition dropped, and recover it");
 }
 
-/// Waits until it is known what the log has.
+/// Waits until the contents of the log are known.
 #[derive(Default)]
 struct Doubting(Mutex<Vec<String>>);
 
@@ -245,7 +245,7 @@ async fn rows_are_deleted_in_a_partition_that_was_dropped_and_recovered_while_th
     }
 }
 
-/// A table beside another, whose partitions have moved: no load may find them there.
+/// Partitions of a table beside that have moved: no load may find them there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_go_from_memory_also_if_the_log_can_not_be_written() {
     let bench = Bench::new();

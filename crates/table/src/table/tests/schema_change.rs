@@ -113,7 +113,7 @@ async fn a_file_that_a_flush_rewrote_stays_until_the_delta_log_has_its_rows() {
     table.flush().await.unwrap_err();
     assert_eq!(visible(&table).await, ["1|n1|7"]);
     assert!(table.snapshot().files.iter().all(|live| live.path() != of_load));
-    // The write-ahead log still has the load, and a replay asks for its file.
+    // The write-ahead log still has the load, and a replay needs its file.
     table.sweep().await.unwrap();
     assert!(bench.data_files().contains(&of_load));
     table.flush().await.unwrap();

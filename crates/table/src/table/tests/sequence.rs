@@ -11,7 +11,7 @@ use tributary_types::{
     ColumnDef, DataType, HiddenColumn, KeyModel, Lsn, SchemaVersion, TableDef, TableId, TableSchema, Version,
 };
 
-/// Which columns decide.
+/// The columns that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Model {
     SignOnly,
@@ -65,7 +65,7 @@ struct Row {
     deletes: bool,
 }
 
-/// Of each key the row that has it, also if that one deletes.
+/// The winning row of each key, even if it deletes.
 #[derive(Clone, Debug)]
 struct Winners {
     model: Model,
@@ -102,7 +102,7 @@ struct Case {
     bench: Bench,
     table: Arc<Table>,
     winners: Winners,
-    /// What a replay after a crash publishes again: since the last version that the log has.
+    /// The publications that a replay after a crash repeats: since the last version that the log has.
     history: Vec<(Version, Vec<Row>, Vec<DataFile>)>,
 }
 
@@ -236,8 +236,8 @@ async fn without_a_sequence_nothing_is_left_of_a_deletion() {
     assert_eq!(rows, 4, "{:?}", case.winners.texts());
 }
 
-/// A compaction is in the log although its answer was lost; a row that was deleted meanwhile must not come back with it, also when
-/// nothing is left of the row that deleted it.
+/// A compaction is in the log although its answer was lost; a row deleted meanwhile must not return with it, even if nothing is
+/// left of the row that deleted it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_deleted_behind_a_compaction_without_an_answer_stays_deleted() {
     for model in Model::ALL {

@@ -25,7 +25,7 @@ fn def() -> Arc<TableDef> {
     keyed(1, two_columns().schema.columns.clone())
 }
 
-/// What should be there: the last value of each key.
+/// The expected contents: the last value of each key.
 #[derive(Clone, Debug, Default)]
 struct Winners(BTreeMap<i64, String>);
 
@@ -391,7 +391,7 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
         let def = || if seed % 2 == 0 { def() } else { copying(&def()) };
         let mut table = bench.store.create(&def()).await.unwrap();
         let mut winners = Winners::default();
-        // What a replay after a crash publishes again: since the last version that the log has.
+        // The publications that a replay after a crash repeats: since the last version that the log has.
         let mut history: Vec<Entry> = Vec::new();
         let keys = 1 + dice.below(60);
         for step in 0..60 {
@@ -430,7 +430,7 @@ async fn whatever_happens_in_whatever_order_the_last_row_of_a_key_stays() {
     }
 }
 
-/// Nobody can tell whether the entry is in the log, nor what it has deleted from the files before.
+/// It is unknown whether the entry is in the log, and what it has deleted from earlier files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flush_that_can_not_read_its_commit_back_neither_loses_nor_doubles_a_key() {
     let defs = [def(), copying(&def())];

@@ -1,4 +1,4 @@
-//! What the catalog keeps of a job.
+//! A job's record in the catalog.
 
 use crate::background;
 use parking_lot::Mutex;
@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicU64;
 use tributary_ingest::Halt;
 use tributary_types::{TableDef, TableId, TxnId};
 
-/// Where a job is in its life.
+/// A job's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum State {
     /// It waits for its turn.
     Pending,
-    /// It waits for two-phase loads that were there before it.
+    /// It waits for earlier two-phase loads.
     WaitingTxn,
     Running,
     Finished,
@@ -33,11 +33,11 @@ impl State {
     }
 }
 
-/// A job as the catalog keeps it. Times are milliseconds since 1970.
+/// A job's record in the catalog. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     kind: String,
-    /// Of the statement's time. Its columns, keys, indexes, properties and comment are what the table gets.
+    /// The definition at the time of the statement. The table gets its columns, keys, indexes, properties and comment.
     pub(super) target: TableDef,
     pub(super) state: State,
     pub(super) created_ms: i64,
@@ -54,7 +54,7 @@ pub(crate) struct Record {
 /// How far a job is.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Files that were converted, and how many there are; none before it runs.
+    /// The number of converted files, and of all files; absent before it runs.
     pub(super) files: Mutex<Option<(Arc<AtomicU64>, u64)>>,
     pub(super) halt: Arc<Halt>,
 }

@@ -118,7 +118,7 @@ impl Engine {
         loop {
             match self.catalog.replace_table_def(old, new.clone()).await {
                 Ok(_) => return true,
-                // It goes with its table.
+                // It is dropped with its table.
                 Err(CatalogError::UnknownTable { .. }) => return true,
                 Err(error) if halt.is_at_once() => {
                     tracing::error!(%error, "the catalog lags behind a schema change; the next start completes it");

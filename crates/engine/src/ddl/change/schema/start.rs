@@ -1,4 +1,4 @@
-//! What a stop of the server has left of jobs.
+//! Jobs that a stop of the server interrupted.
 
 use super::record::Record;
 use crate::background::Record as _;
@@ -9,7 +9,7 @@ use tributary_catalog::{Catalog, JobRecord};
 use tributary_table::{TableStore, changed_def};
 use tributary_types::{SqlError, host};
 
-/// Brings the catalog to what the Delta logs have, before any table is opened: of jobs that were cut off between the two.
+/// Updates the catalog to the Delta logs, before any table is opened: for jobs that were interrupted between the two.
 ///
 /// # Errors
 /// A log or the catalog can't be read or written.
@@ -34,7 +34,7 @@ pub(crate) async fn complete(catalog: &Catalog, store: &TableStore, node: &str) 
 }
 
 impl Engine {
-    /// Takes the jobs of the last run up again: those that had not ended begin anew.
+    /// Resumes the jobs of the last run: unfinished ones restart.
     ///
     /// # Errors
     /// The catalog can't be read.

@@ -12,9 +12,9 @@ use tributary_query::SessionView;
 use tributary_sql::{RoutineLoad, Statement};
 use tributary_types::{Principal, SqlError, TableRef};
 
-/// What comes of a property.
+/// The outcome of a property.
 enum Comes {
-    /// These rows, sorted, and so many bad ones.
+    /// These rows, sorted, and this many bad ones.
     Rows(&'static [&'static str], u64),
     /// No job is made, and the message has this text.
     Refused(&'static str),
@@ -26,7 +26,7 @@ const CSV: &[&str] = &["1,a", "2,b"];
 const ROWS: Comes = Rows(&["1|a", "2|b"], 0);
 const JSON: &[&str] = &["{\"id\":1,\"text\":\"a\"}", "{\"id\":2,\"text\":\"b\"}"];
 
-/// A property, its value, what else the statement says, the messages, and what comes of them.
+/// A property, its value, the rest of the statement, the messages, and the outcome.
 type Case = (
     &'static str,
     &'static str,
@@ -79,7 +79,7 @@ const CASES: &[Case] = &[
     ("line_delimiter", ";", "", &[], CSV, Refused("line_delimiter is invalid property")),
 ];
 
-/// What Doris's documentation lists.
+/// The list in Doris's documentation.
 const PROPERTIES: [&str; 22] = [
     "desired_concurrent_number",
     "max_batch_interval",

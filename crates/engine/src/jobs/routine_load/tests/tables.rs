@@ -80,7 +80,7 @@ async fn each_message_goes_to_its_table_once_whatever_fails_between_two_commits(
     wait_until("all rows are there", || all().iter().sum::<u64>() >= 300).await;
     assert_eq!(all(), [100; 3]);
     assert_eq!(list.inside.lock().readers, 2, "the first one failed");
-    // Told to end in the middle of a batch, it goes on where each table's rows end.
+    // Stopped in the middle of a batch, it resumes after each table's loaded rows.
     for round in 0..4 {
         let given = list.inside.lock().given;
         say(300 + round * 60, 360 + round * 60);
@@ -108,7 +108,7 @@ async fn a_table_that_goes_away_between_two_commits_of_a_batch_doubles_nothing_i
         list.say(0, format!("{}|{number},row", ["a", "b"][number as usize % 2]));
     }
     let job = create(engine, &list, CSV, ", \"max_error_number\" = \"6\"").await.expect("a new job");
-    // The batch is open for a second, and its last table is gone when it is committed.
+    // The batch is open for a second, and its last table is dropped before it is committed.
     wait_until("all were read", || list.inside.lock().given >= 10).await;
     drop_table(engine, "b").await;
     wait_until("b's messages are bad ones", || job.now().statistics.error_rows == 5).await;
@@ -244,7 +244,7 @@ async fn a_job_of_many_tables_is_shown_as_one_and_what_it_cannot_do_is_refused_b
     let statement = format!("{:?}", statement.expect("it is shown"));
     assert!(statement.contains("CREATE ROUTINE LOAD j\\nWITH APPEND"), "{statement}");
 
-    // A table that has no such column stops all of it, by name; another condition goes on.
+    // A table without such a column stops all of it, by name; another condition lets it continue.
     table(engine, "other", PLAIN).await;
     list.say(0, "other|9,x".to_owned());
     wait_until("the job is paused", || job.kept().state == JobState::Paused).await;
@@ -256,7 +256,7 @@ async fn a_job_of_many_tables_is_shown_as_one_and_what_it_cannot_do_is_refused_b
     engine.resume_job(&root(), None, &named("j")).await.expect("it is paused");
     wait_until("it goes on", || job.now().statistics.error_rows == 1).await;
     assert!(job.kept().state.is_active());
-    // Whoever says where to go on gets the rows again, in all tables.
+    // Setting the position loads the rows again, in all tables.
     engine.pause_job(&root(), None, &named("j")).await.expect("it runs");
     let source = [("kafka_partitions", "0"), ("kafka_offsets", "100")];
     let source = source.map(|(name, value)| (name.to_owned(), value.to_owned()));

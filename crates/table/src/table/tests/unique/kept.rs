@@ -1,4 +1,4 @@
-//! Keys of data files that are kept on this machine.
+//! Key files on this machine.
 
 use super::*;
 use crate::LiveFile;
@@ -66,7 +66,7 @@ async fn kept_keys_are_read_after_a_start_and_go_with_their_files() {
     assert!(bench.kept_keys().is_empty());
 }
 
-/// Reads the table, of which one file could not be read just now.
+/// Reads the table after one file could not be read.
 async fn visible_after_failure(table: &Table) {
     let snapshot = table.settled().await.unwrap();
     let first = &snapshot.files[0];

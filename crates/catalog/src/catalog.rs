@@ -15,12 +15,11 @@ use tributary_types::{
 
 /// Set once the users of a new catalog are made.
 const FIRST_USERS_MADE: &str = "first_users";
-/// Where earlier versions kept the node's id.
+/// The key of the node's id in earlier versions.
 pub(crate) const OLD_NODE_ID: &str = "node_id";
 
-/// What exists. Lookups take no lock and do not wait; a change is durable and shown by every later
-/// lookup when its method returns. A change that has begun goes on to its end even if the caller
-/// goes away.
+/// Databases, tables, views and users. Lookups take no lock and do not wait; a change is durable and visible to every later
+/// lookup when its method returns. A change that has started completes even if the caller goes away.
 #[derive(Debug)]
 pub struct Catalog {
     shared: Arc<Shared>,
@@ -29,8 +28,7 @@ pub struct Catalog {
 pub(crate) type Result<T> = std::result::Result<T, CatalogError>;
 
 impl Catalog {
-    /// Opens the catalog, which is created if there is none: then with the users `root` and `admin` without
-    /// passwords.
+    /// Opens the catalog, or creates it with the users `root` and `admin` without passwords.
     ///
     /// # Errors
     /// [`CatalogError::NewerFormat`], [`CatalogError::Damaged`], [`CatalogError::Corrupt`], or
@@ -41,11 +39,11 @@ impl Catalog {
         }
     }
 
-    /// Opens a catalog that `store` keeps.
+    /// Opens a catalog in `store`.
     pub(crate) async fn with_store(store: Box<dyn Store>) -> Result<Self> {
         let mut state = State::new(store.load().await?);
         if store.meta_get(FIRST_USERS_MADE).await?.is_none() {
-            // Earlier versions made them before they kept a node's id.
+            // Earlier versions created them before they stored a node's id.
             if store.meta_get(OLD_NODE_ID).await?.is_none() {
                 state = with_first_users(&*store, state).await?;
             }
@@ -85,7 +83,7 @@ impl Catalog {
         self.shared.state.load().databases.get(name).map(|database| database.id)
     }
 
-    /// The tables of a database in order of their names; none if there is no such database.
+    /// The tables of a database in order of their names; empty for an unknown database.
     #[must_use]
     pub fn tables(&self, db: &str) -> Vec<Arc<TableDef>> {
         self.shared.state.load().tables_of(db)
@@ -138,7 +136,7 @@ impl Catalog {
         uncancelled(Arc::clone(&self.shared).drop_database(name.to_owned())).await
     }
 
-    /// An id for a new table. It is never assigned again, whether a table is made with it or not.
+    /// Assigns an id for a new table. It is never assigned again, whether or not a table is created with it.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
@@ -158,9 +156,8 @@ impl Catalog {
     /// Creates a table with an id of [`Catalog::next_table_id`].
     ///
     /// # Errors
-    /// [`CatalogError::UnknownDatabase`] (also if it was dropped and made again since the definition
-    /// was made), [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`], or
-    /// [`CatalogError::Store`].
+    /// [`CatalogError::UnknownDatabase`] (even if it was dropped and created again after the definition),
+    /// [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`], or [`CatalogError::Store`].
     pub async fn create_table(&self, def: TableDef) -> Result<Arc<TableDef>> {
         uncancelled(Arc::clone(&self.shared).create_table(def)).await
     }
@@ -174,8 +171,7 @@ impl Catalog {
         uncancelled(Arc::clone(&self.shared).drop_table(name.clone())).await
     }
 
-    /// Replaces a definition by one made from it (ALTER TABLE). Only what a table's id and database
-    /// are stays; the name may change.
+    /// Replaces a definition by a new version of it (ALTER TABLE). Only a table's id and database are fixed; the name may change.
     ///
     /// # Errors
     /// [`CatalogError::TableChanged`] if `expected` is not the present definition,
@@ -209,8 +205,8 @@ impl Catalog {
         self.shared.state.load().users.clone()
     }
 
-    /// The user of that name for a connection from `host` (an address without port): of those whose
-    /// host matches, the one with the most exact host.
+    /// Finds the user of that name for a connection from `host` (an address without port): among those whose host matches, the
+    /// one with the most exact host.
     #[must_use]
     pub fn find_user(&self, name: &str, host: &str) -> Option<Arc<User>> {
         let state = self.shared.state.load();
@@ -249,7 +245,7 @@ impl Catalog {
     /// Keeps transactions of a node, in one write. A record replaces an earlier one of its transaction.
     ///
     /// # Errors
-    /// [`CatalogError::Store`]; then none is kept.
+    /// [`CatalogError::Store`]; then none is stored.
     pub async fn record_transactions(&self, node: &str, records: &[TxnRecord]) -> Result<()> {
         if records.is_empty() {
             return Ok(());
@@ -257,7 +253,7 @@ impl Catalog {
         self.shared.store.put_transactions(node, records).await
     }
 
-    /// The transactions of a node that keep their labels used.
+    /// The transactions of a node whose labels are in use.
     ///
     /// # Errors
     /// [`CatalogError::Store`].
@@ -265,7 +261,7 @@ impl Catalog {
         self.shared.store.kept_transactions(node).await
     }
 
-    /// The transactions of a node that had labels which are not kept any more.
+    /// The transactions of a node whose labels are no longer retained.
     ///
     /// # Errors
     /// [`CatalogError::Store`].

@@ -1,4 +1,4 @@
-//! What can go wrong, and the error that a client gets for it.
+//! The errors of the catalog, and their codes for clients.
 
 use tributary_types::{ErrorCode, SqlError};
 
@@ -34,7 +34,7 @@ pub enum CatalogError {
          use the newer program that wrote it"
     )]
     NewerFormat { path: String, found: i64, known: i64 },
-    /// The file is there and not what SQLite wrote.
+    /// The file exists and was not written by SQLite.
     #[error(
         "the catalog {path} is damaged: {reason}. It holds the names and schemas of all tables, the users and the \
          kept labels; without it data files and write-ahead log belong to nobody. Nothing was changed. Restore \

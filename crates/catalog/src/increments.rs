@@ -6,11 +6,11 @@ use crate::catalog::{Catalog, Result};
 use tributary_types::TableId;
 
 impl Catalog {
-    /// Reserves `count` values of a table: the first ones that were never reserved and that are not below `start`. Returns the first; `None`:
-    /// there are not so many below the greatest BIGINT. They are reserved for ever, durably on return.
+    /// Reserves `count` values of a table: the first ones that were never reserved and that are not below `start`. Returns the
+    /// first; `None` if the range up to the greatest BIGINT is too small. They are reserved for ever, durably on return.
     ///
     /// # Errors
-    /// [`crate::CatalogError::Store`], also for a table that is gone; then the values may be reserved all the same.
+    /// [`crate::CatalogError::Store`], even for a table that no longer exists; the values may be reserved nevertheless.
     pub async fn reserve_increments(&self, table: TableId, start: i64, count: u64) -> Result<Option<i64>> {
         match i64::try_from(count) {
             Ok(count) => self.store().reserve_increments(table, start, count).await,

@@ -1,11 +1,11 @@
-//! Jobs that load from sources, and how far each has come. Both belong to the node that runs the job.
+//! Jobs that load from sources, and their progress. Both belong to the node that runs the job.
 //!
-//! Not its business: what a definition or a position says; that is the text of whoever made it.
+//! Not its business: the contents of a definition or a progress; these are the caller's text.
 
 use crate::catalog::{Catalog, Result};
 use tributary_types::{Attachment, SourceId, TxnId};
 
-/// A job as it is kept.
+/// A job's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
     /// The job is the source of its loads.
@@ -13,7 +13,7 @@ pub struct JobRecord {
     pub definition: String,
 }
 
-/// How far the loads of a source have come, as it is kept.
+/// The progress of a source's loads, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PositionRecord {
     pub source: SourceId,
@@ -31,7 +31,7 @@ impl Catalog {
         Ok(SourceId(self.next_table_id().await?.0))
     }
 
-    /// Keeps a job of a node, in place of what was kept of it.
+    /// Stores a job of a node, and replaces its earlier record.
     ///
     /// # Errors
     /// [`crate::CatalogError::Store`].
@@ -58,7 +58,7 @@ impl Catalog {
     /// Keeps positions of a node's sources, each in place of the one before, in one write.
     ///
     /// # Errors
-    /// [`crate::CatalogError::Store`]; then none is kept.
+    /// [`crate::CatalogError::Store`]; then none is stored.
     pub async fn record_positions(&self, node: &str, positions: &[PositionRecord]) -> Result<()> {
         if positions.is_empty() {
             return Ok(());

@@ -1,12 +1,12 @@
-//! Where a catalog is kept.
+//! The location of a catalog.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a catalog is kept.
+/// The location of a catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CatalogLocation {
-    /// A file of SQLite, which nobody else writes.
+    /// A file of SQLite, with no other writer.
     Sqlite(PathBuf),
 }
 
@@ -17,7 +17,7 @@ impl CatalogLocation {
         Self::Sqlite(directory.join("catalog.db"))
     }
 
-    /// Whether there is a catalog. An empty file is none: SQLite would make a new catalog of it.
+    /// Whether a catalog exists. An empty file does not count: SQLite would create a new catalog in it.
     #[must_use]
     pub fn exists(&self) -> bool {
         match self {

@@ -1,8 +1,8 @@
-//! What a catalog says of the node in whose state directory it is.
+//! A catalog's entry about the node in whose state directory it is.
 //!
-//! A node keeps its identity and the list of its logs in a file of its own: a catalog may be shared by nodes one day.
-//! Earlier versions kept both here. Invariant: the mark is set once the file is durable, in the write that removes
-//! what earlier versions kept; so whoever finds the mark and no file misses the file. Not its business: the file.
+//! A node stores its identity and the list of its logs in a file of its own: a catalog may be shared by nodes one day. Earlier
+//! versions stored both here. Invariant: the mark is set once the file is durable, in the write that removes the old entries; so
+//! the mark without the file means that the file is missing. Not its business: the file.
 
 use crate::catalog::{Catalog, OLD_NODE_ID, Result};
 use crate::error::CatalogError;
@@ -14,18 +14,18 @@ const OLD_CREATED_AT_MS: &str = "node_created_at_ms";
 /// One directory per line.
 const OLD_WAL_DIRS: &str = "wal_dirs";
 
-/// Where a node's identity and the list of its logs are, as far as the catalog knows.
+/// The location of a node's identity and the list of its logs, as far as the catalog knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeEntry {
-    /// No node has used the catalog, or none has come so far as to say so.
+    /// No node has used the catalog, or none has got far enough to record it.
     Nowhere,
-    /// In the catalog, where earlier versions kept them.
+    /// In the catalog, as in earlier versions.
     Here(OldNode),
     /// In the node's own file; this is its id.
     InFile(String),
 }
 
-/// What earlier versions kept in the catalog.
+/// The entries of earlier versions in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldNode {
     /// 32 hexadecimal digits.
@@ -37,10 +37,10 @@ pub struct OldNode {
 }
 
 impl Catalog {
-    /// Where the node's identity is.
+    /// The location of the node's identity.
     ///
     /// # Errors
-    /// [`CatalogError::Corrupt`] if what an earlier version kept cannot be read, or [`CatalogError::Store`].
+    /// [`CatalogError::Corrupt`] if an earlier version's entry cannot be read, or [`CatalogError::Store`].
     pub async fn node_entry(&self) -> Result<NodeEntry> {
         let store = self.store();
         if let Some(id) = store.meta_get(MARK).await? {
@@ -55,8 +55,8 @@ impl Catalog {
         }))
     }
 
-    /// Says that the node's file is durable: from now on it is missed when it is gone, and what earlier versions kept
-    /// here is removed. Durable on return.
+    /// Records that the node's file is durable: from now on its absence is an error, and the entries of earlier versions are
+    /// removed. Durable on return.
     ///
     /// # Errors
     /// [`CatalogError::Store`].

@@ -1,7 +1,7 @@
 //! The catalog in SQLite: the only module that knows SQL.
 //!
-//! One connection, write-ahead journal, `synchronous = FULL`: a commit is on disk when it returns.
-//! Definitions are kept as text ([`crate::definition`]); fields that are looked for have columns of their own.
+//! One connection, write-ahead journal, `synchronous = FULL`: a commit is on disk when it returns. Definitions are stored as text
+//! ([`crate::definition`]); fields that are searched have columns of their own.
 
 mod change;
 mod increments;
@@ -37,7 +37,7 @@ pub(crate) struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file or creates it, and brings its format up to date.
+    /// Opens the file or creates it, and migrates its format.
     pub(crate) async fn open(path: &Path) -> Stored<Self> {
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -65,7 +65,7 @@ impl SqliteStore {
     }
 }
 
-/// Reads every page, so that damage is found before anything relies on what is whole.
+/// Reads every page, so that damage is found before the contents are used.
 async fn check_pages(pool: &SqlitePool, path: &Path) -> Stored<()> {
     let found: String = query_scalar("PRAGMA quick_check(1)")
         .fetch_one(pool)
@@ -86,7 +86,7 @@ fn damaged_or(path: &Path, action: &'static str, error: sqlx::Error) -> CatalogE
     failed_to(action)(error)
 }
 
-/// For `map_err`: what the catalog failed to do.
+/// For `map_err`: the action that failed.
 fn failed_to(action: &'static str) -> impl Fn(sqlx::Error) -> CatalogError {
     move |error| CatalogError::Store { action, source: error.into() }
 }

@@ -1,10 +1,10 @@
-//! Finished transactions as they are kept: for labels that stay used, and for SHOW.
+//! Records of finished transactions: for labels that are in use, and for SHOW.
 
 use tributary_types::{
     Attachment, DbId, Label, TableId, TableRef, TransactionKind, TransactionStatus, TxnId,
 };
 
-/// A transaction as it is kept. Times are milliseconds since 1970.
+/// The record of a transaction. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TxnRecord {
     pub txn_id: TxnId,

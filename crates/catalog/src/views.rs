@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tributary_types::{TableRef, ViewDef};
 
 impl Catalog {
-    /// The views of a database in order of their names; none if there is no such database.
+    /// The views of a database in order of their names; empty for an unknown database.
     #[must_use]
     pub fn views(&self, db: &str) -> Vec<Arc<ViewDef>> {
         let state = self.state();
@@ -24,8 +24,8 @@ impl Catalog {
     /// Makes a view, in place of the one that is `replaced`.
     ///
     /// # Errors
-    /// [`CatalogError::UnknownDatabase`], [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`] for a
-    /// table or another view of that name, [`CatalogError::TableChanged`] if `replaced` is not what there is, or
+    /// [`CatalogError::UnknownDatabase`], [`CatalogError::ReservedDatabase`], [`CatalogError::TableExists`] for a table or
+    /// another view of that name, [`CatalogError::TableChanged`] if `replaced` is not the present view, or
     /// [`CatalogError::Store`].
     pub async fn put_view(&self, replaced: Option<Arc<ViewDef>>, view: ViewDef) -> Result<Arc<ViewDef>> {
         uncancelled(self.shared().put_view(replaced, view)).await

@@ -1,6 +1,6 @@
 //! Files of this machine below one directory.
 //!
-//! Links are followed before a name is judged, so that none leads out of the directory.
+//! Links are followed before a name is checked, so that none leads out of the directory.
 
 use crate::error::FileError;
 use crate::pattern::Name;
@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use tokio::io::AsyncReadExt;
 use tokio::task::spawn_blocking;
 
-/// What is read at a time, in bytes.
+/// The size of one read, in bytes.
 const READ_BYTES: usize = 256 * 1024;
 
 /// Files of this machine.
@@ -68,7 +68,7 @@ impl LocalFiles {
 /// Opens the file of that name below `directory`.
 ///
 /// # Errors
-/// [`FileError::NotSupported`] if it is elsewhere or is no file, [`FileError::Unreadable`].
+/// [`FileError::NotSupported`] if it is elsewhere or is not a file, [`FileError::Unreadable`].
 pub fn open_below(directory: &Path, name: &str) -> Result<(File, PathBuf), FileError> {
     let failed = |path: &Path| {
         let file = path.display().to_string();
@@ -82,7 +82,7 @@ pub fn open_below(directory: &Path, name: &str) -> Result<(File, PathBuf), FileE
     if !path.starts_with(&directory) {
         return Err(outside(name, &directory));
     }
-    // Asked before it is opened: to open a pipe is to wait for whoever writes to it.
+    // Checked before it is opened: opening a pipe waits for its writer.
     if !std::fs::metadata(&path).map_err(failed(&path))?.is_file() {
         return Err(FileError::NotSupported(format!("'{name}' is no file")));
     }
@@ -90,7 +90,7 @@ pub fn open_below(directory: &Path, name: &str) -> Result<(File, PathBuf), FileE
     Ok((file, path))
 }
 
-/// The directory of a path below `directory` and what names in it begin with; all of the path is the directory's if
+/// The directory of a path below `directory`, and the prefix of names in it; all of the path is the directory's if
 /// `is_directory`.
 ///
 /// # Errors
@@ -169,12 +169,12 @@ fn find(directory: &Path, path: &str, names: &[Name]) -> Result<Vec<FoundFile>, 
     Ok(all)
 }
 
-/// The paths below the directory that match a pattern, which may begin with the directory's own name.
+/// The paths below the directory that match a pattern, which may start with the directory's own name.
 fn below(given: &Path, directory: &Path, name: &Name, path: &str) -> Result<Vec<PathBuf>, FileError> {
     let start = directory.join(name.directory());
     check_name(&start, path, given, directory)?;
     let is_absolute = Path::new(name.directory()).is_absolute();
-    // `..` before the pattern: the directories that are walked are judged as what they are.
+    // `..` before the pattern: the resolved directories are checked.
     match std::fs::canonicalize(&start) {
         Ok(found) if found.starts_with(directory) => {}
         Ok(_) => return Err(outside(path, directory)),
@@ -205,8 +205,8 @@ fn below(given: &Path, directory: &Path, name: &Name, path: &str) -> Result<Vec<
     Ok(found)
 }
 
-/// Refuses a path that leads out of the directory, which was given under a name that may be a link, by its parts alone, so
-/// that nothing is told of what is there.
+/// Refuses a path that leads out of the directory, which may have been given through a link, by its parts alone, so that the
+/// existence of other files is not revealed.
 fn check_name(path: &Path, name: &str, given: &Path, directory: &Path) -> Result<(), FileError> {
     let mut plain = PathBuf::new();
     for part in path.components() {

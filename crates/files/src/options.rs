@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Secret(String);
 
 impl Secret {
-    /// The text, for whoever it is meant for.
+    /// The secret text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -23,7 +23,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Properties by their names in lower case, of which each reader takes those that it knows.
+/// Properties by their names in lower case, of which each reader takes the ones that it knows.
 #[derive(Clone, Default)]
 pub struct Properties(BTreeMap<String, String>);
 
@@ -45,7 +45,7 @@ impl Properties {
         self.0.remove(name)
     }
 
-    /// Takes the first of these properties that is there and not empty, and drops the others.
+    /// Takes the first of these properties that exists and is not empty, and drops the others.
     pub fn take_any<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
         let found: Vec<String> = names.into_iter().filter_map(|name| self.0.remove(name)).collect();
         found.into_iter().find(|text| !text.is_empty())
@@ -97,7 +97,7 @@ impl Properties {
         Ok(limit)
     }
 
-    /// Takes the properties whose names begin so; the names without that.
+    /// Takes the properties with this prefix, and returns their names without it.
     pub(crate) fn take_prefixed(&mut self, prefix: &str) -> Vec<(String, Secret)> {
         let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
         names
@@ -106,7 +106,7 @@ impl Properties {
             .collect()
     }
 
-    /// What nobody has taken.
+    /// The properties that no reader has taken.
     pub fn rest(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }

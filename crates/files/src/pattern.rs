@@ -3,10 +3,10 @@
 use crate::error::FileError;
 use glob::{MatchOptions, Pattern};
 
-/// Names that braces may stand for.
+/// The maximum names that braces may expand to.
 const ALTERNATIVES_MAX: usize = 1000;
 
-/// `*` stands for no `/`, and a name's first dot is a letter like others.
+/// `*` does not match `/`, and a name's first dot is an ordinary character.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -56,7 +56,7 @@ impl Name {
     }
 }
 
-/// The texts that a text with braces stands for, in order.
+/// The expansions of a text with braces, in order.
 pub(crate) fn alternatives(text: &str) -> Result<Vec<String>, FileError> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];

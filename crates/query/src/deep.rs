@@ -1,8 +1,7 @@
 //! Stack for deep trees.
 //!
-//! Statements are trees, and most of what is done with one walks it by recursion. The parser and
-//! the rewrite bound how deep a tree gets; the code here gives planning a stack that is large
-//! enough for what they let through, also in unoptimized builds.
+//! Statements are trees, and most operations on them are recursive. The parser and the rewrite bound a tree's depth; the code
+//! here gives planning a stack that is large enough for this bound, even in unoptimized builds.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What a caller gets besides rows: titles, types, parameters, errors, and expressions of loads.
+//! Results other than rows: titles, types, parameters, errors, and expressions of loads.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -327,13 +327,13 @@ async fn few_deleted_rows_are_left_out_together_with_simple_filters() {
         ("SELECT s FROM t WHERE k >= 0", "LiveRows: k@0 >= 0", false),
         ("SELECT s FROM t WHERE k >= 0 AND 9 > a", "LiveRows: k@0 >= 0 AND a@1 < 9", false),
         ("SELECT COUNT(s) FROM t", "LiveRows", false),
-        // What may fail waits until deleted rows are gone.
+        // A condition that can fail waits until deleted rows are filtered out.
         ("SELECT s FROM t WHERE k >= 0 AND k + a >= 0", "LiveRows: k@0 >= 0", true),
     ] {
         let steps = plan(&mut server, sql).await;
         assert!(steps.contains(step) && steps.contains("FilterExec") == has_filter, "{sql}\n{steps}");
     }
-    // Where the reader can leave out much by itself it does.
+    // If the reader can skip much by itself, it does.
     for sql in ["SELECT s FROM t WHERE k = 7", "SELECT s FROM t WHERE k > 15", "SELECT COUNT(*) FROM t"] {
         let steps = plan(&mut server, sql).await;
         assert!(!steps.contains("LiveRows"), "{sql}\n{steps}");

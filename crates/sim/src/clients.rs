@@ -1,4 +1,4 @@
-//! What clients do, each step thrown by the dice, and what they tell the model of the answers.
+//! Actions of clients, each step thrown by the dice, and their reports of answers to the model.
 
 use crate::changes;
 use crate::counts::Counts;
@@ -98,13 +98,13 @@ fn any_table(world: &World) -> Option<Arc<Table>> {
     }
     let index = world.throw(|dice| dice.below(tables.len() as u64)) as usize;
     let table = tables.values().nth(index)?;
-    // Folded rows can tell of so many loads only.
+    // Folded rows can identify a limited number of loads.
     let is_full = world.model.borrow().last_load() + LOADS_AT_ONCE_MAX > LOADS_MAX;
     let folds = table.with_def(|def| def.keys.is_aggregate());
     (!(folds && is_full)).then(|| Arc::clone(table))
 }
 
-/// Runs a request to its end, or leaves it after a while, as a client that goes away does.
+/// Runs a request to its end, or leaves it after a while, like a client that disconnects.
 async fn request<T>(world: &World, work: impl Future<Output = T>) -> Option<T> {
     if !world.throw(|dice| dice.one_in(25)) {
         return Some(work.await);
@@ -190,7 +190,7 @@ pub async fn group_load(world: &Rc<World>, table: &Arc<Table>, kind: Kind) {
     }
 }
 
-/// Tells the model what the client was told.
+/// Reports a client's answer to the model.
 pub fn answered(
     world: &World,
     id: LoadId,
@@ -242,7 +242,7 @@ fn any_label(world: &World) -> Label {
     Label::new(&format!("label-{number}")).expect("letters, digits and a dash")
 }
 
-/// Begins a transaction, and checks what is said of its label.
+/// Begins a transaction, and checks the state of its label.
 pub fn begin(
     world: &World,
     def: &TableDef,
@@ -350,7 +350,7 @@ async fn feed(world: &Rc<World>, table: &Arc<Table>) {
     }
 }
 
-/// Whether the job can go on.
+/// Whether the job can continue.
 async fn next_of_feed(world: &Rc<World>, table: &Arc<Table>, source: SourceId) -> bool {
     let ingest = Arc::clone(&world.process().ingest);
     let position = || feeds::read(ingest.transactions().position(source).as_ref());
@@ -376,7 +376,7 @@ async fn next_of_feed(world: &Rc<World>, table: &Arc<Table>, source: SourceId) -
     true
 }
 
-/// What a job has read.
+/// The messages that a job has read.
 pub struct Read {
     pub id: LoadId,
     pub rows: u64,
@@ -385,7 +385,8 @@ pub struct Read {
 }
 
 impl Read {
-    /// Whether it was committed. `None`: the job can't go on, for the load goes on without an answer, or the server has died.
+    /// Whether it was committed. `None`: the job can't continue, because the load is still without an answer, or the server has
+    /// died.
     pub async fn commit(
         self,
         world: &Rc<World>,
@@ -509,7 +510,7 @@ async fn truncate(world: &Rc<World>, table: &Arc<Table>) {
 
 /// Empties partitions of the table, or all of it.
 pub async fn cut(world: &Rc<World>, table: &Arc<Table>, only: Option<Partitions>) {
-    // What a truncation removes of a table of unique keys cannot be told from what was superseded.
+    // Rows of a table of unique keys that a truncation removes look like superseded ones.
     if world.model.borrow().is_wiping(table.id()) || is_unique(table) {
         return;
     }
@@ -557,8 +558,8 @@ enum Hurry {
     Leaves,
 }
 
-/// A table of few keys gets rows while it is not known what the Delta log has: a deletion was left half way, or the answers to the
-/// entry of a compaction were lost.
+/// Adds rows to a table of few keys while the contents of the Delta log are unknown: a deletion was left half way, or the answers
+/// to the entry of a compaction were lost.
 async fn keys_in_doubt(world: &Rc<World>, table: &Arc<Table>) {
     for _ in 0..2 {
         group_load(world, table, Kind::Sync).await;
@@ -640,7 +641,7 @@ fn keys_to_delete(world: &World) -> BTreeSet<i64> {
     })
 }
 
-/// Rows of some loads of the table, of which nobody deleted any yet.
+/// Rows of some loads of the table that were never deleted.
 fn rows_to_delete(world: &World, table: &Table) -> Option<(DeletionId, Vec<i64>)> {
     let loads: Vec<(LoadId, u64)> = world.model.borrow().deletable(table.id());
     if loads.is_empty() {
@@ -811,7 +812,7 @@ pub async fn compact(world: &Rc<World>, table: &Arc<Table>) {
 }
 
 pub async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
-    // The second one deletes what the first one saw out of use.
+    // The second one deletes the files that the first one found unused.
     for _ in 0..world.throw(|dice| dice.between(1, 2)) {
         worked(world, table, "sweep", table.sweep().await, |counts, report| counts.sweeps += report.files);
         if world.plan.keep_removed_ms < 10_000 {
@@ -820,7 +821,7 @@ pub async fn sweep(world: &Rc<World>, table: &Arc<Table>) {
     }
 }
 
-/// Notes what came of work on a table that no client waits for, and counts it.
+/// Records the outcome of work on a table that no client waits for, and counts it.
 fn worked<T: Debug>(
     world: &World,
     table: &Table,

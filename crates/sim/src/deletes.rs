@@ -1,9 +1,8 @@
 //! Deletions of single rows, as the model knows them.
 //!
-//! A deletion that was answered has deleted all rows that were visible when it began. One that failed or got no answer has
-//! deleted all of them or none, and may come to it as long as the server lives; the next recovery tells, or a query that
-//! shows them gone: then they stay gone. Rows that became
-//! visible while it ran are deleted or not, each by itself.
+//! A deletion that was answered has deleted all rows that were visible when it started. One that failed or got no answer has
+//! deleted all of them or none, and may still happen as long as the server lives; the next recovery shows it, or a query without
+//! the rows: from then on they must be missing. Rows that became visible while it ran are deleted or not, each by itself.
 
 use crate::model::{LoadId, ROWS_PER_LOAD, Violation};
 use crate::rows::id_of;
@@ -13,22 +12,22 @@ use tributary_types::TableId;
 /// The number of a deletion.
 pub type DeletionId = u64;
 
-/// What is known of a row that a deletion was sent for.
+/// The known fate of a row that a deletion was sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowFate {
     /// No query may show it.
     Gone,
-    /// A deletion that has it is not answered, or ran while the row came.
+    /// A deletion of it is not answered, or ran while the row arrived.
     Unsure,
 }
 
-/// A deletion of which it is not known whether it happened.
+/// A deletion whose outcome is unknown.
 #[derive(Clone, Debug)]
 struct Deletion {
     table: TableId,
     /// Rows that were visible when it began, and in no other such deletion.
     visible: Vec<i64>,
-    /// A truncation came between: rows may be missing for another reason.
+    /// A truncation came in between: rows may be missing for another reason.
     disturbed: bool,
 }
 
@@ -59,8 +58,8 @@ impl Deletions {
         self.next
     }
 
-    /// A deletion of all rows of some keys of a table that folds is about to be sent: of those that are visible, and of others that may
-    /// become so meanwhile. Loads that begin before it [is over](Self::is_over) are among these.
+    /// Records that a deletion of all rows of some keys of a table that folds is about to be sent: of visible rows, and of others
+    /// that may become visible meanwhile. Loads that start before it [is over](Self::is_over) are among these.
     pub fn of_keys_begins(
         &mut self,
         table: TableId,
@@ -68,7 +67,7 @@ impl Deletions {
         (visible, others): (Vec<i64>, Vec<i64>),
         disturbed: bool,
     ) -> DeletionId {
-        // An earlier one that nobody answered may come to nothing, and this one delete a part of its rows.
+        // An earlier one without an answer may fail, and this one delete a part of its rows.
         let meets = |open: &Deletion| open.table == table && has_key(&open.visible, &keys);
         self.open.values_mut().filter(|open| meets(open)).for_each(|open| open.disturbed = true);
         let visible = visible.into_iter().filter(|row| !self.knows(*row)).collect();
@@ -82,7 +81,7 @@ impl Deletions {
         self.keys.remove(&id);
     }
 
-    /// A load begins: a deletion of keys that runs may delete rows of it.
+    /// Records the start of a load: a running deletion of keys may delete rows of it.
     pub fn load_begins(&mut self, table: TableId, load: LoadId, rows: u64) {
         for (_, keys) in self.keys.values().filter(|(of, _)| *of == table) {
             for row in rows_of(load, rows).filter(|row| keys.contains(&id_of(*row, true))) {
@@ -91,7 +90,7 @@ impl Deletions {
         }
     }
 
-    /// What holds for a snapshot that was taken between now and `now`.
+    /// The bounds for a snapshot that was taken between now and `now`.
     #[must_use]
     pub fn until(&self, now: &Self) -> Self {
         let fate = |row: &i64| *self.rows.get(row).unwrap_or(&RowFate::Unsure);
@@ -107,12 +106,13 @@ impl Deletions {
         }
     }
 
-    /// A truncation of the table begins, or it is dropped.
+    /// Records that a truncation of the table starts, or that it is dropped.
     pub fn disturb(&mut self, table: TableId) {
         self.open.values_mut().filter(|open| open.table == table).for_each(|open| open.disturbed = true);
     }
 
-    /// Rows of these loads go where no deletion finds them, and may come back: whether one that runs deletes them is not known.
+    /// Records that rows of these loads leave the reach of deletions, and may come back: whether a running deletion deletes them
+    /// is unknown.
     pub fn go_away(&mut self, table: TableId, goes: impl Fn(LoadId) -> bool) {
         for open in self.open.values_mut().filter(|open| open.table == table) {
             open.visible.retain(|row| !goes((row / ROWS_PER_LOAD) as LoadId));
@@ -125,13 +125,13 @@ impl Deletions {
         self.rows.contains_key(&row)
     }
 
-    /// Whether a load's rows may all be deleted, so that it cannot be told whether it is there.
+    /// Whether all rows of a load may be deleted, so that its presence is unknown.
     #[must_use]
     pub fn hides(&self, load: LoadId, rows: u64) -> bool {
         rows_of(load, rows).all(|row| self.knows(row))
     }
 
-    /// Checks the rows that are shown of a load, of which there is at least one.
+    /// Checks the visible rows of a load, of which at least one exists.
     ///
     /// # Errors
     /// A deleted row that is shown, or one that is missing though it was not deleted.
@@ -164,7 +164,7 @@ impl Deletions {
     /// after `self` was taken are in `disturbed`.
     ///
     /// # Errors
-    /// A deletion of which a part is shown.
+    /// A deletion of which only a part is visible.
     pub fn check_whole(
         &self,
         table: TableId,
@@ -187,8 +187,8 @@ impl Deletions {
         Ok(())
     }
 
-    /// A snapshot of the table showed these rows; `before` is what was known when it was taken. A deletion that it shows has
-    /// happened for good.
+    /// Records that a snapshot of the table showed these rows; `before` is the knowledge when it was taken. A deletion that it
+    /// shows has happened for good.
     pub fn shown(&mut self, table: TableId, shows: impl Fn(i64) -> bool, before: &Self) {
         let is_seen = |(id, open): (&DeletionId, &Deletion)| {
             let was_open = before.open.contains_key(id) && open.table == table && !open.disturbed;
@@ -199,7 +199,7 @@ impl Deletions {
         seen.into_iter().for_each(|id| self.done(id));
     }
 
-    /// A recovery has shown which rows of the table are there: nothing is unsure any more.
+    /// Records the rows of the table that a recovery showed: nothing is uncertain after it.
     pub fn settle(&mut self, table: TableId, loads: &BTreeSet<LoadId>, shows: impl Fn(i64) -> bool) {
         self.open.retain(|_, open| open.table != table);
         self.keys.retain(|_, (of, _)| *of != table);

@@ -1,4 +1,4 @@
-//! The one source of chance: everything random in a simulation comes from its seed through here.
+//! The one source of chance: all randomness of a simulation is derived from its seed here.
 
 /// A small generator (SplitMix64), always the same, so that a seed that failed fails again after an update.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A generator of its own, so that what one part throws does not move the others.
+    /// Creates an independent generator, so that the throws of one part do not shift the others.
     #[must_use]
     pub const fn split(&mut self) -> Self {
         Self(self.next())

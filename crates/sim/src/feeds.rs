@@ -1,8 +1,8 @@
-//! Sources that jobs read, each into one table: what must be true of their positions.
+//! Sources that jobs read, each into one table: the rules of their progress.
 //!
-//! A source is messages with numbers. A job loads the next few of them and names the number after them as the position. After a
-//! crash it goes on at the position that the server gives, so a position below what is loaded doubles rows, and one above it
-//! loses some.
+//! A source is messages with numbers. A job loads the next few of them and names the number after them as its progress. After a
+//! crash it continues at the progress that the server returns, so a value below the loaded messages duplicates rows, and one
+//! above loses some.
 
 use crate::model::{Fate, LoadId, Violation};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ struct Feed {
     /// After the last load that was acknowledged.
     at: u64,
     running: Option<Running>,
-    /// Its table is gone, and nothing is promised any more.
+    /// Its table was dropped, and no promise is left.
     is_dropped: bool,
 }
 
@@ -35,7 +35,7 @@ pub fn written(position: u64) -> Attachment {
     Attachment::new(&position.to_le_bytes()).expect("eight bytes are few")
 }
 
-/// A position as the server gives it, 0 where there is none.
+/// The progress that the server returns, 0 if there is none.
 #[must_use]
 pub fn read(position: Option<&Attachment>) -> u64 {
     position.map_or(0, |kept| u64::from_le_bytes(kept.bytes().try_into().expect("eight bytes were written")))
@@ -53,7 +53,7 @@ impl Feeds {
         self.0.entry(source).or_default().running = Some(Running { load, to });
     }
 
-    /// The load was acknowledged, or refused with nothing kept.
+    /// The load was acknowledged, or refused as a whole.
     pub fn answered(&mut self, source: SourceId, committed: bool) {
         let feed = self.0.entry(source).or_default();
         if let Some(running) = feed.running.take()
@@ -63,7 +63,7 @@ impl Feeds {
         }
     }
 
-    /// The source's table is gone, and nobody will read it any more.
+    /// The source's table was dropped, and the source is not read any more.
     pub fn dropped(&mut self, source: SourceId) {
         self.0.entry(source).or_default().is_dropped = true;
     }
@@ -85,7 +85,7 @@ impl Feeds {
     /// Checks all positions after a recovery, and takes them as they are. `fate` is what became of a load.
     ///
     /// # Errors
-    /// A position that does not fit what is loaded.
+    /// A progress that does not match the loaded messages.
     pub fn recovered(
         &mut self,
         position: impl Fn(SourceId) -> u64,
@@ -98,7 +98,7 @@ impl Feeds {
             let running = feed.running.take();
             match running.map(|running| (running, fate(running.load))) {
                 Some((running, Fate::Visible | Fate::Promised)) => feed.at = running.to,
-                // Emptied tables do not tell.
+                // Emptied tables can't be checked.
                 Some((running, Fate::Removed | Fate::Loose | Fate::Unknown | Fate::Running))
                     if found == running.to =>
                 {

@@ -1,8 +1,8 @@
-//! Tables that fold the rows of a key: which rows a folded one was made of, and whether its values are those of these rows.
+//! Tables that fold the rows of a key: the rows behind a folded one, and a check of its values against these rows.
 //!
-//! Columns of sums are counters of five bits for each load: how many rows of it are in the folded row. So a query tells of each
-//! load whether it is there once, twice, or in part, as in a table whose rows all stay. The other columns are checked against the
-//! rows that were found in this way.
+//! Columns of sums are counters of five bits for each load: the number of its rows in the folded row. So a query shows for each
+//! load whether it is present once, twice, or in part, as in a table that retains all rows. The other columns are checked against
+//! the rows found in this way.
 
 use crate::model::{Load, LoadId, ROWS_PER_LOAD, Shown, Violation};
 use crate::rows::{id_of, number_in, text_of};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tributary_types::{Aggregation, ColumnDef, DataType, KeyModel, TableDef, TableId, TableSchema};
 
-/// Loads that a folded row can tell of have numbers up to this one.
+/// The largest number of a load that folded rows can identify.
 pub const LOADS_MAX: LoadId = COUNTERS * COLUMNS;
 
 const COLUMNS: u64 = 10;
@@ -62,7 +62,7 @@ pub fn aggregate(def: &TableDef) -> Arc<TableDef> {
     Arc::new(TableDef { keys: KeyModel::Aggregate, schema: Arc::new(schema), ..def.clone() })
 }
 
-/// What a row of a load adds to the column of counters with that name. `None`: there is no such column.
+/// The contribution of a load's row to the column of counters with that name. `None`: the column does not exist.
 #[must_use]
 pub fn counted(column: &str, row: i64) -> Option<i128> {
     let number: u64 = column.strip_prefix(COUNTERS_NAME)?.parse().ok()?;
@@ -120,7 +120,7 @@ pub fn folded(batch: &RecordBatch) -> Result<Vec<Folded>, String> {
     Ok(rows)
 }
 
-/// The rows of loads that those of a query were made of, checked against their values.
+/// The loaded rows behind the rows of a query, checked against their values.
 ///
 /// # Errors
 /// The promise that they break.

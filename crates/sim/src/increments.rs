@@ -1,7 +1,7 @@
 //! Values of AUTO_INCREMENT columns: each is given once, whatever happens to the server in between.
 //!
-//! Loads of some tables take a value for each of their rows before they do anything else, as a load of the engine does. What becomes of the
-//! rows does not matter here: a value that was given is used, also by a load that came to nothing.
+//! Loads of some tables reserve a value for each of their rows first, like a load of the engine. The fate of the rows does not
+//! matter here: a reserved value is used up, even by a load that fails.
 
 use crate::model::{LoadId, Violation};
 use crate::trace::note;
@@ -20,7 +20,7 @@ const START: i64 = 3;
 pub struct Increments(BTreeMap<TableId, BTreeSet<i64>>);
 
 impl Increments {
-    /// A load was given so many values from `first` on.
+    /// Records that a load got a range of values from `first` on.
     ///
     /// # Errors
     /// A load had one of them before, or it is below the start.
@@ -37,7 +37,7 @@ impl Increments {
     }
 }
 
-/// Takes values for the rows of a load. False if there are none: the load comes to nothing.
+/// Reserves values for the rows of a load. False if none are left: the load fails.
 pub async fn give(world: &Rc<World>, table: &Arc<Table>, load: LoadId, rows: u64) -> bool {
     if table.id().0 * 59 % 100 >= world.plan.increment_tables {
         return true;

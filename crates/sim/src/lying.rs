@@ -1,5 +1,4 @@
-//! A disk that lies about what is durable: the planted bugs that a log or a store would have if it left out,
-//! postponed or disbelieved a sync.
+//! A disk that lies about durability: the planted bugs of a log or a store that omits, postpones or ignores a sync.
 //!
 //! Invariant: without a lie every operation reaches the simulated disk as it is. Not its business: when a seed has
 //! a lie, and who notices.
@@ -15,10 +14,10 @@ use tributary_wal::{Disk, DiskDir, DiskFile, MemDisk, OpenMode};
 
 /// The first bytes of a segment's header (see `docs/wal-format.md`).
 const SEGMENT_MAGIC: &[u8] = b"TRIBWAL\n";
-/// Where the object store keeps its files.
+/// The root of the object store's files.
 pub const STORE_ROOT: &str = "/store";
 
-/// What the disk lies about.
+/// The lies of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     WalSkipsSync,
@@ -81,7 +80,7 @@ pub struct LyingDisk {
     told: Arc<Mutex<Told>>,
 }
 
-/// What a liar must remember.
+/// The state of a liar.
 #[derive(Debug, Default)]
 struct Told {
     /// Files that were opened, by their present name.
@@ -90,7 +89,7 @@ struct Told {
     has_new_segment: BTreeSet<PathBuf>,
 }
 
-/// What became of an open file.
+/// The history of an open file.
 #[derive(Debug)]
 struct Story {
     part: Part,
@@ -98,7 +97,7 @@ struct Story {
     owes_sync: bool,
 }
 
-/// What the server uses an open file for.
+/// The server's use of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// It became a segment since it was opened, and takes frames.
@@ -118,7 +117,7 @@ impl LyingDisk {
     }
 }
 
-/// What only the simulation does to a disk, it does to the real one.
+/// Operations that only the simulation performs on a disk go to the real one.
 impl Deref for LyingDisk {
     type Target = MemDisk;
 
@@ -211,7 +210,7 @@ struct LyingFile {
 }
 
 impl LyingFile {
-    /// Does what comes before a write. `false`: the write is only said to have happened.
+    /// Acts before a write. `false`: the write is only reported as done.
     fn before_write(&self, first: &[u8]) -> io::Result<bool> {
         let mut story = self.story.lock();
         if let Part::Spare { has_header } = &mut story.part {

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tributary_types::host::{Host, Task};
 
-/// The simulated time at which every simulation begins, in ms since 1970: far in the future, so that nothing
-/// that a library compares with the real time is ever old.
+/// The simulated start time of every simulation, in ms since 1970: far in the future, so that nothing that a library compares
+/// with the real time is ever old.
 const EPOCH_MS: i64 = 4_102_444_800_000;
 
 thread_local! {
@@ -30,7 +30,7 @@ pub fn stands_still() -> bool {
 
 type LocalTask = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What wakers and sleeping tasks reach from anywhere.
+/// The part that wakers and sleeping tasks reach from anywhere.
 #[derive(Default)]
 struct Clockwork {
     now_ns: u64,
@@ -52,7 +52,7 @@ pub struct Machine {
     trace: Trace,
 }
 
-/// What a step did.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Ran,
@@ -111,7 +111,7 @@ impl Machine {
         !self.clockwork.lock().ready.is_empty()
     }
 
-    /// Moves the clock to the next sleeper and wakes it. `false`: nobody sleeps.
+    /// Moves the clock to the next sleeper and wakes it. `false`: no task sleeps.
     fn advance(&self) -> bool {
         let waker = {
             let mut clockwork = self.clockwork.lock();
@@ -123,7 +123,7 @@ impl Machine {
         true
     }
 
-    /// The process is gone: its tasks end where they are.
+    /// Kills the process: its tasks end where they are.
     pub fn kill(&self) {
         loop {
             let tasks = std::mem::take(&mut *self.tasks.borrow_mut());

@@ -37,7 +37,7 @@ struct Arguments {
     /// Hunt only bugs whose names contain this.
     #[arg(long, requires = "hunt", default_value = "")]
     only: String,
-    /// Write the patches of planted bugs anew after the code around them has changed or moved.
+    /// Rewrite the patches of planted bugs after the code around them has changed or moved
     #[arg(long, exclusive = true)]
     refresh: bool,
 }
@@ -124,7 +124,7 @@ fn many((from, to): (u64, u64), jobs: usize, keep_going: bool) -> ExitCode {
 }
 
 mod planted {
-    //! Planted bugs: the hunt, a look at one, and what their patches need.
+    //! Planted bugs: the hunt, a look at one, and the preparation of their patches.
 
     use super::Arguments;
     use std::process::{Command, ExitCode};
@@ -162,7 +162,7 @@ mod planted {
         }
     }
 
-    /// The program of the patched copy does what was asked.
+    /// Runs the program of the patched copy.
     fn elsewhere(program: &std::path::Path) -> Result<ExitCode, Vec<String>> {
         let status = Command::new(program).args(std::env::args_os().skip(1)).status();
         let status = status.map_err(|error| vec![format!("cannot run {}: {error}", program.display())])?;

@@ -1,7 +1,7 @@
-//! What must be true: the model of all loads, against which every query and every recovery is checked.
+//! The rules: the model of all loads, against which every query and every recovery is checked.
 //!
-//! It knows the promises of a load's mode and what its client was told, and nothing of groups, logs and files.
-//! The order of rows is in [`crate::order`], deletions of single rows are in [`crate::deletes`].
+//! It knows the promises of a load's mode and the answers of its client, and nothing of groups, logs and files. The order of rows
+//! is in [`crate::order`], deletions of single rows are in [`crate::deletes`].
 
 use crate::deletes::{DeletionId, Deletions};
 use crate::folds::{self, Folded};
@@ -30,7 +30,7 @@ pub enum Kind {
     TwoPhase,
 }
 
-/// What is known of a load.
+/// The known fate of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its client has no answer yet.
@@ -39,9 +39,9 @@ pub enum Fate {
     Promised,
     /// Every query shows it.
     Visible,
-    /// Its client was told that nothing was kept, or a recovery showed it.
+    /// Its client was told that it failed as a whole, or a recovery showed it.
     Never,
-    /// Nobody was told anything; it is there as a whole or not at all.
+    /// No answer arrived; it is present as a whole or not at all.
     Unknown,
     /// Waits for its commit or abort, invisible.
     Prepared,
@@ -63,15 +63,15 @@ pub struct Load {
     pub label: Option<Label>,
     pub fate: Fate,
     pub txn: Option<TxnId>,
-    /// The transaction that was reserved for it, whether or not anybody was told.
+    /// The transaction that was reserved for it, whether or not an answer named it.
     pub reserved: Option<TxnId>,
     /// A query has shown it.
     pub seen: bool,
     /// A truncation ran at the same time.
     overlapped: bool,
-    /// Whether its label is in use cannot be told.
+    /// Whether its label is in use is unknown.
     pub label_unsure: bool,
-    /// Where its rows may lie among those of other loads.
+    /// The possible position of its rows among those of other loads.
     pub place: Place,
 }
 
@@ -82,15 +82,15 @@ struct Wipe {
     settled: BTreeSet<LoadId>,
     /// A query has shown that it happened.
     applied: bool,
-    /// The load that takes the place of what is wiped, in the same commit.
+    /// The load that replaces the wiped rows, in the same commit.
     by: Option<LoadId>,
-    /// The partition whose rows are kept.
+    /// The partition whose rows are retained.
     into: Option<(PartitionId, Meets)>,
     /// Loads that may be met, or not.
     unsure: BTreeSet<LoadId>,
 }
 
-/// Which loads have rows of a partition, by their numbers.
+/// The loads that have rows of a partition, by their numbers.
 #[derive(Clone)]
 struct Meets(Rc<dyn Fn(LoadId) -> bool>);
 
@@ -100,7 +100,7 @@ impl fmt::Debug for Meets {
     }
 }
 
-/// What a query may show: taken when its snapshot is.
+/// The possible results of a query: taken with its snapshot.
 #[derive(Clone, Debug)]
 pub struct Expected {
     table: TableId,
@@ -137,7 +137,7 @@ pub struct Model {
     pub loads: BTreeMap<LoadId, Load>,
     next: LoadId,
     wipes: BTreeMap<TableId, Wipe>,
-    /// Which label an answer gave for a transaction.
+    /// The label that an answer gave for a transaction.
     txns: BTreeMap<TxnId, Label>,
     order: Order,
     deletions: Deletions,
@@ -145,13 +145,13 @@ pub struct Model {
     recycled: Recycled,
 }
 
-/// The rows that a query showed: how often each load's rows came.
+/// The rows that a query showed: how often each load's rows occurred.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     pub rows: BTreeMap<LoadId, BTreeMap<i64, u32>>,
     /// Rows of a table that folds; `rows` is empty then.
     pub folded: Vec<Folded>,
-    /// Rows of a table some of whose rows update some columns; `rows` has those whose values they have.
+    /// Rows of a table with partial updates; `rows` has the rows whose values they have.
     pub completed: Vec<Completed>,
     /// The row whose values replaced those of the others, by keys.
     pub last_of_key: BTreeMap<i64, i64>,
@@ -225,7 +225,7 @@ impl Model {
         self.load(id).reserved = Some(txn);
     }
 
-    /// Whether the table is being truncated while the load begins. If its rows go into the bin, those of the load may, too.
+    /// Whether the table is being truncated while the load starts. If its rows are recycled, the load's rows may be, too.
     fn overlaps(&mut self, table: TableId, id: LoadId) -> bool {
         let Some(wipe) = self.wipes.get_mut(&table) else { return false };
         if wipe.into.as_ref().is_some_and(|(_, meets)| meets.0(id)) {
@@ -238,7 +238,7 @@ impl Model {
         self.loads.get_mut(&id).expect("loads are never forgotten")
     }
 
-    /// The client was told that the load succeeded.
+    /// Records that the client was told that the load succeeded.
     ///
     /// # Errors
     /// A transaction id that was given to another label before.
@@ -267,7 +267,7 @@ impl Model {
         Ok(())
     }
 
-    /// The client was told that nothing of the load was kept.
+    /// Records that the client was told that the load failed as a whole.
     ///
     /// # Errors
     /// If a query has shown it.
@@ -366,8 +366,8 @@ impl Model {
         of_table.map(|(id, load)| (*id, load.rows)).collect()
     }
 
-    /// A deletion of some of these rows is about to be sent: of those that no deletion was sent for. `None`: there are
-    /// none.
+    /// Records that a deletion of some of these rows is about to be sent: of rows without an earlier deletion. `None` if none are
+    /// left.
     pub fn delete_begins(&mut self, table: TableId, rows: &[i64]) -> Option<(DeletionId, Vec<i64>)> {
         let rows: Vec<i64> = rows.iter().copied().filter(|row| !self.deletions.knows(*row)).collect();
         let is_visible = |row: &i64| {
@@ -397,7 +397,7 @@ impl Model {
         self.deletions.of_keys_begins(table, keys, (visible, others), disturbed)
     }
 
-    /// A deletion of keys was answered, or its client has gone.
+    /// Records that a deletion of keys was answered, or that its client has gone.
     pub fn delete_of_keys_is_over(&mut self, id: DeletionId) {
         self.deletions.is_over(id);
     }
@@ -437,7 +437,8 @@ impl Model {
         }
     }
 
-    /// A partition with some of the loads is about to be dropped and kept. One at a time per table, with truncations.
+    /// Records that a partition with some of the loads is about to be dropped and retained. One at a time per table, with
+    /// truncations.
     pub fn recycling_begins(
         &mut self,
         table: TableId,
@@ -451,7 +452,7 @@ impl Model {
         }
     }
 
-    /// Whether a partition with the load is being dropped, and kept.
+    /// Whether a partition with the load is being dropped and retained.
     fn goes_away(&self, table: TableId, id: LoadId) -> bool {
         self.wipes.get(&table).is_some_and(|wipe| wipe.into.is_some() && wipe.settled.contains(&id))
     }
@@ -462,7 +463,7 @@ impl Model {
         for id in sure {
             self.load(id).fate = Fate::Loose;
         }
-        // Whether they were in the partition is not known, so they may come back with it; not those that were refused.
+        // Whether they were in the partition is unknown, so they may come back with it; refused ones may not.
         for id in unsure {
             let load = self.load(id);
             if load.fate == Fate::Removed && load.overlapped {
@@ -492,12 +493,12 @@ impl Model {
         Ok(())
     }
 
-    /// A kept partition was thrown away.
+    /// Records that a retained partition was erased.
     pub fn erased(&mut self, table: TableId, id: PartitionId) {
         self.recycled.erase(table, id);
     }
 
-    /// The table is gone.
+    /// Records that the table was dropped.
     pub fn dropped(&mut self, table: TableId, is_sure: bool) {
         self.wipes.remove(&table);
         self.recycled.forget(table);
@@ -514,7 +515,7 @@ impl Model {
         }
     }
 
-    /// What a query of the table may show if its snapshot is taken now.
+    /// The possible results of a query of the table whose snapshot is taken now.
     #[must_use]
     pub fn expected(&self, table: TableId) -> Expected {
         let wipe = self.wipes.get(&table);
@@ -532,7 +533,7 @@ impl Model {
         }
     }
 
-    /// Checks what a query showed.
+    /// Checks the result of a query.
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -630,7 +631,7 @@ impl Model {
         self.next
     }
 
-    /// Checks what a query of a table that folds showed. Later loads than expected may be shown, too.
+    /// Checks the result of a query of a table that folds. Later loads than expected may be visible, too.
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -638,7 +639,7 @@ impl Model {
         let table = expected.table;
         let where_ = format!("a query of table {table}");
         let rows = folds::unfolded(&self.loads, table, &shown.folded, &where_)?;
-        // The snapshot is later than what was expected, and so are deletions that it may show.
+        // The snapshot is later than the expectation, and so are deletions that it may show.
         let deletions = expected.deletions.until(&self.deletions);
         deletions.check_whole(table, |row| rows.has_row(row), &self.deletions, &where_)?;
         rows.rows.keys().try_for_each(|id| rows.has(*id, &self.loads[id], &deletions, &where_).map(drop))?;
@@ -649,7 +650,7 @@ impl Model {
             expected.loads.iter().map(|(id, fate, seen)| (*id, (*fate, *seen))).collect();
         for id in rows.rows.keys() {
             let load = &self.loads[id];
-            // One that came or was committed after the query began may have been shown, and be removed by now.
+            // A load that arrived or was committed after the query started may have been visible, and be removed by now.
             let was_hidden = match before.get(id) {
                 None | Some((Fate::Prepared, _)) => load.fate != Fate::Removed,
                 Some((fate, _)) => is_hidden(*fate),
@@ -683,7 +684,7 @@ impl Model {
         self.winners.check(&self.loads, (table, Column::Text), (&visible, &is_gone), lost, last, where_)
     }
 
-    /// Checks a table that folds after a recovery, and settles what was not known.
+    /// Checks a table that folds after a recovery, and settles the unknown.
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -695,7 +696,7 @@ impl Model {
         self.recovered(table, &rows)
     }
 
-    /// Checks what a query of a table of unique keys showed. Rows of later loads than expected may be shown, too.
+    /// Checks the result of a query of a table of unique keys. Rows of later loads than expected may be visible, too.
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -752,11 +753,11 @@ impl Model {
                 where_,
             )?;
         }
-        // Partitions of tables with keys are not kept.
+        // Partitions of tables with keys are not recycled.
         shown.rows.keys().try_for_each(|id| self.seen(*id, None))
     }
 
-    /// Checks a table of unique keys after a recovery, and settles what was not known.
+    /// Checks a table of unique keys after a recovery, and settles the unknown.
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -779,7 +780,7 @@ impl Model {
                     load.seen = true;
                     load.place.visible(now);
                 }
-                // It came to nothing, or later rows have superseded it.
+                // It failed, or later rows have superseded it.
                 Fate::Running | Fate::Unknown if load.kind != Kind::TwoPhase => {
                     load.fate = Fate::Removed;
                     load.label_unsure = true;
@@ -832,8 +833,7 @@ impl Model {
         self.loads.iter().filter(|(_, load)| load.fate == Fate::Promised).map(|(id, _)| *id).collect()
     }
 
-    /// Checks a table after a recovery, and settles what was not known. Two-phase loads are settled by
-    /// [`Model::settle_prepared`].
+    /// Checks a table after a recovery, and settles the unknown. Two-phase loads are settled by [`Model::settle_prepared`].
     ///
     /// # Errors
     /// The promise that it breaks.
@@ -888,8 +888,8 @@ impl Model {
             load.seen |= fate == Fate::Visible;
             load.fate = fate;
         }
-        // Of those that wait for their commits no row was there to be deleted, or it is not known yet. Of those that went with a kept
-        // partition it is not known before they come back.
+        // Loads that wait for their commits had no rows to be deleted, or it is not known yet. Loads of a retained partition are
+        // unknown until it is recovered.
         let is_unknown = |id: &LoadId| match self.loads[id].fate {
             Fate::Prepared | Fate::Committing | Fate::Aborting => true,
             Fate::Running | Fate::Unknown => self.loads[id].kind == Kind::TwoPhase,
@@ -906,7 +906,7 @@ impl Model {
         self.deletions.hides(id, self.loads[&id].rows)
     }
 
-    /// A load of which all rows may be deleted: whether it came to something cannot be told.
+    /// A load whose rows may all be deleted: its outcome is unknown.
     fn settle_hidden(&mut self, id: LoadId) {
         let load = self.load(id);
         match load.fate {
@@ -919,7 +919,7 @@ impl Model {
         }
     }
 
-    /// A truncation that nobody answered happened as a whole or not at all.
+    /// A truncation without an answer happened as a whole or not at all.
     fn settle_wipe(&mut self, table: TableId, shown: &Shown, where_: &str) -> Checked {
         let Some(wipe) = self.wipes.remove(&table) else { return Ok(()) };
         let is_hidden =
@@ -953,7 +953,7 @@ impl Model {
         }
     }
 
-    /// A recovery of a partition that nobody answered happened as a whole or not at all.
+    /// A recovery of a partition without an answer happened as a whole or not at all.
     fn settle_recovery(&mut self, table: TableId, shown: &Shown, where_: &str) -> Checked {
         let Some(loads) = self.recycled.under_way(table) else { return Ok(()) };
         let known = loads.iter().filter(|id| shown.rows.contains_key(id) || !self.is_hidden(**id));
@@ -973,7 +973,7 @@ impl Model {
         self.recovery_ends(table, done)
     }
 
-    /// Two-phase loads whose state a recovery must tell: `(load, transaction, label)`.
+    /// Two-phase loads whose state a recovery must show: `(load, transaction, label)`.
     #[must_use]
     pub fn two_phase(&self) -> Vec<(LoadId, Load)> {
         let open = |load: &Load| {
@@ -986,7 +986,7 @@ impl Model {
         self.loads.iter().filter(|(_, load)| open(load)).map(|(id, load)| (*id, load.clone())).collect()
     }
 
-    /// A recovery has told whether the load waits for its commit: with which transaction, or not.
+    /// Records whether a recovery showed that the load waits for its commit, and with which transaction.
     ///
     /// # Errors
     /// If it must wait and does not.
@@ -1030,7 +1030,7 @@ impl Model {
         self.loads.iter().filter(|(_, load)| load.fate == Fate::Prepared).map(|(id, _)| *id).collect()
     }
 
-    /// Whether a label is in use; `None` if that cannot be told.
+    /// Whether a label is in use; `None` if that is unknown.
     #[must_use]
     pub fn label_in_use(&self, label: &Label) -> Option<bool> {
         let mut in_use = Some(false);

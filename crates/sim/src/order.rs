@@ -1,19 +1,19 @@
 //! In which order the rows of a table must be.
 //!
-//! Rows lie in the order of the commits that made them visible, and within a commit in the order of the log. A client
-//! can rely on less, because it does not know the log, and that is what is checked:
+//! Rows are in the order of the commits that made them visible, and within a commit in the order of the log. A client can rely on
+//! less, because it does not know the log, and exactly that is checked:
 //!
 //! - rows of a load lie together, in the order in which they were sent;
-//! - two loads that were once seen in one order are in that order in every later query and after every recovery,
-//!   and what is seen first later lies behind what was seen before;
-//! - a load that began when another was visible lies behind that one;
-//! - a load that began when an async load was acknowledged lies behind that one, if it goes through a group too.
+//! - two loads that were once seen in one order are in that order in every later query and after every recovery, and rows that
+//!   are seen later for the first time come after rows seen before;
+//! - a load that started when another was visible comes after that one;
+//! - a load that started when an async load was acknowledged comes after that one, if it goes through a group too.
 
 use crate::model::{Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
 
-/// What is known of a load's place among others.
+/// The known position of a load among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// When it was sent; for a two-phase load, its commit.
@@ -62,13 +62,13 @@ impl Place {
 pub struct Order {
     now: u64,
     last_rank: u64,
-    /// Tables of which a snapshot had data files: a load that is new in their memtable may have been in those before, and
-    /// have come back because the power went off before the flush was complete.
+    /// Tables of which a snapshot had data files: a load that is new in their memtable may have been in the files before, and be
+    /// back because the power went off before the flush was complete.
     with_files: BTreeSet<TableId>,
 }
 
 impl Order {
-    /// A later moment than any before.
+    /// Advances to a later time than any before.
     pub fn tick(&mut self) -> u64 {
         self.now += 1;
         self.now
@@ -146,9 +146,9 @@ fn loads_of(rows: &[i64], where_: &str) -> Result<Vec<LoadId>, Violation> {
     Ok(order)
 }
 
-/// No load may lie before one that was there when it began.
+/// Checks that no load comes before one that existed when it started.
 fn check_times(loads: &BTreeMap<LoadId, Load>, where_: &str, order: &[LoadId]) -> Result<(), Violation> {
-    // Of the loads behind: when the first became visible, when the first async one was acknowledged.
+    // For the loads behind: when the first became visible, when the first async one was acknowledged.
     let (mut visible, mut acknowledged) = (None, None);
     for id in order.iter().rev() {
         let load = &loads[id];

@@ -10,7 +10,7 @@ use arrow::datatypes::Int64Type;
 use std::sync::Arc;
 use tributary_types::{ColumnDef, DataType, GivenColumns, HiddenColumn, TableDef, TableSchema};
 
-/// A column whose value tells which row it is from.
+/// A column whose value identifies its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Column {
     Text,
@@ -92,7 +92,7 @@ pub fn gives(row: i64, column: Column) -> bool {
     only(row).is_none_or(|only| only == column)
 }
 
-/// What the row says of the columns that it gives.
+/// The text of the columns that the row gives.
 #[must_use]
 pub fn given_text(schema: &TableSchema, row: i64) -> Option<String> {
     let index = schema.index_of(only(row)?.name())?;

@@ -1,5 +1,5 @@
-//! Clients that drop and add partitions while others load, and loads that make theirs, as the engine does it: the catalog first,
-//! then the table; a cut in the log after a partition is dropped, and before one is added to a table that has lost some.
+//! Clients that drop and add partitions while others load, and loads that create theirs, as the engine does it: the catalog
+//! first, then the table; a cut in the log after a partition is dropped, and before one is added to a table that has lost some.
 
 use crate::clients::{compact, cut, flush, group_load};
 use crate::model::{Kind, LoadId};
@@ -47,7 +47,7 @@ async fn drop_one(world: &Rc<World>, table: &Arc<Table>) {
     let is_done = put(world, table, &old, left).await;
     if is_done {
         let ingest = Arc::clone(&world.process().ingest);
-        // Its rows are gone already, and it is not added again before a cut is in the log.
+        // Its rows are already removed, and it is not added again before a cut is in the log.
         drop(ingest.cut(table, dropped).await);
     }
     if !world.is_alive() {
@@ -101,7 +101,7 @@ async fn put(world: &World, table: &Table, old: &Arc<TableDef>, partitions: Part
     false
 }
 
-/// Makes the partition that a load needs in a table whose loads do so. Whether the table has it.
+/// Creates the partition that a load needs in a table with automatic partitions. Returns whether the table has it.
 pub async fn make(world: &Rc<World>, table: &Arc<Table>, load: u64) -> bool {
     let is_missing = || partitions::made_for(&table.def(), load);
     if is_missing().is_none() {
@@ -117,7 +117,7 @@ pub async fn make(world: &Rc<World>, table: &Arc<Table>, load: u64) -> bool {
     add(world, table, rows).await
 }
 
-/// What a load takes the place of, now and then: all rows of the table, or those of the load's partition.
+/// The rows that a load replaces, occasionally: all rows of the table, or those of the load's partition.
 pub fn replaced(world: &World, table: &Table, load: LoadId) -> Option<Replaced> {
     let def = table.def();
     let is_possible = def.keys.keeps_all_rows() && !world.model.borrow().is_wiping(table.id());

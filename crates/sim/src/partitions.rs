@@ -1,7 +1,7 @@
 //! Tables in partitions: each data file says which one its rows are in, and has rows of no other; the partitions together have all
 //! rows, each once, wherever they are.
 //!
-//! Which partition a row is in is worked out here again, from the bounds alone and not as the tables do.
+//! The partition of a row is computed here independently, from the bounds alone and not as the tables do.
 
 use crate::model::{LoadId, ROWS_PER_LOAD};
 use crate::world::World;
@@ -11,7 +11,7 @@ use tributary_table::{LiveFile, Snapshot, Table};
 use tributary_types::partition::{AutoPartition, Bound, PartitionRows, PartitionValue, TimeUnit};
 use tributary_types::{ColumnId, PartitionId, PartitionMethod, Partitioning, Partitions, TableDef};
 
-/// How many loads share a partition that the first of them makes.
+/// The number of loads that share an automatic partition.
 const LOADS_PER_MADE: i64 = 6;
 
 /// The table with partitions by ranges of its ids, which cut loads in two.
@@ -81,7 +81,7 @@ pub fn missing(def: &TableDef) -> Vec<PartitionRows> {
     first.list.iter().map(|partition| partition.rows.clone()).filter(|rows| !is_there(rows)).collect()
 }
 
-/// The rows of the partition that a load makes, if the table's loads do so and it is not there.
+/// The rows of the partition that a load creates, if the table's loads do so and it does not exist.
 #[must_use]
 pub fn made_for(def: &TableDef, load: LoadId) -> Option<PartitionRows> {
     let partitions = def.partitioning.partitions().filter(|partitions| partitions.auto.is_some())?;
@@ -110,7 +110,7 @@ pub fn has_load(partitions: &Partitions, load: LoadId) -> bool {
 /// Checks that a data file has rows of the partition only that it says.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub fn check_file(
     snapshot: &Snapshot,
     live: &LiveFile,
@@ -130,7 +130,7 @@ pub fn check_file(
 /// Checks that the partitions together have the snapshot's rows, and those in memory are in theirs.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub fn check_parts(
     snapshot: &Snapshot,
     ids_in_memory: impl Fn(&Snapshot) -> Result<Vec<i64>, String>,

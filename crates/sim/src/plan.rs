@@ -1,4 +1,4 @@
-//! What a seed decides in advance: the sizes of things, who does what how often, and what goes wrong.
+//! A seed's decisions in advance: sizes, the frequency of each action, and the faults.
 
 use crate::dice::Dice;
 
@@ -6,24 +6,24 @@ use crate::dice::Dice;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub tables: u64,
-    /// Of 100 tables so many have unique keys.
+    /// The number of tables in 100 with unique keys.
     pub unique_tables: u64,
-    /// Of 100 tables that have none so many fold the rows of a key.
+    /// The number in 100 of the other tables that fold the rows of a key.
     pub aggregate_tables: u64,
-    /// Of 100 tables so many are divided into partitions.
+    /// The number of tables in 100 that are partitioned.
     pub partitioned_tables: u64,
-    /// Of 100 tables of unique keys without a sequence so many have rows that update some columns.
+    /// The number in 100 of tables of unique keys without a sequence that have partial updates.
     pub partial_tables: u64,
-    /// Of 100 tables without a sequence so many have no deletion vectors.
+    /// The number in 100 of tables without a sequence that have no deletion vectors.
     pub copying_tables: u64,
     /// Whether there is a source whose messages are for all tables.
     pub shared_source: bool,
-    /// Of 100 tables so many give each row a value of AUTO_INCREMENT.
+    /// The number of tables in 100 that give each row a value of AUTO_INCREMENT.
     pub increment_tables: u64,
     /// Lives of the server, from a recovery to the next crash.
     pub rounds: u64,
     pub clients: u64,
-    /// What each client does in a round, at most.
+    /// The maximum actions of each client in a round.
     pub actions: u64,
     /// How long a client thinks between two actions, at most, in µs.
     pub think_us: u64,
@@ -51,7 +51,7 @@ impl Plan {
     #[must_use]
     pub fn new(dice: &mut Dice) -> Self {
         let calm = dice.one_in(6);
-        // Thrown beside the others, which stay what they were.
+        // Thrown beside the others, which are unchanged.
         let mut beside = dice.clone().split();
         let aggregate_tables = beside.pick(&[0, 0, 50, 100]);
         let partitioned_tables = beside.pick(&[0, 0, 50, 100]);

@@ -1,10 +1,10 @@
-//! Loads of partitions that were dropped and are kept: what the model knows of them.
+//! Loads of dropped partitions that are retained: the model's knowledge of them.
 
 use crate::model::LoadId;
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::{PartitionId, TableId};
 
-/// The loads that are certainly in each kept partition, and those of recoveries that have no answer yet.
+/// The loads that are certainly in each retained partition, and the loads of recoveries without an answer.
 #[derive(Debug, Default)]
 pub struct Recycled {
     kept: BTreeMap<(TableId, PartitionId), Kept>,
@@ -39,14 +39,14 @@ impl Recycled {
         self.kept.insert((table, id), Kept { sure, unsure });
     }
 
-    /// Whether the load may be in a kept partition.
+    /// Whether the load may be in a retained partition.
     #[must_use]
     pub fn has(&self, table: TableId, id: LoadId) -> bool {
         let mut of_table = self.kept.iter().filter(|((of, _), _)| *of == table);
         of_table.any(|(_, kept)| kept.sure.contains(&id) || kept.unsure.contains(&id))
     }
 
-    /// The loads of a partition that is about to be recovered, and those that may be.
+    /// The loads of a partition that is about to be recovered, and its possible loads.
     pub fn comes_back(&mut self, table: TableId, from: PartitionId) -> (BTreeSet<LoadId>, BTreeSet<LoadId>) {
         let Kept { sure, unsure } = self.kept.get(&(table, from)).cloned().unwrap_or_default();
         self.recoveries += 1;
@@ -67,8 +67,8 @@ impl Recycled {
         self.coming.get(&table).map(|coming| coming.number)
     }
 
-    /// A query shows the load that began while this recovery was under way. One from before may show what was there before the partition
-    /// was dropped.
+    /// Records that a query shows the load and started during this recovery. A query from before may show the rows of the time
+    /// before the partition was dropped.
     pub fn shown(&mut self, id: LoadId, recovery: Option<u64>) {
         let is_of_it = |coming: &&mut Coming| Some(coming.number) == recovery && coming.loads.contains(&id);
         for coming in self.coming.values_mut().filter(is_of_it) {
@@ -182,7 +182,7 @@ mod tests {
                 model.acknowledged(load, TxnId(load), &label(name)).unwrap();
             }
             let (deletion, _) = model.delete_begins(TABLE, &[1000, 2000]).unwrap();
-            // The second load's partition goes.
+            // The second load's partition is dropped.
             model.recycling_begins(TABLE, PARTITION, |load| load == 2);
             model.wiped(TABLE, true).unwrap();
             model.deleted(deletion);

@@ -15,7 +15,7 @@ use tributary_types::{Label, TableId};
 
 /// The job of the shared source loads the next messages, each into its table: batch after batch, from the position that the server gives.
 pub async fn run(world: &Rc<World>) {
-    // Folded rows can tell of so many loads only.
+    // Folded rows can identify a limited number of loads.
     let is_full = world.model.borrow().last_load() + LOADS_AT_ONCE_MAX > LOADS_MAX;
     if is_full || world.shares.borrow().is_busy {
         return;
@@ -25,7 +25,7 @@ pub async fn run(world: &Rc<World>) {
     for _ in 0..world.throw(|dice| dice.between(1, 4)) {
         goes_on = goes_on && next_of_shares(world).await;
     }
-    // Of a load that has no answer nobody knows; then the job goes on after the next recovery.
+    // The outcome of a load without an answer is unknown; then the job continues after the next recovery.
     if goes_on && world.is_alive() {
         world.shares.borrow_mut().is_busy = false;
     }
@@ -38,7 +38,8 @@ struct Share {
     messages: BTreeSet<Message>,
 }
 
-/// Whether the job can go on. A batch that failed is read again, as far as it was not loaded, and may be longer or shorter then.
+/// Whether the job can continue. A batch that failed is read again, as far as it was not loaded, and may be longer or shorter
+/// then.
 async fn next_of_shares(world: &Rc<World>) -> bool {
     let ingest = Arc::clone(&world.process().ingest);
     let position = || shares::read(ingest.transactions().position(shares::SOURCE).as_ref());

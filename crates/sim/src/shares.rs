@@ -1,8 +1,9 @@
-//! A source whose messages are for several tables: what must be true of how far each table has it.
+//! A source whose messages are for several tables: the rules of each table's progress.
 //!
-//! A message has a partition and an offset, which say what its table is called, as a message of a job without ON does. Of what is read at
-//! a time each table gets a load, and those are committed one after the other. After a crash in between, some tables have their messages
-//! and others do not: a table that gets them again has them twice, and one that is passed over never gets them.
+//! A message has a partition and an offset, which determine the name of its table, as a message of a job without ON does. Each
+//! table gets a load of the messages read at a time, and these are committed one after another. After a crash in between, some
+//! tables have their messages and others do not: a table that gets them again has them twice, and one that is skipped never gets
+//! them.
 
 use crate::model::{Fate, LoadId, Violation};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +14,13 @@ use tributary_types::{Attachment, SourceId, TableId};
 /// The source. Tables' ids, which are sources too, are small.
 pub const SOURCE: SourceId = SourceId(1_000_000);
 pub const PARTITIONS: i32 = 2;
-/// What tables may be called.
+/// The number of table names.
 const NAMES: u64 = 3;
 
 /// A partition and an offset.
 pub type Message = (i32, i64);
 
-/// What a message calls its table.
+/// The name of a message's table.
 const fn name_in(message: Message) -> u64 {
     let (partition, offset) = message;
     (offset as u64 * 7 + partition as u64 * 5) / 3 % NAMES
@@ -40,7 +41,7 @@ pub fn written(progress: &Progress) -> Attachment {
     Attachment::new(&serde_json::to_vec(progress).expect("numbers")).expect("it is small")
 }
 
-/// A progress as the server gives it.
+/// The progress that the server returns.
 #[must_use]
 pub fn read(kept: Option<&Attachment>) -> Progress {
     let begin = || Progress::from_offsets((0..PARTITIONS).map(|partition| (partition, 0)).collect());
@@ -53,16 +54,16 @@ struct Running {
     load: LoadId,
     table: TableId,
     messages: BTreeSet<Message>,
-    /// How far the tables are with it.
+    /// The progress of the tables after it.
     after: Progress,
 }
 
 /// The job of the source. It has one load under way at most.
 #[derive(Debug, Default)]
 pub struct Shares {
-    /// What is in each table, by the loads that brought it.
+    /// The contents of each table, by the loads that brought them.
     loaded: BTreeMap<TableId, BTreeSet<Message>>,
-    /// What each table was to get, there or not.
+    /// The messages that each table was to get, present or not.
     meant: BTreeMap<TableId, BTreeSet<Message>>,
     /// How far messages were read.
     read: Offsets,
@@ -88,7 +89,7 @@ impl Shares {
         self.running = Some(Running { load, table, messages, after });
     }
 
-    /// The load was acknowledged, or refused with nothing kept.
+    /// The load was acknowledged, or refused as a whole.
     pub fn answered(&mut self, committed: bool) {
         if let Some(running) = self.running.take()
             && committed
@@ -97,7 +98,7 @@ impl Shares {
         }
     }
 
-    /// The table is gone, and nothing of it is promised any more.
+    /// The table was dropped, and no promise about it is left.
     pub fn dropped(&mut self, table: TableId) {
         self.loaded.remove(&table);
         self.meant.remove(&table);
@@ -144,11 +145,11 @@ impl Shares {
         if let Some(running) = self.running.take() {
             let is_there = match fate(running.load) {
                 Fate::Visible | Fate::Promised => true,
-                // Emptied tables do not tell.
+                // Emptied tables can't be checked.
                 Fate::Removed | Fate::Loose | Fate::Unknown | Fate::Running => *found == running.after,
                 Fate::Never | Fate::Prepared | Fate::Committing | Fate::Aborting => false,
             };
-            // One that was dropped is not asked.
+            // A dropped table is not checked.
             if is_there && self.meant.contains_key(&running.table) {
                 self.loaded.entry(running.table).or_default().extend(running.messages);
             }

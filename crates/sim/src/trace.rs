@@ -1,4 +1,4 @@
-//! What happened, in order: a hash of all events, and the events as text if somebody wants to read them.
+//! The events, in order: a hash of all of them, and their text on request.
 
 use parking_lot::Mutex;
 use std::fmt::Arguments;
@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl Trace {
-    /// A trace that keeps text too, or only the hash.
+    /// Creates a trace with text, or only with the hash.
     #[must_use]
     pub fn new(keeps_text: bool) -> Self {
         let trace = Self::default();
@@ -28,12 +28,12 @@ impl Trace {
         trace
     }
 
-    /// The simulated time of the events to come.
+    /// Sets the simulated time of the following events.
     pub fn at(&self, now_ns: u64) {
         self.inner.lock().now_ns = now_ns;
     }
 
-    /// Notes an event: its kind and two numbers are hashed, `text` is only made if it is kept.
+    /// Records an event: its kind and two numbers are hashed, `text` is only built if it is stored.
     pub fn note(&self, kind: &'static str, a: u64, b: u64, text: Arguments<'_>) {
         let mut inner = self.inner.lock();
         inner.events += 1;
@@ -62,7 +62,7 @@ impl Trace {
         self.inner.lock().events
     }
 
-    /// The events as text, if they were kept.
+    /// The events as text, if they were stored.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.inner.lock().lines.clone().unwrap_or_default()

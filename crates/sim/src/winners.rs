@@ -1,10 +1,10 @@
-//! Tables with unique keys: of each key the row with the greatest sequence, of these the one that came last, and no other; and no
-//! row where that one deletes.
+//! Tables with unique keys: for each key the row with the greatest sequence, among these the latest one, and no other; and no row
+//! if that one deletes.
 //!
-//! The order of loads is known only where clients can tell it. Of two loads with the same key the later one wins, if it
-//! began when the other was visible, or when the other, an async one, was acknowledged and both go through groups. Where nobody can
-//! tell, one of them wins, and the other one never after: a load that was visible when another's row was shown for a
-//! key has lost that key for ever, in every later query and after every recovery.
+//! The order of loads is known only if clients can tell it. Of two loads with the same key the later one wins, if it started when
+//! the other was visible, or when the other, an async one, was acknowledged and both go through groups. If the order is unknown,
+//! one of them wins, and the other one never after: a load that was visible when another's row was shown for a key has lost that
+//! key for ever, in every later query and after every recovery.
 
 use crate::model::{Fate, Kind, Load, LoadId, ROWS_PER_LOAD, Violation};
 use crate::partial::{Column, gives};
@@ -12,17 +12,17 @@ use crate::rows::{deletes, id_of, sequence_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tributary_types::TableId;
 
-/// Loads that have lost a key of a table, as far as a column goes. In a table whose rows give all columns that is [`Column::Text`].
+/// Loads that have lost a key of a table, per column. In a table whose rows give all columns that is [`Column::Text`].
 pub type Lost = BTreeMap<(TableId, i64, Column), BTreeSet<LoadId>>;
 
-/// What is known of winners and losers.
+/// The known winners and losers.
 #[derive(Debug, Default)]
 pub struct Winners {
     tables: BTreeMap<TableId, Rules>,
     lost: Lost,
 }
 
-/// What decides between the rows of a key.
+/// The rule that decides between the rows of a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rules {
     has_sequence: bool,
@@ -69,14 +69,14 @@ impl Winners {
         self.tables.get(&table).is_some_and(|rules| rules.supersedes)
     }
 
-    /// Who has lost until now.
+    /// The losers until now.
     #[must_use]
     pub fn lost(&self) -> Lost {
         self.lost.clone()
     }
 
-    /// Checks the rows whose values a snapshot of a table shows in a column, each with how often it came, where the loads `visible` are there
-    /// but for rows that were deleted since, and those of `lost` had lost before it was taken.
+    /// Checks the rows whose values a snapshot of a table shows in a column, each with its number of occurrences, given that the
+    /// loads `visible` are present except for rows deleted since, and that the loads of `lost` had lost before it was taken.
     ///
     /// # Errors
     /// The promise that they break.
@@ -116,7 +116,7 @@ impl Winners {
                 }
             }
         }
-        // Loads that nobody has seen may have deleted what is missing.
+        // Loads that were never visible may have deleted the missing rows.
         let may_be_there = loads.iter().filter(|(_, load)| load.table == table && load.fate != Fate::Never);
         let hidden: Vec<(LoadId, BTreeMap<i64, Contender>)> = may_be_there
             .map(|(id, _)| (*id, contenders(*id)))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tributary_sim::{Counts, libraries, run};
 
-/// How many seeds a test run plays unless it is told otherwise.
+/// The number of seeds of a test run by default.
 const SEEDS: u64 = 150;
 
 #[test]

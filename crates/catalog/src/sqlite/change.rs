@@ -8,11 +8,10 @@ use std::ops::{Deref, DerefMut};
 
 /// A transaction. Dropped without a commit it is rolled back when its connection returns to the pool ([`clean`]).
 ///
-/// Not sqlx's own transaction: that one counts how deep it is, and SQLite ends a transaction by itself when the disk
-/// is full. From then on the count was one too high, and after a second failure commits were those of savepoints
-/// within a transaction that nobody ever committed: they were answered, seen, and gone with the process. Nor is the
-/// connection given up after a failure: on a full disk, SQLite maps the index of its journal again, and that ends in
-/// SIGBUS.
+/// Not sqlx's own transaction: it counts its nesting depth, and SQLite ends a transaction by itself when the disk is full. From
+/// then on the count was one too high, and after a second failure commits were commits of savepoints within a transaction that
+/// was never committed: they were answered, visible, and lost with the process. Nor is the connection dropped after a failure: on
+/// a full disk, SQLite maps the index of its journal again, which ends in SIGBUS.
 pub(super) struct Change {
     connection: PoolConnection<Sqlite>,
 }
@@ -24,15 +23,15 @@ impl Change {
         Ok(change)
     }
 
-    /// Durable on return. After an error nothing of it happened, or the file cannot be written any more.
+    /// Durable on return. After an error nothing of it happened, or the file is no longer writable.
     pub(super) async fn commit(mut self) -> Sql<()> {
         query("COMMIT").execute(&mut *self).await.map(drop)
     }
 }
 
-/// Ends what a change left behind that failed or was cut off. To be called whenever a connection is done with.
+/// Ends the remainder of a change that failed or was interrupted. To be called after every use of a connection.
 pub(super) async fn clean(connection: &mut SqliteConnection) {
-    // Mostly there is no transaction, and SQLite says so.
+    // Usually there is no transaction, which SQLite reports as an error.
     drop(query("ROLLBACK").execute(connection).await);
 }
 

@@ -1,4 +1,4 @@
-//! Rows of what was dropped and is kept.
+//! Rows of dropped objects that are retained.
 //!
 //! Invariant: rows of databases and tables that are recycled have names that no statement can write, so that theirs are free.
 
@@ -91,7 +91,7 @@ pub(super) async fn forget_partition(
     Ok(())
 }
 
-/// The table is not recycled any more; who calls it gives it a name.
+/// Removes the table's recycled state; the caller gives it a name.
 pub(super) async fn forget_table(connection: &mut SqliteConnection, id: TableId) -> Sql<()> {
     query("DELETE FROM recycled_tables WHERE table_id = ?").bind(signed(id.0)).execute(connection).await?;
     Ok(())

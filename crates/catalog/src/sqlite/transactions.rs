@@ -148,7 +148,7 @@ fn read(row: SqliteRow) -> Sql<TxnRecord> {
     })
 }
 
-/// COMMITTED, which earlier catalogs could tell from VISIBLE, is as good.
+/// COMMITTED, which earlier catalogs distinguished from VISIBLE, is equivalent.
 fn status_of(name: &str) -> Option<TransactionStatus> {
     if name == "COMMITTED" { Some(TransactionStatus::Visible) } else { TransactionStatus::parse(name) }
 }

@@ -3,8 +3,8 @@ use arrow::array::{Array, new_null_array};
 use datafusion::config::ConfigOptions;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What the optimizer does when it asks whether a condition can be true of a row of NULLs: columns have no type
-/// then, though the function was planned for one.
+/// Imitates the optimizer's test whether a condition can be true of a row of NULLs: columns have no type then, though the
+/// function was planned for one.
 fn call(function: &ScalarUDF, arrays: &[ArrayRef]) -> Result<ColumnarValue> {
     let arg_fields: Vec<FieldRef> =
         arrays.iter().map(|array| Arc::new(Field::new("", array.data_type().clone(), true))).collect();
@@ -43,7 +43,7 @@ fn a_null_without_a_type_is_no_panic_in_any_function() {
     for function in all() {
         for count in 0..5 {
             for data_type in &types {
-                // No argument, or one of them, has the type; all others have none.
+                // None of the arguments, or one of them, has the type; all others have no type.
                 for typed in 0..=count {
                     let array = |at| new_null_array(if at == typed { data_type } else { &DataType::Null }, 1);
                     let untyped: Vec<ArrayRef> = (0..count).map(array).collect();

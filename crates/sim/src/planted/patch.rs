@@ -1,11 +1,10 @@
 //! Patches that plant bugs: reading them, finding their places in the sources, and applying all of them together.
 //!
-//! A patch is a unified diff, with a sentence above it that says what is wrong in it. Its hunks are found by their text
-//! alone: the lines that a hunk keeps and removes must stand in the file exactly once, wherever that is. So a patch
-//! survives changes elsewhere in the file, and any set of patches applies in any order as long as no two change
-//! the same lines.
+//! A patch is a unified diff, with a sentence above it that describes the bug. Its hunks are found by their text alone: the lines
+//! that a hunk retains and removes must occur in the file exactly once, at any position. So a patch survives changes elsewhere in
+//! the file, and any set of patches applies in any order as long as no two change the same lines.
 //!
-//! Invariant: a patch applies as it was meant or is an error that names it. Not its business: what a bug does.
+//! Invariant: a patch applies as intended or is an error that names it. Not its business: the effect of a bug.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Lines of context around a change in a refreshed patch.
 const CONTEXT: usize = 3;
 
-/// The text of a source file by its path from the root of the workspace; `None` if there is none.
+/// The text of a source file by its path from the root of the workspace; `None` if it does not exist.
 pub type Source<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 /// A patch file.
@@ -47,7 +46,7 @@ enum Line {
 }
 
 impl Line {
-    /// The line as it is before the change, if it is there.
+    /// The line before the change, if it exists.
     fn before(&self) -> Option<&str> {
         match self {
             Self::Kept(text) | Self::Removed(text) => Some(text),
@@ -67,7 +66,7 @@ impl Patch {
     /// Reads a patch file.
     ///
     /// # Errors
-    /// What is wrong with the file, and in which line.
+    /// The fault of the file, and its line.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let lines: Vec<&str> = text.lines().collect();
         let (mut about, mut hunks) = (String::new(), Vec::<Hunk>::new());
@@ -95,7 +94,7 @@ impl Patch {
                 let ends_here = next.is_empty() || next.starts_with("--- ") || next.starts_with("diff ");
                 match line.split_at_checked(1) {
                     _ if line.is_empty() && ends_here => {}
-                    // An editor may have taken the blank that says that an empty line is kept.
+                    // An editor may have removed the blank that marks an empty context line.
                     _ if line.is_empty() => hunk.lines.push(Line::Kept(String::new())),
                     Some((" ", text)) => hunk.lines.push(Line::Kept(text.to_owned())),
                     Some(("-", text)) => hunk.lines.push(Line::Removed(text.to_owned())),
@@ -114,7 +113,7 @@ impl Patch {
         Ok(Self { name: name.to_owned(), about: about.trim().to_owned(), hunks })
     }
 
-    /// Whether the patched code asks for the bug by its name, so that it can be switched on.
+    /// Whether the patched code checks the switch of the bug's name, so that it can be switched on.
     #[must_use]
     pub fn asks_for_itself(&self) -> bool {
         let question = format!("bug::is_planted(\"{}\")", self.name);
@@ -285,7 +284,7 @@ impl Hunk {
     }
 }
 
-/// Where `wanted` stands in `text`.
+/// The positions of `wanted` in `text`.
 fn places<S: PartialEq>(text: &[S], wanted: &[S]) -> Vec<usize> {
     if wanted.is_empty() {
         return Vec::new();
@@ -293,7 +292,7 @@ fn places<S: PartialEq>(text: &[S], wanted: &[S]) -> Vec<usize> {
     text.windows(wanted.len()).enumerate().filter(|(_, window)| *window == wanted).map(|(at, _)| at).collect()
 }
 
-/// The files that the patches change or make, all applied together.
+/// The files that the patches change or create, all applied together.
 ///
 /// # Errors
 /// A sentence for each hunk that has no place, or whose lines another patch changes too.

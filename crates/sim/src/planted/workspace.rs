@@ -1,7 +1,7 @@
 //! The workspace's sources, its patches, and the patched copy that a hunt builds.
 //!
-//! Invariant: a file of the copy is written only when its contents change, so that a build of the copy compiles only
-//! what has changed since the last one.
+//! Invariant: a file of the copy is written only when its contents change, so that a build of the copy compiles only the changes
+//! since the last one.
 
 use super::patch::{self, Patch};
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The patch that is no bug: it adds the switch that the others ask.
+/// The patch that is not a bug: it adds the switch that the others check.
 pub const SWITCH: &str = "switch";
 
 const PATCHES: &str = "crates/sim/planted";
-/// What no build of the copy needs.
+/// Directories that no build of the copy needs.
 const LEFT_OUT: [&str; 4] = ["target", "node_modules", "__pycache__", "tributary-data"];
 
 /// The directory of the workspace that this program was built from.
@@ -26,7 +26,7 @@ pub fn root() -> PathBuf {
 /// The patches in the order of their names.
 ///
 /// # Errors
-/// What is wrong with the first that is not as it should be.
+/// The fault of the first invalid patch.
 pub fn patches(root: &Path) -> Result<Vec<Patch>, String> {
     let dir = root.join(PATCHES);
     let mut patches = Vec::new();
@@ -57,8 +57,8 @@ pub fn source(root: &Path) -> impl Fn(&Path) -> Option<String> {
     move |path| fs::read_to_string(root.join(path)).ok()
 }
 
-/// Writes the patches of the workspace anew, where the code around them has changed or moved. Names those that were
-/// written.
+/// Rewrites the patches of the workspace after the code around them has changed or moved. Returns the names of the rewritten
+/// ones.
 ///
 /// # Errors
 /// The patches whose code cannot be found, or a file that cannot be written.
@@ -145,7 +145,7 @@ fn files_below(root: &Path, dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What is in a directory, in the order of the names; nothing if there is no directory.
+/// The entries of a directory in order of their names; empty if it does not exist.
 fn listed(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_the_server_does_not_want_is_told_why() {
+    fn a_refused_client_learns_the_reason() {
         let (port, server) = serve(&[&[b"\xff\x10\x04Too many connections"]]);
         let error = connect(port).expect_err("refused");
         assert_eq!(error.to_string(), "ERROR 1040 (): Too many connections");

@@ -82,7 +82,7 @@ async fn max_allowed_packet_counts_decompressed_bytes() {
 }
 
 #[tokio::test]
-async fn a_compressed_packet_that_is_none_is_told_and_ends_the_connection() {
+async fn an_invalid_compressed_packet_is_reported_and_ends_the_connection() {
     let server = start().await;
     let ping = frame(b"\x0e", 0);
     for (bytes, code) in [
@@ -128,7 +128,7 @@ async fn a_client_that_takes_no_compressed_rows_stops_its_statement() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_tells_a_compressed_client() {
+async fn a_stopping_server_informs_a_compressed_client() {
     let server = start().await;
     let mut client = connect(&server).await;
     assert!(client.ping().await);

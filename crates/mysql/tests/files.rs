@@ -32,7 +32,7 @@ async fn asked(client: &mut Client, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_file_arrives_whole_however_it_is_cut_and_its_answer_goes_on_from_its_packets() {
+async fn a_file_arrives_whole_however_it_is_cut_and_its_answer_continues_the_numbering() {
     let server = start().await;
     let mut client = connect(&server, CapabilityFlags::empty()).await;
     let files: [&[&[u8]]; 3] = [&[], &[b"1,2\n"], &[b"1,2", b"\n3", b",4\n"]];

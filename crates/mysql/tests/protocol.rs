@@ -142,7 +142,7 @@ async fn a_client_that_wants_tls_or_is_too_old_gets_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_malformed_packet_is_an_error_and_the_connection_goes_on() {
+async fn a_malformed_packet_is_an_error_and_the_connection_stays_open() {
     let server = start().await;
     let mut client = server.connect().await;
     let id = client.prepare("insert ?").await;
@@ -241,7 +241,7 @@ async fn a_statement_and_a_value_of_forty_megabytes_pass_in_several_packets() {
 }
 
 #[tokio::test]
-async fn a_packet_over_max_allowed_packet_is_told_when_it_was_sent_and_ends_the_connection() {
+async fn a_packet_over_max_allowed_packet_is_reported_once_sent_and_ends_the_connection() {
     let options = ServeOptions { max_allowed_packet: 1 << 20, ..ServeOptions::default() };
     let server = start_with(options).await;
     for (length, answer) in [((1 << 20) + 1, 1), (40 << 20, 3)] {
@@ -254,7 +254,7 @@ async fn a_packet_over_max_allowed_packet_is_told_when_it_was_sent_and_ends_the_
 }
 
 #[tokio::test]
-async fn packets_out_of_order_are_told_and_end_the_connection() {
+async fn packets_out_of_order_are_reported_and_end_the_connection() {
     let server = start().await;
     let mut client = server.connect().await;
     client.send_raw(&frame(b"\x0e", 2)).await;
@@ -459,7 +459,7 @@ async fn a_user_is_changed_with_the_new_users_password_only() {
 }
 
 #[tokio::test]
-async fn one_client_too_many_is_told_so() {
+async fn one_client_too_many_is_refused_with_the_reason() {
     let server = start_with(ServeOptions { max_connections: 1, ..ServeOptions::default() }).await;
     let _first = server.connect().await;
     let mut second = Client::raw(server.address).await;

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn several_windows_are_told_from_one() {
+    fn several_windows_are_distinguished_from_one() {
         let window = || {
             let op = Op::Window {
                 name: "RANK",

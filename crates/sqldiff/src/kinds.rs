@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kinds_that_the_generator_made_stay_where_they_are_told() {
+    fn recomputed_kinds_equal_those_of_the_generator() {
         let (mut same, mut all) = (0, 0);
         for seed in 0..30 {
             let schema = generate::schema(seed);

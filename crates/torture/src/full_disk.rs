@@ -286,7 +286,7 @@ mod tests {
     use super::is_clear;
 
     #[test]
-    fn a_refusal_says_what_there_is_no_room_for_or_that_columns_change() {
+    fn a_refusal_names_the_missing_space_or_the_schema_change() {
         for clear in [
             "no space for the write-ahead log in # # bytes are needed",
             "writing the data file '#': No space left on device",

@@ -182,7 +182,7 @@ fn a_lenient_insert_cuts_text_and_makes_null_of_bad_values_where_it_may() {
 }
 
 #[test]
-fn a_decimal_out_of_range_is_told_the_range() {
+fn a_decimal_out_of_range_names_the_range() {
     let table = table(vec![column(0, "d", DataType::Decimal { precision: 4, scale: 1 })]);
     let target = Target::new(&table, None).unwrap();
     let mut builder = crate::BlockBuilder::new(&table.schema);

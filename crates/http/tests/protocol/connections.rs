@@ -41,7 +41,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_closes_the_connection() {
+async fn a_head_that_never_arrives_closes_the_connection() {
     let options = HttpOptions { header_timeout: Duration::from_millis(50), ..HttpOptions::default() };
     let running = start_with(options).await;
     let mut client = Client::connect(running.address).await;

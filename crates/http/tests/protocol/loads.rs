@@ -73,7 +73,7 @@ async fn without_credentials_or_with_wrong_ones_the_answer_is_401_with_the_docum
 }
 
 #[tokio::test]
-async fn a_bad_header_is_answered_200_and_the_connection_goes_on() {
+async fn a_bad_header_is_answered_200_and_the_connection_stays_open() {
     let running = start().await;
     let mut client = Client::connect(running.address).await;
     for (header, message) in [

@@ -142,7 +142,7 @@ async fn a_dropped_table_tells_the_loads_that_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sync_load_that_times_out_is_told_the_label_and_its_group_goes_on() {
+async fn a_sync_load_that_times_out_learns_the_label_and_its_group_continues() {
     let machine = Machine::new(properties(600_000));
     let running = machine.start().await;
     let rows = running.rows("VALUES (1, 'a')");

@@ -42,7 +42,7 @@ async fn an_aborted_load_leaves_nothing_and_frees_its_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_of_a_prepared_load_goes_on_when_its_client_leaves() {
+async fn a_commit_of_a_prepared_load_continues_when_its_client_leaves() {
     let machine = Machine::new(properties(0));
     let running = machine.start().await;
     let target = running.prepare("two", "VALUES (7, 'g')").await;
@@ -58,7 +58,7 @@ async fn a_commit_of_a_prepared_load_goes_on_when_its_client_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_abort_of_a_prepared_load_goes_on_when_its_client_leaves() {
+async fn an_abort_of_a_prepared_load_continues_when_its_client_leaves() {
     let machine = Machine::new(properties(0));
     let running = machine.start().await;
     let target = running.prepare("two", "VALUES (7, 'g')").await;
@@ -76,7 +76,7 @@ async fn an_abort_of_a_prepared_load_goes_on_when_its_client_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pre_commit_goes_on_when_its_client_leaves_and_keeps_its_label() {
+async fn a_pre_commit_continues_when_its_client_leaves_and_retains_its_label() {
     let machine = Machine::new(properties(0));
     let running = machine.start().await;
     let held = machine.hold_syncs();

@@ -209,7 +209,7 @@ fn floats_keep_their_width_in_the_binary_protocol() {
 }
 
 #[test]
-fn encoding_stops_at_the_limit_and_goes_on_with_the_next_row() {
+fn encoding_stops_at_the_limit_and_continues_with_the_next_row() {
     let array: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(100); 10]));
     let column = [Column::new("c", DataType::String)];
     let batch = batch(vec![array]);

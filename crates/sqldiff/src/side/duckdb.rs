@@ -176,7 +176,7 @@ done
 "#;
 
     #[test]
-    fn a_process_that_answers_out_of_turn_or_is_broken_is_started_anew() {
+    fn a_process_that_answers_out_of_turn_or_is_broken_is_restarted() {
         let directory = tempfile::tempdir().expect("a directory");
         let program = directory.path().join("python");
         std::fs::write(&program, LINES).expect("written");

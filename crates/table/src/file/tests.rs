@@ -38,7 +38,7 @@ fn a_data_file_of_the_first_format_is_read() {
 }
 
 #[test]
-fn a_data_file_of_a_format_to_come_or_without_a_path_is_refused() {
+fn a_data_file_of_a_future_format_or_without_a_path_is_refused() {
     let mut json: Value = serde_json::to_value(file()).unwrap();
     json["format"] = 3.into();
     let error = serde_json::from_value::<DataFile>(json.clone()).unwrap_err().to_string();

@@ -84,7 +84,7 @@ fn clients_that_say_nothing_or_only_begin_are_closed_and_others_served_meanwhile
 }
 
 #[test]
-fn a_statement_that_stops_half_way_holds_up_nobody() {
+fn an_incomplete_statement_delays_no_other() {
     let server = Server::start();
     let db = server.database().with_dt("");
     let mut stuck: Vec<TcpStream> = (0..20)

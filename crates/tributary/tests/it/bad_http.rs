@@ -36,7 +36,7 @@ fn an_unknown_table_or_database_is_named() {
 }
 
 #[test]
-fn a_wrong_number_of_fields_is_told_with_the_line() {
+fn a_wrong_number_of_fields_is_reported_with_the_line() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     let reply = csv(&server, &db).body("1,a\n2,b,2,extra\n").load();
@@ -156,7 +156,7 @@ fn the_ratio_holds_for_groups_of_any_size() {
 }
 
 #[test]
-fn bad_header_values_are_told_as_doris_tells_them() {
+fn bad_header_values_are_reported_as_in_doris() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     for (header, message) in [

@@ -73,7 +73,7 @@ fn a_table_without_a_database_needs_one() {
 }
 
 #[test]
-fn a_wrong_number_of_values_tells_the_row() {
+fn a_wrong_number_of_values_names_the_row() {
     let server = Server::shared();
     let mut db = database(&server);
     let at = |row: u32| {
@@ -176,7 +176,7 @@ fn a_date_that_does_not_exist_fails_a_strict_insert() {
 }
 
 #[test]
-fn an_insert_that_is_not_strict_makes_null_or_cuts_and_tells_what_it_filtered() {
+fn a_non_strict_insert_stores_null_or_truncates_and_reports_what_it_filtered() {
     let server = Server::shared();
     let mut db = database(&server);
     db.client.ok("SET enable_insert_strict = false");

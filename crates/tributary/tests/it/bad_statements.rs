@@ -44,7 +44,7 @@ fn connecting_to_an_unknown_database_is_1049() {
 }
 
 #[test]
-fn a_syntax_error_tells_what_was_found_and_where() {
+fn a_syntax_error_says_what_was_found_and_where() {
     let server = Server::shared();
     let mut client = server.connect();
     for (statement, number) in [("SELEC 1", 1064), ("SELECT 1 FROM", 1064), ("CREATE TABLE t (id INT", 1064)]
@@ -113,7 +113,7 @@ fn an_unknown_property_is_named() {
 }
 
 #[test]
-fn a_bad_value_of_a_property_is_told() {
+fn a_bad_value_of_a_property_is_reported() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     for (property, message) in [

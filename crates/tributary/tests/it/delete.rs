@@ -54,7 +54,7 @@ fn a_delete_that_is_refused_says_why_and_deletes_nothing() {
 }
 
 #[test]
-fn kill_query_ends_a_delete_that_looks_for_its_rows_and_loads_go_on_meanwhile() {
+fn kill_query_ends_a_delete_during_its_search_and_loads_continue() {
     let server = Server::start();
     let mut db = server.database().with_dt("");
     let values: Vec<String> = (0..1000).map(|id| format!("({id}, 'n', {id})")).collect();

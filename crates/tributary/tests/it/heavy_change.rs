@@ -91,7 +91,7 @@ fn types_become_others_of_the_matrix_with_their_values() {
 }
 
 #[test]
-fn loads_go_on_while_a_type_changes_and_other_readers_see_the_new_one() {
+fn loads_continue_while_a_type_changes_and_other_readers_see_the_new_one() {
     let server = Server::with_settings(&[("flush_age_ms", "200")]);
     let mut db = server.database().with_dt("\"group_commit_interval_ms\" = \"20\"");
     let stop = Arc::new(AtomicBool::new(false));

@@ -11,7 +11,7 @@ fn get(server: &Server, path: &str) -> Value {
 }
 
 #[test]
-fn health_tells_one_living_back_end() {
+fn health_reports_one_living_back_end() {
     let server = Server::shared();
     let expected = json!({
         "msg": "success", "code": 0, "data": {"total_backend_num": 1, "online_backend_num": 1}, "count": 0,

@@ -33,7 +33,7 @@ fn table_with_slow_groups(server: &Server) -> (Client, Client) {
 }
 
 #[test]
-fn kill_query_ends_an_insert_that_waits_for_its_group_and_the_group_goes_on() {
+fn kill_query_ends_an_insert_that_waits_for_its_group_and_the_group_continues() {
     let server = Server::start();
     let (mut client, mut other) = table_with_slow_groups(&server);
     let id = connection_id(&mut client);

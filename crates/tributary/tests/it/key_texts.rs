@@ -150,7 +150,7 @@ fn rows_of_an_aggregated_table_are_deleted_by_plain_conditions_on_its_keys() {
 }
 
 #[test]
-fn a_deleted_key_of_an_aggregated_table_begins_anew_also_after_a_kill() {
+fn a_deleted_key_of_an_aggregated_table_starts_over_even_after_a_kill() {
     let mut server = Server::with_settings(&[("flush_age_ms", "300")]);
     let mut db = server.database();
     db.client.ok("CREATE TABLE a (k INT, s BIGINT SUM, hi INT MAX, r VARCHAR(9) REPLACE) AGGREGATE KEY(k)

@@ -46,7 +46,7 @@ fn the_command_line_client_loads_its_file_with_every_clause() {
 }
 
 #[test]
-fn a_large_file_arrives_whole_and_the_connection_goes_on() {
+fn a_large_file_arrives_whole_and_the_connection_stays_open() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     let rows: String = (0..200_000).map(|row| format!("{row},name {row},{}\n", row % 7)).collect();
@@ -118,7 +118,7 @@ fn rows_replace_those_with_their_unique_key_and_can_not_be_ignored() {
 }
 
 #[test]
-fn a_client_that_sends_no_files_is_told_so_and_a_transaction_takes_none() {
+fn a_client_without_files_and_a_transaction_are_refused() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     let closed = MariaDb::new(&server).option("--local-infile=0");

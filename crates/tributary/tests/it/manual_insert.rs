@@ -289,7 +289,7 @@ fn sync_and_async_loads_of_a_table_share_a_group() {
 }
 
 #[test]
-fn show_last_insert_tells_what_the_info_text_told() {
+fn show_last_insert_repeats_the_info_text() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     let insert = db.client.ok("INSERT INTO dt VALUES (1, 'a', 1), (2, 'b', 2)");

@@ -116,7 +116,7 @@ fn a_gzip_body_is_unpacked() {
 }
 
 #[test]
-fn a_client_that_expects_100_continue_is_told_to_go_on() {
+fn a_client_that_expects_100_continue_gets_it() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     let mut curl = csv(&server, &db).header("Expect: 100-continue").argument("-v").body("6,Amy,60\n");
@@ -191,7 +191,7 @@ fn separators_may_be_long_and_invisible() {
 }
 
 #[test]
-fn nulls_and_empty_fields_are_told_apart() {
+fn nulls_and_empty_fields_are_distinguished() {
     let server = Server::shared();
     let mut db = server.database().with_dt("");
     csv(&server, &db).body("1,\\N,\\N\n2,,7\n3,NULL,8\n").load().success();

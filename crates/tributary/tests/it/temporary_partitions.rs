@@ -291,7 +291,7 @@ fn what_temporary_partitions_cannot_be_is_refused_in_the_words_of_doris() {
 
 /// Loads that were acknowledged exist after a replacement, whichever was first; none fails unless its partition is gone.
 #[test]
-fn loads_go_on_while_partitions_are_replaced() {
+fn loads_continue_while_partitions_are_replaced() {
     let server = Server::start();
     let mut db = server.database();
     db.client.ok(DAYS);

@@ -119,7 +119,7 @@ fn group_concat_is_cut_where_the_session_asks_for_it() {
 }
 
 #[test]
-fn drivers_are_told_the_servers_own_largest_packet() {
+fn drivers_learn_the_servers_own_largest_packet() {
     let server = Server::with_settings(&[("max_allowed_packet", "2097152"), ("qe_max_connection", "77")]);
     let mut client = server.connect();
     assert_eq!(client.value("SELECT @@max_allowed_packet"), "2097152");

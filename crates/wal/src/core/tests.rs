@@ -225,7 +225,7 @@ fn a_segment_grows_while_no_file_can_be_created_for_the_next() {
 const IS_CHILD: &str = "TRIBUTARY_TEST_IS_CHILD";
 
 #[test]
-fn a_log_goes_on_without_a_free_file_descriptor() {
+fn a_log_stays_usable_without_a_free_file_descriptor() {
     if let Some(dir) = std::env::var_os(IS_CHILD) {
         let open = || Wal::recover(Arc::new(OsDisk), std::path::Path::new(&dir), options()).unwrap();
         let mut log = open().into_core().unwrap().0;
@@ -244,7 +244,7 @@ fn a_log_goes_on_without_a_free_file_descriptor() {
     let child = std::process::Command::new("sh")
         .args(["-c", "ulimit -n 64; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())
-        .arg("core::tests::a_log_goes_on_without_a_free_file_descriptor")
+        .arg("core::tests::a_log_stays_usable_without_a_free_file_descriptor")
         .env(IS_CHILD, temp.path())
         .output()
         .unwrap();

@@ -243,7 +243,7 @@ fn a_callback_that_panics_fails_the_log_instead_of_leaving_waiters_alone() {
 }
 
 #[test]
-fn a_full_disk_fails_submissions_one_by_one_and_the_log_goes_on() {
+fn a_full_disk_fails_submissions_one_by_one_and_the_log_stays_usable() {
     let disk = MemDisk::new();
     let (options, failures) = counting_failures();
     let wal = start(&disk, WalOptions { reserve_bytes: 1 << 20, ..options });

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_another_format_is_told_from_a_broken_one() {
+    fn a_header_of_another_format_is_distinguished_from_a_broken_one() {
         let mut bytes = SegmentHeader { first: Lsn(1), salt: 2, value: 3, log: None }.encode();
         bytes[8] = 9;
         assert!(matches!(SegmentHeader::decode(&bytes), Err(HeaderProblem::Broken(_))));

@@ -65,7 +65,7 @@ fn a_log_in_use_is_not_looked_at() {
 }
 
 #[test]
-fn behind_a_damaged_frame_the_survey_goes_on_and_tells_what_it_held() {
+fn after_a_damaged_frame_the_survey_continues_and_reports_its_contents() {
     let disk = MemDisk::new();
     let frames = filled(&disk);
     for (at, (path, offset)) in frames.iter().enumerate().take(11) {
@@ -97,7 +97,7 @@ fn a_frame_whose_header_is_damaged_is_a_hole_too() {
 }
 
 #[test]
-fn a_torn_tail_is_told_from_a_hole() {
+fn a_torn_tail_is_distinguished_from_a_hole() {
     let disk = MemDisk::new();
     let frames = filled(&disk);
     let (path, offset) = frames.last().unwrap();

@@ -109,7 +109,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_file_has_the_rows_of_csv_and_its_ids_can_be_written_anew() {
+    fn a_file_has_the_rows_of_csv_and_its_ids_can_be_rewritten() {
         let mut log = AccessLog::new(1, Format::Parquet);
         let mut request: Request = log.stream_load(|length| format!("{length:>16}"), 400_000);
         assert_eq!(request.form, IdForm::Binary);

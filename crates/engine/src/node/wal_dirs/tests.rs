@@ -191,7 +191,7 @@ fn a_log_that_was_moved_or_copied_is_known_by_its_id() {
 }
 
 #[test]
-fn a_log_that_was_made_by_a_start_that_did_not_come_to_its_end_is_no_stranger() {
+fn a_log_created_by_an_unfinished_start_is_recognised() {
     let temp = tempdir().expect("a directory");
     let root = temp.path();
     let (a, b) = (used(root, "a"), root.join("b"));

@@ -101,7 +101,7 @@ async fn a_stream_that_ends_amid_a_packet_is_no_end() {
 }
 
 #[tokio::test]
-async fn sequence_numbers_go_on_or_begin_again() {
+async fn sequence_numbers_continue_or_restart() {
     let stored = |sequence| packet(sequence, 0, b"x");
     assert!(inflated(&[stored(0), stored(1), stored(2), stored(0), stored(1)].concat()).await.is_ok());
     let error = inflated(&[stored(0), stored(2)].concat()).await.unwrap_err();

@@ -19,7 +19,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn each_closed_segment_is_told_once_in_order_without_a_lock_and_before_it_is_recycled() {
+fn each_closed_segment_is_announced_once_in_order_without_a_lock_and_before_it_is_recycled() {
     let disk = MemDisk::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     // Has the first rank: taking it under any other ranked lock would panic.
@@ -71,7 +71,7 @@ fn a_slow_notice_of_a_closed_segment_delays_no_entry_and_the_segment_stays() {
 }
 
 #[test]
-fn segments_that_an_earlier_process_closed_are_told_at_the_start() {
+fn segments_that_an_earlier_process_closed_are_announced_at_the_start() {
     let disk = MemDisk::new();
     let wal = start(&disk, options());
     for number in 0..10 {

@@ -27,7 +27,7 @@ use tributary_types::{ErrorCode, SqlError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadFormat {
     pub body: BodyFormat,
-    /// The property `compress_type`. Whoever receives the body undoes it.
+    /// The property `compress_type`. The receiver of the body decompresses it.
     pub compression: Compression,
 }
 

@@ -1,6 +1,6 @@
-//! Rejected rows: why, and how many.
+//! Rejected rows: their reasons and their number.
 //!
-//! The texts are those that clients and test suites of Doris match; they are preserved to the letter, odd blanks included.
+//! Clients and test suites of Doris match the texts; they are preserved to the letter, odd blanks included.
 
 use std::fmt;
 

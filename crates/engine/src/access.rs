@@ -1,8 +1,7 @@
 //! Privileges: the one check that every statement, endpoint and look-up of a name performs.
 //!
-//! Privileges are not built yet, so [`Everything`] is allowed. What exists is the door: a table, a
-//! database or a statement is reached only with a [`Principal`] and a [`Privilege`], so a checker
-//! that refuses is a change of one type.
+//! Privileges are not implemented yet, so [`Everything`] is allowed. The interface exists: a table, a database or a statement is
+//! accessible only with a [`Principal`] and a [`Privilege`], so adding a checker that refuses is a change of one type.
 //!
 //! A plan of an INSERT is checked when it is made, and made again when a name changes
 //! (`Names::generation`); a change of privileges has to count as one.

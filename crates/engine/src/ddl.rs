@@ -1,6 +1,6 @@
-//! Changes of what there is: databases, tables, users, views, partitions, and what is dropped and kept.
+//! Changes of definitions: databases, tables, users, views, partitions, and the recycle bin.
 //!
-//! Invariant: only this folder takes the turn of changes and writes definitions to the catalog. Not its business: rows on
+//! Invariant: only this folder takes the lock of changes and writes definitions to the catalog. Not its business: rows on
 //! their way in, sessions, protocols.
 
 pub(crate) mod bin;

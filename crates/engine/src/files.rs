@@ -1,15 +1,15 @@
-//! Files that a query reads by `S3()`, `HTTP()` and `LOCAL()`: found, and decoded as the bodies of loads are.
+//! Files that a query reads with `S3()`, `HTTP()` and `LOCAL()`: finds them, and decodes them like the bodies of loads.
 //!
-//! | file | what happens there |
+//! | file | purpose |
 //! | --- | --- |
 //! | `format` | properties become a format, and the columns of files those of one table |
 //! | `reader` | the bytes of one file become batches |
-//! | `table` | several files become one table, whose parts are read side by side |
+//! | `table` | several files become one table, whose parts are read in parallel |
 //!
-//! Invariant: memory is bounded, however large the files are: each part has one file open, and of it a chunk, a batch, and
-//! what its decoder needs, which is counted as that of a load is. An error names the file, and nothing secret.
+//! Invariant: memory is bounded, however large the files are: each part has one file open, with a chunk and a batch of it, and
+//! the memory of its decoder, which is counted like a load's. An error names the file, and no secrets.
 //!
-//! Not its business: where files are and how they are reached, which is the crate `files`.
+//! Not its business: the places of files and the access to them, which is the crate `files`.
 
 mod format;
 pub(crate) mod outfile;

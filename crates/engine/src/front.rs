@@ -1,6 +1,6 @@
-//! The protocols' ways into the server.
+//! The protocols' entry points of the server.
 //!
-//! What is here knows a protocol's requests and answers. Not its business: tables, files, what a statement means.
+//! The code here knows a protocol's requests and answers. Not its business: tables, files, the meaning of statements.
 
 pub(crate) mod http;
 pub(crate) mod mysql;

@@ -1,4 +1,4 @@
-//! Work that goes on without the session that began it.
+//! Work that continues without the session that started it.
 //!
 //! Not its business: grammar, protocols, sessions; the life of a job and its record ([`crate::background`]).
 

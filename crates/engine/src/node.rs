@@ -1,4 +1,4 @@
-//! What this process is and has: its identity, logs and options, its names and metrics, and space for bodies.
+//! The process: its identity, logs and options, its names and metrics, and space for bodies.
 //!
 //! Not its business: statements, loads, sessions.
 

@@ -1,5 +1,5 @@
-//! What queries see of the server.
+//! The server as queries see it.
 //!
-//! Not its business: statements, loads, how a query runs (`query`).
+//! Not its business: statements, loads, the execution of queries (`query`).
 
 pub(crate) mod namespace;

@@ -1,5 +1,4 @@
-//! One MySQL connection: its variables, its transaction, its prepared statements, and which part
-//! of the server runs a statement.
+//! One MySQL connection: its variables, its transaction, its prepared statements, and the dispatch of statements.
 
 mod definitions;
 mod jobs;

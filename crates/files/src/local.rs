@@ -314,7 +314,7 @@ mod tests {
         let directory = root.path().join("in");
         let opened = spawn_blocking(move || open_below(&directory, "pipe.csv").map(|_| ()));
         let opened = tokio::time::timeout(std::time::Duration::from_secs(20), opened).await;
-        // Whoever waits for a writer gets one, so that the test can end.
+        // A reader that waits for a writer gets one, so that the test can end.
         let late = opened.is_err().then(|| fs::OpenOptions::new().write(true).open(&pipe));
         let refused = opened.expect("it does not wait").expect("no panic").unwrap_err().to_string();
         drop(late);

@@ -160,8 +160,8 @@ impl Deletions {
         Ok(())
     }
 
-    /// Checks that each deletion that is not settled is shown as a whole or not at all. Those that a truncation disturbed
-    /// after `self` was taken are in `disturbed`.
+    /// Checks that each unsettled deletion is visible as a whole or not at all. Deletions that a truncation disturbed after
+    /// `self` was taken are in `disturbed`.
     ///
     /// # Errors
     /// A deletion of which only a part is visible.

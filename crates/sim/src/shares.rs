@@ -26,7 +26,7 @@ const fn name_in(message: Message) -> u64 {
     (offset as u64 * 7 + partition as u64 * 5) / 3 % NAMES
 }
 
-/// The table of a message: the oldest of those that have the name.
+/// The table of a message: the oldest one of that name.
 #[must_use]
 pub fn table_of(message: Message, tables: impl Iterator<Item = TableId>) -> Option<TableId> {
     tables.filter(|table| table.0 % NAMES == name_in(message)).min()

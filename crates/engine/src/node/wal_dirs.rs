@@ -118,7 +118,7 @@ pub(crate) fn to_open(node: &NodeFile, root: &Path, configured: &[PathBuf]) -> R
             Place::Empty | Place::Other { .. } => gone.push(one),
         }
     }
-    // Those that can be identified first: no other may take their place.
+    // Identifiable logs come first: no other may take their place.
     gone.sort_by_key(|one| one.log.is_none());
     for one in gone {
         let is_configured = dirs.configured.contains(&one.dir);

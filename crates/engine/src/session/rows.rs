@@ -1,6 +1,6 @@
-//! Statements that bring, change and delete rows, and those that show how that went.
+//! Statements that insert, change and delete rows, and statements that show their outcome.
 //!
-//! Not their business: how rows get into a table ([`crate::load`]).
+//! Not their business: the path of rows into a table ([`crate::load`]).
 
 mod change;
 mod create_as;

@@ -180,8 +180,8 @@ async fn rows_of_a_table_that_lost_a_partition_become_columns_once() {
     }
 }
 
-/// A row that the table has no partition for is published only if it was acknowledged before; whoever counts on what a load says of its
-/// partitions must compare it with what the table has.
+/// A row without a partition is published only if it was acknowledged before; code that relies on a load's statement of its
+/// partitions must compare it with the table's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_with_an_acknowledged_row_of_a_dropped_partition_leaves_it_out() {
     let mut machine = divided(600_000);

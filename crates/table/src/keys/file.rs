@@ -23,7 +23,7 @@ const MAGIC: &[u8; 8] = b"TRBKEYS2";
 const HEADER_BYTES: usize = 36;
 /// Pages that are read at a time if most of them are needed.
 const PAGES_AHEAD: usize = 32;
-/// Whoever skips more bytes than this from one key to the next reads single pages.
+/// A reader that skips more bytes than this from one key to the next reads single pages.
 const SKIPPED_BYTES_MAX: u64 = 16 * 1024;
 
 /// The keys of all rows of one data file, deleted ones included. It never changes.

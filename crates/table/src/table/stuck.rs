@@ -1,6 +1,6 @@
-//! Work on a table that fails again and again in the same way, for its owner to see.
+//! Work on a table that fails repeatedly in the same way, to be reported.
 //!
-//! Not the business of this module: trying again.
+//! Not its business: the retries.
 
 use super::Table;
 use crate::ambient::now_ms;
@@ -18,18 +18,18 @@ pub struct Stuck {
     pub since_ms: i64,
 }
 
-/// The last failures of each kind of work. Locks are taken for a moment, alone.
+/// The last failures of each kind of work. Locks are taken briefly, alone.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     settling: Mutex<Option<Stuck>>,
     flushing: Mutex<Option<Stuck>>,
 }
 
-/// Once may be bad luck.
+/// A single failure may be bad luck.
 const TIMES_MIN: u32 = 2;
 
 impl Table {
-    /// What keeps the table from being read or flushed, if the same has done so repeatedly.
+    /// The reason why the table can't be read or flushed, if it has occurred repeatedly.
     #[must_use]
     pub fn stuck(&self) -> Option<Stuck> {
         let of = |failure: &Mutex<Option<Stuck>>| failure.lock().clone().filter(|it| it.times >= TIMES_MIN);

@@ -28,9 +28,9 @@ pub(crate) struct Switches(Arc<Mutex<HashMap<TableId, Arc<Switching>>>>);
 /// The holder of the lock of all changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// Whoever began the switch.
+    /// The statement that started the switch.
     Begun,
-    /// Whoever began it, until it has ended: it is known how.
+    /// The statement that started it, until it has ended: the outcome is known.
     Known,
     /// Others.
     GivenBack,
@@ -45,7 +45,7 @@ pub(crate) struct Switching {
 }
 
 impl Switching {
-    /// Waits until the switch has been in doubt for long; why.
+    /// Waits until the switch has been in doubt for long, and returns the reason.
     pub async fn in_doubt(&self) -> String {
         while self.halt.doubt().is_none() {
             tokio::time::sleep(LOOK).await;

@@ -249,7 +249,7 @@ impl RowReader {
         self.give(engine, sink, blocks, interrupt).await
     }
 
-    /// Adds rows to the sink, including those that the decoder left for later.
+    /// Adds rows to the sink, including rows that the decoder held back.
     async fn give(
         &mut self,
         engine: &Engine,

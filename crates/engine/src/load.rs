@@ -271,7 +271,7 @@ impl Load {
         &mut self.sink
     }
 
-    /// Sinks for rows that are computed side by side; [`Load::join`] takes them back.
+    /// Sinks for rows that are computed in parallel; [`Load::join`] takes them back.
     pub fn lanes(&mut self, count: usize) -> Vec<LoadSink> {
         self.sink.lanes(count)
     }

@@ -1,4 +1,4 @@
-//! Partitions that are made, take the place of others, go and come back.
+//! Partitions: creation, replacement, drop and recovery.
 //!
 //! Not its business: how a change crosses the log ([`super::change`]), which partitions a clause describes (`sql`).
 

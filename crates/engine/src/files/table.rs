@@ -99,7 +99,7 @@ impl FileTable for Files {
     }
 }
 
-/// Files of one part on their way.
+/// Files of one part in progress.
 struct Part {
     source: Arc<Source>,
     schema: SchemaRef,

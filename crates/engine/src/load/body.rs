@@ -1,6 +1,6 @@
 //! Bodies of loads: bytes become the rows that a load gets.
 //!
-//! Not its business: which table a load is for and what is answered; formats, which the crate `decode` knows.
+//! Not its business: the table of a load and the answer; formats, which the crate `decode` knows.
 
 pub(crate) mod computed;
 pub(crate) mod reader;

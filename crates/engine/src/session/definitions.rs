@@ -1,4 +1,4 @@
-//! Statements that change what there is, and the SHOWs that only the server can answer.
+//! Statements that change definitions, and the SHOWs that only the server can answer.
 //!
 //! Not their business: how it is changed ([`crate::ddl`]).
 

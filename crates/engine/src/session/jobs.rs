@@ -1,6 +1,6 @@
 //! Statements that begin, change and end jobs.
 //!
-//! Not their business: what the jobs do ([`crate::jobs`]).
+//! Not their business: the work of jobs ([`crate::jobs`]).
 
 mod broker_load;
 mod export;

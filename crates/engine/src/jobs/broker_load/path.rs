@@ -36,7 +36,7 @@ pub(super) fn values(columns: &[String], file: &str) -> Result<PathValues, SqlEr
     columns.iter().map(value_of).collect()
 }
 
-/// Undoes `%xx`, which Hive writes for characters that a path can't have. What is not UTF-8 then stays as it is.
+/// Undoes `%xx`, which Hive writes for characters that a path can't have. Invalid UTF-8 is left encoded.
 fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! The rows of an INSERT … SELECT on their way into a load: the parts of the query side by side.
+//! The rows of an INSERT … SELECT between query and load: the parts of the query in parallel.
 //!
 //! Not its business: planning the query, judging the load.
 

@@ -32,7 +32,7 @@ pub type SettledSnapshots = HashMap<TableId, Arc<Snapshot>>;
 /// A statement's view of names. Each table is asked for once: a statement reads one snapshot of it.
 pub struct StatementContext<'a> {
     pub state: &'a SessionState,
-    pub namespace: &'a dyn Namespace,
+    pub namespace: &'a Arc<dyn Namespace>,
     pub session: &'a SessionView,
     pub store_url: ObjectStoreUrl,
     /// The statement names a hidden column, or the session shows them.

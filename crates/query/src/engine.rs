@@ -341,7 +341,7 @@ impl QueryEngine {
         let sets = Arc::new(SetOperations::default());
         StatementContext {
             state: &self.state,
-            namespace: self.namespace.as_ref(),
+            namespace: &self.namespace,
             session,
             store_url: self.store_url.clone(),
             with_hidden,

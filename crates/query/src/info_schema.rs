@@ -1,7 +1,9 @@
 //! `information_schema`: tables about tables, made when a query names them.
 
 mod catalog;
+mod chosen;
 mod columns;
+mod provider;
 mod views;
 
 use crate::labels;
@@ -11,7 +13,8 @@ use crate::rows::Grid;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use datafusion::common::Result;
-use datafusion::datasource::{MemTable, TableProvider};
+use datafusion::datasource::TableProvider;
+use provider::FactsTable;
 use std::sync::Arc;
 
 pub(crate) use catalog::default_text;
@@ -24,14 +27,20 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// The table of that name in any case, with its rows of now.
+/// The table of that name in any case; its rows are made when it is read.
 pub fn table(
     name: &str,
-    namespace: &dyn Namespace,
+    namespace: &Arc<dyn Namespace>,
     session: &SessionView,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
-    let Some(grid) = grid(name, namespace, session) else { return Ok(None) };
-    let batch = grid.batch()?;
+    let Some(empty) = empty(name) else { return Ok(None) };
+    let schema = with_lower_names(&empty.batch()?)?.schema();
+    let (namespace, session) = (Arc::clone(namespace), session.clone());
+    Ok(Some(Arc::new(FactsTable { name: name.to_owned(), schema, namespace, session })))
+}
+
+/// The batch with the names of columns as tables have them.
+fn with_lower_names(batch: &RecordBatch) -> Result<RecordBatch> {
     let fields = batch
         .schema()
         .fields()
@@ -41,20 +50,22 @@ pub fn table(
                 .with_metadata(labels::spelled(field.name()))
         })
         .collect::<Vec<_>>();
-    let schema = Arc::new(Schema::new(fields));
-    let batch = RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?;
-    Ok(Some(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?)))
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec())?)
 }
 
 /// The rows of a table here.
 #[must_use]
 pub fn grid(name: &str, namespace: &dyn Namespace, session: &SessionView) -> Option<Grid> {
+    let mut grid = empty(name)?;
+    catalog::fill(&name.to_lowercase(), &mut grid, namespace, session);
+    Some(grid)
+}
+
+/// A table here without its rows.
+fn empty(name: &str) -> Option<Grid> {
     let lower = name.to_lowercase();
     let (_, columns) = catalog::TABLES.iter().find(|(known, _)| *known == lower)?;
-    let names: Vec<&str> = columns.split_whitespace().collect();
-    let mut grid = Grid::new(&names);
-    catalog::fill(&lower, &mut grid, namespace, session);
-    Some(grid)
+    Some(Grid::new(&columns.split_whitespace().collect::<Vec<_>>()))
 }
 
 /// Columns of a table here and their types, as DESC shows them.

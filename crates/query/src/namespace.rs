@@ -4,6 +4,7 @@ use crate::files::FileTable;
 use crate::model::SessionView;
 use crate::rows::Cell;
 use futures::future::BoxFuture;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_sql::FileCall;
 use tributary_table::Table;
@@ -15,6 +16,12 @@ pub trait Namespace: Send + Sync + 'static {
     fn databases(&self) -> Vec<String>;
     /// The tables of a database, in order of name; none for a database that does not exist.
     fn tables(&self, database: &str) -> Vec<Arc<Table>>;
+    /// Those of [`Namespace::tables`] that have one of these names.
+    fn tables_called(&self, database: &str, names: &BTreeSet<String>) -> Vec<Arc<Table>> {
+        let mut all = self.tables(database);
+        all.retain(|table| table.with_def(|def| names.contains(&def.name)));
+        all
+    }
     /// The table of that name, to look at it; names are compared exactly.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use crate::node::options::{Ports, StorageRoot};
 use crate::variables::{VERSION_COMMENT, Variables};
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tributary_catalog::Catalog;
@@ -77,6 +78,13 @@ impl Namespace for EngineNamespace {
             !is_hidden(&def.name) && self.shows(Object::Table { db: database, table: &def.name })
         });
         all
+    }
+
+    fn tables_called(&self, database: &str, names: &BTreeSet<String>) -> Vec<Arc<Table>> {
+        let is_shown = |name: &&String| {
+            !is_hidden(name) && self.shows(Object::Table { db: database, table: name.as_str() })
+        };
+        names.iter().filter(is_shown).filter_map(|name| self.facts.names.find(database, name)).collect()
     }
 
     fn table(&self, database: &str, name: &str) -> Result<Option<Arc<Table>>, SqlError> {

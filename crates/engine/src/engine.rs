@@ -44,7 +44,7 @@ use tributary_types::{DbId, ErrorCode, PasswordHash, Principal, SqlError, TableI
 /// A server's parts.
 pub struct Engine {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) store: TableStore,
+    pub(crate) store: Arc<TableStore>,
     pub(crate) ingest: Arc<Ingest>,
     /// Queries of nobody, who sees no table: for expressions over the fields of a load.
     pub(crate) query: QueryEngine,

@@ -11,9 +11,13 @@
 //! read back (`docs/adr/0013-commits-are-read-back.md`).
 
 mod entries;
+mod replay;
 mod state;
 
 pub(crate) use state::{LogChange, LogState};
+
+use entries::LogFiles;
+use replay::Replayed;
 
 use crate::ambient::{new_uuid, now_ms};
 use crate::error::TableError;
@@ -106,27 +110,36 @@ impl DeltaLog {
         &self.location
     }
 
-    pub(crate) async fn exists(&self) -> Result<bool, TableError> {
-        self.store
-            .is_delta_table_location()
-            .await
-            .map_err(TableError::delta(format!("looking for a log in '{}'", self.location)))
-    }
-
-    /// Finds entries that can't be what their writer wrote.
+    /// Checks the entries and reads the newest state. The schema of `def` is for the statistics of files.
     ///
     /// # Errors
-    /// [`TableError::DamagedLog`].
-    pub(crate) async fn verify(&self) -> Result<(), TableError> {
-        entries::verify(&self.store.object_store(None), &self.location).await
+    /// [`TableError::NotFound`] without a log, [`TableError::DamagedLog`] when an entry can't be what its writer wrote; those of reading.
+    pub(crate) async fn open(&self, def: &TableDef) -> Result<LogState, TableError> {
+        let store = self.store.object_store(None);
+        let files = LogFiles::list(&store, &self.location).await?;
+        if files.is_empty() {
+            return Err(TableError::NotFound { location: self.location.clone() });
+        }
+        let entries = files.read(&store, &self.location).await?;
+        if let Some(entries) = entries.filter(|_| files.is_short())
+            && let Some(replayed) = Replayed::of(&entries)
+        {
+            return LogState::replayed(replayed, &store, &self.app_ids(def), &self.location, &def.schema)
+                .await;
+        }
+        self.load(def).await
+    }
+
+    /// The ids under which the table's versions may be in the log.
+    fn app_ids(&self, def: &TableDef) -> [String; 2] {
+        [app_id(def.id), self.former_app_id()]
     }
 
     /// Reads the newest state. The schema of `def` is for the statistics of files.
     pub(crate) async fn load(&self, def: &TableDef) -> Result<LogState, TableError> {
         host::foreign(async {
             let table = self.load_table().await?;
-            let app_ids = [app_id(def.id), self.former_app_id()];
-            LogState::read(&table, &app_ids, &self.location, &def.schema).await
+            LogState::read(&table, &self.app_ids(def), &self.location, &def.schema).await
         })
         .await
     }

@@ -277,6 +277,24 @@ pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Met
     serde_json::from_value(value).map_err(failed())
 }
 
+/// Whether a protocol has no features but those that this module writes.
+pub(crate) fn has_only_known_features(protocol: &Protocol) -> bool {
+    let Ok(protocol) = serde_json::to_value(protocol) else { return false };
+    let number = |key: &str| protocol.get(key).and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let named = [FEATURE_NTZ, FEATURE_MAPPING, FEATURE_DELETES];
+    let is_known = |name: &Value| {
+        let all = named.iter().chain(&LEGACY_WRITER_FEATURES).chain(&MAPPED_WRITER_FEATURES);
+        name.as_str().is_some_and(|name| all.into_iter().any(|known| *known == name))
+    };
+    let has_known = |key: &str| {
+        protocol.get(key).and_then(Value::as_array).is_none_or(|names| names.iter().all(is_known))
+    };
+    number("minReaderVersion") <= 3
+        && number("minWriterVersion") <= 7
+        && has_known("readerFeatures")
+        && has_known("writerFeatures")
+}
+
 /// The number of the last heavy schema change that the log has.
 pub(crate) fn last_change(metadata: &Metadata) -> Option<u64> {
     metadata.configuration().get(CHANGE_KEY)?.parse().ok()

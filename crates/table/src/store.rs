@@ -172,11 +172,7 @@ impl TableStore {
     /// [`TableError::NotFound`] without a log, [`TableError::LocationTaken`] with another table's,
     /// [`TableError::UnsupportedLog`] when another writer used features that we cannot read.
     pub async fn open(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
-        let root = self.root(&def.location)?;
-        if !root.log.exists().await? {
-            return Err(TableError::NotFound { location: def.location.clone() });
-        }
-        Table::open(root, def).await
+        Table::open(self.root(&def.location)?, def).await
     }
 
     /// The number of the last heavy schema change that the table's Delta log has. `None`: it has none.
@@ -185,10 +181,7 @@ impl TableStore {
     /// [`TableError::NotFound`] without a log; those of reading it.
     pub async fn last_schema_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
         let root = self.root(&def.location)?;
-        if !root.log.exists().await? {
-            return Err(TableError::NotFound { location: def.location.clone() });
-        }
-        Ok(last_change(&root.log.load(def).await?.metadata))
+        Ok(last_change(&root.log.open(def).await?.metadata))
     }
 
     /// Deletes all files of a dropped table. May be repeated after a failure. Close the table

@@ -208,8 +208,7 @@ impl Table {
     /// Reads the log and completes what `def` has ahead of it.
     pub(crate) async fn open(root: Arc<TableRoot>, def: &Arc<TableDef>) -> Result<Arc<Self>, TableError> {
         root.storage.prepare(&root.prefix).await?;
-        root.log.verify().await?;
-        let state = root.log.load(def).await?;
+        let state = root.log.open(def).await?;
         let id = def.id.to_string();
         if state.table_id() != Some(id.as_str()) {
             return Err(TableError::LocationTaken {

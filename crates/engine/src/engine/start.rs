@@ -34,6 +34,7 @@ use crate::queries::namespace::{EngineNamespace, Facts};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::{Mutex, RwLock};
 use std::fs::{File, OpenOptions, TryLockError};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -43,6 +44,7 @@ use tributary_ingest::{AutoIncrements, Ingest, IngestMetrics, IngestOptions, Rec
 use tributary_kafka::Broker;
 use tributary_query::QueryEngine;
 use tributary_table::{StoreOptions, Table, TableError, TableStore};
+use tributary_types::TableDef;
 use tributary_types::host::unix_ms;
 use tributary_wal::{Disk, OsDisk, is_in_use};
 
@@ -84,7 +86,7 @@ impl Engine {
         let (node, catalog) = open_catalog(&options).await?;
         let keys_directory = Some(options.state_dir.join("keys"));
         let store_options = StoreOptions { node: node.id(), keys_directory, ..options.store.clone() };
-        let store = TableStore::local(options.tables.directory(), store_options)?;
+        let store = Arc::new(TableStore::local(options.tables.directory(), store_options)?);
         schema::complete(&catalog, &store, &node.id()).await?;
         temporary::complete(&catalog, &store, &node.id()).await?;
         recycled::complete(&catalog, &store, &node.id()).await?;
@@ -278,12 +280,15 @@ fn refuse_missing_catalog(
     })
 }
 
-async fn open_tables(catalog: &Catalog, store: &TableStore) -> Result<Vec<Arc<Table>>, TableError> {
-    futures::stream::iter(catalog.all_tables())
-        .map(|def| async move { store.open(&def).await })
-        .buffer_unordered(TABLES_OPENED_AT_ONCE)
-        .try_collect()
-        .await
+async fn open_tables(catalog: &Catalog, store: &Arc<TableStore>) -> Result<Vec<Arc<Table>>, TableError> {
+    // In tasks of their own, so that all processors open tables.
+    let open = |def: Arc<TableDef>| {
+        let store = Arc::clone(store);
+        tokio::spawn(async move { store.open(&def).await })
+    };
+    let opened =
+        futures::stream::iter(catalog.all_tables()).map(open).buffer_unordered(TABLES_OPENED_AT_ONCE);
+    opened.map(|opened| opened.unwrap_or_else(|error| resume_unwind(error.into_panic()))).try_collect().await
 }
 
 fn names(catalog: &Catalog, tables: Vec<Arc<Table>>) -> Names {

@@ -2,37 +2,74 @@
 //! an empty entry for one without actions, and would silently show the table without the files that
 //! the entry added.
 
+use super::replay::{BYTES_MAX, ENTRIES_MAX};
 use crate::error::TableError;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries that are read at a time.
 const READ_AT_ONCE: usize = 8;
 
-/// Checks the entries after the last checkpoint: each must be lines of JSON, at least one.
-///
-/// # Errors
-/// [`TableError::DamagedLog`] with file and offset; storage failed.
-pub(crate) async fn verify(store: &Arc<dyn ObjectStore>, location: &str) -> Result<(), TableError> {
-    let doing = || format!("listing the log of '{location}'");
-    let folder = Path::from("_delta_log");
-    let files: Vec<Path> = store
-        .list(Some(&folder))
-        .map_ok(|file| file.location)
-        .try_collect()
-        .await
-        .map_err(TableError::storage(doing()))?;
-    let checkpoint = files.iter().filter_map(checkpoint_version).max();
-    let after =
-        files.iter().filter(|file| entry_version(file).is_some_and(|version| Some(version) > checkpoint));
-    // Boxed, because the compiler cannot tell that a stream of borrowing futures may change threads.
-    let checks: Vec<BoxFuture<'_, Result<(), TableError>>> =
-        after.map(|file| check(store, file, location).boxed()).collect();
-    futures::stream::iter(checks).buffer_unordered(READ_AT_ONCE).try_collect().await
+/// The files of a log.
+pub(crate) struct LogFiles {
+    /// Those after the last checkpoint, or all, by version.
+    entries: BTreeMap<u64, ObjectMeta>,
+    /// The version of the last checkpoint.
+    checkpoint: Option<u64>,
+}
+
+impl LogFiles {
+    /// Finds the files of a log.
+    ///
+    /// # Errors
+    /// Storage failed.
+    pub(crate) async fn list(store: &Arc<dyn ObjectStore>, location: &str) -> Result<Self, TableError> {
+        let doing = || format!("listing the log of '{location}'");
+        let folder = Path::from("_delta_log");
+        let files: Vec<ObjectMeta> =
+            store.list(Some(&folder)).try_collect().await.map_err(TableError::storage(doing()))?;
+        let checkpoint = files.iter().filter_map(|file| checkpoint_version(&file.location)).max();
+        let entry = |file: ObjectMeta| Some((entry_version(&file.location)?, file));
+        let entries = files.into_iter().filter_map(entry);
+        Ok(Self { entries: entries.filter(|(version, _)| Some(*version) > checkpoint).collect(), checkpoint })
+    }
+
+    /// Whether there is no log.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.checkpoint.is_none()
+    }
+
+    /// Whether these are all entries from the first one on, and few.
+    pub(crate) fn is_short(&self) -> bool {
+        let bytes: u64 = self.entries.values().map(|file| file.size).sum();
+        self.checkpoint.is_none()
+            && self.entries.len() <= ENTRIES_MAX
+            && bytes <= BYTES_MAX
+            && self.entries.keys().copied().eq(0..self.entries.len() as u64)
+    }
+
+    /// Reads the entries and checks them: each must be lines of JSON, at least one. `None`: another writer has removed one meanwhile.
+    ///
+    /// # Errors
+    /// [`TableError::DamagedLog`] with file and offset; storage failed.
+    pub(crate) async fn read(
+        &self,
+        store: &Arc<dyn ObjectStore>,
+        location: &str,
+    ) -> Result<Option<Vec<Bytes>>, TableError> {
+        // Boxed, because the compiler cannot tell that a stream of borrowing futures may change threads.
+        let reads: Vec<BoxFuture<'_, Result<Option<Bytes>, TableError>>> =
+            self.entries.values().map(|file| read(store, &file.location, location).boxed()).collect();
+        let read: Vec<Option<Bytes>> =
+            futures::stream::iter(reads).buffered(READ_AT_ONCE).try_collect().await?;
+        Ok(read.into_iter().collect())
+    }
 }
 
 /// The version of an entry by its name.
@@ -47,17 +84,24 @@ fn checkpoint_version(file: &Path) -> Option<u64> {
     rest.ends_with(".parquet").then(|| digits.parse().ok())?
 }
 
-async fn check(store: &Arc<dyn ObjectStore>, file: &Path, location: &str) -> Result<(), TableError> {
+/// One entry; `None`: another writer has cleaned up meanwhile.
+async fn read(
+    store: &Arc<dyn ObjectStore>,
+    file: &Path,
+    location: &str,
+) -> Result<Option<Bytes>, TableError> {
     let doing = || format!("reading the log entry '{location}/{file}'");
     let bytes = match store.get(file).await {
         Ok(got) => got.bytes().await.map_err(TableError::storage(doing()))?,
-        // Another writer has cleaned up meanwhile.
-        Err(object_store::Error::NotFound { .. }) => return Ok(()),
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(TableError::storage(doing())(error)),
     };
-    fault(&bytes).map_or(Ok(()), |(offset, reason)| {
-        Err(TableError::DamagedLog { file: format!("{location}/{file}"), offset, reason })
-    })
+    match fault(&bytes) {
+        None => Ok(Some(bytes)),
+        Some((offset, reason)) => {
+            Err(TableError::DamagedLog { file: format!("{location}/{file}"), offset, reason })
+        }
+    }
 }
 
 /// Where an entry is damaged, and how.
@@ -96,6 +140,28 @@ mod tests {
         assert_eq!(fault(b"{\"a\":1}\n{\"b\"%2}\n").map(|(offset, _)| offset), Some(12));
         assert_eq!(fault(b"{\"a\":1}\n\0\0\0\0").map(|(offset, _)| offset), Some(8));
         assert_eq!(fault(b"7\n").map(|(offset, _)| offset), Some(0));
+    }
+
+    async fn verify(store: &Arc<dyn ObjectStore>, location: &str) -> Result<(), TableError> {
+        LogFiles::list(store, location).await?.read(store, location).await.map(drop)
+    }
+
+    #[tokio::test]
+    async fn only_a_log_with_all_its_entries_is_short() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let is_short = async || LogFiles::list(&store, "t").await.expect("listed").is_short();
+        let put = async |version: u64, rest: &str| {
+            let path = Path::from(format!("_delta_log/{version:020}.{rest}"));
+            store.put(&path, "{\"a\":1}\n".into()).await.expect("written");
+        };
+        assert!(LogFiles::list(&store, "t").await.expect("listed").is_empty());
+        put(0, "json").await;
+        put(2, "json").await;
+        assert!(!is_short().await, "an entry is missing");
+        put(1, "json").await;
+        assert!(is_short().await);
+        put(0, "checkpoint.parquet").await;
+        assert!(!is_short().await, "there is a checkpoint");
     }
 
     #[tokio::test]

@@ -1,11 +1,12 @@
 //! What the log says at one of its versions, in our terms.
 
+use super::replay::{Replayed, rows_of};
 use crate::error::TableError;
 use crate::file::{DataFile, FileFormat, FileStats, LiveFile, Tags, VectorReader, footer_fault, guarded};
 use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
-use deltalake_core::kernel::{LogicalFileView, Metadata, Protocol};
+use deltalake_core::kernel::{Add, Metadata, Protocol};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::errors::ParquetError;
@@ -66,7 +67,9 @@ impl LogState {
                     count_rows(&store, &view.object_store_path(), bytes, &name).await?
                 }
             };
-            let file = Arc::new(written_with.data_file(&view, rows, location, schema)?);
+            #[expect(deprecated, reason = "nothing else tells the tags of a file")]
+            let add = Add { path: view.path().into_owned(), ..view.add_action() };
+            let file = Arc::new(written_with.data_file(add, rows, location, schema)?);
             let deletes = match view.deletion_vector_descriptor() {
                 Some(vector) => Some(vectors.read(vector, file.rows).await?),
                 None => None,
@@ -89,6 +92,47 @@ impl LogState {
             metadata,
             live,
             app_version: Version(app_version.and_then(|version| u64::try_from(version).ok()).unwrap_or(0)),
+            uncheckpointed: 0,
+            unused_vectors: BTreeMap::new(),
+        })
+    }
+
+    /// The state that the entries of a short log say, as [`LogState::read`] finds it.
+    pub(crate) async fn replayed(
+        log: Replayed,
+        store: &Arc<dyn ObjectStore>,
+        app_ids: &[String],
+        location: &str,
+        schema: &TableSchema,
+    ) -> Result<Self, TableError> {
+        refuse_partitions(&log.metadata, location)?;
+        let written_with = WrittenWith::read(&log.metadata, schema);
+        let mut live = BTreeMap::new();
+        let mut vectors = VectorReader::new(store, location);
+        for (path, mut add) in log.files {
+            let rows = match rows_of(&add) {
+                Some(rows) => rows,
+                None => {
+                    let bytes = u64::try_from(add.size).unwrap_or(0);
+                    count_rows(store, &Path::from(path.as_str()), bytes, &format!("{location}/{path}"))
+                        .await?
+                }
+            };
+            let vector = add.deletion_vector.take();
+            let file = Arc::new(written_with.data_file(add, rows, location, schema)?);
+            let deletes = match vector {
+                Some(vector) => Some(vectors.read(vector, file.rows).await?),
+                None => None,
+            };
+            live.insert(path, LiveFile { deletes, ..LiveFile::from_arc(file) });
+        }
+        let app_version = app_ids.iter().find_map(|app_id| log.applications.get(app_id));
+        Ok(Self {
+            version: log.version,
+            protocol: log.protocol,
+            metadata: log.metadata,
+            live,
+            app_version: Version(app_version.and_then(|version| u64::try_from(*version).ok()).unwrap_or(0)),
             uncheckpointed: 0,
             unused_vectors: BTreeMap::new(),
         })
@@ -197,28 +241,26 @@ impl WrittenWith {
 
     fn data_file(
         &self,
-        view: &LogicalFileView,
+        add: Add,
         rows: u64,
         location: &str,
         schema: &TableSchema,
     ) -> Result<DataFile, TableError> {
         let unsupported =
             |what: String, remedy| TableError::UnsupportedLog { location: location.to_owned(), what, remedy };
-        #[expect(deprecated, reason = "nothing else tells the tags of a file")]
-        let add = view.add_action();
         let tags = Tags::read(add.tags.as_ref()).map_err(|what| {
             unsupported(format!("{what}, for '{}'", add.path), "start a newer version of Tributary")
         })?;
         let stats = add.stats.map(|text| FileStats::from_delta_json(&text, schema));
         Ok(DataFile {
             format: FileFormat,
-            path: view.path().into_owned(),
-            size_bytes: u64::try_from(view.size()).unwrap_or(0),
+            path: add.path,
+            size_bytes: u64::try_from(add.size).unwrap_or(0),
             rows,
             schema_version: self.schema_version,
             columns_below: self.columns_below,
             stats: stats.unwrap_or_default(),
-            modification_time_ms: view.modification_time(),
+            modification_time_ms: add.modification_time,
             version: tags.version,
             partition: tags.partition,
         })

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tributary_types::{DataType, Lsn, Version};
+use tributary_types::{DataType, Lsn, SchemaVersion, TableDef, TableSchema, Version};
 
 /// The positions of the rows of these ids, as a query would find them.
 pub(super) async fn find(
@@ -393,4 +393,39 @@ async fn vectors_out_of_use_stay_for_as_long_as_removed_files() {
     assert_eq!(table.sweep().await.unwrap().files, 1);
     assert_eq!(vectors(), 1);
     check(&bench, &table, &without(0..40, &[3, 4])).await;
+}
+
+/// The library reads what others write; what we read without it must be the same.
+async fn check_log(bench: &Bench, table: &Table) {
+    let def = table.def();
+    let log = &table.root().log;
+    let (ours, library) = (log.open(&def).await.unwrap(), log.load(&def).await.unwrap());
+    assert_eq!(ours.version, library.version);
+    assert_eq!(ours.metadata, library.metadata);
+    assert_eq!(ours.protocol, library.protocol);
+    assert_eq!(ours.app_version, library.app_version);
+    assert_eq!(format!("{:?}", ours.live), format!("{:?}", library.live));
+    let entries = std::fs::read_dir(bench.dir.path().join("demo/events-7/_delta_log")).unwrap();
+    assert!(entries.count() > usize::try_from(ours.version).unwrap(), "no entry is gone: the log is short");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_log_says_what_the_library_finds_in_it() {
+    let (bench, table) = forty(StoreOptions { compact_min_files: 2, ..StoreOptions::default() }).await;
+    check_log(&bench, &table).await;
+    delete(&table, [3, 13, 35]).await.unwrap();
+    check_log(&bench, &table).await;
+    delete(&table, [4, 14, 36]).await.unwrap();
+    check_log(&bench, &table).await;
+    let mut renamed = TableDef::clone(&table.def());
+    let mut schema = TableSchema::clone(&renamed.schema);
+    schema.columns[1].name = "title".to_owned();
+    schema.version = SchemaVersion(2);
+    renamed.schema = Arc::new(schema);
+    table.alter(Arc::new(renamed)).await.unwrap();
+    check_log(&bench, &table).await;
+    assert!(table.compact().await.unwrap().is_some());
+    check_log(&bench, &table).await;
+    let reopened = bench.store.open(&table.def()).await.unwrap();
+    assert_eq!(visible(&reopened).await, visible(&table).await);
 }

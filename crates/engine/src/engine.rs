@@ -14,6 +14,7 @@ use crate::access::{Access, Object, Privilege};
 use crate::ddl::change::schema::SchemaChanges;
 use crate::ddl::change::switches::Switches;
 use crate::ddl::partitions::dynamic::DynamicTables;
+use crate::files::outfile::LineFormat;
 use crate::jobs::broker_load::BrokerLoads;
 use crate::jobs::export::Exports;
 use crate::jobs::routine_load::Jobs;
@@ -68,6 +69,8 @@ pub struct Engine {
     /// How tables with dynamic partitions were when they were last looked at.
     pub(crate) dynamic_tables: DynamicTables,
     pub(crate) options: EngineOptions,
+    /// How files of text have rows.
+    pub(crate) lines: LineFormat,
     /// Names, connections, variables: what users see parts of.
     pub(crate) facts: Arc<Facts>,
     pub(crate) access: Arc<dyn Access>,

@@ -1,12 +1,13 @@
 //! Turns statements and requests into work: here the protocols meet the rest of the server.
 //!
 //! [`Engine`] holds what a server is made of (catalog, tables, ingest, queries) and starts it in
-//! the right order. [`EngineSession`] is one MySQL connection; [`HttpLoads`] is the HTTP service.
+//! the right order. [`MysqlHooks`] opens sessions for MySQL connections; [`HttpLoads`] is the HTTP service.
 //! Both turn a request into a load, a query or a change of the catalog and word the answer.
 //!
 //! Not its business: protocols' bytes, how rows are kept, how a group commits.
 
 mod access;
+mod answer;
 mod background;
 mod ddl;
 mod engine;
@@ -26,7 +27,6 @@ pub use front::http::HttpLoads;
 pub use front::mysql::MysqlHooks;
 pub use node::options::{BadStorageRoot, EngineOptions, Ports, StorageRoot};
 pub use node::start_error::StartError;
-pub use session::EngineSession;
 pub use tributary_query::QueryOptions;
 pub use tributary_sql::STACK_BYTES;
 pub use tributary_table::StoreOptions;

@@ -1,4 +1,6 @@
-//! One MySQL connection: its variables, its transaction, its prepared statements, and the dispatch of statements.
+//! A client's session: its variables, its transaction, its prepared statements, and the dispatch of statements.
+//!
+//! Not its business: protocols; a statement's answer is an [`Answer`], which the client's front writes.
 
 mod definitions;
 mod jobs;
@@ -10,23 +12,22 @@ mod set;
 
 use crate::access::processes::Process;
 use crate::access::{self, Object, Privilege};
+use crate::answer::Answer;
 use crate::engine::Engine;
 use crate::load::builders::OwnBuilder;
 use crate::variables::Variables;
-use async_trait::async_trait;
+pub(crate) use prepared::Parameters;
 use prepared::PreparedStatement;
 use rows::explicit::ExplicitTransaction;
 use rows::insert::PlannedInsert;
+pub(crate) use rows::load_data::ClientUpload;
 use rows::load_data::PendingLoad;
-pub(crate) use select::columns_of;
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use tributary_decode::{InsertOptions, LoadClock};
 use tributary_ingest::TransactionStatus;
-use tributary_mysql::{
-    ChangeUser, ClientFile, Column, ConnectionInfo, OkInfo, Params, Prepared, ResultWriter, Session,
-    SessionStatus,
-};
 use tributary_query::{QueryEngine, SessionView};
 use tributary_sql::{Name, Statement};
 use tributary_table::Table;
@@ -44,8 +45,26 @@ pub(crate) struct LastInsert {
     pub filtered: u64,
 }
 
-/// A connection's session.
-pub struct EngineSession {
+/// A client whose password was right.
+pub(crate) struct NewSession {
+    /// The connection's number.
+    pub id: u32,
+    pub user: String,
+    pub peer: SocketAddr,
+    /// The database to begin with.
+    pub database: Option<String>,
+    /// Ends the connection.
+    pub kill: CancellationToken,
+}
+
+/// The user that a session goes on as.
+pub(crate) struct NewUser {
+    pub user: String,
+    pub database: Option<String>,
+}
+
+/// A client's session.
+pub(crate) struct EngineSession {
     pub(crate) engine: Arc<Engine>,
     pub(crate) principal: Principal,
     /// Queries over what the principal may see.
@@ -62,8 +81,6 @@ pub struct EngineSession {
     builder: OwnBuilder,
     /// The LOAD DATA whose file the client is asked for.
     pending_load: Option<Box<PendingLoad>>,
-    /// Statements of the same text follow the one that runs.
-    has_more_statements: bool,
     pub(crate) last_insert: Option<LastInsert>,
     pub(crate) warnings: Vec<String>,
     pub(crate) process: Arc<Process>,
@@ -74,7 +91,7 @@ impl EngineSession {
     ///
     /// # Errors
     /// The database named at connecting does not exist.
-    pub fn open(engine: Arc<Engine>, info: ConnectionInfo) -> Result<Self, SqlError> {
+    pub fn open(engine: Arc<Engine>, info: NewSession) -> Result<Self, SqlError> {
         let principal = engine.principal(&info.user, &info.peer.ip().to_string());
         engine.check(&principal, Privilege::Connect, Object::Server)?;
         let process =
@@ -92,7 +109,6 @@ impl EngineSession {
             last_plan: None,
             builder: OwnBuilder::default(),
             pending_load: None,
-            has_more_statements: false,
             last_insert: None,
             warnings: Vec::new(),
             process,
@@ -160,13 +176,24 @@ impl EngineSession {
     }
 
     /// Runs the text of one statement.
-    async fn run_text(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        if self.try_values_insert(text.as_bytes(), out).await? {
-            return Ok(());
+    ///
+    /// # Errors
+    /// Those of the statement.
+    pub(crate) async fn run_text(&mut self, text: &str) -> Result<Answer, SqlError> {
+        match self.try_values_insert(text.as_bytes()).await? {
+            Some(answer) => Ok(answer),
+            None => self.run_parsed(text).await,
         }
+    }
+
+    /// Runs the text of one statement that [`EngineSession::try_values_insert`] did not take.
+    ///
+    /// # Errors
+    /// Those of the statement.
+    pub(crate) async fn run_parsed(&mut self, text: &str) -> Result<Answer, SqlError> {
         let statement = tributary_sql::parse(text)?;
         // Boxed: its states are many, and the hot INSERT should not carry space for them.
-        Box::pin(self.run(statement, &[], out)).await
+        Box::pin(self.run(statement, &[])).await
     }
 
     /// Runs a parsed statement; `params` are the values of its `?`.
@@ -174,99 +201,75 @@ impl EngineSession {
         &mut self,
         statement: Statement,
         params: &[tributary_query::ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if !matches!(statement, Statement::Show(_)) {
             self.warnings.clear();
         }
         let (privilege, object) = access::needed(&statement, self.database.as_deref());
         self.engine.check(&self.principal, privilege, object)?;
         match statement {
-            Statement::Insert(insert) => self.run_insert(*insert, params, out).await,
-            Statement::Delete(delete) => self.run_delete(&delete, params, out).await,
-            Statement::Update(update) => self.run_update(&update, params, out).await,
-            Statement::LoadData(load) => self.run_load_data(*load, out).await,
-            Statement::BrokerLoad(load) => self.run_broker_load(*load, out).await,
-            Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by, out).await,
-            Statement::Export(export) => self.run_export(*export, out).await,
-            Statement::CancelExport { db, by } => self.run_cancel_export(db.as_deref(), &by, out).await,
-            Statement::RoutineLoad(statement) => self.run_routine_load(*statement, out).await,
-            Statement::CreateTableAs(create) => self.run_create_as(&create, params, out).await,
-            Statement::View(view) => self.run_view(&view, out).await,
-            Statement::Query(query) => self.run_query(&query, params, out).await,
-            Statement::Outfile(outfile) => self.run_outfile(&outfile, params, out).await,
-            Statement::Explain(explain) => self.run_explain(&explain, params, out).await,
-            Statement::Describe { table, all } => self.run_describe(&table, all, out).await,
-            Statement::DescribeFunction(call) => self.run_describe_function(&call, out).await,
-            Statement::Show(show) => self.run_show(&show, out).await,
+            Statement::Insert(insert) => self.run_insert(*insert, params).await,
+            Statement::Delete(delete) => self.run_delete(&delete, params).await,
+            Statement::Update(update) => self.run_update(&update, params).await,
+            Statement::LoadData(load) => self.run_load_data(*load).await,
+            Statement::BrokerLoad(load) => self.run_broker_load(*load).await,
+            Statement::CancelLoad { db, by } => self.run_cancel_load(db.as_deref(), &by).await,
+            Statement::Export(export) => self.run_export(*export).await,
+            Statement::CancelExport { db, by } => self.run_cancel_export(db.as_deref(), &by).await,
+            Statement::RoutineLoad(statement) => self.run_routine_load(*statement).await,
+            Statement::CreateTableAs(create) => self.run_create_as(&create, params).await,
+            Statement::View(view) => self.run_view(&view).await,
+            Statement::Query(query) => self.run_query(&query, params).await,
+            Statement::Outfile(outfile) => self.run_outfile(&outfile, params).await,
+            Statement::Explain(explain) => self.run_explain(&explain, params).await,
+            Statement::Describe { table, all } => self.run_describe(&table, all).await,
+            Statement::DescribeFunction(call) => self.run_describe_function(&call).await,
+            Statement::Show(show) => self.run_show(&show).await,
             Statement::Set(items) => {
                 self.run_set(items, params).await?;
-                out.ok(OkInfo::default()).await
+                Ok(Answer::ok())
             }
             Statement::Use { db } => {
                 self.use_database(&db)?;
-                out.ok(OkInfo::default()).await
+                Ok(Answer::ok())
             }
-            Statement::Begin { label } => self.begin(label, out).await,
-            Statement::Commit => self.commit(out).await,
-            Statement::Rollback => self.rollback(out).await,
+            Statement::Begin { label } => self.begin(label).await,
+            Statement::Commit => self.commit().await,
+            Statement::Rollback => self.rollback().await,
             Statement::Sync => {
                 self.interrupt().wait(self.engine.ingest.sync()).await?;
-                out.ok(OkInfo::default()).await
+                Ok(Answer::ok())
             }
-            Statement::Empty | Statement::UnlockTables => out.ok(OkInfo::default()).await,
-            other => self.run_admin(other, out).await,
+            Statement::Empty | Statement::UnlockTables => Ok(Answer::ok()),
+            other => self.run_admin(other).await,
         }
     }
 }
 
-#[async_trait]
-impl Session for EngineSession {
-    async fn query(&mut self, sql: &[u8], out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        let text = utf8(sql)?;
+impl EngineSession {
+    /// A command of the client begins, which this text is of.
+    pub(crate) fn begin_statement(&mut self, text: &str) {
         self.process.begin(self.database.as_deref(), text);
         self.pending_load = None;
-        let outcome = self.query_text(text, out).await;
-        if self.pending_load.is_none() {
-            self.process.end();
-        }
-        outcome
     }
 
-    async fn take_file(
-        &mut self,
-        file: &mut ClientFile<'_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
-        let outcome = self.load_client_file(file, out).await;
+    /// The command has been answered.
+    pub(crate) fn end_statement(&self) {
         self.process.end();
-        outcome
     }
 
-    async fn prepare(&mut self, id: u32, sql: &[u8]) -> Result<Prepared, SqlError> {
-        self.prepare_statement(id, utf8(sql)?).await
+    /// Whether a statement waits for a file of the client.
+    pub(crate) const fn awaits_file(&self) -> bool {
+        self.pending_load.is_some()
     }
 
-    async fn execute(
-        &mut self,
-        id: u32,
-        params: Params<'_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
-        let outcome = self.execute_statement(id, params, out).await;
-        self.process.end();
-        outcome
+    /// Gives up the statement that waits for a file.
+    pub(crate) fn give_up_file(&mut self) {
+        self.pending_load = None;
     }
 
-    async fn close_statement(&mut self, id: u32) {
-        self.statements.remove(&id);
-    }
-
-    async fn init_db(&mut self, db: &str) -> Result<(), SqlError> {
-        self.use_database(db)
-    }
-
-    async fn reset(&mut self) -> Result<(), SqlError> {
+    /// Forgets variables, prepared statements and an open transaction.
+    pub(crate) async fn reset(&mut self) {
         self.discard_transaction("the connection was reset").await;
         self.variables = self.engine.global_variables();
         self.user_variables = Arc::default();
@@ -274,10 +277,13 @@ impl Session for EngineSession {
         self.last_plan = None;
         self.last_insert = None;
         self.warnings.clear();
-        Ok(())
     }
 
-    async fn change_user(&mut self, user: ChangeUser) -> Result<(), SqlError> {
+    /// Begins again as another user, whose password was right.
+    ///
+    /// # Errors
+    /// The user may not connect, or there is no such database; the session stays as it is.
+    pub(crate) async fn change_user(&mut self, user: NewUser) -> Result<(), SqlError> {
         let principal = self.engine.principal(&user.user, self.principal.host());
         self.engine.check(&principal, Privilege::Connect, Object::Server)?;
         let before = std::mem::replace(&mut self.principal, principal);
@@ -290,15 +296,24 @@ impl Session for EngineSession {
             return Err(error);
         }
         self.queries = self.engine.queries(&self.principal);
-        self.reset().await
+        self.reset().await;
+        Ok(())
     }
 
-    async fn field_list(&mut self, table: &str, pattern: &str) -> Result<Vec<Column>, SqlError> {
+    /// The columns of a table or view whose names are `LIKE` the pattern (empty: all), with the name of its database.
+    ///
+    /// # Errors
+    /// No such table, or no privilege.
+    pub(crate) fn columns_like(
+        &self,
+        table: &str,
+        pattern: &str,
+    ) -> Result<(String, Vec<ColumnDef>), SqlError> {
         let found = match self.table(Privilege::Show, None, table) {
             Err(error) if error.code == ErrorCode::WrongObject => None,
             found => Some(found?.def()),
         };
-        let (db, columns) = match &found {
+        let (db, mut columns): (_, Vec<ColumnDef>) = match &found {
             Some(def) => (def.db.clone(), def.schema.visible().cloned().collect()),
             None => {
                 let view = Name { db: None, table: table.to_owned() }.resolve(self.database.as_deref())?;
@@ -306,49 +321,29 @@ impl Session for EngineSession {
                 (view.db.clone(), view.columns.clone())
             }
         };
-        Ok(columns
-            .iter()
-            .filter(|column: &&ColumnDef| pattern.is_empty() || like(&column.name, pattern))
-            .map(|column| Column::new(&column.name, column.data_type).in_table(&db, table))
-            .collect())
+        columns.retain(|column| pattern.is_empty() || like(&column.name, pattern));
+        Ok((db, columns))
     }
 
-    async fn kill(&mut self, connection_id: u32) -> Result<(), SqlError> {
-        self.engine.kill_connection(&self.principal, connection_id)
+    /// Ends a connection.
+    ///
+    /// # Errors
+    /// There is none of that id, or no privilege.
+    pub(crate) fn kill_connection(&self, id: u32) -> Result<(), SqlError> {
+        self.engine.kill_connection(&self.principal, id)
     }
 
-    fn status(&self) -> SessionStatus {
-        SessionStatus {
-            autocommit: self.variables.values().autocommit,
-            in_transaction: self.transaction.is_some(),
-            no_backslash_escapes: false,
-        }
+    pub(crate) fn autocommit(&self) -> bool {
+        self.variables.values().autocommit
     }
 
-    async fn close(&mut self) {
+    pub(crate) const fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// The client has gone.
+    pub(crate) async fn close(&mut self) {
         self.discard_transaction("the connection was closed").await;
-    }
-}
-
-impl EngineSession {
-    async fn query_text(&mut self, text: &str, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-        if !out.multi_statements() {
-            return self.run_text(text, out).await;
-        }
-        // The hot statement of a client that allows several is one statement too.
-        if self.try_values_insert(text.as_bytes(), out).await? {
-            return Ok(());
-        }
-        let statements = tributary_sql::split(text);
-        if statements.is_empty() {
-            return out.ok(OkInfo::default()).await;
-        }
-        let count = statements.len();
-        for (number, statement) in statements.into_iter().enumerate() {
-            self.has_more_statements = number + 1 < count;
-            self.run_text(statement, out).await?;
-        }
-        Ok(())
     }
 }
 
@@ -356,13 +351,4 @@ impl Drop for EngineSession {
     fn drop(&mut self) {
         self.engine.processes().leave(self.id);
     }
-}
-
-fn utf8(sql: &[u8]) -> Result<&str, SqlError> {
-    std::str::from_utf8(sql).map_err(|error| {
-        SqlError::detail(
-            ErrorCode::Syntax,
-            format!("the statement is not valid UTF-8 at byte {}; send it as utf8mb4", error.valid_up_to()),
-        )
-    })
 }

@@ -72,6 +72,16 @@ impl<'a> Interrupt<'a> {
     /// Nothing ends it.
     pub const NEVER: Self = Self { stop: None, limit: None };
 
+    /// KILL ends it, if there is a `stop`, or the time of the limit, if there is one.
+    pub const fn of(stop: Option<&'a Stop>, limit: Option<(Instant, Duration)>) -> Self {
+        Self { stop, limit }
+    }
+
+    /// When the time limit is over, and how long it was.
+    pub const fn limit(self) -> Option<(Instant, Duration)> {
+        self.limit
+    }
+
     /// Only KILL ends it.
     pub const fn by_kill(stop: &'a Stop) -> Self {
         Self { stop: Some(stop), limit: None }

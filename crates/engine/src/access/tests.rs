@@ -1,6 +1,6 @@
 use super::*;
 use crate::front::http::HttpLoads;
-use crate::front::mysql::MysqlHooks;
+use crate::front::mysql::serve_on_loopback;
 use crate::testing::TestEngine;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -51,26 +51,16 @@ async fn serve() -> Ports {
     let test = TestEngine::open_with(|_| (), Arc::clone(&refusing) as _).await;
     test.table().await;
     let shutdown = CancellationToken::new();
-    let [mysql, http] =
-        [0, 1].map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port of the loopback"));
-    let addresses = [&mysql, &http].map(|listener| listener.local_addr().expect("it is bound"));
-    let [mysql, http] = [mysql, http].map(|listener| {
-        listener.set_nonblocking(true).expect("a socket can be");
-        tokio::net::TcpListener::from_std(listener).expect("it is not blocking")
-    });
-    tokio::spawn(tributary_mysql::serve(
-        mysql,
-        Arc::new(MysqlHooks::new(Arc::clone(&test.engine))),
-        tributary_mysql::ServeOptions::default(),
-        shutdown.clone(),
-    ));
+    let mysql = serve_on_loopback(&test.engine, shutdown.clone()).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port of the loopback");
+    let http = listener.local_addr().expect("it is bound");
     tokio::spawn(tributary_http::serve(
-        vec![http],
+        vec![listener],
         tributary_http::Services::of(&Arc::new(HttpLoads(Arc::clone(&test.engine)))),
         tributary_http::HttpOptions::default(),
         shutdown.clone(),
     ));
-    Ports { refusing, mysql: addresses[0], http: addresses[1], shutdown, _test: test }
+    Ports { refusing, mysql, http, shutdown, _test: test }
 }
 
 impl Drop for Ports {

@@ -142,6 +142,7 @@ impl Engine {
             overwrites: RunningOverwrites::default(),
             dynamic_tables: DynamicTables::default(),
             options,
+            lines: crate::front::mysql::text_lines,
             facts,
             access,
             metrics,

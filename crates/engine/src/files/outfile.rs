@@ -3,6 +3,7 @@
 //! | file | what happens there |
 //! | --- | --- |
 //! | `form` | properties say how files are written |
+//! | `lines` | lines of text files |
 //! | `writing` | a query's rows become files, by several writers at a time |
 //!
 //! Invariant: files of a result that fails, is interrupted or is given up are deleted.
@@ -10,9 +11,11 @@
 //! Not its business: where files go and how they are encoded, which the crate `files` knows; statements.
 
 mod form;
+mod lines;
 mod writing;
 
 pub(crate) use form::{Form, file_bytes_max, form};
+pub(crate) use lines::{LineFormat, Marks, RowLines};
 pub(crate) use writing::{Target, Written, write};
 
 use tributary_types::{ErrorCode, SqlError};

@@ -1,8 +1,18 @@
-//! The MySQL front end's way into the engine.
+//! The MySQL protocol's way into the engine.
+//!
+//! What is here translates: commands become statements of a session, and its answers packets. Not its business: what a
+//! statement means.
+
+mod columns;
+mod connection;
+mod lines;
+mod params;
 
 use crate::engine::Engine;
-use crate::session::EngineSession;
+use crate::session::{EngineSession, NewSession};
 use async_trait::async_trait;
+use connection::Connection;
+pub(crate) use lines::text_lines;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tributary_mysql::{ConnectionInfo, PasswordHash, ServerHooks, Session};
@@ -32,7 +42,9 @@ impl ServerHooks for MysqlHooks {
     }
 
     async fn open_session(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
-        Ok(Box::new(EngineSession::open(Arc::clone(&self.engine), info)?))
+        let ConnectionInfo { id, user, peer, database, kill, .. } = info;
+        let new = NewSession { id, user, peer, database, kill };
+        Ok(Box::new(Connection(EngineSession::open(Arc::clone(&self.engine), new)?)))
     }
 
     fn statistics(&self) -> String {
@@ -41,4 +53,17 @@ impl ServerHooks for MysqlHooks {
         let tables = self.engine.table_count();
         format!("Uptime: {uptime}  Threads: {connections}  Open tables: {tables}")
     }
+}
+
+/// Serves the engine on a port of the loopback until `shutdown`.
+#[cfg(test)]
+pub(crate) async fn serve_on_loopback(
+    engine: &Arc<Engine>,
+    shutdown: tokio_util::sync::CancellationToken,
+) -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port of the loopback");
+    let address = listener.local_addr().expect("it is bound");
+    let hooks = Arc::new(MysqlHooks::new(Arc::clone(engine)));
+    tokio::spawn(tributary_mysql::serve(listener, hooks, tributary_mysql::ServeOptions::default(), shutdown));
+    address
 }

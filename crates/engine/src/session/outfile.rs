@@ -5,12 +5,12 @@
 use super::EngineSession;
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
+use crate::answer::Answer;
 use crate::files::outfile::{PROPERTIES, Target, file_bytes_max, form, write, wrong};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tributary_files::{Output, Properties};
-use tributary_mysql::ResultWriter;
-use tributary_query::{Grid, QueryResult, ScalarValue};
+use tributary_query::{Grid, ScalarValue};
 use tributary_sql::Outfile;
 use tributary_types::SqlError;
 
@@ -19,14 +19,13 @@ impl EngineSession {
         &mut self,
         outfile: &Outfile,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let is_local = outfile.path.starts_with("file://");
         let privilege = if is_local { Privilege::Admin } else { Privilege::Load };
         self.engine.check(&self.principal, privilege, Object::Server)?;
         let given = outfile.properties.0.iter().cloned();
         let mut properties: Properties = given.collect();
-        let form = form(outfile.format.as_deref(), &mut properties)?;
+        let form = form(outfile.format.as_deref(), &mut properties, self.engine.lines)?;
         let file_bytes_max = file_bytes_max(properties.take_any(["max_file_size"]))?;
         let success = properties.take_any(["success_file_name"]);
         let local_dir = self.engine.options.secure_load_dir.clone();
@@ -52,6 +51,6 @@ impl EngineSession {
             written.iter().map(|by| by.bytes).sum::<u64>().into(),
             target.shown().into(),
         ]);
-        super::select::send(QueryResult::from_rows(&grid)?, out).await
+        Answer::grid(&grid)
     }
 }

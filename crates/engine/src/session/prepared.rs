@@ -6,12 +6,11 @@
 
 use super::EngineSession;
 use super::rows::insert::InsertLoad;
-use super::select::columns_of;
 use crate::access::Privilege;
+use crate::answer::Answer;
 use std::sync::Arc;
 use tributary_decode::{BoundParams, ParamType, PreparedValues, Target, prepare_values, scan_insert_head};
-use tributary_mysql::{Params, Prepared, ResultWriter};
-use tributary_query::ScalarValue;
+use tributary_query::{ResultColumn, ScalarValue};
 use tributary_sql::Statement;
 use tributary_table::Table;
 use tributary_types::{ErrorCode, SqlError};
@@ -45,8 +44,31 @@ pub(super) struct PreparedInsert {
     types: Vec<ParamType>,
 }
 
+/// The parameters of one execution, as a protocol brings them.
+pub(crate) trait Parameters: Send + Sync {
+    /// The values as they came, to be decoded straight into columns; `types` is a buffer for their types.
+    fn bind<'a>(&'a self, types: &'a mut Vec<ParamType>) -> BoundParams<'a>;
+
+    /// The values for the query engine.
+    ///
+    /// # Errors
+    /// One of them is not what its type says.
+    fn values(&self) -> Result<Vec<ScalarValue>, SqlError>;
+}
+
+/// The shape of a statement that was prepared.
+pub(crate) struct Prepared {
+    pub param_count: u16,
+    /// The columns of its rows; empty for a statement without any.
+    pub columns: Vec<ResultColumn>,
+}
+
 impl EngineSession {
-    pub(super) async fn prepare_statement(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
+    /// Keeps a plan of the statement under `id`.
+    ///
+    /// # Errors
+    /// It is wrong, or too many are kept.
+    pub(crate) async fn prepare(&mut self, id: u32, text: &str) -> Result<Prepared, SqlError> {
         let limit = self.engine.global_variables().values().max_prepared_stmt_count;
         if self.statements.len() as i64 >= limit {
             return Err(SqlError::new(
@@ -56,21 +78,21 @@ impl EngineSession {
         }
         if let Some(insert) = self.plan_insert(text).await? {
             let param_count = insert.values.param_count();
-            let prepared = Prepared { param_count: param_count_u16(param_count)?, ..Prepared::default() };
+            let prepared = Prepared { param_count: param_count_u16(param_count)?, columns: Vec::new() };
             self.statements.insert(id, PreparedStatement::Insert(Box::new(insert)));
             return Ok(prepared);
         }
         let statement = tributary_sql::parse(text)?;
         let param_count = param_count_u16(count_params(text))?;
         let columns = match &statement {
-            Statement::Query(query) => columns_of(&self.queries.describe(&self.view(), query).await?),
+            Statement::Query(query) => self.queries.describe(&self.view(), query).await?,
             _ => Vec::new(),
         };
         self.statements.insert(
             id,
             PreparedStatement::General(Box::new(General { text: text.to_owned(), statement, param_count })),
         );
-        Ok(Prepared { param_count, columns, warnings: 0 })
+        Ok(Prepared { param_count, columns })
     }
 
     /// The plan of an INSERT … VALUES of literals and parameters; `None` for anything else.
@@ -96,23 +118,28 @@ impl EngineSession {
         }))
     }
 
-    pub(super) async fn execute_statement(
-        &mut self,
-        id: u32,
-        params: Params<'_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    /// Forgets the statement `id`.
+    pub(crate) fn forget_prepared(&mut self, id: u32) {
+        self.statements.remove(&id);
+    }
+
+    /// Runs the statement `id`, which [`EngineSession::end_statement`] ends.
+    ///
+    /// # Errors
+    /// There is none, or it fails.
+    pub(crate) async fn execute(&mut self, id: u32, params: &dyn Parameters) -> Result<Answer, SqlError> {
         let Some(mut statement) = self.statements.remove(&id) else { return Err(unknown_statement(id)) };
         let outcome = match &mut statement {
             PreparedStatement::Insert(insert) => {
                 self.process.begin(self.database.as_deref(), &insert.text);
-                self.execute_insert(insert, params, out).await
+                self.execute_insert(insert, params).await
             }
             PreparedStatement::General(general) => {
                 self.process.begin(self.database.as_deref(), &general.text);
-                let values = scalars(params, general.param_count)?;
+                let values = params.values()?;
+                debug_assert_eq!(values.len(), usize::from(general.param_count));
                 // Boxed: its states are many, and the hot INSERT should not carry space for them.
-                Box::pin(self.run(general.statement.clone(), &values, out)).await
+                Box::pin(self.run(general.statement.clone(), &values)).await
             }
         };
         self.statements.insert(id, statement);
@@ -122,9 +149,8 @@ impl EngineSession {
     async fn execute_insert(
         &mut self,
         insert: &mut PreparedInsert,
-        params: Params<'_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+        params: &dyn Parameters,
+    ) -> Result<Answer, SqlError> {
         let is_partial = self.variables.values().enable_unique_key_partial_update;
         if insert.generation != self.engine.generation() || insert.is_partial != is_partial {
             let Some(again) = self.plan_insert(&insert.text).await? else {
@@ -136,27 +162,15 @@ impl EngineSession {
             *insert = again;
         }
         let options = self.insert_options();
-        insert.types.clear();
-        insert.types.extend(
-            params
-                .types()
-                .iter()
-                .map(|param| ParamType { column_type: param.type_code, unsigned: param.unsigned }),
-        );
         let mut builder = self.take_builder(&insert.target);
-        let bound = BoundParams {
-            types: &insert.types,
-            null_bitmap: params.null_bitmap(),
-            values: params.values(),
-            long_data: params.long_data(),
-        };
+        let bound = params.bind(&mut insert.types);
+        let bytes = bound.values.len();
         let decoded = insert.values.decode(bound, &insert.target, &options, &mut builder);
         self.keep_builder(builder);
         let mut decoded = decoded?;
         if let Some(completer) = self.completer(&insert.target, &options)? {
             completer.complete_all(&mut decoded)?;
         }
-        let bytes = params.values().len();
         self.warnings.clear();
         let load = InsertLoad {
             table: Arc::clone(&insert.table),
@@ -169,7 +183,7 @@ impl EngineSession {
             reused_plan: insert.uses > 0,
         };
         insert.uses += 1;
-        self.finish_insert(load, &options, out).await
+        self.finish_insert(load, &options).await
     }
 }
 
@@ -195,53 +209,4 @@ fn unknown_statement(id: u32) -> SqlError {
         ErrorCode::UnknownStatementHandle,
         format!("Unknown prepared statement handler ({id}) given to EXECUTE"),
     )
-}
-
-/// Parameters as values for the query engine.
-fn scalars(params: Params<'_>, count: u16) -> Result<Vec<ScalarValue>, SqlError> {
-    let values = params.iter().map(|value| value.map(scalar)).collect::<Result<Vec<_>, _>>()?;
-    debug_assert_eq!(values.len(), usize::from(count));
-    Ok(values)
-}
-
-fn scalar(value: tributary_mysql::ParamValue<'_>) -> ScalarValue {
-    use tributary_mysql::ParamValue;
-    match value {
-        ParamValue::Null => ScalarValue::Null,
-        ParamValue::Int(number) => ScalarValue::Int64(Some(number)),
-        ParamValue::UInt(number) => match i64::try_from(number) {
-            Ok(number) => ScalarValue::Int64(Some(number)),
-            Err(_) => ScalarValue::UInt64(Some(number)),
-        },
-        ParamValue::Float(number) => ScalarValue::Float32(Some(number)),
-        ParamValue::Double(number) => ScalarValue::Float64(Some(number)),
-        ParamValue::Decimal(bytes) => {
-            let number =
-                std::str::from_utf8(bytes).ok().and_then(|text| tributary_query::decimal(text.trim()));
-            number.unwrap_or_else(|| text(bytes))
-        }
-        ParamValue::Bytes(bytes) => text(bytes),
-        ParamValue::DateTime { year, month, day, hour, minute, second, micros } => ScalarValue::Utf8(Some(
-            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}{}", fraction(micros)),
-        )),
-        ParamValue::Time { negative, days, hours, minutes, seconds, micros } => {
-            ScalarValue::Utf8(Some(format!(
-                "{}{:02}:{minutes:02}:{seconds:02}{}",
-                if negative { "-" } else { "" },
-                u64::from(days) * 24 + u64::from(hours),
-                fraction(micros)
-            )))
-        }
-    }
-}
-
-fn text(bytes: &[u8]) -> ScalarValue {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => ScalarValue::Utf8(Some(text.to_owned())),
-        Err(_) => ScalarValue::Binary(Some(bytes.to_vec())),
-    }
-}
-
-fn fraction(micros: u32) -> String {
-    if micros == 0 { String::new() } else { format!(".{micros:06}") }
 }

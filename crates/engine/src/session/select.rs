@@ -1,12 +1,11 @@
-//! Queries, and statements that answer like one: results stream from the query engine to the
-//! client.
+//! Queries, and statements that answer like one: with rows, as the query engine computes them.
 
 use super::EngineSession;
 use crate::access::interrupt::Interrupt;
-use futures::StreamExt;
+use crate::answer::{Answer, Rows};
+use std::sync::Arc;
 use std::time::Duration;
-use tributary_mysql::{Column, ResultWriter};
-use tributary_query::{QueryResult, ResultColumn, ScalarValue};
+use tributary_query::{QueryResult, ScalarValue};
 use tributary_sql::{Explain, FileCall, Name, SelectQuery, Show, Statement};
 use tributary_types::{ErrorCode, SqlError};
 
@@ -15,8 +14,7 @@ impl EngineSession {
         &mut self,
         query: &SelectQuery,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let has_limit = query.ast.limit_clause.is_some() || query.ast.fetch.is_some();
         let rows_max = if has_limit { u64::MAX } else { self.variables.values().sql_select_limit };
         let timeout = match self.variables.values().max_execution_time.unsigned_abs() {
@@ -24,13 +22,16 @@ impl EngineSession {
             milliseconds => self.query_timeout().min(Duration::from_millis(milliseconds)),
         };
         let view = self.view();
-        let run = async {
-            let result = self.queries.query(&view, query, params).await?;
-            let shows_states = self.variables.values().return_object_data_as_binary;
-            let result = if shows_states { result } else { result.without_states() };
-            send_some(result, rows_max, out).await
-        };
-        self.interrupt().or_after(timeout).wait(run).await?
+        let interrupt = self.interrupt().or_after(timeout);
+        let result = interrupt.wait(self.queries.query(&view, query, params)).await??;
+        let shows_states = self.variables.values().return_object_data_as_binary;
+        let result = if shows_states { result } else { result.without_states() };
+        Ok(self.rows(result, rows_max, interrupt))
+    }
+
+    /// Rows that are computed while they are taken, at most `rows_max` of them, and until `interrupt` ends that.
+    fn rows(&self, result: QueryResult, rows_max: u64, interrupt: Interrupt<'_>) -> Answer {
+        Answer::Rows(Box::new(Rows::of_query(result, rows_max, Arc::clone(&self.process), interrupt)))
     }
 
     /// What ends the statement that runs.
@@ -46,8 +47,7 @@ impl EngineSession {
         &mut self,
         explain: &Explain,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let query = match &*explain.statement {
             Statement::Query(query) => query.clone(),
             Statement::Insert(insert) => match &insert.source {
@@ -62,89 +62,27 @@ impl EngineSession {
             }
         };
         let view = self.view();
-        let run = async {
-            let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.verbose);
-            send(plan.await?, out).await
-        };
-        self.interrupt().or_after(self.query_timeout()).wait(run).await?
+        let interrupt = self.interrupt().or_after(self.query_timeout());
+        let plan = self.queries.explain(&view, &query, params, explain.analyze, explain.verbose);
+        let plan = interrupt.wait(plan).await??;
+        Ok(self.rows(plan, u64::MAX, interrupt))
     }
 
-    pub(super) async fn run_describe(
-        &mut self,
-        table: &Name,
-        all: bool,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
-        let result = self.queries.describe_table(&self.view(), table, all).await?;
-        send(result, out).await
+    pub(super) async fn run_describe(&mut self, table: &Name, all: bool) -> Result<Answer, SqlError> {
+        Ok(Answer::rows(self.queries.describe_table(&self.view(), table, all).await?))
     }
 
-    pub(super) async fn run_describe_function(
-        &mut self,
-        call: &FileCall,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    pub(super) async fn run_describe_function(&mut self, call: &FileCall) -> Result<Answer, SqlError> {
         let view = self.view();
-        let described = async { send(self.queries.describe_files(&view, call).await?, out).await };
-        self.interrupt().or_after(self.query_timeout()).wait(described).await?
+        let interrupt = self.interrupt().or_after(self.query_timeout());
+        let described = interrupt.wait(self.queries.describe_files(&view, call)).await??;
+        Ok(self.rows(described, u64::MAX, interrupt))
     }
 
-    pub(super) async fn run_show(&mut self, show: &Show, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    pub(super) async fn run_show(&mut self, show: &Show) -> Result<Answer, SqlError> {
         match self.show_own(show).await? {
-            Some(rows) => send(QueryResult::from_rows(&rows)?, out).await,
-            None => send(self.queries.show(&self.view(), show).await?, out).await,
+            Some(rows) => Answer::grid(&rows),
+            None => Ok(Answer::rows(self.queries.show(&self.view(), show).await?)),
         }
     }
-}
-
-/// Sends a result as it is computed.
-pub(super) async fn send(result: QueryResult, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
-    send_some(result, u64::MAX, out).await
-}
-
-/// Like [`send`], but sends at most `rows_max` rows.
-async fn send_some(
-    mut result: QueryResult,
-    mut rows_max: u64,
-    out: &mut ResultWriter<'_>,
-) -> Result<(), SqlError> {
-    let columns = columns_of(&result.columns);
-    // The first batch is awaited before the header is sent: an error that comes with it is then
-    // an error and not a broken result.
-    let mut next =
-        result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
-    out.start(&columns).await?;
-    while let Some(batch) = next {
-        let rows = batch.num_rows().min(usize::try_from(rows_max).unwrap_or(usize::MAX));
-        if rows > 0 {
-            out.batch(&batch.slice(0, rows)).await?;
-        }
-        rows_max -= rows as u64;
-        if rows_max == 0 {
-            break;
-        }
-        next =
-            result.stream.next().await.transpose().map_err(|error| tributary_query::stream_error(&error))?;
-    }
-    out.finish().await
-}
-
-/// The columns of a result as the protocol names them.
-pub(crate) fn columns_of(columns: &[ResultColumn]) -> Vec<Column> {
-    columns
-        .iter()
-        .map(|column| {
-            let mut protocol = match column.declared {
-                Some(declared) => Column::new(&column.name, declared),
-                None => Column::from_arrow(&column.name, &column.data_type),
-            };
-            if let (Some(database), Some(table)) = (&column.database, &column.table) {
-                protocol = protocol.in_table(database, table);
-            }
-            if let Some(original) = &column.original_name {
-                protocol.org_name.clone_from(original);
-            }
-            if column.nullable { protocol } else { protocol.not_null() }
-        })
-        .collect()
 }

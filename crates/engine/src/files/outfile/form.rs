@@ -1,8 +1,7 @@
 //! How the files of a result are written.
 
-use super::wrong;
+use super::{LineFormat, Marks, wrong};
 use tributary_files::{PageCompression, Properties};
-use tributary_mysql::TextRows;
 use tributary_query::Nested;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -13,7 +12,8 @@ const FILE_BYTES_MAX: u64 = 2 << 30;
 /// How the files are written.
 pub(crate) enum Form {
     Csv {
-        texts: TextRows,
+        marks: Marks,
+        lines: LineFormat,
         /// Files begin with UTF-8's byte order mark.
         has_bom: bool,
         has_names: bool,
@@ -43,7 +43,11 @@ impl Form {
 ///
 /// # Errors
 /// A format that is not known, or a property that it does not have.
-pub(crate) fn form(format: Option<&str>, properties: &mut Properties) -> Result<Form, SqlError> {
+pub(crate) fn form(
+    format: Option<&str>,
+    properties: &mut Properties,
+    lines: LineFormat,
+) -> Result<Form, SqlError> {
     let separator = properties.take("column_separator");
     let line_end = properties.take("line_delimiter");
     let has_bom = properties.take_flag(["with_bom"])?.unwrap_or(false);
@@ -91,8 +95,8 @@ pub(crate) fn form(format: Option<&str>, properties: &mut Properties) -> Result<
         None => Ok(default.to_vec()),
         Some(text) => tributary_decode::decode_separator(&text).map_err(SqlError::from),
     };
-    let texts = TextRows { separator: mark(separator, b"\t")?, line_end: mark(line_end, b"\n")? };
-    Ok(Form::Csv { texts, has_bom, has_names, has_types })
+    let marks = Marks { separator: mark(separator, b"\t")?, line_end: mark(line_end, b"\n")? };
+    Ok(Form::Csv { marks, lines, has_bom, has_names, has_types })
 }
 
 /// `max_file_size`: a number of bytes, or with KB, MB or GB.

@@ -1,8 +1,7 @@
 //! The rows of a query become files.
 
-use super::{Form, wrong};
+use super::{Form, RowLines, wrong};
 use crate::access::interrupt::Interrupt;
-use crate::session::columns_of;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, SchemaRef};
 use bytes::Bytes;
@@ -14,7 +13,6 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 use tributary_files::{Output, OutputFile};
-use tributary_mysql::Column;
 use tributary_query::{QueryResult, ResultColumn};
 use tributary_types::SqlError;
 
@@ -202,8 +200,10 @@ async fn complete(
 /// Writes a share of the rows into files of its own.
 struct Writer {
     target: Arc<Target>,
-    /// As texts have them.
-    columns: Vec<Column>,
+    /// What writes rows of a text file.
+    lines: Option<Box<dyn RowLines>>,
+    /// The names of the columns.
+    names: Vec<String>,
     /// The columns' types, as people write them.
     types: Vec<String>,
     schema: SchemaRef,
@@ -220,11 +220,12 @@ impl Writer {
             None => tributary_query::type_text(field),
         };
         let types = result.columns.iter().zip(schema.fields()).map(type_of).collect();
-        let columns = match target.form {
-            Form::Csv { .. } => columns_of(&result.columns),
-            Form::Parquet(_) => Vec::new(),
+        let lines = match &target.form {
+            Form::Csv { marks, lines, .. } => Some(lines(marks, &result.columns)),
+            Form::Parquet(_) => None,
         };
-        Self { target, types, columns, schema, open: None, written: Written::default() }
+        let names = result.columns.iter().map(|column| column.name.clone()).collect();
+        Self { target, lines, names, types, schema, open: None, written: Written::default() }
     }
 
     /// Writes until the end, or gives up.
@@ -256,15 +257,15 @@ impl Writer {
             Some(open) => open,
             None => self.begin().await?,
         };
-        let written = match &self.target.form {
-            Form::Csv { texts, .. } => {
+        let written = match &self.lines {
+            Some(lines) => {
                 let mut bytes = Vec::new();
-                match texts.write(&self.columns, batch, &mut bytes) {
+                match lines.write(batch, &mut bytes) {
                     Ok(()) => file.append(Bytes::from(bytes)).await.map_err(SqlError::from),
                     Err(error) => Err(error),
                 }
             }
-            Form::Parquet(_) => file.append_rows(batch).await.map_err(SqlError::from),
+            None => file.append_rows(batch).await.map_err(SqlError::from),
         };
         let is_full = file.len_bytes() >= self.target.file_bytes_max;
         self.open = Some((name, file));
@@ -277,8 +278,10 @@ impl Writer {
     async fn begin(&mut self) -> Result<(String, OutputFile), SqlError> {
         let Target { output, form, .. } = &*self.target;
         let name = self.target.next_name();
-        let (texts, has_bom, has_names, has_types) = match form {
-            Form::Csv { texts, has_bom, has_names, has_types } => (texts, *has_bom, *has_names, *has_types),
+        let (marks, has_bom, has_names, has_types) = match form {
+            Form::Csv { marks, has_bom, has_names, has_types, .. } => {
+                (marks, *has_bom, *has_names, *has_types)
+            }
             Form::Parquet(compression) => {
                 let file = output.parquet_file(&name, &self.schema, *compression)?;
                 return Ok((name, file));
@@ -290,10 +293,10 @@ impl Writer {
             head.extend_from_slice(BYTE_ORDER_MARK);
         }
         if has_names {
-            texts.write_line(self.columns.iter().map(|column| column.name.as_str()), &mut head);
+            marks.write_line(self.names.iter().map(String::as_str), &mut head);
         }
         if has_types {
-            texts.write_line(self.types.iter().map(String::as_str), &mut head);
+            marks.write_line(self.types.iter().map(String::as_str), &mut head);
         }
         if !head.is_empty() {
             file.append(Bytes::from(head)).await?;

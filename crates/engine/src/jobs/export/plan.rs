@@ -74,7 +74,7 @@ impl Plan {
         let label = properties.take_any(["label"]);
         let columns = properties.take_any(["columns"]);
         let format_name = properties.take_any(["format"]);
-        let form = form(format_name.as_deref(), &mut properties)?;
+        let form = form(format_name.as_deref(), &mut properties, engine.lines)?;
         let file_bytes_max = file_bytes_max(properties.take_any(["max_file_size"]))?;
         let timeout = number(&mut properties, "timeout", TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_MAX)?;
         let parallelism = number(&mut properties, "parallelism", 1, PARALLELISM_MAX)?;

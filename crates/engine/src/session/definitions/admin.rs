@@ -3,20 +3,16 @@
 
 use crate::access::interrupt::Interrupt;
 use crate::access::{Object, Privilege};
+use crate::answer::Answer;
 use crate::session::EngineSession;
 use std::sync::Arc;
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::Grid;
 use tributary_sql::{CreateTable, Kill, Name, Recover, Recovered, Show, Statement, named_partitions};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, PartitionNames, PasswordHash, SqlError, TableRef};
 
 impl EngineSession {
-    pub(in crate::session) async fn run_admin(
-        &mut self,
-        statement: Statement,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    pub(in crate::session) async fn run_admin(&mut self, statement: Statement) -> Result<Answer, SqlError> {
         self.refuse_in_transaction()?;
         let engine = &self.engine;
         let process = Arc::clone(&self.process);
@@ -101,7 +97,7 @@ impl EngineSession {
                 ));
             }
         }
-        out.ok(OkInfo::default()).await
+        Ok(Answer::ok())
     }
 
     /// The right to change the object was checked; it comes into being, too.

@@ -2,10 +2,10 @@
 //! reads, and kept as a text.
 
 use crate::access::interrupt::Interrupt;
+use crate::answer::Answer;
 use crate::session::EngineSession;
 use std::collections::HashSet;
 use std::sync::Arc;
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ViewShape;
 use tributary_sql::{CreateView, ViewBody, ViewStatement};
 use tributary_types::{ColumnDef, DbId, ErrorCode, SqlError, TableId, TableRef, ViewDef};
@@ -14,8 +14,7 @@ impl EngineSession {
     pub(in crate::session) async fn run_view(
         &mut self,
         statement: &ViewStatement,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         self.refuse_in_transaction()?;
         let engine = Arc::clone(&self.engine);
         let name = statement.view().resolve(self.database.as_deref())?;
@@ -42,7 +41,7 @@ impl EngineSession {
             }
             ViewStatement::Drop { if_exists, .. } => engine.drop_view(&turn, &name, *if_exists).await?,
         }
-        out.ok(OkInfo::default()).await
+        Ok(Answer::ok())
     }
 
     /// The view that this user can make so.

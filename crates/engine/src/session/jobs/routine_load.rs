@@ -1,8 +1,8 @@
 //! Statements that make and change jobs.
 
+use crate::answer::Answer;
 use crate::session::EngineSession;
 use std::sync::Arc;
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_sql::RoutineLoad;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -10,8 +10,7 @@ impl EngineSession {
     pub(in crate::session) async fn run_routine_load(
         &mut self,
         statement: RoutineLoad,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if self.transaction.is_some() {
             return Err(SqlError::detail(
                 ErrorCode::Unknown,
@@ -40,6 +39,6 @@ impl EngineSession {
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => return Err(SqlError::new(ErrorCode::Unknown, "the server is shutting down")),
         }
-        out.ok(OkInfo::default()).await
+        Ok(Answer::ok())
     }
 }

@@ -5,13 +5,13 @@
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
+use crate::answer::Answer;
 use crate::load::partial_update::is_possible as merges_on_write;
 use crate::session::EngineSession;
 use sqlparser::ast::{Expr, Ident, Value};
 use std::sync::Arc;
 use tributary_decode::Target;
 use tributary_ingest::LoadTraits;
-use tributary_mysql::ResultWriter;
 use tributary_query::ScalarValue;
 use tributary_sql::{Assigned, Delete, TargetRows, Update};
 use tributary_table::Table;
@@ -24,8 +24,7 @@ impl EngineSession {
         table: Arc<Table>,
         delete: &Delete,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         self.check_not_debugging("Delete")?;
         let def = table.def();
         if delete.rows.condition().is_none() && !merges_on_write(&def) {
@@ -44,15 +43,14 @@ impl EngineSession {
         values.push((HiddenColumn::DeleteSign.name().to_owned(), sign));
         let (names, values): (Vec<String>, Vec<Expr>) = values.into_iter().unzip();
         let target = Target::of_read_rows(&def, &names)?;
-        self.load_changed((table, target), &delete.rows, values, params, out).await
+        self.load_changed((table, target), &delete.rows, values, params).await
     }
 
     pub(in crate::session) async fn run_update(
         &mut self,
         update: &Update,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let table = self.table(Privilege::Load, update.table.db.as_deref(), &update.table.table)?;
         let def = table.def();
         if !def.keys.is_unique() {
@@ -103,7 +101,7 @@ impl EngineSession {
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
         let _turn = interrupt.wait(turn.lock()).await?;
-        self.load_changed((table, target), &update.rows, values, params, out).await
+        self.load_changed((table, target), &update.rows, values, params).await
     }
 
     /// Statements that change rows would find deleted ones, too, while these are shown.
@@ -124,13 +122,12 @@ impl EngineSession {
         rows: &TargetRows,
         values: Vec<Expr>,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let def = target.table();
         let relation = [&def.db, &def.name].map(|name| Ident::with_quote('`', name));
         let query = rows.select(relation.to_vec(), values);
         let traits = LoadTraits { from_query: true, partial_update: false, ..self.traits(0) };
-        self.insert_query(&query, params, (table, target, None), traits, out).await
+        self.insert_query(&query, params, (table, target, None), traits).await
     }
 }
 

@@ -5,11 +5,11 @@
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
+use crate::answer::Answer;
 use crate::session::EngineSession;
 use std::sync::Arc;
 use tributary_decode::Target;
 use tributary_ingest::LoadTraits;
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::{ResultColumn, ScalarValue};
 use tributary_sql::{CreateTableAs, Name, QueryColumn};
 use tributary_types::{ErrorCode, GroupCommitMode, SqlError};
@@ -19,13 +19,12 @@ impl EngineSession {
         &mut self,
         create: &CreateTableAs,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         self.refuse_in_transaction()?;
         let engine = Arc::clone(&self.engine);
         let name = create.create.table.resolve(self.database.as_deref())?;
         if !engine.is_free(&name, create.create.if_not_exists)? {
-            return out.ok(OkInfo::default()).await;
+            return Ok(Answer::ok());
         }
         let columns: Vec<QueryColumn> =
             self.queries.describe(&self.view(), &create.query).await?.iter().map(of_query).collect();
@@ -51,7 +50,7 @@ impl EngineSession {
         };
         let loaded = self.load_query(&create.query, params, (table, target, None), traits).await?;
         unfinished.finish(&turn().await?).await?;
-        self.answer_loaded(loaded, false, out).await
+        Ok(self.answer_loaded(loaded, false))
     }
 
     /// Creates a table like another one.
@@ -71,7 +70,7 @@ impl EngineSession {
     /// # Errors
     /// A transaction is open.
     pub(in crate::session) fn refuse_in_transaction(&self) -> Result<(), SqlError> {
-        if !tributary_mysql::Session::status(self).in_transaction {
+        if !self.is_in_transaction() {
             return Ok(());
         }
         Err(SqlError::detail(

@@ -4,11 +4,11 @@
 //! Rows that were acknowledged and wait for their group's commit stay, as in Doris.
 
 use crate::access::Privilege;
+use crate::answer::{Answer, Done};
 use crate::ddl::tables::table_error;
 use crate::session::EngineSession;
 use futures::TryFutureExt;
 use std::sync::Arc;
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ScalarValue;
 use tributary_sql::{Delete, check_deletion_by_keys};
 use tributary_table::{Snapshot, TableError};
@@ -31,12 +31,11 @@ impl EngineSession {
         &mut self,
         delete: &Delete,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let table = self.table(Privilege::Load, delete.table.db.as_deref(), &delete.table.table)?;
         let places = delete.partitions.resolve(&table.def())?;
         if table.with_def(|def| def.keys.is_unique()) {
-            return self.delete_by_keys(table, delete, params, out).await;
+            return self.delete_by_keys(table, delete, params).await;
         }
         if table.with_def(|def| def.keys.is_aggregate()) {
             check_deletion_by_keys(&table.def(), delete)?;
@@ -69,7 +68,7 @@ impl EngineSession {
             found.map_err(Failed::Query)
         };
         match table.delete(condition, find).await {
-            Ok(report) => out.ok(OkInfo { affected_rows: report.rows, ..OkInfo::default() }).await,
+            Ok(report) => Ok(Answer::Done(Done { affected_rows: report.rows, ..Done::default() })),
             Err(Failed::Table(error)) => Err(table_error(error)),
             Err(Failed::Query(error)) => Err(error),
         }

@@ -3,6 +3,7 @@
 //! The rows of all statements are one load: they gather in the session and become durable and
 //! visible together at COMMIT. A statement that fails is undone alone.
 
+use crate::answer::{Answer, Done};
 use crate::load::info::LoadInfo;
 use crate::load::partial_update::KnownKeys;
 use crate::load::sink::SinkError;
@@ -10,7 +11,6 @@ use crate::load::{Finished, Load, LoadCommitted, LoadLabel, LoadLimits, Outcome,
 use crate::session::{EngineSession, LastInsert};
 use std::sync::Arc;
 use tributary_decode::{Block, Counts};
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_table::Table;
 use tributary_types::{ErrorCode, Label, SqlError, TableSchema, TxnId};
 
@@ -29,11 +29,7 @@ struct TransactionLoad {
 }
 
 impl EngineSession {
-    pub(in crate::session) async fn begin(
-        &mut self,
-        label: Option<String>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    pub(in crate::session) async fn begin(&mut self, label: Option<String>) -> Result<Answer, SqlError> {
         if self.transaction.is_none() {
             let label_is_kept = label.is_some();
             let label = match label {
@@ -44,7 +40,7 @@ impl EngineSession {
         }
         let label = self.transaction.as_ref().map(|transaction| &transaction.label);
         let info = LoadInfo { label, status: "PREPARE", ..LoadInfo::default() }.text();
-        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+        Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
     /// Adds an INSERT's rows to the open transaction; gives its label and id.
@@ -94,13 +90,13 @@ impl EngineSession {
         Ok((transaction.label.clone(), open.txn))
     }
 
-    pub(in crate::session) async fn commit(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    pub(in crate::session) async fn commit(&mut self) -> Result<Answer, SqlError> {
         let Some(ExplicitTransaction { label, load, .. }) = self.transaction.take() else {
-            return out.ok(OkInfo::default()).await;
+            return Ok(Answer::ok());
         };
         let Some(TransactionLoad { load, counts, .. }) = load else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
-            return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
+            return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
         let table = Arc::clone(load.table());
         // Each statement was judged when it came.
@@ -111,7 +107,7 @@ impl EngineSession {
         let Outcome { committed, .. } = outcome?;
         let Some(LoadCommitted { label, txn, status }) = committed else {
             let info = LoadInfo { label: Some(&label), status: "VISIBLE", ..LoadInfo::default() }.text();
-            return out.ok(OkInfo { info: &info, ..OkInfo::default() }).await;
+            return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
         let info =
             LoadInfo { label: Some(&label), status: status.name(), txn: Some(txn), ..LoadInfo::default() }
@@ -124,19 +120,19 @@ impl EngineSession {
             loaded: counts.loaded,
             filtered: counts.filtered,
         });
-        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+        Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
-    pub(in crate::session) async fn rollback(&mut self, out: &mut ResultWriter<'_>) -> Result<(), SqlError> {
+    pub(in crate::session) async fn rollback(&mut self) -> Result<Answer, SqlError> {
         let Some(transaction) = &self.transaction else {
-            return out.ok(OkInfo::default()).await;
+            return Ok(Answer::ok());
         };
         let txn = transaction.load.as_ref().map(|open| open.txn);
         let info =
             LoadInfo { label: Some(&transaction.label), status: "ABORTED", txn, ..LoadInfo::default() }
                 .text();
         self.discard_transaction("user rollback").await;
-        out.ok(OkInfo { info: &info, ..OkInfo::default() }).await
+        Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
     /// Rolls the open transaction back, if there is one.

@@ -6,6 +6,7 @@
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
+use crate::answer::{Answer, Done};
 use crate::engine::Engine;
 use crate::load::generated::Completer;
 use crate::load::hidden_columns;
@@ -24,7 +25,6 @@ use tributary_decode::{
     decode_values, scan_insert_head,
 };
 use tributary_ingest::{Body, IngestError, LoadTraits, Source, TransactionStatus};
-use tributary_mysql::{OkInfo, ResultWriter};
 use tributary_query::ScalarValue;
 use tributary_sql::{Expr, Insert, InsertSource, SelectQuery, Value};
 use tributary_table::Table;
@@ -82,12 +82,8 @@ pub(in crate::session) struct Loaded {
 }
 
 impl EngineSession {
-    /// Runs the statement if it is an INSERT of literals. False: it is for the general parser.
-    pub(in crate::session) async fn try_values_insert(
-        &mut self,
-        sql: &[u8],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<bool, SqlError> {
+    /// Runs the statement if it is an INSERT of literals. `None`: it is for the general parser.
+    pub(crate) async fn try_values_insert(&mut self, sql: &[u8]) -> Result<Option<Answer>, SqlError> {
         let generation = self.engine.generation();
         let is_partial = self.variables.values().enable_unique_key_partial_update;
         let known = self
@@ -97,7 +93,7 @@ impl EngineSession {
         let values_offset = match known {
             Some(plan) => plan.head.len(),
             None => {
-                let Some(head) = scan_insert_head(sql) else { return Ok(false) };
+                let Some(head) = scan_insert_head(sql) else { return Ok(None) };
                 let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
                 let target = self.insert_target(&table, head.columns.as_deref()).await?;
                 let text = sql[..head.values_offset].into();
@@ -106,10 +102,10 @@ impl EngineSession {
             }
         };
         let options = self.insert_options();
-        let Some(plan) = &self.last_plan else { return Ok(false) };
+        let Some(plan) = &self.last_plan else { return Ok(None) };
         if plan.target.computed_field().is_some() {
             // Only DEFAULT may stand there.
-            return Ok(false);
+            return Ok(None);
         }
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
         let outcome = decode_values(&sql[values_offset..], &plan.target, &options, &mut builder);
@@ -118,7 +114,7 @@ impl EngineSession {
         let known_keys = self.known_keys(&plan.target);
         let completer = self.completer(&plan.target, &options);
         self.keep_builder(builder);
-        let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(false) };
+        let ValuesOutcome::Rows(mut decoded) = outcome? else { return Ok(None) };
         if let Some(completer) = completer? {
             completer.complete_all(&mut decoded)?;
         }
@@ -133,8 +129,7 @@ impl EngineSession {
             known_keys,
             reused_plan: false,
         };
-        self.finish_insert(load, &options, out).await?;
-        Ok(true)
+        self.finish_insert(load, &options).await.map(Some)
     }
 
     /// The target of an INSERT that names these columns. The table is ready for it then.
@@ -199,10 +194,9 @@ impl EngineSession {
         &mut self,
         insert: Insert,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if insert.overwrite {
-            return Box::pin(self.run_overwrite(insert, params, out)).await;
+            return Box::pin(self.run_overwrite(insert, params)).await;
         }
         let table = self.table(Privilege::Load, insert.table.db.as_deref(), &insert.table.table)?;
         let (table, partitions) = self.engine.table_of_partitions(table, &insert.partitions)?;
@@ -237,13 +231,13 @@ impl EngineSession {
                     known_keys: self.known_keys(&target),
                     reused_plan: false,
                 };
-                self.finish_insert(load, &options, out).await
+                self.finish_insert(load, &options).await
             }
             InsertSource::Query(query) => {
                 check_computes(&target)?;
                 let is_row = is_single_row(&query);
                 let traits = LoadTraits { has_expression: is_row, from_query: !is_row, ..traits };
-                self.insert_query(&query, params, (table, target, label), traits, out).await
+                self.insert_query(&query, params, (table, target, label), traits).await
             }
         }
     }
@@ -294,13 +288,12 @@ impl EngineSession {
         params: &[ScalarValue],
         (table, target, label): (Arc<Table>, Target, Option<Label>),
         traits: LoadTraits,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if self.transaction.is_some() {
-            return self.insert_query_in_transaction(query, params, table, &target, out).await;
+            return self.insert_query_in_transaction(query, params, table, &target).await;
         }
         let loaded = self.load_query(query, params, (table, target, label), traits).await?;
-        self.answer_loaded(loaded, false, out).await
+        Ok(self.answer_loaded(loaded, false))
     }
 
     /// Loads the rows of a query, outside of transactions.
@@ -335,8 +328,7 @@ impl EngineSession {
         params: &[ScalarValue],
         table: Arc<Table>,
         target: &Target,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let options = self.insert_options();
         let mut blocks = Vec::new();
         let (counts, rejects) = self.read_in_memory(query, params, target, &options, &mut blocks).await?;
@@ -350,7 +342,7 @@ impl EngineSession {
             known_keys: self.known_keys(target),
             reused_plan: false,
         };
-        self.add_statement(load, &options, out).await
+        self.add_statement(load, &options).await
     }
 
     /// Runs a query and gives its rows to the load, each part of them in a task of its own. KILL and time limits end it
@@ -427,10 +419,9 @@ impl EngineSession {
         &mut self,
         insert: InsertLoad,
         options: &InsertOptions,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if insert.traits.in_transaction {
-            return Box::pin(self.add_statement(insert, options, out)).await;
+            return Box::pin(self.add_statement(insert, options)).await;
         }
         let InsertLoad { table, schema, partitions, decoded, traits, label, known_keys, reused_plan } =
             insert;
@@ -440,7 +431,7 @@ impl EngineSession {
         load.must_find(known_keys);
         load.push(&self.engine, decoded.blocks).await?;
         let loaded = self.finish_load(load, decoded.counts, &decoded.rejects, options).await?;
-        self.answer_loaded(loaded, reused_plan, out).await
+        Ok(self.answer_loaded(loaded, reused_plan))
     }
 
     /// Adds a decoded INSERT to the open transaction and answers.
@@ -448,8 +439,7 @@ impl EngineSession {
         &mut self,
         insert: InsertLoad,
         options: &InsertOptions,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         let InsertLoad { table, schema, decoded, known_keys, .. } = insert;
         let Decoded { blocks, counts, rejects } = decoded;
         self.keep_warnings(&rejects);
@@ -460,7 +450,7 @@ impl EngineSession {
         }
         let (label, txn) = self.add_to_transaction(&table, schema, blocks, counts, known_keys).await?;
         let answer = InsertAnswer { label, txn, status: TransactionStatus::Prepare, remark: None };
-        self.answer_insert(&table, counts, answer, error_url, false, out).await
+        Ok(self.answer_insert(&table, counts, answer, error_url, false))
     }
 
     pub(in crate::session) async fn finish_load(
@@ -493,29 +483,23 @@ impl EngineSession {
         Ok(Loaded { table, counts, answer, error_url })
     }
 
-    /// Tells the client of a load that is done.
-    pub(in crate::session) async fn answer_loaded(
-        &mut self,
-        loaded: Loaded,
-        reused_plan: bool,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    /// The answer to a load that is done.
+    pub(in crate::session) fn answer_loaded(&mut self, loaded: Loaded, reused_plan: bool) -> Answer {
         let Loaded { table, counts, answer, error_url } = loaded;
         let Some(answer) = answer else {
-            return out.ok(OkInfo { warnings: warning_count(counts), ..OkInfo::default() }).await;
+            return Answer::Done(Done { warnings: warning_count(counts), ..Done::default() });
         };
-        self.answer_insert(&table, counts, answer, error_url, reused_plan, out).await
+        self.answer_insert(&table, counts, answer, error_url, reused_plan)
     }
 
-    async fn answer_insert(
+    fn answer_insert(
         &mut self,
         table: &Table,
         counts: Counts,
         answer: InsertAnswer,
         error_url: Option<String>,
         reused_plan: bool,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Answer {
         let info = LoadInfo {
             label: Some(&answer.label),
             status: answer.status.name(),
@@ -533,13 +517,7 @@ impl EngineSession {
             loaded: counts.loaded,
             filtered: counts.filtered,
         });
-        let ok = OkInfo {
-            affected_rows: counts.loaded,
-            warnings: warning_count(counts),
-            info: &info,
-            last_insert_id: 0,
-        };
-        out.ok(ok).await
+        Answer::Done(Done { affected_rows: counts.loaded, warnings: warning_count(counts), info })
     }
 
     /// Keeps the reasons of rejected rows for SHOW WARNINGS.

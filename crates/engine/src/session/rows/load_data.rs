@@ -5,11 +5,13 @@
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
+use crate::answer::{Answer, Done};
 use crate::load::body::reader::{MappedColumn, Mapping, ReadError, RowReader, Value};
 use crate::load::body::time::LoadTime;
 use crate::load::partial_update::Updates;
 use crate::load::{Finished, Load, LoadError, LoadLimits, Tally};
 use crate::session::EngineSession;
+use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use sqlparser::ast::Expr;
 use std::io;
@@ -19,7 +21,6 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tributary_decode::{FieldNames, LoadFormat};
 use tributary_ingest::{Body, LoadTraits, Source};
-use tributary_mysql::{ClientFile, OkInfo, ResultWriter};
 use tributary_sql::LoadData;
 use tributary_types::{ErrorCode, GroupCommitMode, Sealed, SqlError, TableDef};
 
@@ -47,13 +48,23 @@ pub(in crate::session) struct PendingLoad {
     timeout: Duration,
 }
 
+/// A file that a client sends.
+#[async_trait]
+pub(crate) trait ClientUpload: Send {
+    /// The next bytes; `None` at the end. May be dropped while it waits: nothing is lost.
+    ///
+    /// # Errors
+    /// The client has gone, or the file does not arrive whole.
+    async fn next(&mut self) -> Result<Option<Bytes>, SqlError>;
+}
+
 /// Where the bytes come from.
-enum File<'a, 'c> {
-    Client(&'a mut ClientFile<'c>),
+enum File<'a> {
+    Client(&'a mut dyn ClientUpload),
     Server(tokio::fs::File, PathBuf),
 }
 
-impl File<'_, '_> {
+impl File<'_> {
     async fn next(&mut self) -> Result<Option<Bytes>, SqlError> {
         match self {
             Self::Client(file) => file.next().await,
@@ -67,40 +78,31 @@ impl File<'_, '_> {
 }
 
 impl EngineSession {
-    /// Runs the statement, or asks the client for its file.
+    /// Runs the statement, or asks for the client's file.
     pub(in crate::session) async fn run_load_data(
         &mut self,
         statement: LoadData,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if self.transaction.is_some() {
             let text =
                 "This is in a transaction, only insert, update, delete, commit, rollback is acceptable";
             return Err(SqlError::detail(ErrorCode::Unknown, text));
         }
         if statement.is_local {
-            if out.multi_statements() && self.has_more_statements {
-                return Err(refused("LOAD DATA LOCAL must be the last of several statements"));
-            }
-            out.request_file(&statement.file)?;
             self.pending_load = Some(Box::new(self.begin_load_data(&statement)?));
-            return Ok(());
+            return Ok(Answer::NeedsFile(statement.file));
         }
         let (file, path) = open(self.engine.options.secure_load_dir.clone(), &statement.file).await?;
         let pending = self.begin_load_data(&statement)?;
-        self.load_file(pending, File::Server(file, path), out).await
+        self.load_file(pending, File::Server(file, path)).await
     }
 
     /// Goes on with the statement whose file the client sends.
-    pub(in crate::session) async fn load_client_file(
-        &mut self,
-        file: &mut ClientFile<'_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    pub(crate) async fn load_upload(&mut self, file: &mut dyn ClientUpload) -> Result<Answer, SqlError> {
         let Some(pending) = self.pending_load.take() else {
             return Err(SqlError::new(ErrorCode::Unknown, "internal error: no statement waits for a file"));
         };
-        self.load_file(*pending, File::Client(file), out).await
+        self.load_file(*pending, File::Client(file)).await
     }
 
     /// Checks the statement and begins its load.
@@ -143,12 +145,7 @@ impl EngineSession {
         Ok(PendingLoad { load, reader, max_filter_ratio: properties.max_filter_ratio()?, timeout })
     }
 
-    async fn load_file(
-        &mut self,
-        pending: PendingLoad,
-        mut file: File<'_, '_>,
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    async fn load_file(&mut self, pending: PendingLoad, mut file: File<'_>) -> Result<Answer, SqlError> {
         let PendingLoad { mut load, mut reader, max_filter_ratio, timeout } = pending;
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(timeout);
@@ -188,7 +185,7 @@ impl EngineSession {
         let warnings = counts.filtered;
         let info = format!("Records: {}  Deleted: 0  Skipped: {skipped}  Warnings: {warnings}", counts.total);
         let warnings = u16::try_from(warnings).unwrap_or(u16::MAX);
-        out.ok(OkInfo { affected_rows: counts.loaded, warnings, info: &info, ..OkInfo::default() }).await
+        Ok(Answer::Done(Done { affected_rows: counts.loaded, warnings, info }))
     }
 }
 

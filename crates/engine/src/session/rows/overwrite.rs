@@ -4,12 +4,12 @@
 //! runs are replaced, too, as in Doris.
 
 use crate::access::Privilege;
+use crate::answer::Answer;
 use crate::load::{self, Load, Overwrites};
 use crate::session::EngineSession;
 use crate::session::rows::insert::{begin_failed, check_computes, row_queries, value_rows};
 use std::sync::Arc;
 use tributary_ingest::LoadTraits;
-use tributary_mysql::ResultWriter;
 use tributary_query::ScalarValue;
 use tributary_sql::{Insert, InsertSource, named_partitions};
 use tributary_types::{ErrorCode, Label, PartitionNames, SqlError, TableDef};
@@ -19,8 +19,7 @@ impl EngineSession {
         &mut self,
         insert: Insert,
         params: &[ScalarValue],
-        out: &mut ResultWriter<'_>,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Answer, SqlError> {
         if self.transaction.is_some() {
             return Err(refused("INSERT OVERWRITE in a transaction is not supported; COMMIT first"));
         }
@@ -79,7 +78,7 @@ impl EngineSession {
             }
         };
         let loaded = self.finish_load(load, counts, &rejects, &options).await?;
-        self.answer_loaded(loaded, false, out).await
+        Ok(self.answer_loaded(loaded, false))
     }
 }
 

@@ -1,7 +1,6 @@
-use crate::front::mysql::MysqlHooks;
+use crate::front::mysql::serve_on_loopback;
 use crate::testing::TestEngine;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tributary_client::{Client, Rows};
@@ -11,15 +10,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A MySQL port with the table `d.t` behind it, until the guard is dropped.
 async fn serve(test: &TestEngine) -> (SocketAddr, DropGuard) {
     test.table().await;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port of the loopback");
-    let address = listener.local_addr().expect("it is bound");
     let shutdown = CancellationToken::new();
-    tokio::spawn(tributary_mysql::serve(
-        listener,
-        Arc::new(MysqlHooks::new(Arc::clone(&test.engine))),
-        tributary_mysql::ServeOptions::default(),
-        shutdown.clone(),
-    ));
+    let address = serve_on_loopback(&test.engine, shutdown.clone()).await;
     (address, shutdown.drop_guard())
 }
 
@@ -125,4 +117,48 @@ async fn kill_query_ends_a_statement_that_waits_for_its_turn_to_change_the_catal
         client.run("ALTER TABLE t ADD COLUMN late INT").expect("its turn is free");
     };
     tokio::task::spawn_blocking(check).await.expect("no panic");
+}
+
+/// The names of a condition choose the rows that are made; what they are compared with in another way makes all rows first.
+#[tokio::test(flavor = "multi_thread")]
+async fn information_schema_says_of_one_table_what_it_says_among_all() {
+    with_client(|client| {
+        client.run("CREATE DATABASE e").expect("created");
+        for table in ["d.u", "e.t", "e.u"] {
+            let sql = format!(
+                "CREATE TABLE {table} (k INT, v STRING) DUPLICATE KEY(k) DISTRIBUTED BY HASH(k) BUCKETS 1"
+            );
+            client.run(&sql).expect("created");
+        }
+        client.run("CREATE VIEW e.w AS SELECT k FROM e.u").expect("created");
+        let same = [
+            ("table_schema = 'e' AND table_name = 'u'", "CONCAT(table_schema, '.', table_name) = 'e.u'"),
+            ("'u' = table_name", "CONCAT(table_name, '') = 'u'"),
+            ("table_schema IN ('e', 'none')", "CONCAT(table_schema, '') = 'e'"),
+            (
+                "table_name IN ('t', 'w') AND table_schema = 'e'",
+                "CONCAT(table_schema, table_name) IN ('et', 'ew')",
+            ),
+            ("table_schema = 'e' AND table_schema = 'd'", "1 = 0"),
+            ("table_name = 'columns'", "CONCAT(table_name, '') = 'columns'"),
+            ("table_schema = 'E' OR table_name = 't'", "CONCAT(table_name, '') = 't'"),
+        ];
+        for table in ["tables", "columns", "partitions", "table_properties", "table_options", "views"] {
+            for (chosen, of_all) in same {
+                let rows = |client: &mut Client, condition: &str| {
+                    let mut rows = lines(&shown(
+                        client,
+                        &format!("SELECT * FROM information_schema.{table} WHERE {condition}"),
+                    ));
+                    rows.sort();
+                    rows
+                };
+                assert_eq!(rows(client, chosen), rows(client, of_all), "{table} WHERE {chosen}");
+            }
+        }
+        let one =
+            "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'e' AND table_name = 'u'";
+        assert_eq!(lines(&shown(client, one)), ["2"]);
+    })
+    .await;
 }

@@ -1,0 +1,101 @@
+//! The answer of a statement, whatever protocol asked for it.
+//!
+//! Invariant: an answer has all that a protocol needs to write it, and only the rows of a query are still computed behind it.
+//!
+//! Not its business: statements, and how a protocol writes an answer.
+
+use crate::access::interrupt::Interrupt;
+use crate::access::processes::Process;
+use arrow::array::RecordBatch;
+use futures::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tributary_query::{Grid, QueryResult, ResultColumn};
+use tributary_types::SqlError;
+
+/// What a statement gives back.
+#[must_use = "whoever sent the statement waits for it"]
+pub(crate) enum Answer {
+    Done(Done),
+    Rows(Box<Rows>),
+    /// The client is to send the file of this name; the statement goes on when it comes.
+    NeedsFile(String),
+}
+
+/// The counts of a statement without rows.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub affected_rows: u64,
+    pub warnings: u16,
+    /// A load's label, status and transaction, say; empty for none.
+    pub info: String,
+}
+
+impl Answer {
+    /// Done, and there is nothing to count.
+    pub fn ok() -> Self {
+        Self::Done(Done::default())
+    }
+
+    /// The rows of a result, all of them.
+    pub fn rows(result: QueryResult) -> Self {
+        Self::Rows(Box::new(Rows { result, rows_max: u64::MAX, process: None, limit: None }))
+    }
+
+    /// The rows of a grid.
+    ///
+    /// # Errors
+    /// Its rows and columns don't match.
+    pub fn grid(grid: &Grid) -> Result<Self, SqlError> {
+        Ok(Self::rows(QueryResult::from_rows(grid)?))
+    }
+}
+
+/// The rows of a query, computed as they are taken. Dropping them ends the query.
+pub(crate) struct Rows {
+    result: QueryResult,
+    /// How many rows may still be taken.
+    rows_max: u64,
+    /// The connection whose KILL ends the query.
+    process: Option<Arc<Process>>,
+    limit: Option<(Instant, Duration)>,
+}
+
+impl Rows {
+    /// Rows of a query that ends as `interrupt`, which is one of `process`, says; at most `rows_max` of them.
+    pub fn of_query(
+        result: QueryResult,
+        rows_max: u64,
+        process: Arc<Process>,
+        interrupt: Interrupt<'_>,
+    ) -> Self {
+        Self { result, rows_max, process: Some(process), limit: interrupt.limit() }
+    }
+
+    pub fn columns(&self) -> &[ResultColumn] {
+        &self.result.columns
+    }
+
+    /// What ends the statement while its rows are computed and written.
+    pub fn interrupt(&self) -> Interrupt<'_> {
+        Interrupt::of(self.process.as_ref().map(|process| &process.stop), self.limit)
+    }
+
+    /// The next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// The query fails, or is interrupted.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>, SqlError> {
+        if self.rows_max == 0 {
+            return Ok(None);
+        }
+        let Self { result, process, limit, .. } = self;
+        let interrupt = Interrupt::of(process.as_ref().map(|process| &process.stop), *limit);
+        let Some(batch) = interrupt.wait(result.stream.next()).await? else { return Ok(None) };
+        let batch = batch.map_err(|error| tributary_query::stream_error(&error))?;
+        let rows = batch.num_rows().min(usize::try_from(self.rows_max).unwrap_or(usize::MAX));
+        self.rows_max -= rows as u64;
+        Ok(Some(if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }))
+    }
+}

@@ -1,8 +1,8 @@
-//! The answer of a statement, whatever protocol asked for it.
+//! The answer of a statement, independent of the protocol.
 //!
-//! Invariant: an answer has all that a protocol needs to write it, and only the rows of a query are still computed behind it.
+//! Invariant: an answer contains everything that a protocol needs to write it; only the rows of a query are still being computed.
 //!
-//! Not its business: statements, and how a protocol writes an answer.
+//! Not its business: statements, and the encoding of answers.
 
 use crate::access::interrupt::Interrupt;
 use crate::access::processes::Process;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use tributary_query::{Grid, QueryResult, ResultColumn};
 use tributary_types::SqlError;
 
-/// What a statement gives back.
+/// The outcome of a statement.
 #[must_use = "whoever sent the statement waits for it"]
 pub(crate) enum Answer {
     Done(Done),
     Rows(Box<Rows>),
-    /// The client is to send the file of this name; the statement goes on when it comes.
+    /// The client has to send the file of this name; the statement continues when it arrives.
     NeedsFile(String),
 }
 
@@ -28,17 +28,17 @@ pub(crate) enum Answer {
 pub(crate) struct Done {
     pub affected_rows: u64,
     pub warnings: u16,
-    /// A load's label, status and transaction, say; empty for none.
+    /// For example a load's label, status and transaction; empty for none.
     pub info: String,
 }
 
 impl Answer {
-    /// Done, and there is nothing to count.
+    /// Done, without counts.
     pub fn ok() -> Self {
         Self::Done(Done::default())
     }
 
-    /// The rows of a result, all of them.
+    /// All rows of a result.
     pub fn rows(result: QueryResult) -> Self {
         Self::Rows(Box::new(Rows { result, rows_max: u64::MAX, process: None, limit: None }))
     }
@@ -55,7 +55,7 @@ impl Answer {
 /// The rows of a query, computed as they are taken. Dropping them ends the query.
 pub(crate) struct Rows {
     result: QueryResult,
-    /// How many rows may still be taken.
+    /// The number of rows that may still be taken.
     rows_max: u64,
     /// The connection whose KILL ends the query.
     process: Option<Arc<Process>>,
@@ -63,7 +63,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Rows of a query that ends as `interrupt`, which is one of `process`, says; at most `rows_max` of them.
+    /// At most `rows_max` rows of a query that `interrupt`, which belongs to `process`, ends.
     pub fn of_query(
         result: QueryResult,
         rows_max: u64,
@@ -77,7 +77,7 @@ impl Rows {
         &self.result.columns
     }
 
-    /// What ends the statement while its rows are computed and written.
+    /// The interrupt of the statement while its rows are computed and written.
     pub fn interrupt(&self) -> Interrupt<'_> {
         Interrupt::of(self.process.as_ref().map(|process| &process.stop), self.limit)
     }

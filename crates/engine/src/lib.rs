@@ -4,7 +4,7 @@
 //! the right order. [`MysqlHooks`] opens sessions for MySQL connections; [`HttpLoads`] is the HTTP service.
 //! Both turn a request into a load, a query or a change of the catalog and word the answer.
 //!
-//! Not its business: protocols' bytes, how rows are kept, how a group commits.
+//! Not its business: protocols' bytes, the storage of rows, the commit of groups.
 
 mod access;
 mod answer;

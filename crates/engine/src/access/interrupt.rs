@@ -1,7 +1,6 @@
-//! What ends a statement early: KILL, or a time limit.
+//! Early ends of statements: KILL, or a time limit.
 //!
-//! Work is interrupted only where it waits and where giving up leaves nothing half done. Whoever
-//! is interrupted cleans up as after any other error.
+//! Work is interrupted only where it waits and where giving up leaves nothing half done. It cleans up as after any other error.
 
 use futures::task::AtomicWaker;
 use pin_project_lite::pin_project;
@@ -28,7 +27,7 @@ impl Stop {
         self.waiting.wake();
     }
 
-    /// A new statement begins; what ended the one before does not concern it.
+    /// Resets the state for a new statement: interrupts of the previous one do not affect it.
     pub fn clear(&self) {
         self.is_set.store(false, Ordering::SeqCst);
     }
@@ -87,17 +86,17 @@ impl<'a> Interrupt<'a> {
         Self { stop: Some(stop), limit: None }
     }
 
-    /// Only the end of `limit` ends it, which begins now.
+    /// Interrupts only at the end of `limit`, which starts now.
     pub fn after(limit: Duration) -> Self {
         Self { stop: None, limit: deadline(limit) }
     }
 
-    /// Also at the end of `limit`, which begins now.
+    /// Also interrupts at the end of `limit`, which starts now.
     pub fn or_after(self, limit: Duration) -> Self {
         Self { limit: deadline(limit), ..self }
     }
 
-    /// What is left of the time limit; at least a millisecond, so that work that is ready is still taken.
+    /// The rest of the time limit; at least a millisecond, so that ready work is still taken.
     pub fn remaining(self) -> Option<Duration> {
         let (deadline, _) = self.limit?;
         Some(deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)))
@@ -122,8 +121,8 @@ impl<'a> Interrupt<'a> {
 }
 
 pin_project! {
-    /// See [`Interrupt::wait`]. Written by hand: an async function would have room for the work once more at each
-    /// level, and every INSERT is one of them.
+    /// See [`Interrupt::wait`]. Written by hand: an async function would store the work once more at each level, and every INSERT
+    /// is one of them.
     #[must_use = "futures do nothing unless they are awaited"]
     pub(crate) struct Waiting<'a, F> {
         #[pin]

@@ -14,7 +14,7 @@ use tributary_types::ErrorCode;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Refuses as much as a test tells it.
+/// Refuses as much as a test configures.
 #[derive(Default)]
 struct Refusing(AtomicU8);
 

@@ -20,7 +20,7 @@ pub(crate) use writing::{Target, Written, write};
 
 use tributary_types::{ErrorCode, SqlError};
 
-/// Doris's properties of a result besides those of the place.
+/// Doris's properties of a result, except those of the location.
 pub(crate) const PROPERTIES: [&str; 7] = [
     "column_separator",
     "line_delimiter",

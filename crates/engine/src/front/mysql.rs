@@ -1,7 +1,6 @@
-//! The MySQL protocol's way into the engine.
+//! The MySQL protocol's entry point of the engine.
 //!
-//! What is here translates: commands become statements of a session, and its answers packets. Not its business: what a
-//! statement means.
+//! Commands become statements of a session, and its answers packets. Not its business: the meaning of statements.
 
 mod columns;
 mod connection;

@@ -34,7 +34,7 @@ impl EngineSession {
         Answer::Rows(Box::new(Rows::of_query(result, rows_max, Arc::clone(&self.process), interrupt)))
     }
 
-    /// What ends the statement that runs.
+    /// The interrupt of the running statement.
     pub(super) fn interrupt(&self) -> Interrupt<'_> {
         Interrupt::by_kill(&self.process.stop)
     }

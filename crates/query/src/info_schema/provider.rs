@@ -1,7 +1,7 @@
-//! A table of `information_schema` whose rows are made when a query reads it, and only those of the databases and tables that it
-//! names: a client that asks for one table of thousands is answered as fast as with one table.
+//! A table of `information_schema` whose rows are built when a query reads it, for only the databases and tables that it names: a
+//! query about one table of thousands is answered as fast as with one table.
 //!
-//! Not its business: what the rows say.
+//! Not its business: the contents of the rows.
 
 use super::chosen::Chosen;
 use super::{grid, with_lower_names};
@@ -72,14 +72,14 @@ impl TableProvider for FactsTable {
     }
 }
 
-/// What a condition names.
+/// The kind of name in a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Database,
     Table,
 }
 
-/// The names that a condition asks for; `None`: it asks for something else.
+/// The names that a condition selects; `None` for other conditions.
 fn named(filter: &Expr) -> Option<(Named, BTreeSet<String>)> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {

@@ -63,7 +63,7 @@ impl LogFiles {
         store: &Arc<dyn ObjectStore>,
         location: &str,
     ) -> Result<Option<Vec<Bytes>>, TableError> {
-        // Boxed, because the compiler cannot tell that a stream of borrowing futures may change threads.
+        // Boxed, because the compiler cannot prove that a stream of borrowing futures may change threads.
         let reads: Vec<BoxFuture<'_, Result<Option<Bytes>, TableError>>> =
             self.entries.values().map(|file| read(store, &file.location, location).boxed()).collect();
         let read: Vec<Option<Bytes>> =
@@ -104,7 +104,7 @@ async fn read(
     }
 }
 
-/// Where an entry is damaged, and how.
+/// The offset and description of an entry's damage.
 fn fault(bytes: &[u8]) -> Option<(u64, String)> {
     let mut offset = 0;
     let mut actions = 0;

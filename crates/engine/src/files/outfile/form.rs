@@ -14,7 +14,7 @@ pub(crate) enum Form {
     Csv {
         marks: Marks,
         lines: LineFormat,
-        /// Files begin with UTF-8's byte order mark.
+        /// Whether files begin with a UTF-8 byte order mark.
         has_bom: bool,
         has_names: bool,
         has_types: bool,
@@ -23,7 +23,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// What values that consist of values are in the files.
+    /// The representation of nested values in the files.
     pub const fn nested(&self) -> Nested {
         match self {
             Self::Csv { .. } => Nested::Written,
@@ -39,7 +39,7 @@ impl Form {
     }
 }
 
-/// What the format and its properties say.
+/// Reads the format from its properties.
 ///
 /// # Errors
 /// A format that is not known, or a property that it does not have.
@@ -102,7 +102,7 @@ pub(crate) fn form(
 /// `max_file_size`: a number of bytes, or with KB, MB or GB.
 ///
 /// # Errors
-/// It is no such number, or not between 5 MB and 2 GB.
+/// It is not such a number, or not between 5 MB and 2 GB.
 pub(crate) fn file_bytes_max(text: Option<String>) -> Result<u64, SqlError> {
     let Some(text) = text else { return Ok(FILE_BYTES_DEFAULT) };
     let upper = text.trim().to_ascii_uppercase();

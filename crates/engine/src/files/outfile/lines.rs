@@ -1,12 +1,12 @@
 //! Lines of text files.
 //!
-//! Not its business: how a value is written, which the protocol says that clients read.
+//! Not its business: the text of a value, which the protocol determines.
 
 use arrow::array::RecordBatch;
 use tributary_query::ResultColumn;
 use tributary_types::SqlError;
 
-/// What separates fields, and what ends lines.
+/// The separator of fields and the end of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub separator: Vec<u8>,

@@ -100,7 +100,7 @@ impl EngineSession {
         Ok(Answer::ok())
     }
 
-    /// The right to change the object was checked; it comes into being, too.
+    /// The right to change the object was checked; the right to create it is checked, too.
     async fn run_recover(&mut self, recover: Recover) -> Result<(), SqlError> {
         let (engine, process) = (Arc::clone(&self.engine), Arc::clone(&self.process));
         let turn = || Interrupt::by_kill(&process.stop).wait(engine.changing());

@@ -1,5 +1,5 @@
-//! CREATE, ALTER and DROP VIEW: the query is planned, which says whether it is one and whether this user may read what it
-//! reads, and kept as a text.
+//! CREATE, ALTER and DROP VIEW: the query is planned, which checks its validity and this user's right to read its tables, and
+//! stored as a text.
 
 use crate::access::interrupt::Interrupt;
 use crate::answer::Answer;
@@ -44,7 +44,7 @@ impl EngineSession {
         Ok(Answer::ok())
     }
 
-    /// The view that this user can make so.
+    /// The view that this user would create.
     fn view_of(
         &self,
         body: &ViewBody,

@@ -1,4 +1,4 @@
-//! `LOAD LABEL …` and `CANCEL LOAD`: the statements of jobs that go on without their sessions.
+//! `LOAD LABEL …` and `CANCEL LOAD`: the statements of jobs that continue without their sessions.
 
 use crate::answer::Answer;
 use crate::session::EngineSession;

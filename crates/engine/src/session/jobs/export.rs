@@ -1,4 +1,4 @@
-//! `EXPORT` and `CANCEL EXPORT`: the statements of jobs that go on without their sessions.
+//! `EXPORT` and `CANCEL EXPORT`: the statements of jobs that continue without their sessions.
 
 use crate::answer::Answer;
 use crate::session::EngineSession;

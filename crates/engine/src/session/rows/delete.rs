@@ -1,6 +1,6 @@
 //! DELETE: the query engine finds the rows, the table deletes them.
 //!
-//! A statement deletes what was visible when it began, as a whole or not at all, and is durable when it is answered.
+//! A statement deletes the rows that were visible when it began, as a whole or not at all, and is durable when it is answered.
 //! Rows that were acknowledged and wait for their group's commit stay, as in Doris.
 
 use crate::access::Privilege;

@@ -43,7 +43,7 @@ impl EngineSession {
         Ok(Answer::Done(Done { info, ..Done::default() }))
     }
 
-    /// Adds an INSERT's rows to the open transaction; gives its label and id.
+    /// Adds an INSERT's rows to the open transaction; returns its label and id.
     pub(in crate::session) async fn add_to_transaction(
         &mut self,
         table: &Arc<Table>,
@@ -79,7 +79,7 @@ impl EngineSession {
         };
         open.load.must_find(known_keys);
         if let Err(error) = open.load.push(&self.engine, blocks).await {
-            // Some of the rows may be in data files with those of the statements before.
+            // Some of the rows may share data files with those of earlier statements.
             self.discard_transaction("rows could not be written").await;
             return Err(SqlError::detail(
                 ErrorCode::Unknown,
@@ -99,7 +99,7 @@ impl EngineSession {
             return Ok(Answer::Done(Done { info, ..Done::default() }));
         };
         let table = Arc::clone(load.table());
-        // Each statement was judged when it came.
+        // Each statement was judged on its own.
         let limits =
             LoadLimits { max_filter_ratio: 1.0, timeout: self.insert_timeout(), interrupt: self.interrupt() };
         let Finished { outcome, .. } =

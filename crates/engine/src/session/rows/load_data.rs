@@ -1,7 +1,7 @@
-//! `LOAD DATA [LOCAL] INFILE`: a file of CSV becomes one load, as a Stream Load of it would.
+//! `LOAD DATA [LOCAL] INFILE`: loads a CSV file in one load, like a Stream Load of it.
 //!
-//! A client's file comes in a second step, after the statement: what the statement means is checked before the
-//! client is asked for it. A file of the server is read only below the directory that a setting names.
+//! A client's file arrives in a second step, after the statement: the statement is checked before the file is requested. A file
+//! of the server is read only below the directory of a setting.
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
@@ -24,7 +24,7 @@ use tributary_ingest::{Body, LoadTraits, Source};
 use tributary_sql::LoadData;
 use tributary_types::{ErrorCode, GroupCommitMode, Sealed, SqlError, TableDef};
 
-/// What is read of a server's file at a time, in bytes.
+/// Bytes of a server's file to read at a time.
 const READ_BYTES: usize = 256 * 1024;
 /// The longest timeout, in seconds (three days), as for Stream Load.
 const TIMEOUT_SECONDS_MAX: u64 = 259_200;
@@ -40,7 +40,7 @@ const PROPERTIES: [&str; 8] = [
     "escape",
 ];
 
-/// A statement whose file is still to come.
+/// A statement whose file has not arrived yet.
 pub(in crate::session) struct PendingLoad {
     load: Load,
     reader: RowReader,
@@ -58,7 +58,7 @@ pub(crate) trait ClientUpload: Send {
     async fn next(&mut self) -> Result<Option<Bytes>, SqlError>;
 }
 
-/// Where the bytes come from.
+/// The source of the bytes.
 enum File<'a> {
     Client(&'a mut dyn ClientUpload),
     Server(tokio::fs::File, PathBuf),
@@ -245,7 +245,7 @@ fn mapping(statement: &LoadData, def: &TableDef) -> Result<Option<Vec<MappedColu
             format!("Unknown column '{name}' in 'field list'; write @{name} for a field that is no column");
         SqlError::detail(ErrorCode::UnknownColumn, text)
     };
-    // Doris lets a name that is no column stand for a field that SET computes with.
+    // Doris treats a name that is not a column as a field for SET.
     let is_computed = !statement.set.is_empty();
     let names: Vec<String> = match &statement.columns {
         Some(names) => names.clone(),

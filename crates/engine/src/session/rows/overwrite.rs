@@ -1,7 +1,7 @@
-//! INSERT OVERWRITE: rows that take the place of all rows of a table, or of those of some partitions, in one commit.
+//! INSERT OVERWRITE: rows that replace all rows of a table, or those of some partitions, in one commit.
 //!
-//! Whoever reads sees the rows from before until the new ones are there. The statement shares no group; loads that commit while it
-//! runs are replaced, too, as in Doris.
+//! Readers see the old rows until the new ones are there. The statement joins no group; loads that commit while it runs are
+//! replaced, too, as in Doris.
 
 use crate::access::Privilege;
 use crate::answer::Answer;
@@ -45,7 +45,7 @@ impl EngineSession {
         let overwrites = overwritten(&def, &insert)?;
         let _claim = self.engine.overwrites.claim(&def, &overwrites)?;
         let label = insert.label.as_deref().map(Label::new).transpose()?;
-        // From a query: so it is a transaction of its own, whatever the session asks for.
+        // From a query: so it is a transaction of its own, whatever the session requests.
         let traits = LoadTraits { has_label: label.is_some(), from_query: true, ..self.traits(0) };
         let options = self.insert_options();
         let schema = Arc::clone(target.schema());
@@ -82,7 +82,7 @@ impl EngineSession {
     }
 }
 
-/// What the statement's rows take the place of.
+/// The rows that the statement replaces.
 fn overwritten(def: &TableDef, insert: &Insert) -> Result<Overwrites, SqlError> {
     match &insert.partitions {
         PartitionNames::Any if !insert.overwrites_touched => Ok(Overwrites::All),

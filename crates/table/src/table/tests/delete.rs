@@ -76,7 +76,7 @@ async fn rows_are_gone_from_files_and_memtable_for_queries_and_for_readers_of_th
     let report = delete(&table, gone).await.unwrap();
     assert_eq!((report.rows, report.files, report.delta_version), (4, 3, 5));
     check(&bench, &table, &without(0..40, &gone)).await;
-    // What is deleted is not deleted again.
+    // Deleted rows are not deleted again.
     let report = delete(&table, [0, 1, 9]).await.unwrap();
     assert_eq!((report.rows, report.files), (1, 1));
     let gone = [0, 1, 9, 15, 35];

@@ -1,10 +1,16 @@
 //! One group: the loads of a table that one internal transaction commits.
 
-use crate::appends::Appends;
+pub(crate) mod appends;
+pub(crate) mod build;
+pub(crate) mod columns;
+pub(crate) mod gather;
+pub(crate) mod member;
+
 use crate::error::IngestError;
-use crate::gather::Gathering;
+use crate::group::appends::Appends;
+use crate::group::gather::Gathering;
+use crate::group::member::Member;
 use crate::load::LoadRows;
-use crate::member::Member;
 use crate::memory::MemoryBudget;
 use std::sync::Arc;
 use std::time::Instant;

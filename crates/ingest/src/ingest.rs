@@ -2,18 +2,18 @@
 
 use crate::error::IngestError;
 use crate::group::CloseReason;
+use crate::load::route::switch_of_rows;
 use crate::load::{Answered, LoadRows};
+use crate::maintenance::wal_space::WalSpace;
 use crate::memory::{Admitted, MemoryBudget};
 use crate::metrics::IngestMetrics;
 use crate::options::{IngestOptions, LabelStore, SchemaHistory};
-use crate::prepared::PreparedLoads;
+use crate::queue::timer::Timer;
 use crate::queue::{CommitTurn, Core, OwnTransaction, TableQueue};
 use crate::recovery::{self, Recovered, RecoveryReport};
-use crate::route::switch_of_rows;
 use crate::tasks::{self, Tasks};
-use crate::timer::Timer;
+use crate::transactions::prepared::PreparedLoads;
 use crate::transactions::{NewTransaction, Reservation, Transactions};
-use crate::wal_space::WalSpace;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
@@ -264,7 +264,7 @@ impl Ingest {
             Ok((queue, admitted)) => {
                 if rows.replaces.is_some() {
                     // What was acknowledged before is replaced, too.
-                    queue.settle(CloseReason::SchemaChange).await;
+                    queue.drain(CloseReason::SchemaChange).await;
                 }
                 self.commit_reserved(queue, reservation, rows, admitted).await
             }
@@ -333,7 +333,7 @@ impl Ingest {
     /// groups that are open.
     pub async fn sync(&self) {
         let queues = self.all_queues();
-        futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Sync))).await;
+        futures::future::join_all(queues.iter().map(|queue| queue.drain(CloseReason::Sync))).await;
     }
 
     /// Empties a table: rows acknowledged before this call are gone, durably, on return.
@@ -355,7 +355,7 @@ impl Ingest {
 
     async fn truncate_or_cut(&self, table: &Table, cut: Option<Partitions>) -> Result<Version, IngestError> {
         let queue = self.live_queue(table)?;
-        queue.settle(CloseReason::SchemaChange).await;
+        queue.drain(CloseReason::SchemaChange).await;
         let reservation = self.begin(
             &table.def(),
             Label::of_insert(host::random(rand::random)),
@@ -416,7 +416,7 @@ impl Ingest {
     /// in the log.
     pub async fn shutdown(&self) {
         self.is_stopping.store(true, Ordering::Release);
-        self.settle_for_shutdown().await;
+        self.drain_for_shutdown().await;
         self.flush_all().await;
         if let Some(timer) = self.core.timer.get() {
             timer.stop();
@@ -432,15 +432,15 @@ impl Ingest {
     }
 
     /// Commits open groups. On a full disk, flushes are what makes room for their commits.
-    async fn settle_for_shutdown(&self) {
+    async fn drain_for_shutdown(&self) {
         let queues = self.all_queues();
-        let settled =
-            futures::future::join_all(queues.iter().map(|queue| queue.settle(CloseReason::Shutdown)));
-        tokio::pin!(settled);
+        let drained =
+            futures::future::join_all(queues.iter().map(|queue| queue.drain(CloseReason::Shutdown)));
+        tokio::pin!(drained);
         for _ in 0..SHUTDOWN_ROUNDS_MAX {
             tokio::select! {
                 biased;
-                _ = &mut settled => return,
+                _ = &mut drained => return,
                 () = tasks::sleep(SHUTDOWN_ROUND) => self.flush_all().await,
             }
         }

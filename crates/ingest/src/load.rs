@@ -1,5 +1,7 @@
 //! A load as it enters this crate, and its answer.
 
+pub mod route;
+
 use crate::memory::InFlight;
 use std::sync::Arc;
 use tributary_decode::Block;

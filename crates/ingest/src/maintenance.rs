@@ -4,10 +4,12 @@
 //! is not visible, a memtable that is not in data files, a kept label or a position in a source that is not in the
 //! catalog.
 
+pub mod wal_space;
+
 use crate::group::CloseReason;
 use crate::ingest::Ingest;
+use crate::maintenance::wal_space::WalSpace;
 use crate::tasks;
-use crate::wal_space::WalSpace;
 use std::sync::Arc;
 use std::time::Duration;
 use tributary_table::Table;
@@ -189,7 +191,7 @@ impl Ingest {
             let mut lowest = end;
             for queue in queues.iter().filter(|queue| same(&queue.space, space)) {
                 // A commit moves a hold to the memtable, so the hold is read first.
-                let hold = queue.lowest_hold();
+                let hold = queue.lowest_pin();
                 let memtable = queue.table.oldest_unflushed_lsn();
                 lowest = [hold, memtable].into_iter().flatten().fold(lowest, Lsn::min);
             }

@@ -4,13 +4,15 @@
 //! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are
 //! refused with an error that may be retried. Nothing of a refused load was kept. Those that wait are let in in the order
 //! in which they came, and none that comes later overtakes them, however small it is. Loads of tables with keys keep a
-//! [pace](crate::pace) before that.
+//! [pace](crate::memory::pace) before that.
 //!
 //! Invariant: what is in use never exceeds the limit by more than one load and the small loads of one moment. Prepared loads, which nobody
 //! can flush, take at most half of it.
 
+pub(crate) mod pace;
+
 use crate::error::IngestError;
-use crate::pace::Pace;
+use crate::memory::pace::Pace;
 use crate::tasks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -142,7 +144,7 @@ impl MemoryBudget {
             .ok_or_else(|| IngestError::MemoryFull { used: self.used(), limit: self.limit })
     }
 
-    /// [`MemoryBudget::admit`] for a load of a table with keys: when memory runs short, it waits for its [turn](crate::pace) first.
+    /// [`MemoryBudget::admit`] for a load of a table with keys: when memory runs short, it waits for its [turn](crate::memory::pace) first.
     ///
     /// # Errors
     /// See [`MemoryBudget::admit`].

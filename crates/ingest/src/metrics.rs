@@ -1,7 +1,7 @@
 //! What this crate counts. Names begin with `tributary_`; units are in the names.
 
 use crate::group::CloseReason;
-use crate::route::{Fallback, Switch};
+use crate::load::route::{Fallback, Switch};
 use prometheus::{
     Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
     exponential_buckets,

@@ -1,7 +1,7 @@
 //! What the crate needs from its owner: settings, and what the catalog keeps.
 
+use crate::maintenance::wal_space::WalLimit;
 use crate::transactions::{SourcePosition, TransactionInfo};
-use crate::wal_space::WalLimit;
 use async_trait::async_trait;
 use std::fmt::Debug;
 use std::path::PathBuf;

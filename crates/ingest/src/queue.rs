@@ -9,36 +9,40 @@
 //! | `turn` | the obligation to commit closed groups |
 //! | `join` | loads join the open group, which closes |
 //! | `commit` | groups are built, submitted, published, answered |
+//! | `dropped` | loads whose partition was dropped after their rows were decoded |
+//! | `timer` | closes groups at their time |
 //! | `own` | transactions that are no group's |
 //! | `flight` | a commit between its submission and the log's answer |
 //! | `held` | loads wait while the schema is changed |
-//! | `holds` | what unpublished transactions need of the log |
+//! | `pins` | what unpublished transactions need of the log |
 
 mod commit;
+pub(crate) mod dropped;
 mod entries;
 mod flight;
 mod held;
-mod holds;
 mod join;
 mod own;
+mod pins;
 mod state;
+pub(crate) mod timer;
 mod turn;
 
-use crate::appends::Appends;
-use crate::dropped::Checked;
 use crate::error::IngestError;
+use crate::group::appends::Appends;
+use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
 use crate::load::LoadRows;
-use crate::member::Member;
+use crate::maintenance::wal_space::WalSpace;
 use crate::memory::MemoryBudget;
 use crate::metrics::IngestMetrics;
+use crate::queue::dropped::Checked;
+use crate::queue::timer::Timer;
 use crate::tasks::Tasks;
-use crate::timer::Timer;
 use crate::transactions::Transactions;
-use crate::wal_space::WalSpace;
 pub(crate) use held::{Held, Loads};
-use holds::Why;
 pub(crate) use own::OwnTransaction;
+use pins::Why;
 use state::{Closed, Next, State};
 use std::fmt;
 use std::sync::Arc;
@@ -95,16 +99,16 @@ impl TableQueue {
     }
 
     /// Closes the open group and waits until everything that had joined by now is visible.
-    pub async fn settle(self: &Arc<Self>, reason: CloseReason) {
+    pub async fn drain(self: &Arc<Self>, reason: CloseReason) {
         self.close_now(reason);
-        let awaited = self.state.lock().holds.running();
+        let awaited = self.state.lock().pins.running();
         loop {
             let published = self.published.notified();
             tokio::pin!(published);
             published.as_mut().enable();
             {
                 let state = self.state.lock();
-                let is_running = |txn: &TxnId| state.holds.is(*txn, Why::Running);
+                let is_running = |txn: &TxnId| state.pins.is(*txn, Why::Running);
                 if state.is_dropped() || !awaited.iter().any(is_running) {
                     return;
                 }
@@ -142,7 +146,7 @@ impl TableQueue {
 
     /// Whether the group could not be committed and its acknowledged rows wait for the next start.
     pub fn is_stranded(&self, txn: TxnId) -> bool {
-        self.state.lock().holds.is(txn, Why::Stranded)
+        self.state.lock().pins.is(txn, Why::Stranded)
     }
 
     /// Refuses further loads and answers those that wait with an error.
@@ -157,18 +161,18 @@ impl TableQueue {
     }
 
     /// Restores the hold of a prepared load that recovery found.
-    pub fn hold_prepared(&self, txn: TxnId, low: Lsn) {
-        self.state.lock().holds.hold(txn, low, Why::Prepared);
+    pub fn pin_prepared(&self, txn: TxnId, low: Lsn) {
+        self.state.lock().pins.pin(txn, low, Why::Prepared);
     }
 
     /// An aborted transaction's rows are no longer needed in the log.
-    pub fn let_go(&self, txn: TxnId) {
-        self.state.lock().holds.let_go(txn);
+    pub fn unpin(&self, txn: TxnId) {
+        self.state.lock().pins.unpin(txn);
     }
 
     /// The lowest place in the log that the table's unpublished transactions need.
-    pub fn lowest_hold(&self) -> Option<Lsn> {
-        self.state.lock().holds.lowest()
+    pub fn lowest_pin(&self) -> Option<Lsn> {
+        self.state.lock().pins.lowest()
     }
 
     /// Groups that are not visible yet.
@@ -183,7 +187,7 @@ impl TableQueue {
 
     /// Commits a group that recovery found uncommitted.
     pub async fn commit_recovered(self: &Arc<Self>, group: Group) {
-        self.state.lock().holds.hold(group.txn, group.low, Why::Running);
+        self.state.lock().pins.pin(group.txn, group.low, Why::Running);
         self.core.memory.enter_group(group.memory_bytes);
         self.commit_group(Closed { group, reason: CloseReason::Recovery }).await;
     }
@@ -197,5 +201,5 @@ pub(crate) fn recovered_member(load: u32, rows: LoadRows) -> Member {
 /// The appends of a group whose rows are in the log already; the loads `without` do not count, now and in any
 /// later replay.
 pub(crate) fn recovered_appends(without: Vec<u32>) -> Arc<Appends> {
-    Arc::new(Appends::settled_without(without))
+    Arc::new(Appends::answered_without(without))
 }

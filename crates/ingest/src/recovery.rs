@@ -5,17 +5,20 @@
 //! async loads whose group has no commit record get one now. Prepared two-phase loads wait again.
 //! Everything else without a commit never happened.
 
-use crate::columns::columns;
+pub mod inspect;
+pub mod record;
+
 use crate::error::IngestError;
 use crate::error::wal_error;
 use crate::group::Group;
+use crate::group::columns::columns;
 use crate::load::LoadRows;
+use crate::maintenance::wal_space::WalSpace;
 use crate::options::{IngestOptions, SchemaHistory};
-use crate::prepared::{Prepared, PreparedLoads};
 use crate::queue::{Core, OwnTransaction, TableQueue, recovered_appends, recovered_member};
-use crate::record::{self, AbortBody, Body, CommitBody, CutBody, PrepareBody, TruncateBody, kind};
+use crate::recovery::record::{AbortBody, Body, CommitBody, CutBody, PrepareBody, TruncateBody, kind};
+use crate::transactions::prepared::{Prepared, PreparedLoads};
 use crate::transactions::{NewTransaction, TransactionInfo};
-use crate::wal_space::WalSpace;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tributary_decode::Block;
@@ -446,7 +449,7 @@ impl Recovered {
         report.rows_replayed += group.rows;
         queue.commit_recovered(group).await;
         tracing::debug!(%txn, log = pending.log, "committed a group that a crash left open");
-        queue.settle(crate::group::CloseReason::Recovery).await;
+        queue.drain(crate::group::CloseReason::Recovery).await;
         if queue.is_stranded(txn) {
             return Err(IngestError::Recovery(format!(
                 "acknowledged rows of transaction {txn} of table {} in the write-ahead log can't be committed; \
@@ -494,7 +497,7 @@ fn restore_prepared(
     let schema = loads.first().map_or_else(|| Arc::clone(&def.schema), |data| Arc::clone(&data.schema));
     let blocks = loads.into_iter().map(|data| data.block).collect();
     // Its files are held for as long as the process lives, or until its end.
-    queue.table.hold(&body.files);
+    queue.table.pin(&body.files);
     let unpublished = Some(Arc::new(UnpublishedFiles::from(body.files)));
     let rows =
         LoadRows { unpublished, rows: body.rows, bytes: body.bytes, ..LoadRows::of_blocks(schema, blocks) };
@@ -505,7 +508,7 @@ fn restore_prepared(
     info.attachment.clone_from(&body.attachment);
     info.precommit(body.prepared_at_ms, body.rows, body.bytes);
     core.transactions.restore(info, false);
-    queue.hold_prepared(txn, low);
+    queue.pin_prepared(txn, low);
     core.memory.restore_prepared(rows.memory_bytes());
     let own = OwnTransaction {
         txn,

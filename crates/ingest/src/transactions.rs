@@ -9,6 +9,12 @@
 //! transaction of it that is visible: it moves in the same step in which the rows become visible, and both come from
 //! the same entry of the log (`docs/adr/0038-positions-of-sources.md`).
 
+pub(crate) mod auto_increment;
+mod labels;
+pub(crate) mod prepared;
+pub mod progress;
+mod two_phase;
+
 use crate::error::IngestError;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;

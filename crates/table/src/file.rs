@@ -8,6 +8,7 @@ mod encode;
 mod encoded;
 mod format;
 mod live;
+pub(crate) mod pruning;
 mod read;
 mod sort;
 mod stats;
@@ -34,7 +35,7 @@ pub(crate) use vector::{VectorReader, is_vector_file};
 pub(crate) use vector::{path_of as vector_path, write as write_vectors};
 pub(crate) use write::{Made, RunWriter, delete_files, new_file_name, publish_names};
 
-use crate::evolve::fills_old_rows;
+use crate::view::evolve::fills_old_rows;
 use deltalake_core::kernel::{Add, Remove};
 use parquet::file::metadata::ParquetMetaData;
 use serde::{Deserialize, Serialize};

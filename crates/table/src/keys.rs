@@ -25,6 +25,7 @@ pub(crate) mod pages;
 pub(crate) mod plan;
 pub(crate) mod rows;
 pub(crate) mod settle;
+pub(crate) mod side_by_side;
 pub(crate) mod work;
 
 pub(crate) use complete::{Completion, GivenInFiles};

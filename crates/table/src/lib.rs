@@ -11,39 +11,31 @@
 //! and SQL. Nothing here assumes that storage is a local disk.
 
 mod ambient;
-mod durable;
 mod error;
-mod evolve;
 mod file;
 mod keys;
 mod log;
-mod memtable;
 mod options;
-mod pruning;
-mod root;
-mod schema;
-mod side_by_side;
-mod snapshot;
-mod storage;
-mod store;
+mod place;
 mod table;
 #[cfg(test)]
 mod testing;
+mod view;
 
-pub use durable::DurableLocal;
 pub use error::TableError;
+pub use file::pruning::FileBounds;
 pub use file::{
     Checksums, ColumnStats, DataFile, Deletes, FileFormat, FileStats, FileWriter, LiveFile, RowSet, Settled,
     UnpublishedFiles, footer_fault, panic_text,
 };
-pub use memtable::MemPart;
 pub use options::StoreOptions;
-pub use pruning::FileBounds;
-pub use schema::physical_arrow;
-pub use snapshot::{PartitionFacts, Snapshot};
-pub use storage::TableStorage;
-pub use store::TableStore;
+pub use place::durable::DurableLocal;
+pub use place::storage::TableStorage;
+pub use place::store::TableStore;
 pub use table::{
     CompactReport, CopiedFiles, DeleteReport, FlushReport, FoundRows, KeptFile, KeyFinder, Leaving,
     ObjectRoot, Publication, Recast, Replaced, SchemaChange, Stuck, SweepReport, Table, Watch, changed_def,
 };
+pub use view::memtable::MemPart;
+pub use view::schema::physical_arrow;
+pub use view::snapshot::{PartitionFacts, Snapshot};

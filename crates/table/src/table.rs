@@ -9,43 +9,30 @@
 //! versions are in the memtable or in unlogged files of the snapshot, and the write-ahead log from
 //! [`Table::oldest_unflushed_lsn`] on has them all.
 
-mod alter;
 mod change;
-mod commit;
-mod compact;
-mod complete;
-mod copy;
-mod cut;
-mod delete;
-mod find;
-mod flush;
-mod fold;
 mod publish;
-mod recycle;
-mod replace;
-mod settle;
+mod rewrite;
 mod stuck;
-mod sweep;
 
-pub use change::{Recast, SchemaChange, Watch, changed_def};
-pub use compact::CompactReport;
-pub use delete::{DeleteReport, FoundRows};
-pub use find::KeyFinder;
-pub use flush::FlushReport;
-pub use publish::{Publication, Replaced};
-pub use recycle::{KeptFile, Leaving};
-pub use replace::CopiedFiles;
+pub use change::heavy::{Recast, SchemaChange, Watch, changed_def};
+pub use change::recycle::{KeptFile, Leaving};
+pub use change::replace::CopiedFiles;
+pub use publish::find::KeyFinder;
+pub use publish::publication::{Publication, Replaced};
+pub use rewrite::compact::CompactReport;
+pub use rewrite::delete::{DeleteReport, FoundRows};
+pub use rewrite::flush::FlushReport;
+pub use rewrite::sweep::SweepReport;
 pub use stuck::Stuck;
-pub use sweep::SweepReport;
 
 use crate::ambient::now_ms;
 use crate::error::TableError;
+use crate::file::pruning::FileBounds;
 use crate::file::{DataFile, FileWriter, LiveFile, delete_files};
 use crate::keys::Keys;
 use crate::log::LogState;
-use crate::pruning::FileBounds;
-use crate::root::TableRoot;
-use crate::snapshot::Snapshot;
+use crate::place::root::TableRoot;
+use crate::view::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use object_store::path::Path;
 use std::collections::HashMap;
@@ -108,10 +95,10 @@ struct UniqueKeys {
     /// before the rewriter lock.
     folding: tokio::sync::RwLock<()>,
     /// Copies whose entry failed or got no answer, and may be in the log nevertheless. Locked for a moment, under the rewriter lock.
-    lost_copies: parking_lot::Mutex<Vec<alter::Replacement>>,
+    lost_copies: parking_lot::Mutex<Vec<change::light::Replacement>>,
     /// Files that the log has in place of others and the snapshot does not show yet, because reading keys failed. Whoever takes the rewriter
     /// lock shows them first. Locked for a moment, under the rewriter lock.
-    unshown: parking_lot::Mutex<Vec<alter::Replacement>>,
+    unshown: parking_lot::Mutex<Vec<change::light::Replacement>>,
     /// A deletion of rows of a table that folds may be in the log or not.
     in_doubt: AtomicBool,
 }
@@ -217,7 +204,7 @@ impl Table {
                 found: state.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
-        let has_partition = |live: &&LiveFile| cut::has_partition(def, &live.file);
+        let has_partition = |live: &&LiveFile| publish::cut::has_partition(def, &live.file);
         let files: Vec<_> = state.live.values().filter(has_partition).cloned().collect();
         // A crash came before the files of a dropped partition were removed.
         let log_behind = files.len() < state.live.len();
@@ -367,7 +354,7 @@ impl Table {
 
     /// Protects `files`, which a transaction prepared and a restart has yet to publish, from the
     /// sweep. Publishing or discarding them ends it.
-    pub fn hold(&self, files: &[DataFile]) {
+    pub fn pin(&self, files: &[DataFile]) {
         self.root.unpublished.lock().extend(files.iter().map(|file| file.path.clone()));
     }
 

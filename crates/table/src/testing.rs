@@ -2,7 +2,7 @@
 
 use crate::file::{EncodedFile, FileReader, LiveFile};
 use crate::options::StoreOptions;
-use crate::store::TableStore;
+use crate::place::store::TableStore;
 use crate::table::{Publication, Table};
 use crate::{DurableLocal, MemPart, Snapshot, TableError};
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};

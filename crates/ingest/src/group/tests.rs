@@ -1,5 +1,5 @@
 use super::*;
-use crate::build::Parts;
+use crate::group::build::ToBuild;
 use crate::load::LOAD_OVERHEAD_BYTES;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -27,7 +27,7 @@ fn numbered(schema: &Arc<TableSchema>, load: u32, rows: usize) -> LoadRows {
 
 /// The numbers of the loads in the order in which their rows would be published, each once.
 fn published(group: &Group, schema: &Arc<TableSchema>) -> Vec<i64> {
-    let built = Parts::of_group(group).unwrap().build(Arc::clone(schema), 0).unwrap();
+    let built = ToBuild::of_group(group).unwrap().build(Arc::clone(schema), 0).unwrap();
     let of = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     let mut loads: Vec<i64> = built.batches.iter().flat_map(of).collect();
     loads.dedup();
@@ -51,7 +51,7 @@ fn fill(group: &mut Group, schema: &Arc<TableSchema>, unanswered: u32) {
 }
 
 #[test]
-fn durable_loads_are_gathered_and_the_group_is_not_settled_before_they_are_built() {
+fn durable_loads_are_gathered_and_the_group_is_not_answered_before_they_are_built() {
     let (mut group, schema) = (group(), schema(2));
     fill(&mut group, &schema, 10);
     let (rows, bytes, memory) = (group.rows, group.bytes, group.memory_bytes);
@@ -62,13 +62,13 @@ fn durable_loads_are_gathered_and_the_group_is_not_settled_before_they_are_built
     assert_eq!(group.memory_bytes, memory - gathering.spared_bytes());
     assert!(group.is_acknowledged() && group.gather().is_none());
     (group.next_load - 10..group.next_load).for_each(|load| group.appends.done(load, Ok(())));
-    assert!(!group.appends.is_settled());
+    assert!(!group.appends.is_answered());
     let runs = gathering.build(&schema, 0);
     gathering.done(runs);
-    assert!(group.appends.is_settled());
+    assert!(group.appends.is_answered());
     for _ in 0..2 {
         // Again, as after a commit that found no space.
-        let built = Parts::of_group(&group).unwrap().build(Arc::clone(&schema), 0).unwrap();
+        let built = ToBuild::of_group(&group).unwrap().build(Arc::clone(&schema), 0).unwrap();
         assert_eq!(built.batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), rows);
     }
 }
@@ -96,8 +96,8 @@ fn a_gathering_that_is_given_up_fails_its_group_and_does_not_hang_it() {
     let (mut group, schema) = (group(), schema(2));
     fill(&mut group, &schema, 0);
     drop(group.gather().unwrap());
-    assert!(group.appends.is_settled());
-    assert!(matches!(Parts::of_group(&group), Err(IngestError::Bug(_))));
+    assert!(group.appends.is_answered());
+    assert!(matches!(ToBuild::of_group(&group), Err(IngestError::Bug(_))));
 }
 
 #[test]

@@ -6,15 +6,15 @@
 
 use super::TableQueue;
 use super::entries::data_entries;
-use super::flight::InFlight;
+use super::flight::Flight;
 use super::state::{Closed, State};
-use crate::build::Parts;
-use crate::columns::Built;
-use crate::dropped::Checked;
 use crate::error::{IngestError, wal_error};
+use crate::group::build::ToBuild;
+use crate::group::columns::Built;
+use crate::group::member::Member;
 use crate::group::{CloseReason, Group};
-use crate::member::Member;
-use crate::record::{self, CommitBody, Format, kind};
+use crate::queue::dropped::Checked;
+use crate::recovery::record::{self, CommitBody, Format, kind};
 use crate::tasks;
 use std::sync::Arc;
 use tributary_table::{Publication, TableError};
@@ -31,23 +31,23 @@ const DROPPED_HERE_MAX: usize = 1024;
 impl Group {
     /// Whether the commit takes neither waiting nor long work.
     pub(super) fn commits_quickly(&self) -> bool {
-        self.bytes <= INLINE_BUILD_BYTES_MAX && self.appends.is_settled()
+        self.bytes <= INLINE_BUILD_BYTES_MAX && self.appends.is_answered()
     }
 }
 
 impl TableQueue {
-    /// Commits a group whose appends are settled, on the caller's thread.
+    /// Commits a group whose appends are answered, on the caller's thread.
     pub(super) fn commit_here(self: &Arc<Self>, mut closed: Closed) {
         let failed = closed.group.appends.failed();
         closed.group.exclude(&failed);
-        let built = Parts::of_group(&closed.group).and_then(|parts| self.build_now(&parts));
+        let built = ToBuild::of_group(&closed.group).and_then(|parts| self.build_now(&parts));
         self.submit_or_fail(closed, failed, built);
     }
 
     pub(super) async fn commit_group(self: &Arc<Self>, mut closed: Closed) {
-        let failed = closed.group.appends.settled().await;
+        let failed = closed.group.appends.answered().await;
         closed.group.exclude(&failed);
-        let built = match Parts::of_group(&closed.group) {
+        let built = match ToBuild::of_group(&closed.group) {
             Ok(parts) => self.build(parts, closed.group.bytes).await,
             Err(error) => Err(error),
         };
@@ -62,7 +62,7 @@ impl TableQueue {
     }
 
     /// Turns blocks into columns of the table's present schema.
-    pub(super) async fn build(self: &Arc<Self>, parts: Parts, bytes: u64) -> Result<Built, IngestError> {
+    pub(super) async fn build(self: &Arc<Self>, parts: ToBuild, bytes: u64) -> Result<Built, IngestError> {
         if bytes <= INLINE_BUILD_BYTES_MAX || host::is_simulated() {
             return self.build_now(&parts);
         }
@@ -72,7 +72,7 @@ impl TableQueue {
             .unwrap_or_else(|gone| Err(IngestError::Bug(format!("building columns: {gone}"))))
     }
 
-    pub(crate) fn build_now(&self, parts: &Parts) -> Result<Built, IngestError> {
+    pub(crate) fn build_now(&self, parts: &ToBuild) -> Result<Built, IngestError> {
         self.core.metrics.blocks_built.inc_by(parts.blocks() as u64);
         self.build_guarded(|schema, now_micros| parts.build(schema, now_micros))
     }
@@ -170,7 +170,7 @@ impl TableQueue {
             state.put_back(Closed { group, reason });
             return None;
         }
-        let flight = InFlight::begin(self, &mut state, group.txn);
+        let flight = Flight::begin(self, &mut state, group.txn);
         let version = flight.version();
         entries.push(record::json(kind::COMMIT, table, group.txn, &body(version)));
         let is_lone = group.loads() == 1 && !group.waiters.is_empty();
@@ -208,9 +208,9 @@ impl TableQueue {
     pub(super) fn fail_group(&self, group: Group, error: &IngestError) {
         let is_stranded = {
             let mut state = self.state.lock();
-            let is_stranded = group.is_acknowledged() && state.holds.strand(group.txn);
+            let is_stranded = group.is_acknowledged() && state.pins.strand(group.txn);
             if !is_stranded {
-                state.holds.let_go(group.txn);
+                state.pins.unpin(group.txn);
             }
             is_stranded
         };
@@ -231,7 +231,7 @@ impl TableQueue {
     }
 }
 
-impl InFlight {
+impl Flight {
     fn group_is_durable(
         self,
         first: Option<Lsn>,

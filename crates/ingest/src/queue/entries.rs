@@ -1,6 +1,6 @@
 //! Rows as entries of the log.
 
-use crate::record;
+use crate::recovery::record;
 use tributary_decode::Block;
 use tributary_types::{TableId, TxnId};
 use tributary_wal::Entry;

@@ -4,7 +4,7 @@
 //! that it holds in the log passes to the memtable when it is published. Not its business: what was committed.
 
 use super::TableQueue;
-use super::holds::Why;
+use super::pins::Why;
 use super::state::{Closed, State};
 use super::turn::CommitTurn;
 use crate::group::Group;
@@ -14,14 +14,14 @@ use tributary_types::{Lsn, TxnId, Version};
 /// A commit that the log has not answered. Dropped, it was refused, and what it holds of the log stays held.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct InFlight {
+pub(super) struct Flight {
     queue: Arc<TableQueue>,
     txn: TxnId,
     version: Version,
     has_ended: bool,
 }
 
-impl InFlight {
+impl Flight {
     /// Gives the commit its version.
     pub fn begin(queue: &Arc<TableQueue>, state: &mut State, txn: TxnId) -> Self {
         let version = state.begin_commit();
@@ -39,13 +39,13 @@ impl InFlight {
     /// The commit is durable from `first` on and visible: the memtable holds the log now.
     pub fn published(mut self, first: Option<Lsn>) {
         let txn = self.txn;
-        self.end(first, |state| state.holds.let_go(txn));
+        self.end(first, |state| state.pins.unpin(txn));
     }
 
     /// The log has refused the commit, and nobody needs what it held.
-    pub fn let_go(mut self) {
+    pub fn unpin(mut self) {
         let txn = self.txn;
-        self.end(None, |state| state.holds.let_go(txn));
+        self.end(None, |state| state.pins.unpin(txn));
     }
 
     /// The log has refused the commit of a prepared load, which waits for another.
@@ -53,7 +53,7 @@ impl InFlight {
         let txn = self.txn;
         self.end(None, |state| {
             if !state.is_dropped() {
-                state.holds.hold(txn, low, Why::Prepared);
+                state.pins.pin(txn, low, Why::Prepared);
             }
         });
     }
@@ -86,7 +86,7 @@ impl InFlight {
     }
 }
 
-impl Drop for InFlight {
+impl Drop for Flight {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end(None, |_| {});

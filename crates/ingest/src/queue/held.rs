@@ -33,7 +33,7 @@ impl Drop for Held {
 }
 
 impl TableQueue {
-    /// Holds all loads that have not begun.
+    /// Pins all loads that have not begun.
     ///
     /// # Panics
     /// If they are held already.
@@ -69,12 +69,12 @@ impl TableQueue {
 
     /// Whether a two-phase load waits, or acknowledged rows wait for the next start.
     pub fn has_prepared(&self) -> bool {
-        self.state.lock().holds.has_waiting()
+        self.state.lock().pins.has_waiting()
     }
 
     /// Whether nothing of the table is between its load and the memtable.
     pub fn is_at_rest(&self) -> bool {
         let state = self.state.lock();
-        state.groups() == 0 && state.holds.lowest().is_none()
+        state.groups() == 0 && state.pins.lowest().is_none()
     }
 }

@@ -5,14 +5,14 @@
 
 use super::TableQueue;
 use super::entries::data_entries;
-use super::holds::Why;
+use super::pins::Why;
 use super::turn::CommitTurn;
 use crate::error::{IngestError, wal_error};
-use crate::gather::Gathering;
+use crate::group::gather::Gathering;
 use crate::group::{CloseReason, Group};
 use crate::load::LoadRows;
-use crate::record::kind;
-use crate::timer::Deadline;
+use crate::queue::timer::Deadline;
+use crate::recovery::record::kind;
 use crate::transactions::NewTransaction;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -139,7 +139,7 @@ impl TableQueue {
         if state.open.is_none() {
             let group = self.open_group(state.last_deadline);
             first_deadline = group.deadline;
-            state.holds.hold(group.txn, group.low, Why::Running);
+            state.pins.pin(group.txn, group.low, Why::Running);
             state.open = Some(group);
         }
         let Some(group) = state.open.as_mut() else { unreachable!("it was opened just above") };

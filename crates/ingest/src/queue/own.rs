@@ -6,15 +6,15 @@
 use super::TableQueue;
 use super::commit::die;
 use super::entries::data_entries;
-use super::flight::InFlight;
-use super::holds::Why;
+use super::flight::Flight;
+use super::pins::Why;
 use super::state::State;
-use crate::build::Parts;
-use crate::columns::Built;
 use crate::error::{IngestError, wal_error};
+use crate::group::build::ToBuild;
+use crate::group::columns::Built;
 use crate::load::LoadRows;
 use crate::memory::Admitted;
-use crate::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
+use crate::recovery::record::{self, CommitBody, CutBody, Format, PrepareBody, TruncateBody, kind};
 use crate::transactions::Reservation;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -50,7 +50,7 @@ impl TableQueue {
         let (sender, answer) = oneshot::channel();
         loop {
             self.released().await;
-            let built = self.build(Parts::of_load(&rows), rows.memory_bytes()).await?;
+            let built = self.build(ToBuild::of_load(&rows), rows.memory_bytes()).await?;
             let (state, checked) = self.lock_with_partitions(|checked| checked.own(self, &built, &rows))?;
             state.refuse_if_dropped(&self.table)?;
             if state.is_held || built.schema.version < state.schema_floor {
@@ -81,8 +81,8 @@ impl TableQueue {
         if !rows.files().is_empty() {
             state.refuse_old(rows.schema.version)?;
         }
-        let low = state.holds.hold_on(own.txn, self.space.wal.end_lsn(), Why::Running);
-        let flight = InFlight::begin(self, &mut state, own.txn);
+        let low = state.pins.pin_on(own.txn, self.space.wal.end_lsn(), Why::Running);
+        let flight = Flight::begin(self, &mut state, own.txn);
         let version = flight.version();
         let mut entries = if blocks_are_logged {
             Vec::new()
@@ -123,7 +123,7 @@ impl TableQueue {
                     if blocks_are_logged {
                         flight.stays_prepared(low);
                     } else {
-                        flight.let_go();
+                        flight.unpin();
                         if let Some(files) = unpublished.filter(|_| error.says_nothing_was_kept()) {
                             files.are_refused();
                         }
@@ -176,14 +176,14 @@ impl TableQueue {
             if !state.is_held {
                 // Its commit may come when nobody can tell the client of a value that can't be converted.
                 state.refuse_old(rows.schema.version)?;
-                state.holds.hold(txn, self.space.wal.end_lsn(), Why::Prepared);
+                state.pins.pin(txn, self.space.wal.end_lsn(), Why::Prepared);
                 break;
             }
         }
         rows.files_are_submitted();
         let result = self.space.wal.append(entries).await.map(|_| ()).map_err(wal_error);
         if let Err(error) = &result {
-            self.let_go(txn);
+            self.unpin(txn);
             if error.says_nothing_was_kept() {
                 rows.files_are_refused();
             }
@@ -206,8 +206,8 @@ impl TableQueue {
                 continue;
             }
             let low = self.space.wal.end_lsn();
-            state.holds.hold(txn, low, Why::Running);
-            let flight = InFlight::begin(self, &mut state, txn);
+            state.pins.pin(txn, low, Why::Running);
+            let flight = Flight::begin(self, &mut state, txn);
             let version = flight.version();
             let (id, format) = (self.table.id(), Format::default());
             let entry = match cut.clone() {
@@ -231,7 +231,7 @@ impl TableQueue {
                         Ok(version)
                     }
                     Err(error) => {
-                        flight.let_go();
+                        flight.unpin();
                         Err(wal_error(error))
                     }
                 };

@@ -5,7 +5,7 @@
 //! business: what a commit is made of, and the log.
 
 use super::TableQueue;
-use super::holds::Holds;
+use super::pins::Pins;
 use super::turn::CommitTurn;
 use crate::error::IngestError;
 use crate::group::{CloseReason, Group};
@@ -69,6 +69,7 @@ pub(super) struct Closed {
 }
 
 /// What whoever has the turn does next.
+#[expect(clippy::large_enum_variant, reason = "one is made for each group and moved once")]
 pub(super) enum Next {
     Commit(Closed),
     /// Until there may be space.
@@ -87,7 +88,7 @@ pub(super) struct State {
     stage: Stage,
     /// Commits that the log has not answered yet.
     in_flight: usize,
-    pub holds: Holds,
+    pub pins: Pins,
     next_version: Version,
     /// Where the last commit that the log has answered begins.
     answered: Lsn,
@@ -107,7 +108,7 @@ impl State {
             last_deadline: None,
             stage: Stage::Idle,
             in_flight: 0,
-            holds: Holds::default(),
+            pins: Pins::default(),
             next_version,
             answered: Lsn(0),
             is_held: false,
@@ -223,7 +224,7 @@ impl State {
     /// Nothing joins any more; the groups that will never be committed.
     pub fn drop_table(&mut self, queue: &Arc<TableQueue>) -> Vec<Group> {
         drop(self.step(queue, Event::TableDropped));
-        self.holds.let_all_go();
+        self.pins.unpin_all();
         self.open.take().into_iter().chain(self.closed.drain(..).map(|closed| closed.group)).collect()
     }
 

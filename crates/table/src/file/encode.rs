@@ -3,8 +3,8 @@
 use super::checksums::{Checksums, ChunkPages, Walk};
 use super::encoded::EncodedRowGroup;
 use crate::error::{TableError, blocking};
-use crate::memtable::array_bytes;
-use crate::side_by_side::threads_max;
+use crate::keys::side_by_side::threads_max;
+use crate::view::memtable::array_bytes;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;

@@ -8,7 +8,7 @@ use super::checksums::{Checksums, ChunkPages};
 use super::deletes::Deletes;
 use super::{LiveFile, footer_fault, guarded, is_ours};
 use crate::error::{TableError, blocking};
-use crate::root::TableRoot;
+use crate::place::root::TableRoot;
 use bytes::Bytes;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;

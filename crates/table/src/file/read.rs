@@ -8,7 +8,7 @@
 use super::encoded::EncodedFile;
 use super::guarded;
 use crate::error::{TableError, blocking};
-use crate::evolve::{as_type, assemble, default_array};
+use crate::view::evolve::{as_type, assemble, default_array};
 use arrow::array::{RecordBatch, new_null_array};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;

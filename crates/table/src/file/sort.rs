@@ -1,7 +1,7 @@
 //! Rows in the order of the key columns.
 
 use crate::error::TableError;
-use crate::side_by_side::{parts, side_by_side, sorted_by, threads_for};
+use crate::keys::side_by_side::{parts, side_by_side, sorted_by, threads_for};
 use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 use arrow::row::{RowConverter, Rows, SortField};

@@ -5,7 +5,7 @@
 
 use super::DataFile;
 use super::write::publish_names;
-use crate::root::TableRoot;
+use crate::place::root::TableRoot;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl UnpublishedFiles {
 }
 
 impl From<Vec<DataFile>> for UnpublishedFiles {
-    /// Files that a snapshot has, or that are [held](crate::Table::hold) for longer than this lives.
+    /// Files that a snapshot has, or that are [pinned](crate::Table::pin) for longer than this lives.
     fn from(files: Vec<DataFile>) -> Self {
         Self { root: None, files, is_submitted: AtomicBool::new(true) }
     }

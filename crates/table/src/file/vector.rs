@@ -8,7 +8,7 @@
 
 use super::deletes::{Deletes, RowSet};
 use crate::error::TableError;
-use crate::root::TableRoot;
+use crate::place::root::TableRoot;
 use bytes::Bytes;
 use deltalake_core::kernel::{DeletionVectorDescriptor, StorageType};
 use object_store::path::Path;

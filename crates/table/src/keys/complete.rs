@@ -16,7 +16,7 @@ use super::settle::{Item, Keys, KnownFile, Marks};
 use super::work::{Source, Step, Work};
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
-use crate::snapshot::Snapshot;
+use crate::view::snapshot::Snapshot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Keys for which rows of partial updates have come.

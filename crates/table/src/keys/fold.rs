@@ -8,8 +8,8 @@
 //! business of this module: which rows have equal keys, and in which order they came.
 
 use crate::error::TableError;
-use crate::evolve::assemble;
-use crate::memtable::{batch_bytes, bytes_between};
+use crate::view::evolve::assemble;
+use crate::view::memtable::{batch_bytes, bytes_between};
 use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BinaryArray, PrimitiveArray,
     RecordBatch, StringArray, new_null_array,
@@ -209,7 +209,7 @@ impl Folder {
             }
             batches.push(copied);
         }
-        self.held_bytes = batches[1..].iter().flatten().map(crate::memtable::array_bytes).sum();
+        self.held_bytes = batches[1..].iter().flatten().map(crate::view::memtable::array_bytes).sum();
         self.held_bytes_max = HELD_BYTES_MAX.min(self.limits.bytes).max(self.held_bytes * 2);
         self.batches = batches;
         let lists = self.columns.iter_mut().filter_map(Column::own_places);

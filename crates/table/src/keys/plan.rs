@@ -10,7 +10,7 @@ use super::settle::{Item, Keys, KnownFile, Marks};
 use super::work::{Source, Step, Work};
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, Settled};
-use crate::snapshot::Snapshot;
+use crate::view::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 

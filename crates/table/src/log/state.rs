@@ -3,7 +3,7 @@
 use super::replay::{Replayed, rows_of};
 use crate::error::TableError;
 use crate::file::{DataFile, FileFormat, FileStats, LiveFile, Tags, VectorReader, footer_fault, guarded};
-use crate::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
+use crate::view::schema::{NEXT_COLUMN_ID_KEY, SCHEMA_VERSION_KEY, TABLE_ID_KEY};
 use bytes::Bytes;
 use deltalake_core::DeltaTable;
 use deltalake_core::kernel::{Add, Metadata, Protocol};

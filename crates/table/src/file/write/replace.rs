@@ -5,7 +5,7 @@ use crate::error::TableError;
 use crate::file::LiveFile;
 use crate::file::encode::{ColumnSource, encode};
 use crate::file::encoded::EncodedFile;
-use crate::root::TableRoot;
+use crate::place::root::TableRoot;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use parquet::arrow::ArrowSchemaConverter;

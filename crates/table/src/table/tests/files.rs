@@ -148,7 +148,7 @@ async fn a_sweep_spares_files_that_wait_for_their_publication() {
     let files = writer.finish().await.unwrap().into_files();
     assert_eq!(table.sweep().await.unwrap().files, 0);
     let restarted = bench.store.open(&two_columns()).await.unwrap();
-    restarted.hold(&files);
+    restarted.pin(&files);
     assert_eq!(restarted.sweep().await.unwrap().files, 0);
     publish_files(&restarted, 1, files);
     assert_eq!(restarted.sweep().await.unwrap().files, 0);

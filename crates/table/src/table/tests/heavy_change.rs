@@ -240,8 +240,13 @@ async fn rows_of_unique_keys_are_superseded_before_meanwhile_and_after() {
         check(&bench, &table, &def, &texts(0..410, text)).await;
         // Rows of the new schema supersede those of converted files.
         let next = table.snapshot().version.next();
-        let ids =
-            crate::evolve::adapt(&rows(0..410), &two_columns().schema, &def.schema, &def.schema.arrow(), 0);
+        let ids = crate::view::evolve::adapt(
+            &rows(0..410),
+            &two_columns().schema,
+            &def.schema,
+            &def.schema.arrow(),
+            0,
+        );
         table.publish(publication(&def.schema, next.0, ids.unwrap())).unwrap();
         assert_eq!(visible(&table).await, texts(0..410, text));
         assert_eq!(table.settled().await.unwrap().rows(), 410);

@@ -1,0 +1,8 @@
+//! Where bytes lie: storage roots, and one table's place in them.
+//!
+//! Not here: what the bytes mean. Nothing here knows a row.
+
+pub(crate) mod durable;
+pub(crate) mod root;
+pub(crate) mod storage;
+pub(crate) mod store;

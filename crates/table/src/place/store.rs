@@ -1,0 +1,212 @@
+//! One storage root: creates, opens and removes tables in it.
+
+use crate::error::TableError;
+use crate::log::{DeltaLog, Writer, Written, commit_info};
+use crate::options::StoreOptions;
+use crate::place::durable::{DurableLocal, create_dirs};
+use crate::place::root::{Settling, TableRoot};
+use crate::place::storage::{ObjectStorage, TableStorage};
+use crate::table::Table;
+use crate::view::schema::{last_change, metadata_for, protocol_for};
+use deltalake_core::kernel::Action;
+use deltalake_core::logstore::{StorageConfig, default_logstore};
+use futures::{StreamExt, TryStreamExt};
+use object_store::ObjectStore;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use parquet::basic::ZstdLevel;
+use std::collections::HashSet;
+use std::sync::Arc;
+use tributary_types::TableDef;
+use tributary_types::lock::{Rank, Ranked};
+use url::Url;
+
+/// A storage root, on any object store. Cheap to share behind an `Arc`.
+pub struct TableStore {
+    /// The store of `storage`.
+    store: Arc<dyn ObjectStore>,
+    /// Ends in `/`.
+    url: Url,
+    storage: Arc<dyn TableStorage>,
+    options: Arc<StoreOptions>,
+    zstd: ZstdLevel,
+    settling: Arc<Settling>,
+}
+
+impl TableStore {
+    /// A root in the local directory `root`, which is created. Every write is durable when it
+    /// returns ([`DurableLocal`]).
+    ///
+    /// # Errors
+    /// [`TableError::Local`] when the directory cannot be created, [`TableError::BadOption`].
+    pub fn local(root: &std::path::Path, options: StoreOptions) -> Result<Self, TableError> {
+        let failed = |doing| {
+            let path = root.to_owned();
+            move |source| TableError::Local { doing, path, source }
+        };
+        let absolute = std::path::absolute(root).map_err(failed("resolving the storage root"))?;
+        create_dirs(&absolute).map_err(failed("creating the storage root"))?;
+        let root = root.canonicalize().map_err(failed("resolving the storage root"))?;
+        let url = Url::from_directory_path(&root).map_err(|()| TableError::BadRoot {
+            url: root.display().to_string(),
+            reason: "it is not an absolute path".to_owned(),
+        })?;
+        Self::with_storage(Arc::new(DurableLocal::default()), url, options)
+    }
+
+    /// A root at `url` in `store`, which must be rooted where the URL's path begins: a bucket, or
+    /// `/` of a file system. The store must make writes durable before it confirms them and must
+    /// support put-if-absent.
+    ///
+    /// # Errors
+    /// [`TableError::BadRoot`] when the URL cannot have paths below it, [`TableError::BadOption`].
+    pub fn with_object_store(
+        store: Arc<dyn ObjectStore>,
+        url: Url,
+        options: StoreOptions,
+    ) -> Result<Self, TableError> {
+        Self::with_storage(Arc::new(ObjectStorage { objects: store, url: url.clone() }), url, options)
+    }
+
+    /// A root at `url` in `storage`, which must be rooted where the URL's path begins.
+    ///
+    /// # Errors
+    /// [`TableError::BadRoot`] when the URL cannot have paths below it, [`TableError::BadOption`].
+    pub fn with_storage(
+        storage: Arc<dyn TableStorage>,
+        mut url: Url,
+        options: StoreOptions,
+    ) -> Result<Self, TableError> {
+        if url.cannot_be_a_base() {
+            return Err(TableError::BadRoot { url: url.to_string(), reason: "it has no path".to_owned() });
+        }
+        if !url.path().ends_with('/') {
+            url.set_path(&format!("{}/", url.path()));
+        }
+        let zstd = zstd_level(&options)?;
+        let settling = Arc::new(Settling::new(&options));
+        Ok(Self { store: storage.objects(), storage, url, zstd, options: Arc::new(options), settling })
+    }
+
+    #[must_use]
+    pub fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
+    /// The store that holds all files; its paths are those of URLs, without the first `/`.
+    #[must_use]
+    pub fn object_store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.store)
+    }
+
+    /// The URL of the storage root, ending in `/`.
+    #[must_use]
+    pub fn root_url(&self) -> &Url {
+        &self.url
+    }
+
+    /// The URL of a table's location, ending in `/`.
+    #[must_use]
+    pub fn url(&self, def: &TableDef) -> String {
+        self.table_url(&def.location).to_string()
+    }
+
+    fn table_url(&self, location: &str) -> Url {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(location.split('/').filter(|part| !part.is_empty())).push("");
+        }
+        url
+    }
+
+    fn root(&self, location: &str) -> Result<Arc<TableRoot>, TableError> {
+        let parts_are_names = location.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        if !parts_are_names {
+            return Err(TableError::BadRoot {
+                url: location.to_owned(),
+                reason: "a table's location must be a relative path without '.', '..' and empty parts"
+                    .to_owned(),
+            });
+        }
+        let url = self.table_url(location);
+        let prefix = Path::from_url_path(url.path())
+            .map_err(|error| TableError::BadRoot { url: url.to_string(), reason: error.to_string() })?;
+        let store: Arc<dyn ObjectStore> = Arc::new(PrefixStore::new(Arc::clone(&self.store), prefix.clone()));
+        let log_store =
+            default_logstore(Arc::clone(&store), Arc::clone(&self.store), &url, &StorageConfig::default());
+        let writer = Writer { node: self.options.node.clone(), epoch: self.options.epoch };
+        Ok(Arc::new(TableRoot {
+            store,
+            log: DeltaLog::new(log_store, writer, location.to_owned()),
+            options: Arc::clone(&self.options),
+            zstd: self.zstd,
+            url,
+            storage: Arc::clone(&self.storage),
+            prefix,
+            unpublished: Ranked::new(Rank::Unpublished, HashSet::new()),
+            settling: Arc::clone(&self.settling),
+        }))
+    }
+
+    /// Creates the Delta table of `def`, durable on return. A log of the same table that is there
+    /// already (from before a crash) is opened instead.
+    ///
+    /// # Errors
+    /// [`TableError::LocationTaken`] when the location holds another table's log.
+    pub async fn create(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
+        let root = self.root(&def.location)?;
+        let metadata = metadata_for(def, None, false)?;
+        let protocol = protocol_for(&metadata, None)?;
+        let info = commit_info("CREATE TABLE", false, &[]);
+        let actions = [Action::Protocol(protocol), Action::Metadata(metadata)];
+        if root.log.write(0, info, &actions).await? == Written::Taken {
+            tracing::info!(location = def.location, "the Delta log exists already and is opened");
+        }
+        Table::open(root, def).await
+    }
+
+    /// Opens the table and brings its log to `def` if the catalog is ahead: a schema change that a
+    /// crash cut short is completed, including the rewriting of files.
+    ///
+    /// # Errors
+    /// [`TableError::NotFound`] without a log, [`TableError::LocationTaken`] with another table's,
+    /// [`TableError::UnsupportedLog`] when another writer used features that we cannot read.
+    pub async fn open(&self, def: &Arc<TableDef>) -> Result<Arc<Table>, TableError> {
+        Table::open(self.root(&def.location)?, def).await
+    }
+
+    /// The number of the last heavy schema change that the table's Delta log has. `None`: it has none.
+    ///
+    /// # Errors
+    /// [`TableError::NotFound`] without a log; those of reading it.
+    pub async fn last_schema_change(&self, def: &TableDef) -> Result<Option<u64>, TableError> {
+        let root = self.root(&def.location)?;
+        Ok(last_change(&root.log.open(def).await?.metadata))
+    }
+
+    /// Deletes all files of a dropped table. May be repeated after a failure. Close the table
+    /// first ([`Table::close`]); queries that still read it fail.
+    ///
+    /// # Errors
+    /// [`TableError::Storage`], [`TableError::Local`]; then some files are left.
+    pub async fn remove(&self, location: &str) -> Result<(), TableError> {
+        let root = self.root(location)?;
+        let doing = format!("removing the files of '{location}'");
+        let paths = root.store.list(None).map_ok(|meta| meta.location).boxed();
+        let deleted = root.store.delete_stream(paths);
+        deleted.try_for_each(|_| futures::future::ready(Ok(()))).await.map_err(TableError::storage(doing))?;
+        if let Some(keys) = root.keys_directory().filter(|keys| keys.exists()) {
+            let removed = std::fs::remove_dir_all(&keys);
+            removed.map_err(|source| TableError::Local { doing: "removing", path: keys, source })?;
+        }
+        self.storage.remove_empty(&root.prefix).await
+    }
+}
+
+fn zstd_level(options: &StoreOptions) -> Result<ZstdLevel, TableError> {
+    ZstdLevel::try_new(options.zstd_level).map_err(|_| TableError::BadOption {
+        name: "zstd_level",
+        value: options.zstd_level.to_string(),
+        allowed: "1 to 22",
+    })
+}

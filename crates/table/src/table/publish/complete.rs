@@ -1,0 +1,168 @@
+//! Settling rows of partial updates: reading the values that they do not give from the rows that they supersede.
+//!
+//! Invariant: a derived row takes the place of all rows that it was made of in one swap of the snapshot. Nothing of it is in the
+//! write-ahead log, which has the rows as they came: after a replay they are completed again, in the same order.
+
+use crate::error::{TableError, blocking};
+use crate::file::{DataFile, EncodedFile, FileReader, LiveFile, Settled};
+use crate::keys::hash::KeyHasher;
+use crate::keys::{Completion, Folder, GivenInFiles, GivenSets, KeyHash, KeyReader, Keys};
+use crate::table::Table;
+use crate::table::publish::settle::{Found, on_a_thread};
+use crate::view::evolve::civil_now_micros;
+use crate::view::snapshot::Snapshot;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::sync::Arc;
+use tributary_types::{ColumnDef, HiddenColumn, TableSchema};
+
+const DOING: &str = "completing rows of partial updates";
+
+impl Table {
+    /// Settles all rows of the snapshot if rows of partial updates are among those that are not settled. `next_row` is the arrival
+    /// number of the next row, at the moment of the snapshot.
+    pub(in crate::table) async fn complete(
+        &self,
+        keys: &mut Keys,
+        snapshot: &Arc<Snapshot>,
+        epoch: u64,
+        next_row: u64,
+    ) -> Result<Option<Found>, TableError> {
+        let schema = &snapshot.def.schema;
+        let Some(given) = schema.index_of_hidden(HiddenColumn::Given) else { return Ok(None) };
+        let mut sets = GivenSets::new(schema);
+        let mut in_files = GivenInFiles::new();
+        let is_partial = |live: &&LiveFile| gives_some(&live.file, &schema.columns[given]);
+        for live in snapshot.files.iter().filter(|live| live.settled == Settled::No).filter(is_partial) {
+            let of_rows = self.given_of(live, &schema.columns[given], &mut sets).await?;
+            in_files.insert(live.path().to_owned(), of_rows);
+        }
+        let in_parts = snapshot.memtable.iter().filter(|part| !part.is_settled).any(|part| {
+            let column = part.batch.column(given);
+            column.null_count() < column.len()
+        });
+        if in_files.is_empty() && !in_parts {
+            return Ok(None);
+        }
+        let last = snapshot.memtable.last();
+        let first_row = last.map_or(next_row, |part| part.first_row + part.batch.num_rows() as u64);
+        let work = move |keys: &mut Keys, snapshot: &Snapshot, reader: &KeyReader| {
+            let completion = keys.complete(snapshot, reader, &mut sets, &in_files, first_row)?;
+            Ok((completion, sets))
+        };
+        let (completion, sets) = on_a_thread(keys, Arc::clone(snapshot), epoch, work).await?;
+        let Completion { work, mut marks } = completion;
+        let (schema, sets) = (Arc::clone(schema), Arc::new(sets.into_masks()));
+        let make = move |slots, limits| Folder::of_layers(&schema, slots, &sets, limits);
+        let derived = self.derive(keys, snapshot, work, first_row, &mut marks, make).await?;
+        Ok(Some(Found { marks, derived }))
+    }
+
+    /// For each row of a file the number of the set of columns that it gives.
+    async fn given_of(
+        &self,
+        live: &LiveFile,
+        given: &ColumnDef,
+        sets: &mut GivenSets,
+    ) -> Result<Vec<u32>, TableError> {
+        let schema = Arc::new(TableSchema::new(self.def().schema.version, vec![given.clone()]));
+        let file = EncodedFile::open(&self.root, &live.with_deletes(None)).await?;
+        let mut reader = FileReader::new(&file, file.row_groups(), &schema, 0)?;
+        let mut of_rows = Vec::new();
+        while let Some(batch) = reader.next().await? {
+            of_rows.extend(sets.of_texts(batch.column(0).as_string::<i32>())?);
+        }
+        Ok(of_rows)
+    }
+
+    /// The key columns of the first of these rows that is of a partial update and whose key no row of the table has; rows that were
+    /// published before the call count. `files` are not published yet. With a column, by its place in the schema, rows that give it do not count.
+    ///
+    /// # Errors
+    /// Those of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
+    pub async fn first_new_key(
+        &self,
+        schema: &Arc<TableSchema>,
+        batches: &[RecordBatch],
+        files: &[DataFile],
+        lacked: Option<usize>,
+    ) -> Result<Option<Vec<ArrayRef>>, TableError> {
+        let given = schema.index_of_hidden(HiddenColumn::Given);
+        let (Some(given), Some(_)) = (given, &self.unique) else { return Ok(None) };
+        let keys_of = |batch: &RecordBatch| -> Vec<ArrayRef> {
+            schema.key_indices().into_iter().map(|key| Arc::clone(batch.column(key))).collect()
+        };
+        let mut sets = GivenSets::new(schema);
+        let hasher = KeyHasher::new(schema)?;
+        for batch in batches {
+            let Some(of_rows) = sets.of_batch(batch)? else { continue };
+            let columns = keys_of(batch);
+            let hashes = hasher.of_columns(&columns)?.into_iter().zip(0..);
+            if let Some(row) = self.first_unknown(of_partial(hashes, &of_rows, &sets, lacked)).await? {
+                return Ok(Some(columns.iter().map(|column| column.slice(row as usize, 1)).collect()));
+            }
+        }
+        for file in files {
+            let live = LiveFile::from(file.clone());
+            let of_rows = self.given_of(&live, &schema.columns[given], &mut sets).await?;
+            let of_file = self.keys_of(&live).await?;
+            let keyed = blocking(DOING, move || {
+                let mut keyed: Vec<(KeyHash, u32)> = Vec::new();
+                of_file.for_each_key(|of_key| keyed.extend(of_key.iter().map(|it| (it.hash, it.row))))?;
+                Ok(keyed)
+            });
+            let keyed = of_partial(keyed.await?.into_iter(), &of_rows, &sets, lacked);
+            let Some(row) = self.first_unknown(keyed).await? else { continue };
+            let encoded = EncodedFile::open(&self.root, &live).await?;
+            let mut reader = FileReader::of_rows(&encoded, &[row], schema, civil_now_micros())?;
+            let batch = reader.next().await?;
+            return Ok(batch.map(|batch| keys_of(&batch)));
+        }
+        Ok(None)
+    }
+
+    /// The first row whose key no live row of the table has.
+    async fn first_unknown(&self, mut sorted: Vec<(KeyHash, u32)>) -> Result<Option<u32>, TableError> {
+        let snapshot = self.settled().await?;
+        let mut files = Vec::with_capacity(snapshot.files.len());
+        for live in snapshot.files.iter() {
+            files.push((live.clone(), self.known_keys_of(live).await?));
+        }
+        blocking("looking for keys", move || {
+            sorted.sort_unstable();
+            let mut is_known = vec![false; sorted.len()];
+            for (live, of_file) in &files {
+                of_file.find(sorted.iter().map(|(hash, _)| *hash), |place, keyed| {
+                    is_known[place] |= live.is_live(keyed.row);
+                })?;
+            }
+            let reader = KeyReader::new(&snapshot.def.schema)?;
+            for part in &snapshot.memtable {
+                for hash in reader.read(&part.live_batch()?)?.hashes {
+                    let first = sorted.partition_point(|(known, _)| *known < hash);
+                    let same = sorted[first..].iter().take_while(|(known, _)| *known == hash).count();
+                    is_known[first..first + same].fill(true);
+                }
+            }
+            let unknown = sorted.iter().zip(is_known).filter(|(_, is_known)| !is_known);
+            Ok(unknown.map(|((_, row), _)| *row).min())
+        })
+        .await
+    }
+}
+
+/// Those of the rows that are of partial updates and do not give the column, if there is one.
+fn of_partial(
+    rows: impl Iterator<Item = (KeyHash, u32)>,
+    of_rows: &[u32],
+    sets: &GivenSets,
+    lacked: Option<usize>,
+) -> Vec<(KeyHash, u32)> {
+    let counts = |set: u32| set != GivenSets::ALL && lacked.is_none_or(|column| !sets.has(set, column));
+    rows.filter(|(_, row)| counts(of_rows[*row as usize])).collect()
+}
+
+/// Whether some rows of a file may be of partial updates.
+fn gives_some(file: &DataFile, given: &ColumnDef) -> bool {
+    let nulls = file.stats.columns.get(&given.physical_name).and_then(|stats| stats.null_count);
+    given.id < file.columns_below && nulls != Some(file.rows)
+}

@@ -1,0 +1,290 @@
+//! Bringing the Delta log to a wanted set of files, against other writers.
+
+use crate::ambient::now_ms;
+use crate::error::TableError;
+use crate::file::{LiveFile, Settled};
+use crate::log::{LogChange, LogState, Written, app_id, commit_info};
+use crate::table::{Table, delta_version};
+use crate::view::schema::{last_change, metadata_for, protocol_for, same_metadata, with_change};
+use deltalake_core::kernel::{Action, CommitInfo, Metadata, Protocol, Transaction};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tributary_types::{TableDef, Version};
+
+/// Versions that other writers may take in a row before we give up.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// Files by path.
+pub(in crate::table) type FileSet = BTreeMap<String, LiveFile>;
+
+/// What an entry should make of the log.
+pub(in crate::table) struct Goal {
+    pub(in crate::table) operation: &'static str,
+    pub(in crate::table) parameters: Vec<(&'static str, Value)>,
+    pub(in crate::table) def: Arc<TableDef>,
+    /// All files that should be live, and no others.
+    pub(in crate::table) files: FileSet,
+    /// The table version whose rows are then all in the log.
+    pub(in crate::table) version: Version,
+    /// `false` when rows only moved between files.
+    pub(in crate::table) data_change: bool,
+    /// Files that must still be live as they are here, or the goal is void.
+    pub(in crate::table) inputs: Vec<LiveFile>,
+    /// The heavy schema change that the entry is.
+    pub(in crate::table) change: Option<u64>,
+}
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::table) enum Committed {
+    /// The log has what the goal asked for.
+    Yes,
+    /// Another writer removed an input: nothing was written.
+    Void,
+}
+
+/// An entry that would bring the log to a goal, and what the state is after it.
+struct Entry {
+    info: CommitInfo,
+    actions: Vec<Action>,
+    metadata: Metadata,
+    protocol: Protocol,
+}
+
+impl Table {
+    /// Writes at most one entry that brings the log from `state` to `goal`. If another writer took
+    /// the version, its changes are taken into the snapshot and the goal, and it is tried again.
+    /// On `Yes` the entry is durable and `state`, the snapshot's Delta version and the persisted
+    /// version are up to date.
+    ///
+    /// # Errors
+    /// [`TableError::Raced`] and those of [`crate::log::DeltaLog::write`]: the entry may be in the log after all, or get
+    /// there later. The next commit takes it in; until then the files of the goal must stay.
+    pub(in crate::table) async fn commit(
+        &self,
+        state: &mut LogState,
+        mut goal: Goal,
+    ) -> Result<Committed, TableError> {
+        for _ in 0..ATTEMPTS_MAX {
+            // Before the inputs are looked at: an earlier attempt of ours may have removed them.
+            let Some(entry) = entry_for(state, &goal)? else {
+                self.log_is_at(state);
+                return Ok(Committed::Yes);
+            };
+            if goal.inputs.iter().any(|input| !has(&state.live, input)) {
+                return Ok(Committed::Void);
+            }
+            let version = state.version + 1;
+            match self.root.log.write(version, entry.info, &entry.actions).await? {
+                Written::Yes => {
+                    state.version = version;
+                    state.metadata = entry.metadata;
+                    state.protocol = entry.protocol;
+                    state.live = goal.files;
+                    state.app_version = goal.version.max(state.app_version);
+                    state.uncheckpointed += 1;
+                    self.log_is_at(state);
+                    if let Some(unique) = &self.unique {
+                        unique.lost_copies.lock().clear();
+                    }
+                    return Ok(Committed::Yes);
+                }
+                Written::Taken if goal.change.is_some() => {
+                    return self.change_or_void(state, &mut goal).await;
+                }
+                Written::Taken => self.catch_up(state, &mut goal).await?,
+            }
+        }
+        Err(TableError::Raced { location: self.root.log.location().to_owned(), attempts: ATTEMPTS_MAX })
+    }
+
+    /// Takes into `state` and the snapshot what others wrote, and what we wrote whose answers were lost.
+    pub(in crate::table) async fn take_in_others(&self, state: &mut LogState) -> Result<(), TableError> {
+        let mut goal = Goal {
+            operation: "",
+            parameters: Vec::new(),
+            def: self.def(),
+            files: state.live.clone(),
+            version: state.app_version,
+            data_change: false,
+            inputs: Vec::new(),
+            change: None,
+        };
+        match self.catch_up(state, &mut goal).await {
+            Ok(()) | Err(TableError::Raced { .. }) => {
+                self.log_is_at(state);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The version that a schema change wanted is taken: by an attempt of its own whose answer was lost, or by another writer.
+    /// What that one brought has the old schema, so the goal is void.
+    async fn change_or_void(&self, state: &mut LogState, goal: &mut Goal) -> Result<Committed, TableError> {
+        let fresh = self.root.log.load(&goal.def).await?;
+        if fresh.table_id() == state.table_id() && last_change(&fresh.metadata) == goal.change {
+            state.advance(fresh);
+            self.log_is_at(state);
+            if let Some(unique) = &self.unique {
+                unique.lost_copies.lock().clear();
+            }
+            return Ok(Committed::Yes);
+        }
+        match self.catch_up(state, goal).await {
+            Ok(()) | Err(TableError::Raced { .. }) => Ok(Committed::Void),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn catch_up(&self, state: &mut LogState, goal: &mut Goal) -> Result<(), TableError> {
+        let fresh = self.root.log.load(&goal.def).await?;
+        if fresh.table_id() != state.table_id() {
+            return Err(TableError::LocationTaken {
+                location: self.root.log.location().to_owned(),
+                expected: self.id,
+                found: fresh.table_id().unwrap_or("of another writer").to_owned(),
+            });
+        }
+        // Nobody settles until the snapshot has the change: what was superseded is what the files that go have now.
+        let mut keys = match &self.unique {
+            Some(unique) => Some(unique.keys.lock().await),
+            None => None,
+        };
+        let mut superseded = self.superseded_since_logged(state);
+        let mut next = state.clone();
+        let mut change = next.advance(fresh);
+        for (live, rows) in self.files_of_lost_copies(&change.added) {
+            change.gone.insert(live.path().to_owned());
+            superseded.retain(|(other, _)| other.path() != live.path());
+            superseded.push((live, rows));
+        }
+        {
+            // Of an entry whose answer was lost, from before its partition was emptied.
+            let unflushed = self.unflushed.lock();
+            change.added.retain(|file| !unflushed.is_cut(&goal.def, file, file.version()));
+        }
+        let is_foreign = !change.gone.is_empty() || !change.added.is_empty();
+        if let Some(keys) = &mut keys {
+            change.added.iter_mut().for_each(|file| file.settled = Settled::Older);
+            self.remember_orphans(keys, superseded, &change.gone).await?;
+        }
+        // From here on nothing waits or fails: the state and the snapshot have the change together.
+        *state = next;
+        let persisted = state.app_version;
+        self.lost_copies_are_in(&change.added);
+        let truncated_at = self.take_in(&change, persisted);
+        drop(keys);
+        let truncates = truncated_at > persisted && truncated_at <= goal.version;
+        // What others did to an input makes the goal void, if an earlier attempt has not reached it: the goal's own
+        // change of the file must stay, or it would look as if nothing was left to do.
+        let inputs: HashSet<&str> = goal.inputs.iter().map(LiveFile::path).collect();
+        goal.files.retain(|path, _| inputs.contains(path.as_str()) || !change.gone.contains(path));
+        if !truncates {
+            for file in change.added.into_iter().filter(|file| !inputs.contains(file.path())) {
+                goal.files.entry(file.path().to_owned()).or_insert(file);
+            }
+        }
+        if self.unique.is_some() && is_foreign {
+            // Which of their rows are superseded is not known: whoever comes next settles them first.
+            let location = self.root.log.location().to_owned();
+            return Err(TableError::Raced { location, attempts: 1 });
+        }
+        Ok(())
+    }
+
+    /// Takes other writers' changes into the snapshot, unless a truncation that is not in the log
+    /// yet wiped them out. Returns the version of the last truncation.
+    fn take_in(&self, change: &LogChange, persisted: Version) -> Version {
+        let unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        let mut files: Vec<_> =
+            current.files.iter().filter(|file| !change.gone.contains(file.path())).cloned().collect();
+        if unflushed.truncated_at <= persisted {
+            let have: HashSet<&str> = current.files.iter().map(LiveFile::path).collect();
+            let is_new = |file: &&LiveFile| !have.contains(file.path()) || change.gone.contains(file.path());
+            files.extend(change.added.iter().filter(is_new).cloned());
+        }
+        self.swap(&current, |next| next.files = Arc::new(files));
+        unflushed.truncated_at
+    }
+
+    pub(in crate::table) fn log_is_at(&self, state: &LogState) {
+        let _unflushed = self.unflushed.lock();
+        let current = self.snapshot.load_full();
+        self.swap(&current, |next| next.delta_version = delta_version(state));
+        let before = self.persisted.swap(state.app_version.0, Ordering::AcqRel);
+        assert!(
+            before <= state.app_version.0,
+            "the log forgets no version: {before} came before {}",
+            state.app_version
+        );
+    }
+
+    /// Writes a checkpoint when enough entries have come since the last. A failure costs readers
+    /// time, nothing else, so it is logged and tried again after the next commit.
+    pub(in crate::table) async fn checkpoint_if_due(&self, state: &mut LogState) {
+        if state.uncheckpointed < self.root.options.checkpoint_every.max(1) {
+            return;
+        }
+        match self.root.log.checkpoint().await {
+            Ok(()) => state.uncheckpointed = 0,
+            Err(error) => tracing::warn!(table = %self.id, %error, "a Delta checkpoint could not be written"),
+        }
+    }
+}
+
+/// Whether `files` has the very file, with the same deletes.
+pub(in crate::table) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
+    files.get(wanted.path()).is_some_and(|file| file.is_same(wanted))
+}
+
+/// Whether the log can say of the table what it is to be.
+///
+/// # Errors
+/// Why not.
+pub(in crate::table) fn check_entry(state: &LogState, goal: &Goal) -> Result<(), TableError> {
+    metadata_and_protocol(state, goal).map(drop)
+}
+
+/// What the log says of the table at the goal.
+fn metadata_and_protocol(state: &LogState, goal: &Goal) -> Result<(Metadata, Protocol), TableError> {
+    let has_deletes = goal.files.values().any(|file| file.deletes.is_some());
+    let metadata = metadata_for(&goal.def, Some(&state.metadata), has_deletes)?;
+    let metadata = with_change(metadata, goal.change)?;
+    let protocol = protocol_for(&metadata, Some(&state.protocol))?;
+    Ok((metadata, protocol))
+}
+
+/// The entry from `state` to `goal`, `None` when the log is there already.
+fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
+    let (metadata, protocol) = metadata_and_protocol(state, goal)?;
+    let mut actions = Vec::new();
+    if protocol != state.protocol {
+        actions.push(Action::Protocol(protocol.clone()));
+    }
+    let metadata = if same_metadata(&metadata, &state.metadata) {
+        state.metadata.clone()
+    } else {
+        actions.push(Action::Metadata(metadata.clone()));
+        metadata
+    };
+    let now = now_ms();
+    let removed = state.live.values().filter(|file| !has(&goal.files, file));
+    actions.extend(removed.map(|file| Action::Remove(file.to_remove(goal.data_change, now))));
+    let blind_append = actions.is_empty();
+    let added = goal.files.values().filter(|file| !has(&state.live, file));
+    actions.extend(added.map(|file| Action::Add(file.to_add(&goal.def.schema, goal.data_change))));
+    // The library records application versions without enforcing them: comparing is up to us.
+    if goal.version > state.app_version {
+        let version = i64::try_from(goal.version.0).unwrap_or(i64::MAX);
+        actions.push(Action::Txn(Transaction::new_with_last_update(app_id(goal.def.id), version, Some(now))));
+    }
+    if actions.is_empty() {
+        return Ok(None);
+    }
+    let info = commit_info(goal.operation, blind_append, &goal.parameters);
+    Ok(Some(Entry { info, actions, metadata, protocol }))
+}

@@ -1,0 +1,8 @@
+//! What a reader sees: immutable snapshots, rows in memory, and rows of one schema as rows of another.
+//!
+//! Not here: I/O, and who swaps the snapshot.
+
+pub(crate) mod evolve;
+pub(crate) mod memtable;
+pub(crate) mod schema;
+pub(crate) mod snapshot;

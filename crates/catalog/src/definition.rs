@@ -1,9 +1,9 @@
-//! Tables, schemas and views as text: the form in which a store keeps them.
+//! Tables, schemas and views as text: their stored form.
 //!
-//! Each is a JSON object with the number of its format. Two rules keep everything that was ever written readable. A
-//! field that is added has a default and leaves the format as it is. Anything else (a field that changes its name or
-//! meaning, a new case that an earlier program would misread) raises [`FORMAT`], gets a step in [`upgraded`] and a
-//! golden file; a program refuses formats above its own by their number.
+//! Each is a JSON object with the number of its format. Two rules keep everything that was ever written readable. An added field
+//! has a default and leaves the format unchanged. Anything else (a field that changes its name or meaning, a new case that an
+//! earlier program would misread) raises [`FORMAT`], gets a step in [`upgraded`] and a golden file; a program refuses formats
+//! above its own by their number.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use tributary_types::{TableDef, TableSchema, ViewDef};
 
 /// The format that is written.
 ///
-/// | format | what is new |
+/// | format | news |
 /// | --- | --- |
 /// | 1 | has no number; a table says `has_key_clause` |
 /// | 2 | a table says `keys` instead, and `partitioning` |

@@ -17,7 +17,7 @@ use tributary_types::{Principal, SqlError};
 /// A kind of access that requires a privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privilege {
-    /// Use a session at all: variables, transactions, SYNC.
+    /// Use a session: variables, transactions, SYNC.
     Connect,
     Select,
     Load,
@@ -30,7 +30,7 @@ pub(crate) enum Privilege {
     Admin,
 }
 
-/// What the privilege applies to.
+/// The target of a privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object<'a> {
     Server,
@@ -40,7 +40,7 @@ pub(crate) enum Object<'a> {
     Connection(u32),
 }
 
-/// Decides. Asked for every statement and look-up, though not for every execution of a plan: it answers from memory.
+/// Checks privileges. Called for every statement and look-up, but not for every execution of a plan: it answers from memory.
 pub(crate) trait Access: Send + Sync + 'static {
     /// # Errors
     /// The text that the client gets if the principal may not.

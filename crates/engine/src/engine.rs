@@ -47,7 +47,7 @@ pub struct Engine {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) store: Arc<TableStore>,
     pub(crate) ingest: Arc<Ingest>,
-    /// Queries of nobody, who sees no table: for expressions over the fields of a load.
+    /// Queries without a user, who sees no tables: for expressions over the fields of a load.
     pub(crate) query: QueryEngine,
     pub(crate) error_log: Arc<ErrorLog>,
     pub(crate) builders: Builders,
@@ -64,7 +64,7 @@ pub struct Engine {
     pub(crate) load_records: LoadRecords,
     /// Turns of statements that change rows which they have read.
     pub(crate) row_changes: RowChanges,
-    /// What INSERT OVERWRITE statements overwrite now.
+    /// The targets of running INSERT OVERWRITE statements.
     pub(crate) overwrites: RunningOverwrites,
     /// How tables with dynamic partitions were when they were last looked at.
     pub(crate) dynamic_tables: DynamicTables,
@@ -157,7 +157,7 @@ impl Engine {
         &self.facts.processes
     }
 
-    /// Checks that a session may make the database its own.
+    /// Checks that a session may select the database.
     ///
     /// # Errors
     /// No privilege, or an unknown database.
@@ -218,7 +218,7 @@ impl Engine {
         })
     }
 
-    /// The table of that id, under whatever name. Whoever asks has been checked.
+    /// The table with that id, whatever its name. Callers must have been checked.
     pub(crate) fn table_by_id(&self, id: TableId) -> Option<Arc<Table>> {
         self.names().all_tables().into_iter().find(|table| table.id() == id)
     }
@@ -288,7 +288,7 @@ impl Engine {
         self.catalog.users().iter().any(|user| user.name == name && !user.password_hash.is_empty())
     }
 
-    /// The user with that password, which came in the clear (HTTP Basic).
+    /// Authenticates the user with a password in the clear (HTTP Basic).
     ///
     /// # Errors
     /// [`ErrorCode::AccessDenied`].

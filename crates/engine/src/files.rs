@@ -2,7 +2,7 @@
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `format` | properties become a format, and the columns of files those of one table |
+//! | `format` | turns properties into a format, and the columns of files into those of one table |
 //! | `reader` | the bytes of one file become batches |
 //! | `table` | several files become one table, whose parts are read in parallel |
 //!
@@ -28,7 +28,7 @@ use tributary_query::{FileTable, SessionView};
 use tributary_sql::{FileCall, FileFunction};
 use tributary_types::{ErrorCode, SqlError};
 
-/// What reading files takes from the server.
+/// The server's resources for reading files.
 pub(crate) struct FileReading {
     pub room: SpoolRoom,
     /// The directory of files of this machine that statements may name.
@@ -38,10 +38,10 @@ pub(crate) struct FileReading {
 }
 
 impl FileReading {
-    /// The table that a call stands for.
+    /// Opens the table of a call.
     ///
     /// # Errors
-    /// Properties that are missing, wrong or unknown; files that can't be found, or whose columns can't be told.
+    /// Properties that are missing, wrong or unknown; files that can't be found, or whose columns can't be determined.
     pub async fn open(&self, call: &FileCall, session: &SessionView) -> Result<Arc<dyn FileTable>, SqlError> {
         let properties = call.properties.iter().map(|(name, text)| (name.clone(), text.clone()));
         let mut properties: Properties = properties.collect();

@@ -34,7 +34,7 @@ use tributary_table::Table;
 use tributary_types::pattern::like;
 use tributary_types::{ColumnDef, ErrorCode, Label, Principal, SqlError, TableDef, TxnId};
 
-/// What SHOW LAST INSERT tells.
+/// The contents of SHOW LAST INSERT.
 #[derive(Clone, Debug)]
 pub(crate) struct LastInsert {
     pub txn: TxnId,
@@ -67,7 +67,7 @@ pub(crate) struct NewUser {
 pub(crate) struct EngineSession {
     pub(crate) engine: Arc<Engine>,
     pub(crate) principal: Principal,
-    /// Queries over what the principal may see.
+    /// Queries over the objects that the principal may see.
     pub(crate) queries: QueryEngine,
     pub(crate) id: u32,
     pub(crate) database: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) struct EngineSession {
     /// The plan of the last INSERT … VALUES: a driver sends the same head again and again.
     last_plan: Option<PlannedInsert>,
     builder: OwnBuilder,
-    /// The LOAD DATA whose file the client is asked for.
+    /// The LOAD DATA for which the client's file was requested.
     pending_load: Option<Box<PendingLoad>>,
     pub(crate) last_insert: Option<LastInsert>,
     pub(crate) warnings: Vec<String>,

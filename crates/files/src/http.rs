@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(format!("{files:?}"), r#"["https://host:81/a1.csv", "https://host:81/a2.csv"]"#);
     }
 
-    /// A server that gives each of these answers to one connection, and then what was asked.
+    /// A server that gives each of these answers to one connection, and then returns the requests.
     async fn server(answers: Vec<String>) -> (u16, tokio::task::JoinHandle<Vec<String>>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("it is bound").port();

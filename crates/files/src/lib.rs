@@ -6,7 +6,7 @@
 //! Invariant: no key, token or password is in an error, in the name of a file or in what `Debug` prints; and no file of
 //! this machine is opened or written that is not below the directory that a setting allows, wherever links lead.
 //!
-//! Not its business: what the bytes that are read mean.
+//! Not its business: the meaning of the bytes.
 
 mod error;
 mod http;

@@ -23,16 +23,16 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use url::Url;
 
-/// A row group is written when so many bytes of it are encoded.
+/// A row group is written once this many bytes of it are encoded.
 const ROW_GROUP_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where the files of a result go: names that begin alike.
+/// The target of a result's files: names with a common prefix.
 #[derive(Clone, Debug)]
 pub struct Output {
     store: Arc<dyn ObjectStore>,
-    /// What keys begin with.
+    /// The common prefix of keys.
     prefix: String,
-    /// What people call that.
+    /// The prefix in the form that users see.
     shown: String,
     /// The directory, if it is one of this machine.
     directory: Option<PathBuf>,
@@ -48,8 +48,8 @@ pub enum PageCompression {
 }
 
 impl Output {
-    /// Names that begin as `uri` says: `s3://bucket/path/start_`, or `file:///directory/start_` below the directory
-    /// `local`. Takes the properties of the place.
+    /// Names with the prefix `uri`: `s3://bucket/path/start_`, or `file:///directory/start_` below the directory `local`. Takes
+    /// the properties of the place.
     ///
     /// # Errors
     /// [`FileError::Property`] and [`FileError::NotSupported`] for another place, or one that no file may be written to.
@@ -79,13 +79,13 @@ impl Output {
         Ok(Self { store: Arc::new(store), prefix, shown, directory: Some(directory) })
     }
 
-    /// What people call the file of this name.
+    /// The name of this file in the form that users see.
     #[must_use]
     pub fn shown(&self, name: &str) -> String {
         format!("{}{name}", self.shown)
     }
 
-    /// The same directory, for a file whose name does not begin like those of the result.
+    /// The same directory, for a file whose name does not have the prefix of the result.
     #[must_use]
     pub fn directory(&self) -> Self {
         let cut = |text: &str| {
@@ -136,7 +136,7 @@ impl Output {
         Ok(OutputFile { name, bytes: 0, writer: Writer::Parquet(Box::new(writer)) })
     }
 
-    /// Deletes a file that is complete. That there is none is no fault.
+    /// Deletes a complete file. A missing file is not an error.
     ///
     /// # Errors
     /// [`FileError::Unwritable`].
@@ -147,7 +147,7 @@ impl Output {
         }
     }
 
-    /// Deletes all files whose names begin so, also those that a crash left half written on this machine.
+    /// Deletes all files with the prefix, including ones that a crash left half written on this machine.
     ///
     /// # Errors
     /// [`FileError::Unwritable`], [`FileError::Unlistable`]; then some may be left.
@@ -172,7 +172,7 @@ impl Output {
             pattern: self.shown(&format!("{start}*")),
             reason: cause(&error),
         };
-        // Behind the start itself, which is no file's whole name.
+        // After the prefix itself, which is never a file's whole name.
         let mut listed = self.store.list_with_offset(Some(&directory), &key);
         while let Some(meta) = listed.try_next().await.map_err(unlistable)? {
             if meta.location.as_ref().starts_with(key.as_ref()) {
@@ -186,7 +186,7 @@ impl Output {
     }
 }
 
-/// Deletes the files of a directory whose names begin so.
+/// Deletes the files of a directory with the prefix.
 fn delete_below(directory: &std::path::Path, start: &str) -> io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
@@ -226,7 +226,7 @@ impl OutputFile {
     /// Appends bytes to a file of bytes.
     ///
     /// # Errors
-    /// [`FileError::Unwritable`], also for a Parquet file.
+    /// [`FileError::Unwritable`], even for a Parquet file.
     pub async fn append(&mut self, bytes: Bytes) -> Result<(), FileError> {
         let Writer::Bytes(writer) = &mut self.writer else { return Err(other_kind(&self.name)) };
         self.bytes += bytes.len() as u64;
@@ -236,7 +236,7 @@ impl OutputFile {
     /// Appends rows to a Parquet file.
     ///
     /// # Errors
-    /// [`FileError::Unwritable`], also for a file of bytes.
+    /// [`FileError::Unwritable`], even for a file of bytes.
     pub async fn append_rows(&mut self, rows: &RecordBatch) -> Result<(), FileError> {
         let Writer::Parquet(writer) = &mut self.writer else { return Err(other_kind(&self.name)) };
         let written = async {
@@ -264,7 +264,7 @@ impl OutputFile {
         }
     }
 
-    /// Gives the file up; nothing of it stays but what a store that has gone away keeps.
+    /// Abandons the file; nothing of it remains, except on a store that is unreachable.
     pub async fn abort(self) {
         let mut upload = match self.writer {
             Writer::Bytes(writer) => *writer,

@@ -1,4 +1,4 @@
-//! Where files are, whichever kind of place it is.
+//! Places of files, of any kind.
 
 use crate::error::FileError;
 use crate::http::HttpFiles;
@@ -23,15 +23,15 @@ pub type Chunks = BoxStream<'static, Result<Bytes, FileError>>;
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundFile {
-    /// What people call it, without anything secret.
+    /// Its name for users, without secrets.
     pub name: String,
-    /// What its place calls it.
+    /// Its key in its place.
     pub(crate) key: String,
     /// `None` where it is not known before the file is read.
     pub size_bytes: Option<u64>,
 }
 
-/// Where the files of a statement are.
+/// The place of a statement's files.
 #[derive(Debug)]
 pub enum Place {
     S3(S3Files),
@@ -79,7 +79,7 @@ impl Place {
         }
     }
 
-    /// The bytes of a file that was found here. Errors come with the bytes.
+    /// The bytes of a file that was found here. Errors are returned in the stream.
     #[must_use]
     pub fn open(&self, file: &FoundFile) -> Chunks {
         match self {
@@ -108,7 +108,7 @@ fn required(properties: &mut Properties, name: &str) -> Result<String, FileError
     })
 }
 
-/// The error of a place whose bytes do not come.
+/// The error of a place that stops sending bytes.
 pub(crate) fn too_slow(file: &str) -> FileError {
     FileError::Unreadable {
         file: file.to_owned(),

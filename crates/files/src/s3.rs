@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-/// What Doris puts before the names of properties, one for each vendor; the last is none.
+/// Doris's prefixes of property names, one for each vendor; the last is empty.
 const PREFIXES: [&str; 9] = ["s3.", "minio.", "oss.", "cos.", "obs.", "gs.", "bos.", "tos.", ""];
 const PROVIDERS: [&str; 12] =
     ["s3", "aws", "minio", "oss", "cos", "obs", "gcp", "gcs", "gs", "bos", "tos", "ceph"];
 const SCHEMES: [&str; 9] = ["s3", "s3a", "s3n", "oss", "cos", "cosn", "obs", "gs", "minio"];
-/// Domains of vendors, whose stores are asked by HTTPS if the endpoint does not say how.
+/// Domains of vendors, whose stores are accessed by HTTPS if the endpoint has no scheme.
 const VENDORS: [&str; 6] = [
     ".amazonaws.com",
     ".aliyuncs.com",
@@ -50,10 +50,10 @@ pub struct S3Files {
     idle_max: Duration,
 }
 
-/// What a URI says.
+/// The parts of a URI.
 #[derive(Debug, PartialEq, Eq)]
 struct Location {
-    /// Where the store is, with its scheme, if the URI says it.
+    /// The store's address, with its scheme, if the URI contains it.
     endpoint: Option<String>,
     bucket: String,
     key: String,
@@ -134,7 +134,7 @@ impl S3Files {
             };
             let opened = timeout(idle_max.max(RETRY_TIME_MAX), store.get(&key?)).await;
             let opened = opened.map_err(|_| too_slow(&name))?.map_err(|error| unreadable(&error))?;
-            // The library asks for the rest again where a connection breaks, of the object as it was.
+            // The library requests the rest again after a broken connection, of the object in its original version.
             let bytes = opened.into_stream();
             Ok(stream::try_unfold((bytes, name), move |(mut bytes, name)| async move {
                 let next = timeout(idle_max, bytes.next()).await.map_err(|_| too_slow(&name))?;
@@ -188,7 +188,7 @@ impl Reach {
         }
         let names = named("use_path_style", &["path_style_access"]);
         let path_style = properties.take_flag(names.iter().map(String::as_str))?.unwrap_or(false);
-        // Keys are taken as they stand in every URI.
+        // Keys are literal in every URI.
         properties.take_flag(["force_parsing_by_standard_uri"])?;
         let connect = ["s3.connection.timeout", "connection.timeout", "aws_connection_timeout_ms"];
         let request =
@@ -237,7 +237,7 @@ impl Reach {
             (Some(key), Some(secret)) => {
                 builder.with_access_key_id(key.reveal()).with_secret_access_key(secret.reveal())
             }
-            // Not those that the machine has, which are not the client's.
+            // Not the machine's credentials, which are not the client's.
             _ => builder.with_skip_signature(true),
         };
         if let Some(token) = &self.token {

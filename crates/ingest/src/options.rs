@@ -1,4 +1,4 @@
-//! What the crate needs from its owner: settings, and what the catalog keeps.
+//! The crate's needs from its owner: settings, and data that the catalog persists.
 
 use crate::maintenance::wal_space::WalLimit;
 use crate::transactions::{SourcePosition, TransactionInfo};
@@ -10,22 +10,23 @@ use std::time::Duration;
 use tributary_types::{SchemaVersion, TableId, TableSchema, TxnId};
 use tributary_wal::WalOptions;
 
-/// Where kept labels, and how far sources were read, survive the log. Implemented by the catalog.
+/// Persists retained labels and the positions of sources beyond the life of the log. Implemented by the catalog.
 #[async_trait]
 pub trait LabelStore: Send + Sync + Debug + 'static {
-    /// Stores finished transactions in place of what it has of them, and positions in place of earlier ones of their sources. Durable on return.
+    /// Stores finished transactions in place of earlier versions, and positions in place of earlier ones of their sources.
+    /// Durable on return.
     async fn record(&self, finished: &[TransactionInfo], positions: &[SourcePosition]) -> Result<(), String>;
-    /// All stored transactions whose labels are still kept.
+    /// All stored transactions with retained labels.
     async fn kept(&self) -> Result<Vec<TransactionInfo>, String>;
-    /// Stored transactions that had labels which are not kept any more: they were freed.
+    /// Stored transactions whose labels were freed.
     async fn freed(&self) -> Result<Vec<TxnId>, String>;
     /// The last stored position of each source.
     async fn positions(&self) -> Result<Vec<SourcePosition>, String>;
-    /// Forgets those that finished before `before_ms`.
+    /// Deletes transactions that finished before `before_ms`.
     async fn purge(&self, before_ms: i64) -> Result<(), String>;
 }
 
-/// The schemas that a table ever had, for rows that the log keeps from before a schema change.
+/// All schemas that a table ever had, for rows in the log from before a schema change.
 pub trait SchemaHistory: Send + Sync {
     fn schema(&self, table: TableId, version: SchemaVersion) -> Option<Arc<TableSchema>>;
 }
@@ -35,7 +36,7 @@ pub trait SchemaHistory: Send + Sync {
 pub struct IngestOptions {
     /// Directories of the write-ahead logs, at least one.
     pub wal_dirs: Vec<PathBuf>,
-    /// Directories of logs that may still hold rows but take those of no other tables.
+    /// Directories of logs that may still contain rows but accept no new tables.
     pub retired_wal_dirs: Vec<PathBuf>,
     pub wal_limit: WalLimit,
     pub wal: WalOptions,

@@ -1,7 +1,7 @@
 //! One table's way from loads to visible versions: the open group, the closed groups that wait,
 //! and the commits that the log is making durable.
 //!
-//! A group of interval 0 is open only while commits are on their way; whoever ends the last one closes it.
+//! A group of interval 0 is open only while commits are in flight; the end of the last one closes it.
 //!
 //! | file | what happens there |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | `commit` | groups are built, submitted, published, answered |
 //! | `dropped` | loads whose partition was dropped after their rows were decoded |
 //! | `timer` | closes groups at their time |
-//! | `own` | transactions that are no group's |
+//! | `own` | transactions that are not groups |
 //! | `flight` | a commit between its submission and the log's answer |
 //! | `held` | loads wait while the schema is changed |
 //! | `pins` | what unpublished transactions need of the log |
@@ -52,7 +52,7 @@ use tributary_types::lock::{Rank, Ranked, RankedGuard};
 use tributary_types::{Lsn, TxnId, Version};
 pub(crate) use turn::CommitTurn;
 
-/// What all tables share.
+/// State shared by all tables.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
@@ -93,7 +93,7 @@ impl TableQueue {
         }
     }
 
-    /// What whoever has the turn does next.
+    /// The next step of the holder of the turn.
     fn next(self: &Arc<Self>) -> Next {
         self.state.lock().next(self)
     }
@@ -149,7 +149,7 @@ impl TableQueue {
         self.state.lock().pins.is(txn, Why::Stranded)
     }
 
-    /// Refuses further loads and answers those that wait with an error.
+    /// Refuses further loads and answers the waiting ones with an error.
     pub fn drop_table(self: &Arc<Self>) {
         let groups = self.state.lock().drop_table(self);
         let error = IngestError::TableDropped(self.table.def().table_ref());

@@ -1,13 +1,12 @@
 //! Labels and the states of transactions.
 //!
-//! A transaction goes PREPARE → (PRECOMMITTED) → VISIBLE, or ABORTED. A label that a client chose
-//! is unique in its database until its transaction is aborted or its record is purged; labels made
-//! here are random and are only looked up by people. COMMITTED (durable, not yet visible) is
-//! passed in one step: the commit's fsync and the publication are one callback.
+//! A transaction goes PREPARE → (PRECOMMITTED) → VISIBLE, or ABORTED. A label chosen by a client is unique in its database until
+//! its transaction is aborted or its record is purged; labels made here are random and are only looked up by people. COMMITTED
+//! (durable, not yet visible) is skipped: the commit's fsync and the publication are one callback.
 //!
-//! A load may come from a source, like a topic, and name the position after it. The position of a source is that of the newest
-//! transaction of it that is visible: it moves in the same step in which the rows become visible, and both come from
-//! the same entry of the log (`docs/adr/0038-positions-of-sources.md`).
+//! A load may come from a source, like a topic, and name the position after it. The position of a source is that of its newest
+//! visible transaction: it advances in the same step in which the rows become visible, and both are in the same entry of the log
+//! (`docs/adr/0038-positions-of-sources.md`).
 
 pub(crate) mod auto_increment;
 mod labels;
@@ -48,7 +47,7 @@ pub struct TransactionInfo {
     pub loads: u32,
     pub rows: u64,
     pub bytes: u64,
-    /// Where its load came from: then the attachment is the position in it after the load.
+    /// The source of its load: then the attachment is the position in it after the load.
     pub source: Option<SourceId>,
     /// The bytes that its maker attached, see [`Reservation::attach`].
     pub attachment: Option<Attachment>,
@@ -92,7 +91,7 @@ impl TransactionInfo {
         (self.loads, self.rows, self.bytes) = (loads, rows, bytes);
     }
 
-    /// Nothing of it will ever be visible.
+    /// Marks it as aborted: nothing of it will ever be visible.
     pub(crate) fn abort(&mut self, now_ms: i64, reason: String) {
         self.status = TransactionStatus::Aborted;
         self.finished_at_ms = Some(now_ms);
@@ -100,18 +99,18 @@ impl TransactionInfo {
     }
 }
 
-/// How far the loads of a source have come.
+/// The progress of a source's loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePosition {
     pub source: SourceId,
     /// The last load's transaction.
     pub txn: TxnId,
-    /// What that load named as the position after it.
+    /// The position that the load named.
     pub position: Attachment,
 }
 
 impl SourcePosition {
-    /// The position that a visible transaction stands for.
+    /// The position of a visible transaction.
     fn of(info: &TransactionInfo) -> Option<Self> {
         let (source, position) = (info.source?, info.attachment.clone()?);
         (info.status == TransactionStatus::Visible).then_some(Self { source, txn: info.txn, position })
@@ -128,13 +127,13 @@ pub struct TwoPhaseTarget {
 #[derive(Debug, Default)]
 struct Book {
     by_id: HashMap<TxnId, TransactionInfo>,
-    /// Labels in use: of running transactions and the kept ones of visible transactions.
+    /// Labels in use: of running transactions, and retained ones of visible transactions.
     labels: HashMap<(DbId, Label), TxnId>,
-    /// The newest transactions with labels that nobody is kept from using: made here, or of aborted loads.
+    /// The newest transactions whose labels are free to use: made here, or of aborted loads.
     others: HashMap<(DbId, Label), TxnId>,
-    /// Finished transactions without a kept label, oldest first.
+    /// Finished transactions without a retained label, oldest first.
     finished: VecDeque<TxnId>,
-    /// Finished transactions with a kept label that the label store does not have yet.
+    /// Finished transactions with a retained label that the label store does not have yet.
     unrecorded: Vec<TransactionInfo>,
     positions: BTreeMap<SourceId, SourcePosition>,
     /// Sources whose positions the label store does not have yet.
@@ -170,7 +169,7 @@ impl Transactions {
         Ok(Reservation { txn, label, kind, transactions: Arc::clone(self), open: true })
     }
 
-    /// Like [`Transactions::begin`], for a group, which nobody can leave half done.
+    /// Like [`Transactions::begin`], for a group, which can't be left half done.
     pub(crate) fn begin_group(&self, new: NewTransaction) -> TxnId {
         let mut book = self.book.lock();
         self.insert(&mut book, new)
@@ -264,7 +263,7 @@ impl Transactions {
         all
     }
 
-    /// The finished transactions of a database that keep labels used: that of one label, or all.
+    /// The finished transactions of a database whose labels are still in use: that of one label, or all.
     pub(crate) fn keeping_labels(&self, db: DbId, label: Option<&str>) -> Vec<TransactionInfo> {
         let book = self.book.lock();
         let is_meant = |info: &&TransactionInfo| {
@@ -289,13 +288,13 @@ impl Transactions {
         }
     }
 
-    /// How far the loads of a source have come: what the newest visible one has attached.
+    /// The position of a source's loads: the attachment of the newest visible one.
     #[must_use]
     pub fn position(&self, source: SourceId) -> Option<Attachment> {
         self.book.lock().positions.get(&source).map(|known| known.position.clone())
     }
 
-    /// Forgets a source that no load will come from any more.
+    /// Forgets a source without further loads.
     pub fn forget_source(&self, source: SourceId) {
         let mut book = self.book.lock();
         book.positions.remove(&source);
@@ -324,7 +323,7 @@ impl Transactions {
         }
     }
 
-    /// What the label store does not have yet.
+    /// Finished transactions and positions that the label store does not have yet.
     pub(crate) fn unrecorded(&self) -> Vec<TransactionInfo> {
         self.book.lock().unrecorded.clone()
     }
@@ -335,7 +334,7 @@ impl Transactions {
         self.book.lock().unrecorded.retain(|info| !stored.contains(&info.txn));
     }
 
-    /// Forgets kept labels that finished before `before_ms`; they may be used again.
+    /// Forgets retained labels that finished before `before_ms`; they may be used again.
     pub(crate) fn purge(&self, before_ms: i64) {
         let mut book = self.book.lock();
         let old: Vec<TxnId> = book
@@ -386,7 +385,7 @@ impl Book {
         self.remember_some(info.txn);
     }
 
-    /// Remembers a finished transaction without a kept label, and forgets the oldest.
+    /// Remembers a finished transaction without a retained label, and forgets the oldest.
     fn remember_some(&mut self, txn: TxnId) {
         self.finished.push_back(txn);
         while self.finished.len() > FINISHED_REMEMBERED_MAX {
@@ -414,7 +413,7 @@ impl Book {
     }
 }
 
-/// What a transaction begins with.
+/// The initial data of a transaction.
 #[derive(Clone, Debug)]
 pub struct NewTransaction {
     pub db: DbId,
@@ -469,16 +468,16 @@ impl Reservation {
         self.kind
     }
 
-    /// Says where the load comes from, and the position after it: durable with the load's rows or not at all, and given back
-    /// by [`Transactions::position`], also after a restart, until a later load of the source is committed. Loads of a
-    /// source are begun and committed one after the other.
+    /// Names the source of the load, and the position after it: durable with the load's rows or not at all, and returned by
+    /// [`Transactions::position`], even after a restart, until a later load of the source is committed. Loads of a source are
+    /// begun and committed one after another.
     pub fn advance(&self, source: SourceId, position: Attachment) {
         if let Some(info) = self.transactions.book.lock().by_id.get_mut(&self.txn) {
             (info.source, info.attachment) = (Some(source), Some(position));
         }
     }
 
-    /// Gives the transaction to whoever finishes it now.
+    /// Passes the transaction to the code that finishes it.
     pub(crate) fn hand_over(mut self) -> (TxnId, Label) {
         self.open = false;
         (self.txn, self.label.clone())

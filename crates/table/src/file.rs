@@ -1,4 +1,4 @@
-//! Data files: what the snapshot and the Delta log know of one, and how they are written and read.
+//! Data files: their metadata in the snapshot and the Delta log, and how they are written and read.
 
 mod checksums;
 mod damage;

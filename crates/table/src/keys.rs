@@ -1,12 +1,12 @@
 //! Tables with one row for each key: which rows later ones supersede.
 //!
-//! Rows are published without looking at their keys, because a publication does no I/O and takes no time. They are
-//! *settled* later, before anybody reads them and before a flush: each row supersedes the row of its key that came before it,
-//! in the memtable or in a data file. Invariant: among settled rows of a snapshot, no two live ones have the same key.
+//! Rows are published without a look at their keys, because a publication does no I/O and takes no time. They are *settled*
+//! later, before they are read and before a flush: each row supersedes the existing row of its key, in the memtable or in a data
+//! file. Invariant: among settled rows of a snapshot, no two live ones have the same key.
 //!
-//! Of two rows with a key the later one supersedes the other, unless the table has a sequence and the later one's is less. A row with
-//! the sign of a deletion is superseded itself as soon as it is settled, but where there is a sequence it stays known, in the
-//! memtable and in data files: later rows of a smaller sequence lose against it.
+//! Of two rows with a key the later one supersedes the other, unless the table has a sequence and the later one's is less. A row
+//! with the delete sign is superseded itself as soon as it is settled, but with a sequence it is remembered, in the memtable and
+//! in data files: later rows of a smaller sequence lose against it.
 //!
 //! A row of a partial update gives only some columns; the others are those of the row that it supersedes, and the row with all of them
 //! supersedes both. In a table of AGGREGATE KEY the rows of a key are folded into one row instead, which supersedes them all.

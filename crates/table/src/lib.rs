@@ -1,14 +1,13 @@
 //! Keeps a table's rows: a snapshot for readers, a memtable for fresh rows, and data files in a
 //! Delta Lake table for the rest.
 //!
-//! A publication swaps the table's [`Snapshot`] and does no I/O. A flush moves the memtable into
-//! sorted Parquet files, makes them durable and commits them to the Delta log together with the
-//! last table version they hold, so that a replay of the write-ahead log after a crash repeats
-//! nothing. Invariant: at any instant the snapshot's data files and memtable together hold every
-//! published row exactly once.
+//! A publication swaps the table's [`Snapshot`] and does no I/O. A flush moves the memtable into sorted Parquet files, makes them
+//! durable and commits them to the Delta log together with the last table version they contain, so that a replay of the
+//! write-ahead log after a crash repeats nothing. Invariant: at any instant the snapshot's data files and memtable together
+//! contain every published row exactly once.
 //!
-//! Not its business: how rows came in, when a group commits, what is acknowledged to a client,
-//! and SQL. Nothing here assumes that storage is a local disk.
+//! Not its business: the origin of rows, when a group commits, acknowledgements to clients, and SQL. Nothing here assumes that
+//! storage is a local disk.
 
 mod ambient;
 mod error;

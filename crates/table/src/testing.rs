@@ -154,17 +154,17 @@ pub(crate) fn expected(ids: impl IntoIterator<Item = i64>) -> Vec<String> {
     texts
 }
 
-/// What happens to a write.
+/// A fault of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It fails and nothing is written.
     Before,
     /// It is written, but the answer is an error.
     After,
-    /// It is written, but the answer says that the name is taken: what a client of an object store makes of a lost
-    /// answer when it repeats a conditional put.
+    /// It is written, but the answer says that the name is taken, as a client of an object store reports when it repeats a
+    /// conditional put after a lost answer.
     Echo,
-    /// It is written, and no answer comes.
+    /// It is written, and no answer arrives.
     Silence,
 }
 
@@ -372,7 +372,7 @@ impl MultipartUpload for CountedUpload {
 /// A storage root in a temporary directory, on a store with faults.
 pub(crate) struct Bench {
     pub(crate) dir: tempfile::TempDir,
-    /// Of keys that are kept.
+    /// The directory of key files.
     pub(crate) keys: tempfile::TempDir,
     pub(crate) faults: FaultStore,
     pub(crate) store: TableStore,
@@ -393,8 +393,7 @@ impl Bench {
         Self { dir, keys, faults, store }
     }
 
-    /// The files with the table's kept keys.
-    /// Whether the table has deletion vectors, or says that it may.
+    /// Whether the table has deletion vectors, or declares that it may.
     pub(crate) fn has_vectors(&self) -> bool {
         let log = std::fs::read_dir(self.dir.path().join("demo/events-7/_delta_log")).unwrap();
         let entries = log.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok());

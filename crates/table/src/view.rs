@@ -1,6 +1,6 @@
-//! What a reader sees: immutable snapshots, rows in memory, and rows of one schema as rows of another.
+//! The readers' view: immutable snapshots, rows in memory, and rows of one schema as rows of another.
 //!
-//! Not here: I/O, and who swaps the snapshot.
+//! Not here: I/O, and swapping snapshots.
 
 pub(crate) mod evolve;
 pub(crate) mod memtable;

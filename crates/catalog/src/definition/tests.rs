@@ -7,7 +7,7 @@ use tributary_types::{
     SchemaVersion, TableId, TableProperties,
 };
 
-/// What earlier versions wrote and this one writes, by format. Never changed once a version is released.
+/// Definitions written by earlier versions and this one, by format. Never changed once a version is released.
 const TABLES: [&str; 2] = [include_str!("golden/table-1.json"), include_str!("golden/table-2.json")];
 const SCHEMAS: [&str; 2] = [include_str!("golden/schema-1.json"), include_str!("golden/schema-2.json")];
 

@@ -1,4 +1,4 @@
-//! What the query engine asks of the server: names and facts.
+//! The query engine's view of the server: names and facts.
 
 use crate::access::processes::Processes;
 use crate::access::{Access, Object, Privilege};
@@ -23,7 +23,7 @@ use tributary_sql::{FileCall, without_secrets};
 use tributary_table::Table;
 use tributary_types::{ColumnChange, ErrorCode, Principal, SqlError, TableDef, TableId, ViewDef};
 
-/// What all users' views are made of, and what the engine looks names and connections up in.
+/// The common part of all users' views, with which the engine looks up names and connections.
 pub(crate) struct Facts {
     pub catalog: Arc<Catalog>,
     pub names: Names,
@@ -36,14 +36,14 @@ pub(crate) struct Facts {
     pub files: FileReading,
     pub started: Instant,
     pub started_unix_ms: i64,
-    /// Who knows the jobs; set when the server has been put together.
+    /// Source of the jobs; set once the server is assembled.
     pub engine: OnceLock<Weak<Engine>>,
 }
 
 /// The server as one user may see it.
 pub(crate) struct EngineNamespace {
     pub facts: Arc<Facts>,
-    /// `None`: nobody, who sees no table.
+    /// `None`: no user; sees no tables.
     pub viewer: Option<(Arc<dyn Access>, Principal)>,
 }
 
@@ -133,7 +133,7 @@ impl Namespace for EngineNamespace {
     ) -> BoxFuture<'a, Result<Arc<dyn FileTable>, SqlError>> {
         Box::pin(async move {
             match &self.viewer {
-                // Whoever may load files may read them.
+                // The privilege to load files includes reading them.
                 Some((access, who)) => access.check(who, Privilege::Load, Object::Server)?,
                 None => {
                     let text = "files can't be read here: name them in FROM of a query of its own";

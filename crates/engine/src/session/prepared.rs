@@ -1,8 +1,8 @@
 //! Server-side prepared statements.
 //!
-//! A prepared INSERT … VALUES keeps its plan: table, columns, template. Executing it decodes the
-//! binary parameters straight into column blocks. The plan is made again when the table's
-//! definition has changed. Every other statement is kept as parsed, with its parameters as values.
+//! A prepared INSERT … VALUES caches its plan: table, columns, template. Executing it decodes the binary parameters straight into
+//! column blocks. The plan is rebuilt when the table's definition has changed. Every other statement is stored as parsed, with
+//! its parameters as values.
 
 use super::EngineSession;
 use super::rows::insert::InsertLoad;
@@ -40,7 +40,7 @@ pub(super) struct PreparedInsert {
     is_partial: bool,
     /// How often the plan was used.
     uses: u64,
-    /// The types of an execution's parameters; kept for its allocation.
+    /// The types of an execution's parameters; retained for its allocation.
     types: Vec<ParamType>,
 }
 
@@ -102,7 +102,7 @@ impl EngineSession {
         let table = self.table(Privilege::Load, head.db.as_deref(), &head.table)?;
         let target = self.insert_target(&table, head.columns.as_deref()).await?;
         if target.computed_field().is_some() {
-            // Only DEFAULT may stand there.
+            // Only DEFAULT is allowed there.
             return Ok(None);
         }
         let values = prepare_values(&text.as_bytes()[head.values_offset..], &target);

@@ -58,7 +58,7 @@ impl EngineSession {
         }
     }
 
-    /// Rows and results are UTF-8; a client that asks for another character set gets an error.
+    /// Rows and results are UTF-8; a client that requests another character set gets an error.
     fn set_charset(&mut self, charset: Option<&str>) -> Result<(), SqlError> {
         let charset = charset.unwrap_or("utf8mb4");
         for name in ["character_set_client", "character_set_connection", "character_set_results"] {

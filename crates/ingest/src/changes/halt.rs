@@ -7,7 +7,7 @@ const GOES_ON: u8 = 0;
 const IS_ASKED: u8 = 1;
 const IS_AT_ONCE: u8 = 2;
 
-/// Whether a change of a table is to end before it is made, and what keeps it from being known how it ended.
+/// A request to end a change of a table before it happens, and the reason why its outcome is unknown.
 #[derive(Debug, Default)]
 pub struct Halt {
     state: AtomicU8,
@@ -15,13 +15,13 @@ pub struct Halt {
 }
 
 impl Halt {
-    /// The change is not to be made. One that the Delta log may have already goes on until that is known, for loads of the table
-    /// wait as long as it is not.
+    /// Requests that the change does not happen. If the Delta log may have it already, it continues until that is known, because
+    /// loads of the table wait until then.
     pub fn ask(&self) {
         self.state.fetch_max(IS_ASKED, Ordering::SeqCst);
     }
 
-    /// The change ends as soon as it can. Whether the Delta log has it, the next start of the server finds out.
+    /// Ends the change as soon as possible. The next start of the server finds out whether the Delta log has it.
     pub fn at_once(&self) {
         self.state.store(IS_AT_ONCE, Ordering::SeqCst);
     }
@@ -36,12 +36,12 @@ impl Halt {
         self.state.load(Ordering::SeqCst) == IS_AT_ONCE
     }
 
-    /// The change is in doubt: loads of the table wait, and what has failed is tried again.
+    /// Notes that the change is in doubt: loads of the table wait, and the failed step is retried.
     pub fn doubts(&self, reason: impl ToString) {
         *self.doubt.lock() = Some(reason.to_string());
     }
 
-    /// What failed last of a change that is, or was, in doubt.
+    /// The last failure of a change that is, or was, in doubt.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         self.doubt.lock().clone()

@@ -1,8 +1,8 @@
 //! Tables and partitions that are dropped and can be recovered.
 //!
-//! Invariant: everything that was acknowledged before is in data files when a table or partition goes, and the write-ahead log has no
-//! row behind the version that the Delta log has. So a recovery needs no log, and a replay after it finds nothing that is not there.
-//! A two-phase load that waits would be such a row: what it loads into is not dropped, unless by force.
+//! Invariant: everything acknowledged before is in data files when a table or partition is dropped, and the write-ahead log has
+//! no row after the version of the Delta log. So a recovery needs no log, and a replay after it finds no missing rows. A waiting
+//! two-phase load would be such a row: its table is not dropped, unless by force.
 //!
 //! While a table comes to rest its loads wait, those of Group Commit as well.
 
@@ -15,23 +15,23 @@ use std::sync::Arc;
 use tributary_table::{CopiedFiles, KeptFile, Leaving, Table, TableError};
 use tributary_types::{PartitionId, Partitions, TableDef};
 
-/// A table all of whose rows are in data files. None comes as long as this lives.
+/// A table whose rows are all in data files. No row arrives while this value lives.
 #[derive(Debug)]
 #[must_use]
 pub struct AtRest {
     _held: Held,
 }
 
-/// Partitions of a table that are dropped and kept, or one that is recovered.
+/// Partitions of a table that are dropped and retained, or one that is recovered.
 #[derive(Clone, Copy)]
 pub struct Recycling<'a> {
     /// No change of the table had this number.
     pub id: u64,
     /// The table's partitions after it.
     pub partitions: &'a Arc<Partitions>,
-    /// What partitions leave behind that go.
+    /// Records the files of dropped partitions.
     pub leaving: Option<&'a dyn Leaving>,
-    /// The files of the partition that comes back.
+    /// The files of the recovered partition.
     pub recovered: Option<(PartitionId, &'a [KeptFile])>,
 }
 
@@ -42,7 +42,7 @@ impl Ingest {
         self.queue(table.id()).is_some_and(|queue| queue.has_prepared())
     }
 
-    /// Brings all rows of the table into data files, and holds its loads. `None`: something of the table goes on for long.
+    /// Moves all rows of the table into data files, and holds its loads. `None` if an operation on the table takes too long.
     ///
     /// # Errors
     /// The table is dropped, or can't be flushed.
@@ -55,8 +55,8 @@ impl Ingest {
         Ok(table.is_flushed().then_some(AtRest { _held: held }))
     }
 
-    /// Gives the table its new partitions in the Delta log and in memory, and tells the catalog by `keep`, which says whether the
-    /// catalog has it durably. Nothing else may change the definition meanwhile, and it must not be cut off.
+    /// Gives the table its new partitions in the Delta log and in memory, and updates the catalog through `keep`, which returns
+    /// whether the catalog has them durably. Nothing else may change the definition meanwhile, and it must not be cut off.
     ///
     /// # Errors
     /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until then.

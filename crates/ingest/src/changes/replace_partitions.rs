@@ -1,9 +1,9 @@
-//! Partitions take the place of others with the rows that they have in a table beside.
+//! Replaces partitions by others with their rows from a table beside.
 //!
-//! Invariant: while files are copied and the Delta log is written, nothing of either table is under way: no group is open, no commit
-//! is in flight, no two-phase load is prepared, and the memtables are empty. So a row is in a copied file or comes after the
-//! replacement, and the write-ahead log has no row behind the version that the Delta log has. Loads go on when the catalog has the
-//! new partitions, too; those whose rows have no partition then are refused as they are when a partition was dropped.
+//! Invariant: while files are copied and the Delta log is written, no load of either table is under way: no group is open, no
+//! commit is in flight, no two-phase load is prepared, and the memtables are empty. So a row is in a copied file or arrives after
+//! the replacement, and the write-ahead log has no row after the version of the Delta log. Loads continue once the catalog has
+//! the new partitions, too; loads whose rows have no partition then are refused as after a dropped partition.
 //!
 //! While loads are held they wait, those of Group Commit as well.
 
@@ -23,14 +23,14 @@ pub struct PartitionSwitch {
     pub id: u64,
     /// The table's partitions after it.
     pub partitions: Arc<Partitions>,
-    /// Partitions of the table beside, and what they are then.
+    /// Partitions of the table beside, with their new ids.
     pub moved: Vec<(PartitionId, PartitionId)>,
 }
 
 impl Ingest {
-    /// Gives the table its new partitions in the Delta log and in memory, with the rows that those of `beside` have, and tells the
-    /// catalog by `keep`, which says whether the catalog has it durably, and from then on `beside` has no such partitions. Nothing
-    /// else may change the definitions meanwhile, and it must not be cut off.
+    /// Gives the table its new partitions in the Delta log and in memory, with the rows of those of `beside`, and updates the
+    /// catalog through `keep`, which returns whether the catalog has them durably; from then on `beside` has no such partitions.
+    /// Nothing else may change the definitions meanwhile, and it must not be cut off.
     ///
     /// # Errors
     /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until then.

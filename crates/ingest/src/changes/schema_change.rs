@@ -1,12 +1,12 @@
-//! Heavy schema changes beside loads: data files are converted while loads go on, then loads are held for a moment, and the table
+//! Heavy schema changes beside loads: data files are converted while loads continue, then loads are held briefly, and the table
 //! gets its new schema.
 //!
-//! Invariant: when the Delta log gets the new schema, nothing of the table is under way: no group is open, no commit is in flight,
-//! no two-phase load is prepared, and the memtable is empty. So the write-ahead log has no rows of the old schema behind the
-//! version that the Delta log has, and a replay needs none. Loads go on when the catalog has the new schema, too. Those whose
+//! Invariant: when the Delta log gets the new schema, no load of the table is under way: no group is open, no commit is in
+//! flight, no two-phase load is prepared, and the memtable is empty. So the write-ahead log has no rows of the old schema after
+//! the version of the Delta log, and a replay needs none. Loads continue once the catalog has the new schema, too. Loads whose
 //! rows were decoded before are converted before their commit.
 //!
-//! While loads are held, those of Group Commit are refused, as Doris refuses them; others wait.
+//! While loads are held, those of Group Commit are refused, as in Doris; others wait.
 
 use crate::changes::halt::Halt;
 use crate::error::IngestError;
@@ -23,10 +23,10 @@ use tributary_decode::recast;
 use tributary_table::{Recast, SchemaChange, Table, TableError, Watch};
 use tributary_types::{ColumnDef, TableDef, TxnId, host};
 
-/// Loads are held when files of less than so many bytes are left to be converted, or after so many rounds.
+/// Loads are held when files of less than this many bytes remain to be converted, or after a number of rounds.
 const LEFT_BYTES_MAX: u64 = 16 << 20;
 const ROUNDS_MAX: usize = 8;
-/// How long loads are held at most until those before them have ended; then they go on, and it is tried again.
+/// The longest time that loads are held to wait for the end of earlier ones; then they continue, and the switch is retried.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// How long it is waited before something is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub enum Switched {
     Yes(Arc<TableDef>),
-    /// Something of the table goes on for long, a two-phase load perhaps. Nothing has changed.
+    /// An operation on the table takes too long, a two-phase load perhaps. Nothing has changed.
     NotYet,
 }
 
@@ -90,7 +90,7 @@ impl Ingest {
         table.begin_schema_change(id, to, Arc::new(ByLoads)).await
     }
 
-    /// The transaction that the next load begins.
+    /// The id of the next transaction.
     #[must_use]
     pub fn next_transaction(&self) -> TxnId {
         self.core.transactions.peek_next()
@@ -115,10 +115,10 @@ impl Ingest {
         self.queue(table.id()).ok_or_else(|| TableError::Closed { table: table.def().name.clone() })
     }
 
-    /// Converts the table's data files until few are left. Loads go on meanwhile.
+    /// Converts the table's data files until few are left. Loads continue meanwhile.
     ///
     /// # Errors
-    /// [`Table::convert_files`]'s; the change is to be abandoned.
+    /// The errors of [`Table::convert_files`]; the change has to be abandoned.
     pub async fn convert(
         &self,
         table: &Table,
@@ -145,8 +145,8 @@ impl Ingest {
     /// says whether the catalog has it durably. Nothing else may change the definition meanwhile, and it must not be cut off.
     ///
     /// # Errors
-    /// [`Table::switch_schema`]'s. Nothing has changed, and the change is to be abandoned; only after [`TableError::Unsure`]
-    /// the next start finds out, and no load of the table is taken until then.
+    /// The errors of [`Table::switch_schema`]. Nothing has changed, and the change has to be abandoned; only after
+    /// [`TableError::Unsure`] the next start finds out, and no load of the table is accepted until then.
     pub async fn switch_schema<K: Future<Output = bool>>(
         &self,
         table: &Arc<Table>,
@@ -166,7 +166,7 @@ impl Ingest {
 }
 
 impl Held {
-    /// Tells the catalog what the Delta log has, and lets loads go on, unless it is not known what they would meet.
+    /// Updates the catalog to the Delta log, and releases loads, unless the state that they would meet is unknown.
     pub(crate) async fn end<K: Future<Output = bool>>(
         self,
         switched: Result<Arc<TableDef>, TableError>,

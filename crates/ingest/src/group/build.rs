@@ -1,10 +1,9 @@
-//! What a commit publishes, as columns: the loads of a group, or of a transaction of its own.
+//! Builds the columns that a commit publishes: the loads of a group, or of a transaction of its own.
 //!
-//! Invariant: the rows of a version are in the order of the log, so that a replay, which reads the log from its
-//! beginning, publishes the same rows in the same order. In a group the loads that the log was given when they
-//! arrived come first, in the order in which they joined, whether they became columns before or become columns now;
-//! then those that are written together with the commit. Rows in data files come last, in the order of the commit's
-//! list. Not its business: when, and on which thread; what is visible.
+//! Invariant: the rows of a version are in the order of the log, so that a replay, which reads the log from its beginning,
+//! publishes the same rows in the same order. In a group, loads that the log received on arrival come first, in the order in
+//! which they joined, whether they became columns earlier or do so now; then loads that are written together with the commit.
+//! Rows in data files come last, in the order of the commit's list. Not its business: when, and on which thread; visibility.
 
 use crate::error::IngestError;
 use crate::group::Group;
@@ -15,11 +14,11 @@ use arrow::array::RecordBatch;
 use std::sync::Arc;
 use tributary_types::TableSchema;
 
-/// What is to be built, in the order of the log.
+/// The parts to build, in the order of the log.
 #[derive(Debug)]
 pub(crate) struct ToBuild {
     pieces: Vec<Piece>,
-    /// Where the group's gathered runs are kept.
+    /// Holds the group's gathered runs.
     appends: Option<Arc<Appends>>,
 }
 
@@ -98,7 +97,7 @@ impl ToBuild {
             }
         }
         if let Some(appends) = self.appends.as_ref().filter(|_| !together.is_empty()) {
-            // The group keeps them instead of the pieces, in case its commit is tried again.
+            // The group stores them instead of the pieces, in case its commit is retried.
             appends.replace_runs(together);
         }
         Ok(Built { batches, schema })

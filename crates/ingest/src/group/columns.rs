@@ -1,7 +1,7 @@
 //! Turns blocks into columns.
 //!
-//! Invariant: rows keep their order, and all columns are of the one schema that [`Built`] names. Not its business:
-//! which rows, when, and on which thread.
+//! Invariant: rows keep their order, and all columns are of the one schema that [`Built`] names. Not its business: which rows,
+//! when, and on which thread.
 
 use crate::error::IngestError;
 use crate::load::LoadRows;
@@ -48,7 +48,7 @@ pub(crate) fn add_part(parts: &mut Vec<Part>, rows: &LoadRows) {
     }
 }
 
-/// Columns of `schema` from blocks of it or of earlier schemas, in the order of the blocks.
+/// Builds columns of `schema` from blocks of it or of earlier schemas, in the order of the blocks.
 pub(crate) fn columns(
     parts: &[Part],
     schema: &TableSchema,

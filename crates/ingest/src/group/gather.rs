@@ -1,7 +1,7 @@
 //! Turns small loads into columns while their group is open.
 //!
-//! Invariant: what is gathered are runs, loads that are neighbours in the log; so the columns of a run take their
-//! loads' place in the order of the log. Not its business: when, and on which thread.
+//! Invariant: only runs are gathered, loads that are neighbours in the log; so the columns of a run take the loads' place in the
+//! order of the log. Not its business: when, and on which thread.
 
 use crate::error::IngestError;
 use crate::group::appends::{Appends, Run};
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tributary_types::{TableSchema, host};
 
-/// Shorter runs stay as they are: a batch of few rows takes about as long to make as one of many.
+/// Shorter runs stay as they are: building a batch of few rows takes about as long as one of many.
 const RUN_LOADS_MIN: usize = 16;
 
 /// Small loads that are durable and leave their group's members, to be turned into columns while it is open.

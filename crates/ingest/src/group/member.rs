@@ -18,8 +18,8 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Whether it may be turned into columns with others before the group's end: once the log has it, its blocks
-    /// are needed for nothing else.
+    /// Whether it may be turned into columns with others before the group's end: once the log has it, its blocks have no other
+    /// use.
     pub fn is_small(&self) -> bool {
         self.is_async && self.is_logged && self.rows.bytes <= SMALL_BYTES_MAX && !self.rows.blocks.is_empty()
     }

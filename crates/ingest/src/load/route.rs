@@ -1,15 +1,15 @@
 //! The one rule that says how a load is committed: in a group (and how it is answered), or as a
 //! transaction of its own, and why.
 //!
-//! The order of the checks is the order of Doris's manual ("Group Commit Fallback Scenarios" and
-//! "WAL Limitations"); where a condition stops Group Commit, its name goes into the answer.
+//! The order of the checks is the order of Doris's manual ("Group Commit Fallback Scenarios" and "WAL Limitations"); the name of
+//! a condition that prevents Group Commit goes into the answer.
 
 use tributary_types::{GroupCommitMode, TableProperties};
 
 /// An async load must be smaller than this share of a WAL directory's space, in percent.
 pub const WAL_SPACE_PERCENT_MAX: u64 = 80;
 
-/// Where a load came from.
+/// The origin of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Insert,
@@ -20,7 +20,7 @@ pub enum Source {
     RoutineLoad,
 }
 
-/// What is known of the load's size before its rows are read.
+/// The known size of the load before its rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// This many bytes.
@@ -68,7 +68,7 @@ impl LoadTraits {
     }
 }
 
-/// Why a load that asked for Group Commit is a transaction of its own.
+/// Why a load that requested Group Commit is a transaction of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fallback {
     Transaction,
@@ -172,7 +172,7 @@ pub enum Route {
     GroupSync(Option<Switch>),
     /// It joins a group and is answered when the log has it.
     GroupAsync,
-    /// It is a transaction of its own; with a reason if Group Commit was asked for.
+    /// It is a transaction of its own; with a reason if Group Commit was requested.
     Own(Option<Fallback>),
 }
 
@@ -186,7 +186,7 @@ impl Route {
         }
     }
 
-    /// What an answer adds when the client did not get what it asked for.
+    /// A remark for the answer if the client did not get the requested mode.
     #[must_use]
     pub const fn remark(self) -> Option<&'static str> {
         match self {
@@ -197,14 +197,14 @@ impl Route {
     }
 }
 
-/// The mode that holds: what the client set, else the table's.
+/// The mode in effect: the client's, else the table's.
 #[must_use]
 pub fn effective_mode(requested: Option<GroupCommitMode>, table: &TableProperties) -> GroupCommitMode {
     requested.unwrap_or(table.group_commit_mode)
 }
 
-/// How the load is committed. `wal_available_bytes` gives the most that one WAL directory can take; it is asked
-/// only where that matters.
+/// Decides how the load is committed. `wal_available_bytes` returns the largest space in one WAL directory; it is called only
+/// where that matters.
 #[must_use]
 pub fn route(load: &LoadTraits, table: &TableProperties, wal_available_bytes: impl FnOnce() -> u64) -> Route {
     let mode = effective_mode(load.requested, table);

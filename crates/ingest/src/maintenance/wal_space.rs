@@ -61,8 +61,8 @@ impl WalSpace {
         Self { dir, wal, disk, limit, reading: Mutex::new(None) }
     }
 
-    /// Bytes that a load may still add: the limit less what is in use, at least 0. A percentage
-    /// counts what the log itself takes as available, so that it does not shrink as the log grows.
+    /// Bytes that a load may still add: the limit minus the space in use, at least 0. A percentage counts the log's own space as
+    /// available, so that it does not shrink as the log grows.
     #[must_use]
     pub fn available(&self, now: Instant) -> u64 {
         let used = self.wal.live_bytes();

@@ -1,11 +1,11 @@
 //! The pace of loads while memory is short.
 //!
-//! The flush of a table with keys settles its rows before it frees any memory. Loads that came as fast as they can would take the
-//! room that is left in a moment, and wait for the rest of the flush. So they take turns: from one to the next passes
-//! that part of the time of a flush which the load's bytes are of the room. Room becomes less the longer the flush takes, and turns
-//! longer, but there is always some left: each load waits a little, and none for the whole flush.
+//! The flush of a table with keys settles its rows before it frees any memory. Loads that arrive as fast as they can would take
+//! the remaining capacity in a moment, and wait for the rest of the flush. So they take turns: the interval between turns is the
+//! duration of a flush multiplied by the load's share of the remaining capacity. The longer the flush takes, the smaller the
+//! capacity and the longer the turns, but some capacity always remains: each load waits a little, and none for the whole flush.
 //!
-//! Not its business: whether there is room. Nobody is refused here.
+//! Not its business: whether there is capacity. No load is refused here.
 
 use crate::tasks;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use tributary_types::host;
 const FLUSH_AT_FIRST: Duration = Duration::from_millis(500);
 /// No flush counts as a longer one.
 const FLUSH_MAX: Duration = Duration::from_secs(10);
-/// How long a load waits for its turn. After that it goes on as those of other tables do.
+/// The longest wait for a turn. After that a load proceeds like those of other tables.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Shorter waits are put together: timers are not that exact, and turns of small loads take microseconds.
+/// Shorter waits are combined: timers are not that exact, and turns of small loads take microseconds.
 const WAIT_MIN: Duration = Duration::from_millis(2);
-/// Turns that nobody has taken for longer than this are lost.
+/// Turns that were unused for longer than this are lost.
 const UNUSED_MAX: Duration = Duration::from_millis(4);
 
 /// Loads take turns at it.
@@ -32,7 +32,7 @@ pub(crate) struct Pace {
     flush_ns: AtomicU64,
 }
 
-/// When a load's turn was, and what it brought.
+/// The time of a load's turn, and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     at: Instant,
@@ -40,7 +40,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// When the next turn is, with so much room.
+    /// The time of the next turn, with this much capacity.
     fn next(self, room: u64, flush: Duration) -> Instant {
         let part = self.bytes as f64 / room.max(1) as f64;
         self.at + flush.mul_f64(part.min(1.0))
@@ -62,8 +62,8 @@ impl Pace {
         self.flush_ns.store(u64::midpoint(before, took), Ordering::Relaxed);
     }
 
-    /// Waits for the turn of a load of `bytes` bytes. Those that came later wait until the result is dropped. `room` is what is left of
-    /// the memory, or `None` while there is enough; `freed` says that it may have become more. `None`: it has waited long enough.
+    /// Waits for the turn of a load of `bytes` bytes. Later loads wait until the result is dropped. `room` is the remaining
+    /// memory, or `None` while there is enough; `freed` signals that it may have grown. `None`: it has waited long enough.
     pub(crate) async fn turn(
         &self,
         bytes: u64,
@@ -84,7 +84,7 @@ impl Pace {
             let more = freed.notified();
             let now = host::now();
             let next = match (*last, room()) {
-                // Where there is not enough room for it, it waits for that, and keeps its turn.
+                // If the capacity is insufficient, it waits for that, and keeps its turn.
                 (Some(turn), Some(room)) if room >= bytes => turn.next(room, self.flush_time()),
                 _ => now,
             };
@@ -113,8 +113,8 @@ mod tests {
 
     const FLUSH: Duration = Duration::from_secs(1);
 
-    /// Lets loads of `bytes` bytes in one by one, as `room` allows: the longest time from one to the next, and the room that is left
-    /// after `flush`.
+    /// Admits loads of `bytes` bytes one by one, as `room` allows: returns the longest interval between two, and the remaining
+    /// capacity after `flush`.
     fn longest_turn(mut room: u64, bytes: u64, flush: Duration) -> (Duration, u64) {
         let start = Instant::now();
         let (mut turn, mut longest) = (Turn { at: start, bytes }, Duration::ZERO);

@@ -1,7 +1,7 @@
 //! A commit between its submission and the log's answer.
 //!
-//! Invariant: each commit that was given a version is counted until it was answered, however its callback ends; the place
-//! that it holds in the log passes to the memtable when it is published. Not its business: what was committed.
+//! Invariant: each commit with a version is counted until it was answered, however its callback ends; its pin on the log passes
+//! to the memtable when it is published. Not its business: the contents of commits.
 
 use super::TableQueue;
 use super::pins::Why;
@@ -11,7 +11,7 @@ use crate::group::Group;
 use std::sync::Arc;
 use tributary_types::{Lsn, TxnId, Version};
 
-/// A commit that the log has not answered. Dropped, it was refused, and what it holds of the log stays held.
+/// A commit that the log has not answered. If it is dropped, it was refused, and its pin on the log stays.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Flight {
@@ -42,7 +42,7 @@ impl Flight {
         self.end(first, |state| state.pins.unpin(txn));
     }
 
-    /// The log has refused the commit, and nobody needs what it held.
+    /// The log has refused the commit, and its pin is not needed.
     pub fn unpin(mut self) {
         let txn = self.txn;
         self.end(None, |state| state.pins.unpin(txn));

@@ -1,16 +1,16 @@
-//! Loads of a table wait or are refused for a moment, while its schema or its partitions are changed.
+//! Loads of a table wait or are refused briefly, while its schema or its partitions are changed.
 
 use super::TableQueue;
 use std::mem;
 use std::sync::Arc;
 use tributary_types::SchemaVersion;
 
-/// As long as it lives no load of the table begins its commit.
+/// While it lives, no load of the table begins its commit.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Held(Arc<TableQueue>);
 
-/// What becomes of loads of Group Commit while others wait.
+/// The treatment of loads of Group Commit while others wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loads {
     /// As Doris refuses them while it changes a schema.

@@ -1,7 +1,7 @@
 //! Loads join a table's open group, which closes at its time, by its size, or because the log is free.
 //!
-//! Invariant: loads are numbered and handed to the log under the queue's lock, so a group's numbers, the order in which
-//! its loads joined, and the order of their entries in the log are one. Not its business: what is committed, and how.
+//! Invariant: loads are numbered and handed to the log under the queue's lock, so a group's numbers, the order in which its loads
+//! joined, and the order of their entries in the log agree. Not its business: what is committed, and how.
 
 use super::TableQueue;
 use super::entries::data_entries;
@@ -30,7 +30,7 @@ pub(crate) struct Joined<T> {
     pub label: Label,
     pub txn: TxnId,
     pub answer: oneshot::Receiver<Result<T, IngestError>>,
-    /// The load has closed its group, and nobody else commits.
+    /// The load has closed its group, and no other task is committing.
     pub turn: Option<CommitTurn>,
 }
 
@@ -60,7 +60,7 @@ impl TableQueue {
         match join(self, rows) {
             Ok(joined) => Ok(joined),
             Err(NotJoined::Refused(error)) => Err(error),
-            // Apart: few loads wait, and the futures of all others need no room for it.
+            // Boxed: few loads wait, which keeps the futures of all others small.
             Err(NotJoined::Held(held)) => Box::pin(self.join_released(held, join)).await,
         }
     }
@@ -177,8 +177,8 @@ impl TableQueue {
         Ok((label, txn, turn))
     }
 
-    /// A new group. Those of a busy table follow one another at the interval: a load that comes after one was
-    /// closed waits for the rest of it, not for a whole one.
+    /// Opens a new group. Those of a busy table follow one another at the interval: a load that arrives after one was closed
+    /// waits for the rest of it, not for a whole one.
     fn open_group(&self, last_deadline: Option<Instant>) -> Group {
         let def = self.table.def();
         let label = Label::of_group(host::random(rand::random));

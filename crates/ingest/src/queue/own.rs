@@ -1,4 +1,4 @@
-//! Transactions that are no group's: loads of their own, prepared loads, truncations.
+//! Transactions that are not groups: loads of their own, prepared loads, truncations.
 //!
 //! Invariant: as for groups, versions are given out and commits submitted under one lock. Not its business: labels, and who
 //! remembers prepared loads.
@@ -23,7 +23,7 @@ use tributary_types::lock::RankedGuard;
 use tributary_types::{Attachment, Label, Partitions, SourceId, TransactionKind, TxnId, Version, host};
 use tributary_wal::{Appended, WalError};
 
-/// What a transaction of its own is called.
+/// The identity of a transaction of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnTransaction {
     pub txn: TxnId,
@@ -174,7 +174,7 @@ impl TableQueue {
             let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, rows))?;
             state.refuse_if_dropped(&self.table)?;
             if !state.is_held {
-                // Its commit may come when nobody can tell the client of a value that can't be converted.
+                // Its commit may happen when the client can no longer be told about a value that can't be converted.
                 state.refuse_old(rows.schema.version)?;
                 state.pins.pin(txn, self.space.wal.end_lsn(), Why::Prepared);
                 break;

@@ -1,4 +1,4 @@
-//! Describes the log's entries, and what is lost with some of them, for `tributary wal`.
+//! Describes the log's entries, and the loss of some of them, for `tributary wal`.
 //!
 //! Nothing here changes anything.
 
@@ -37,7 +37,7 @@ pub struct EntryFacts {
     pub unreadable: Option<String>,
 }
 
-/// What an entry says.
+/// Describes an entry.
 #[must_use]
 pub fn describe(entry: &Entry) -> EntryFacts {
     let mut facts = EntryFacts {
@@ -96,11 +96,11 @@ fn describe_body(entry: &Entry, facts: &mut EntryFacts) -> Result<(), String> {
     Ok(())
 }
 
-/// What entries that are given up take with them, by table.
+/// The losses of giving up entries, by table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Losses(BTreeMap<u64, TableLoss>);
 
-/// What one table loses, unless it is in its data files.
+/// The loss of one table, unless the rows are in its data files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TableLoss {
     /// Rows of entries with data.
@@ -111,9 +111,9 @@ pub struct TableLoss {
     pub commits: u64,
     /// Prepared two-phase loads.
     pub prepared: u64,
-    /// Aborts: what they aborted waits again.
+    /// Aborts: the aborted loads would wait again.
     pub aborts: u64,
-    /// Truncations, of partitions too: the rows that they removed come back.
+    /// Truncations, including those of partitions: the removed rows would come back.
     pub truncations: u64,
     /// Entries that can't be read.
     pub unreadable: u64,

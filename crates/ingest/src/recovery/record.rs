@@ -1,4 +1,4 @@
-//! What the entries of the write-ahead log mean.
+//! The meaning of the write-ahead log's entries.
 //!
 //! | kind | body | meaning |
 //! | --- | --- | --- |
@@ -8,8 +8,8 @@
 //! | 3 `Commit` | JSON [`CommitBody`] | the transaction's rows are durable and visible |
 //! | 4 `Prepare` | JSON [`PrepareBody`] | a two-phase load waits for its commit or abort |
 //! | 5 `Abort` | JSON [`AbortBody`] | the transaction's rows count for nothing |
-//! | 6 `Truncate` | JSON [`TruncateBody`] | all rows of lower versions are gone |
-//! | 7 `Cut` | JSON [`CutBody`] | all rows of lower versions in some partitions are gone |
+//! | 6 `Truncate` | JSON [`TruncateBody`] | removes all rows of lower versions |
+//! | 7 `Cut` | JSON [`CutBody`] | removes all rows of lower versions in some partitions |
 //!
 //! The tag of a data entry is the load's number in its transaction.
 //!
@@ -49,7 +49,7 @@ impl Format {
     /// The newest that this server reads. Since format 2 a commit may replace rows.
     pub const NEWEST: Self = Self(2);
 
-    /// What a commit is written in: the oldest format that tells all of it.
+    /// The format in which a commit is written: the oldest that expresses all of it.
     #[must_use]
     pub const fn of_commit(replaces: bool) -> Self {
         if replaces { Self(2) } else { Self(1) }
@@ -97,7 +97,7 @@ pub struct CommitBody {
     pub label_is_kept: bool,
     #[serde(default)]
     pub is_group: bool,
-    /// Since format 1 was numbered; before, [`CommitBody::kind`] says what it was most likely.
+    /// Present since format 1 was numbered; before, [`CommitBody::kind`] guesses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TransactionKind>,
     pub loads: u32,
@@ -108,22 +108,22 @@ pub struct CommitBody {
     /// Data files that hold rows of the transaction; they were durable before this entry.
     #[serde(default)]
     pub files: Vec<DataFile>,
-    /// Loads whose data entries do not count: their clients were told that they failed.
+    /// Loads whose data entries do not count: their clients were answered with an error.
     #[serde(default)]
     pub excluded: Vec<u32>,
     /// The rows of lower versions that its rows take the place of. Of format 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Arc<Replaced>>,
-    /// The source that the load came from: then `attachment` is the position in it after the load.
+    /// The source of the load: then `attachment` is the position in it after the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,
-    /// What the load's maker has the transaction keep; in base64.
+    /// The load's attachment to the transaction, in base64.
     #[serde(default, with = "base64_text", skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
 }
 
 impl CommitBody {
-    /// What kind of load it was.
+    /// The kind of the load.
     #[must_use]
     pub fn kind(&self) -> TransactionKind {
         let guessed = if self.is_group { TransactionKind::Group } else { TransactionKind::StreamLoad };

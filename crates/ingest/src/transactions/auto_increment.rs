@@ -1,7 +1,7 @@
 //! Values of AUTO_INCREMENT columns: each is given to one row only, whatever becomes of the row and of the server.
 //!
-//! Values are reserved a range at a time, and a range is durable before the first of its values is given. So a start goes on behind all
-//! that were reserved; what was left of a range when the server ended is given to nobody.
+//! Values are reserved a range at a time, and a range is durable before the first of its values is used. So a start continues
+//! after everything reserved; the rest of a range is lost when the server ends.
 //!
 //! Invariant: two ranges of a table have no value in common, and of one server a later one is above.
 
@@ -13,20 +13,21 @@ use std::ops::Range;
 use std::sync::Arc;
 use tributary_types::{TableId, host};
 
-/// How many values are reserved at a time: as many as a load of many rows takes in a second, so that reserving is not felt.
+/// How many values are reserved at a time: as many as a load of many rows takes in a second, so that the cost of reserving is
+/// negligible.
 const RESERVED_VALUES: u64 = 100_000;
 /// In a simulation, whose loads are tiny, so that ranges end.
 const RESERVED_VALUES_SIMULATED: u64 = 20;
 
-/// Where it is kept which values were reserved. Implemented by the catalog.
+/// Persists which values are reserved. Implemented by the catalog.
 #[async_trait]
 pub trait IncrementStore: Send + Sync + Debug + 'static {
-    /// Reserves the first `count` values of the table that never were, none below `start`, and returns the first. Durable on return. After an
-    /// error the values may be reserved or not; nobody gets them then.
+    /// Reserves the first `count` values of the table that never were, none below `start`, and returns the first. Durable on
+    /// return. After an error the values may or may not be reserved; they are never used then.
     async fn reserve(&self, table: TableId, start: i64, count: u64) -> Result<i64, IncrementError>;
 }
 
-/// Why there are no values.
+/// Reasons why there are no values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IncrementError {
     #[error(
@@ -47,7 +48,7 @@ pub struct AutoIncrements {
     reserved: Mutex<HashMap<TableId, Arc<Reserved>>>,
 }
 
-/// What is left of a table's range. Held by one load while it reserves, so that the others share what it gets.
+/// The rest of a table's range. Held by one load while it reserves, so that the others share the new range.
 type Reserved = tokio::sync::Mutex<Range<i64>>;
 
 impl AutoIncrements {
@@ -56,15 +57,15 @@ impl AutoIncrements {
         Self { store, reserved: Mutex::default() }
     }
 
-    /// Takes `count` values in a row, none below `start`, and returns the first. They are nobody else's, ever.
+    /// Takes `count` consecutive values, none below `start`, and returns the first. They are never given out again.
     ///
     /// # Errors
-    /// [`IncrementError`]: the store fails, or there are no more.
+    /// [`IncrementError`]: the store fails, or the values are exhausted.
     pub async fn take(&self, table: TableId, start: i64, count: u64) -> Result<i64, IncrementError> {
         let reserved = Arc::clone(self.reserved.lock().entry(table).or_default());
         let mut left = reserved.lock().await;
         if left.end.abs_diff(left.start) < count {
-            // What is left is given up: it is less than the load has rows.
+            // The rest is given up: it is smaller than the load's number of rows.
             let wanted = count.max(host::limit(RESERVED_VALUES, RESERVED_VALUES_SIMULATED));
             let first = self.store.reserve(table, start, wanted).await?;
             *left = first..first.saturating_add_unsigned(wanted);
@@ -74,13 +75,14 @@ impl AutoIncrements {
         Ok(first)
     }
 
-    /// Forgets a table that is gone.
+    /// Forgets a dropped table.
     pub fn forget(&self, table: TableId) {
         self.reserved.lock().remove(&table);
     }
 }
 
-/// The first of `count` values that follow `next`, which is the first that was never reserved, if any was; and what is the first then.
+/// Returns the first of `count` values from `next` on, which is the first unreserved one, if any was reserved; and the next
+/// unreserved one afterwards.
 ///
 /// # Errors
 /// [`IncrementError::Exhausted`].
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    /// A store that fails when it is told to, having reserved the values or not.
+    /// A store that fails on command, having reserved the values or not.
     #[derive(Debug, Default)]
     struct Kept {
         next: Mutex<HashMap<TableId, i64>>,

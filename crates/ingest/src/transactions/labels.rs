@@ -1,7 +1,7 @@
-//! Labels and the store that keeps them longer than the log does.
+//! Labels and the store that retains them longer than the log does.
 //!
-//! Invariant: what the store is told of a transaction's label is told by one task at a time, so a label that was freed is not stored as used
-//! by one that has looked before.
+//! Invariant: one task at a time updates the store's information about a transaction's label, so a label that was freed is not
+//! stored as used by a task with an outdated view.
 
 use crate::error::IngestError;
 use crate::ingest::Ingest;
@@ -9,7 +9,7 @@ use crate::transactions::TransactionInfo;
 use tributary_types::DbId;
 
 impl Ingest {
-    /// Gives finished transactions with kept labels, and positions, to the label store. False if it failed. They stay on the
+    /// Passes finished transactions with retained labels, and positions, to the label store. False if it failed. They stay on the
     /// list until the store has them, because this may be cut off, and another task may release the log meanwhile.
     pub(crate) async fn record_labels(&self) -> bool {
         let _storing = self.storing_labels.lock().await;
@@ -39,7 +39,7 @@ impl Ingest {
     pub async fn clean_labels(&self, db: DbId, label: Option<&str>) -> Result<usize, IngestError> {
         let _storing = self.storing_labels.lock().await;
         let transactions = &self.core.transactions;
-        // The log may have their commits for a while; what the store says of a label is newer than what the log says.
+        // The log may have their commits for a while; the store's information about a label is newer than the log's.
         let freed: Vec<_> = transactions
             .keeping_labels(db, label)
             .into_iter()

@@ -1,13 +1,13 @@
 //! How far a source was read whose messages are for several tables.
 //!
-//! What is read at a time has a load for each table, and those are committed one after the other, in the order of their transactions.
-//! After a crash some of them are there. So the position that each names ([`crate::Reservation::advance`]) is all that is known of the
-//! source: how far every table has it, and which tables have more of it. Whoever goes on reads from the former, and passes over the
-//! messages that their table has (`docs/adr/0038-positions-of-sources.md`).
+//! Each batch that is read has a load for each table, and those are committed one after another, in the order of their
+//! transactions. After a crash some of them exist. So the position that each names ([`crate::Reservation::advance`]) is the
+//! complete state of the source: the offsets that every table has reached, and the tables that are further. A reader resumes at
+//! the former, and skips the messages that their table has (`docs/adr/0038-positions-of-sources.md`).
 //!
-//! Invariant: a message is in its table if it lies before the common offset of its partition or before the table's own, and only then.
+//! Invariant: a message is in its table if and only if it is before the common offset of its partition or before the table's own.
 //!
-//! Not its business: what a message is, and how it names its table.
+//! Not its business: the format of messages, and how they name their table.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ pub type Offsets = BTreeMap<i32, i64>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Parts", into = "Parts")]
 pub struct Progress {
-    /// All tables have what lies before.
+    /// All tables have everything before.
     common: Offsets,
-    /// Tables that have more, with the partitions of which they do.
+    /// Tables that are further, with the partitions in which they are.
     ahead: BTreeMap<TableId, Offsets>,
 }
 
@@ -69,7 +69,7 @@ impl Progress {
         Self { common: offsets, ahead: BTreeMap::new() }
     }
 
-    /// Where reading goes on: the next offset of each partition that some table does not have.
+    /// The offsets at which reading resumes: for each partition, the next one that some table does not have.
     #[must_use]
     pub const fn offsets(&self) -> &Offsets {
         &self.common
@@ -81,14 +81,15 @@ impl Progress {
         !self.ahead.is_empty()
     }
 
-    /// Whether the table has a message that lies at or behind [`Progress::offsets`].
+    /// Whether the table has a message at or after [`Progress::offsets`].
     #[must_use]
     pub fn has(&self, table: TableId, partition: i32, offset: i64) -> bool {
         let own = self.ahead.get(&table).and_then(|offsets| offsets.get(&partition));
         own.is_some_and(|own| offset < *own)
     }
 
-    /// The position that a table's load of what was read up to `to` names. `is_last` if all other tables have their messages up to there.
+    /// The position named by a table's load of everything read up to `to`. `is_last` if all other tables have their messages up
+    /// to there.
     #[must_use]
     pub fn after(&self, table: TableId, to: &Offsets, is_last: bool) -> Self {
         let mut after = self.clone();
@@ -98,7 +99,7 @@ impl Progress {
         }
         let own = after.ahead.entry(table).or_default();
         for (&partition, &next) in to {
-            // What is read again may end earlier than what the table has.
+            // A repeated read may end earlier than the table's own offset.
             let own = own.entry(partition).or_insert(next);
             *own = next.max(*own);
         }
@@ -112,7 +113,7 @@ impl Progress {
         self.level();
     }
 
-    /// Reading goes on at these offsets, also with messages that tables have.
+    /// Makes reading resume at these offsets, even with messages that tables have.
     pub fn go_to(&mut self, offsets: Offsets) {
         for own in self.ahead.values_mut() {
             own.retain(|partition, _| !offsets.contains_key(partition));

@@ -1,7 +1,7 @@
 //! Two-phase loads: prepared, then committed or aborted, by id or by label.
 //!
-//! Invariant: a prepared load is in `Ingest::prepared`, or its commit or abort is under way, or it has ended; what was
-//! begun goes on when its client leaves. Not its business: how a commit is made.
+//! Invariant: a prepared load is in `Ingest::prepared`, or its commit or abort is under way, or it has ended; operations that
+//! were begun continue when their client leaves. Not its business: how a commit is made.
 
 use crate::error::{IngestError, wal_error};
 use crate::ingest::{Ingest, discard_after, panicked};
@@ -49,7 +49,7 @@ impl Ingest {
         Ok(Answered { label, txn, version: None })
     }
 
-    /// Commits a prepared load. Durable and visible on return. It goes on if the client leaves.
+    /// Commits a prepared load. Durable and visible on return. Continues if the client leaves.
     ///
     /// # Errors
     /// [`IngestError::TransactionNotFound`], [`IngestError::TransactionState`] with Doris's texts;
@@ -72,7 +72,7 @@ impl Ingest {
         commit.await.unwrap_or_else(|panic| Err(panicked("a commit", &panic)))
     }
 
-    /// Aborts a prepared load; its label is free afterwards. It goes on if the client leaves.
+    /// Aborts a prepared load; its label is free afterwards. Continues if the client leaves.
     ///
     /// # Errors
     /// Like [`Ingest::commit_prepared`].
@@ -101,7 +101,7 @@ impl Ingest {
         abort.await.unwrap_or_else(|panic| Err(panicked("an abort", &panic)))
     }
 
-    /// Takes a load that waits for its commit or abort. Nobody else finds it until it is put back.
+    /// Takes a load that waits for its commit or abort. It can't be found until it is put back.
     fn take_prepared(
         &self,
         db: DbId,
@@ -153,7 +153,7 @@ impl Ingest {
 }
 
 impl Core {
-    /// Makes a load durable and keeps it for its commit or abort. Its transaction gets the outcome.
+    /// Makes a load durable and retains it for its commit or abort. Its transaction gets the outcome.
     async fn prepare(
         &self,
         all: &Ranked<PreparedLoads>,
@@ -182,7 +182,7 @@ impl Core {
             attachment: own.attachment.clone(),
         };
         let outcome = queue.prepare(txn, body, &rows).await;
-        // Whoever drops the table marks the queue first, and then looks for what is prepared.
+        // Dropping the table first marks the queue, and then looks for prepared loads.
         let mut all = all.lock();
         let outcome = outcome.and_then(|()| queue.refuse_if_dropped());
         match &outcome {
@@ -195,7 +195,7 @@ impl Core {
         outcome
     }
 
-    /// A commit or abort came to nothing: the load waits again, unless its table is gone.
+    /// A commit or abort has failed: the load waits again, unless its table was dropped.
     fn put_back(
         &self,
         all: &Ranked<PreparedLoads>,

@@ -9,8 +9,8 @@ use tributary_types::{PartitionId, Partitions, TableSchema};
 /// Rows of one partition, in their order. `None`: the definition has no partition for them.
 pub(super) type OfPartition = (Option<PartitionId>, Vec<RecordBatch>);
 
-/// Rows that are put in the order of their partitions at once: few enough that all of them are in the processor's cache, whichever
-/// partition comes next, and so many that a partition has some of them.
+/// Rows that are put in the order of their partitions at once: few enough for the processor's cache, whichever partition is next,
+/// and enough for each partition to have some.
 const PIECE_ROWS: usize = 16 * 1024;
 const DOING: &str = "gathering rows of a partition";
 
@@ -86,7 +86,7 @@ fn pieces(batches: &[RecordBatch]) -> Vec<Vec<(usize, Range<usize>)>> {
     pieces
 }
 
-/// Puts rows in the order of their ranks, which are less than `ranks`; those of a rank keep theirs. How many there are of each.
+/// Sorts rows stably by rank, all below `ranks`. Returns the number of rows of each rank.
 fn sort_by_rank<T: Copy>(rows: &mut Vec<T>, rank_of: impl Fn(&T) -> usize, ranks: usize) -> Vec<usize> {
     let mut counts = vec![0; ranks];
     rows.iter().for_each(|row| counts[rank_of(row)] += 1);

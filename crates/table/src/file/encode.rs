@@ -25,7 +25,7 @@ use std::sync::Arc;
 const PIECE_BYTES: usize = 1 << 20;
 const FIRST_PIECE_BYTES: usize = 1 << 16;
 
-/// Where a column of a row group comes from.
+/// The source of a column of a row group.
 pub(super) enum ColumnSource {
     Made(Box<ArrowColumnChunk>),
     /// The column of another file's row group.
@@ -73,7 +73,7 @@ impl Encoder {
         row_group.close().map(drop)
     }
 
-    /// Ends a row group whose columns come from both sides. [`Encoder::take_bytes`] must follow.
+    /// Ends a row group whose columns come from both sources. [`Encoder::take_bytes`] must follow.
     pub(super) fn append_mixed(
         &mut self,
         columns: Vec<ColumnSource>,
@@ -100,7 +100,7 @@ impl Encoder {
         self.writer.finish()
     }
 
-    /// What was encoded since the last call.
+    /// Takes the bytes encoded since the last call.
     pub(super) fn take_bytes(&mut self) -> Result<Vec<Bytes>> {
         self.writer.flush()?;
         let taken = self.writer.inner_mut().take();
@@ -154,7 +154,7 @@ pub(super) fn encode_here(
     Ok(chunks.into_iter().flat_map(|(_, chunks)| chunks).collect())
 }
 
-/// The columns that nobody has begun, the largest last.
+/// The columns that no thread has started, the largest last.
 struct Work {
     batches: Vec<RecordBatch>,
     /// A column of values that consist of values has several writers.
@@ -179,7 +179,7 @@ impl Work {
         self.columns.lock().len().max(1)
     }
 
-    /// Encodes columns until none is left.
+    /// Encodes columns until none remains.
     fn run(&self) -> Result<Vec<(usize, Vec<ArrowColumnChunk>)>> {
         let mut chunks = Vec::new();
         loop {

@@ -1,8 +1,8 @@
 //! A data file as it is encoded: its bytes in memory, its footer read, its pages checked.
 //!
-//! Large row groups of it go into another file as they are ([`EncodedFile::encoded`]), which costs the
-//! copying of their bytes; decoding and encoding them again would take most of a compaction's time and give
-//! nearly the same. Memory is bounded by the target file size.
+//! Large row groups are copied into another file as they are ([`EncodedFile::encoded`]), which costs the copying of their bytes;
+//! decoding and encoding them again would take most of a compaction's time and yield nearly the same. Memory is bounded by the
+//! target file size.
 
 use super::checksums::{Checksums, ChunkPages};
 use super::deletes::Deletes;
@@ -116,7 +116,7 @@ impl EncodedFile {
         Some(deletes.left_in(row_groups.iter().map(|&number| positions[number].clone())))
     }
 
-    /// Where the rows of each row group are in the file.
+    /// The row positions of each row group in the file.
     fn positions(&self) -> Vec<Range<u64>> {
         let mut start = 0;
         let groups = self.footer.metadata().row_groups().iter();
@@ -128,8 +128,8 @@ impl EncodedFile {
         groups.map(position).collect()
     }
 
-    /// All row groups in their order: those that a file of `schema` can take as they are, because they have at
-    /// least `bytes_min` bytes and no deleted row, and those between them.
+    /// All row groups in order: the ones that a file of `schema` can copy, because they have at least `bytes_min` bytes and no
+    /// deleted row, and the ones between them.
     pub(crate) fn split(&self, schema: &Type, bytes_min: u64) -> Vec<RowGroups> {
         let metadata = self.footer.metadata();
         let is_alike = is_ours(metadata) && metadata.file_metadata().schema_descr().root_schema() == schema;
@@ -151,8 +151,8 @@ impl EncodedFile {
         all
     }
 
-    /// For each column of `schema` the parts of the row group's column that a file of it can take as it is; none if rows of the
-    /// group are deleted.
+    /// For each column of `schema` the parts of the row group's column that a file of it can copy; none if rows of the group are
+    /// deleted.
     pub(super) fn copyable(&self, row_group: usize, schema: &SchemaDescriptor) -> Vec<Option<Vec<usize>>> {
         let metadata = self.footer.metadata();
         let group = metadata.row_group(row_group);
@@ -207,7 +207,7 @@ impl EncodedFile {
         (0..self.footer.metadata().num_row_groups()).collect()
     }
 
-    /// Those row groups, to be copied.
+    /// These row groups, for copying.
     pub(super) fn encoded(&self, row_groups: Vec<usize>) -> Vec<EncodedRowGroup> {
         let encoded = |number| EncodedRowGroup {
             bytes: self.bytes.clone(),
@@ -227,7 +227,7 @@ impl EncodedRowGroup {
         self.group().num_rows().unsigned_abs()
     }
 
-    /// Copies the columns' pages and what is known of them. Returns the pages' sizes.
+    /// Copies the columns' pages and their metadata. Returns the pages' sizes.
     pub(super) fn append_to<W: Write + Send>(
         &self,
         writer: &mut SerializedRowGroupWriter<'_, W>,
@@ -235,7 +235,7 @@ impl EncodedRowGroup {
         (0..self.group().num_columns()).map(|number| self.append_column(writer, number)).collect()
     }
 
-    /// Copies the pages of one column and what is known of them. Returns the pages' sizes.
+    /// Copies the pages of one column and their metadata. Returns the pages' sizes.
     pub(super) fn append_column<W: Write + Send>(
         &self,
         writer: &mut SerializedRowGroupWriter<'_, W>,
@@ -248,7 +248,7 @@ impl EncodedRowGroup {
             bytes_written: column.compressed_size().unsigned_abs(),
             rows_written: self.rows(),
             metadata: column.clone(),
-            // Files of ours have none.
+            // Our files have none.
             bloom_filter: None,
             column_index: column_index.and_then(|columns| columns.get(number)).cloned(),
             offset_index: offset_index.and_then(|columns| columns.get(number)).cloned(),
@@ -259,7 +259,7 @@ impl EncodedRowGroup {
     }
 }
 
-/// Every file of ours has this index; the writer can't do with it for some row groups only.
+/// Every file of ours has this index; the writer does not support it for only some row groups.
 fn is_indexed(group: &RowGroupMetaData) -> bool {
     group.columns().iter().all(|column| column.offset_index_offset().is_some())
 }

@@ -1,8 +1,8 @@
-//! The format of what is kept about a data file: as JSON in commit records of the write-ahead log, and as tags of
-//! the Delta log's `add` actions.
+//! The format of a data file's metadata: JSON in commit records of the write-ahead log, and tags of the Delta log's `add`
+//! actions.
 //!
-//! 1 had neither a format nor a version of the table; 2 has both. A number that is not known means that a newer server
-//! has written there, and is an error: its facts may change what the file's rows are.
+//! Format 1 had neither a format nor a version of the table; 2 has both. An unknown number means that a newer server has written
+//! there, and is an error: its metadata may change which rows of the file count.
 
 use super::DataFile;
 use serde::de::Error;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use tributary_types::{PartitionId, Version};
 
-/// What this version writes, and the highest that it reads.
+/// The format written by this version, and the highest that it reads.
 const CURRENT: u32 = 2;
 
 const FORMAT_TAG: &str = "tributary.format";
@@ -50,7 +50,7 @@ pub(super) fn tags(file: &DataFile) -> HashMap<String, Option<String>> {
     always.into_iter().chain(partition).collect()
 }
 
-/// What the tags of an `add` action say.
+/// The tags of an `add` action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tags {
     /// 0 in files of other writers and of format 1, which have no such tag.

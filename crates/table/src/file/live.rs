@@ -9,7 +9,7 @@ use deltalake_core::kernel::{Add, Remove};
 use std::sync::Arc;
 use tributary_types::{TableSchema, Version};
 
-/// A file of a table and the rows of it that are deleted.
+/// A file of a table and its deleted rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
     pub file: Arc<DataFile>,
@@ -19,7 +19,7 @@ pub struct LiveFile {
     pub settled: Settled,
 }
 
-/// What is known of a data file's place among others.
+/// The known order of a data file among others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Settled {
     #[default]
@@ -119,7 +119,7 @@ impl LiveFile {
 
     pub(crate) fn to_add(&self, schema: &TableSchema, data_change: bool) -> Add {
         let deletion_vector = self.deletes.as_ref().map(|deletes| deletes.vector().clone());
-        // Bounds and counts stay those of the whole file.
+        // Bounds and counts remain those of the whole file.
         let stats = self.file.stats.to_delta_json(self.file.rows, deletion_vector.is_none(), schema);
         Add { deletion_vector, stats: Some(stats), ..self.file.to_add(data_change) }
     }

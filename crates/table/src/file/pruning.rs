@@ -1,7 +1,6 @@
-//! Statistics of many files as Arrow arrays, one element for each file, for a query engine that
-//! prunes files by them.
+//! Statistics of many files as Arrow arrays, with one element per file, for a query engine that prunes files by them.
 //!
-//! An element is NULL where nothing is known; a reader must then keep the file.
+//! An element is NULL if the value is unknown; a reader must then keep the file.
 
 use crate::file::{ColumnStats, LiveFile};
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
@@ -10,7 +9,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use tributary_types::{ColumnDef, ColumnId, DataType};
 
-/// Statistics of the files of a snapshot. Each array is made when it is first asked for, and kept.
+/// Statistics of the files of a snapshot. Each array is built on first use, and cached.
 #[derive(Debug)]
 pub struct FileBounds {
     files: Arc<Vec<LiveFile>>,
@@ -31,7 +30,7 @@ impl FileBounds {
         Self { files: Arc::clone(files), columns: Mutex::default(), rows: OnceLock::new() }
     }
 
-    /// Whether they are those of these files.
+    /// Whether they belong to these files.
     pub(crate) fn are_of(&self, files: &Arc<Vec<LiveFile>>) -> bool {
         Arc::ptr_eq(&self.files, files)
     }

@@ -1,4 +1,4 @@
-//! Reading the rows of a data file back as rows of a schema, for rewriting and compaction.
+//! Reads the rows of a data file back as rows of a schema, for rewriting and compaction.
 //!
 //! Columns are found by physical name; one that the file does not have gets its default.
 //!
@@ -20,11 +20,11 @@ use std::sync::Arc;
 use tributary_types::{ColumnId, DefaultValue, TableSchema};
 
 const BATCH_ROWS: usize = 32 * 1024;
-/// Bytes of rows that are decoded at a time, about.
+/// Approximate bytes of rows that are decoded at a time.
 const BATCH_BYTES: u64 = 64 << 20;
-/// Where a batch is too large for Arrow, it is read again in so many parts.
+/// The parts in which a batch that is too large for Arrow is read again.
 const SMALLER: usize = 16;
-/// How the Parquet library says that a column of one batch would have 2 GiB or more.
+/// The Parquet library's error for a column of one batch that would have 2 GiB or more.
 const TOO_LARGE: &str = "index overflow decoding byte array";
 
 /// Rows of one file, batch by batch.
@@ -196,7 +196,7 @@ fn left_after(selection: &RowSelection, mut read: usize) -> Vec<RowSelector> {
     left
 }
 
-/// Those of `all` rows that are at positions which are in order.
+/// Selects rows at ascending positions among `all` rows.
 fn selection(rows: &[u32], all: usize) -> RowSelection {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for row in rows.iter().map(|row| *row as usize) {

@@ -19,7 +19,7 @@ const DOING: &str = "sorting rows by the key columns";
 /// A row's place in the batches.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// The first bytes of its keys. Not one `u128`, whose alignment makes a place a third larger.
+    /// The first bytes of its keys. Not one `u128`, whose alignment would enlarge a place by a third.
     prefix: (u64, u64),
     batch: u32,
     row: u32,
@@ -33,8 +33,7 @@ struct Run {
     end: usize,
 }
 
-/// All rows of `batches` in the order of the columns `keys`, as batches that follow one another.
-/// Rows with equal keys keep their order of arrival. What is in order already is not copied.
+/// Sorts all rows of `batches` stably by the columns `keys` into consecutive batches. Rows already in order are not copied.
 pub(crate) fn sorted(batches: Vec<RecordBatch>, keys: &[usize]) -> Result<Vec<RecordBatch>, TableError> {
     if keys.is_empty() {
         return Ok(batches);

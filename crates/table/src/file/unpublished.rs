@@ -1,7 +1,7 @@
-//! Data files that are complete and in no snapshot yet.
+//! Complete data files that are in no snapshot yet.
 //!
-//! Invariant: a sweep leaves them alone as long as their owner lives, or after it if they may be in a log. Not the business of
-//! this module: writing them, and deciding what becomes of them.
+//! Invariant: a sweep spares them as long as their owner lives, and beyond if they may be in a log. Not the business of this
+//! module: writing them, and deciding their fate.
 
 use super::DataFile;
 use super::write::publish_names;
@@ -11,32 +11,32 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Data files of one load, durable and in no snapshot. Dropped, they are left to the next sweep, unless they were published or
-/// [submitted](UnpublishedFiles::are_submitted).
+/// Durable data files of one load that are in no snapshot. Dropped, they are left to the next sweep, unless they were published
+/// or [submitted](UnpublishedFiles::are_submitted).
 pub struct UnpublishedFiles {
-    /// `None`: there are none, or others protect them.
+    /// `None` without files, or if others protect them.
     root: Option<Arc<TableRoot>>,
     files: Vec<DataFile>,
     is_submitted: AtomicBool,
 }
 
 impl UnpublishedFiles {
-    /// Owns files that are protected until now by their names alone.
+    /// Takes over files that were protected by their names alone.
     pub(crate) fn new(root: &Arc<TableRoot>, files: Vec<DataFile>) -> Self {
         Self { root: Some(Arc::clone(root)), files, is_submitted: AtomicBool::new(false) }
     }
 
-    /// The files are in an entry of a log, or may be: nobody but that entry's fate decides about them now.
+    /// Records that the files may be in an entry of a log: only that entry's fate decides about them now.
     pub fn are_submitted(&self) {
         self.is_submitted.store(true, Ordering::Release);
     }
 
-    /// The log has refused the entry: nothing refers to the files.
+    /// Records that the log has refused the entry: nothing refers to the files.
     pub fn are_refused(&self) {
         self.is_submitted.store(false, Ordering::Release);
     }
 
-    /// Gives the files away: whoever takes them publishes or [discards](crate::Table::discard) them.
+    /// Hands over the files: the caller publishes or [discards](crate::Table::discard) them.
     #[must_use]
     pub fn into_files(mut self) -> Vec<DataFile> {
         self.root = None;
@@ -45,7 +45,7 @@ impl UnpublishedFiles {
 }
 
 impl From<Vec<DataFile>> for UnpublishedFiles {
-    /// Files that a snapshot has, or that are [pinned](crate::Table::pin) for longer than this lives.
+    /// Wraps files that a snapshot has, or that are [pinned](crate::Table::pin) for longer than this lives.
     fn from(files: Vec<DataFile>) -> Self {
         Self { root: None, files, is_submitted: AtomicBool::new(true) }
     }
@@ -76,7 +76,7 @@ impl Drop for UnpublishedFiles {
         if let Some(root) = &self.root
             && !*self.is_submitted.get_mut()
         {
-            // Those that were published are not among the names any more.
+            // The names of published files are no longer listed.
             publish_names(root, self.files.iter().map(|file| file.path.as_str()));
         }
     }

@@ -1,8 +1,8 @@
 //! Delta's deletion vectors: files that hold sets of rows, and how a log refers to one.
 //!
-//! A file begins with the version of its format, 1. Then come vectors, each with its length (4 bytes, big-endian), the
-//! format of the set (4 bytes, little-endian), a 64-bit Roaring bitmap in the portable form, and the CRC-32 of these two
-//! (4 bytes, big-endian). Source: "Deletion Vector Format" in the Delta protocol.
+//! A file starts with the version of its format, 1. Then follow vectors, each with its length (4 bytes, big-endian), the format
+//! of the set (4 bytes, little-endian), a 64-bit Roaring bitmap in the portable form, and the CRC-32 of these two (4 bytes,
+//! big-endian). Source: "Deletion Vector Format" in the Delta protocol.
 //!
 //! We write one file for each entry of a log, with the vectors of all data files that it changes.
 

@@ -46,50 +46,49 @@ use tributary_types::{PartitionId, Partitions, TableDef, TableSchema, Version, h
 /// A run is sorted and encoded when it has this many bytes of Arrow memory: a memtable of the
 /// default size is one run, even if it grew a little while its flush waited.
 const RUN_BYTES: usize = 96 * 1024 * 1024;
-/// The least that a run is given where several are gathered side by side.
+/// Minimum size of a run if several are gathered in parallel.
 const RUN_BYTES_MIN: usize = 16 * 1024 * 1024;
 /// The most rows of a row group; readers skip and share work by row groups.
 const ROW_GROUP_ROWS_MAX: usize = 1024 * 1024;
-/// A row group that is at least such a part of the target file size goes from file to file as it is.
+/// A row group of at least this fraction of the target file size is copied from file to file.
 const ROW_GROUPS_OF_FILE: u64 = 32;
 /// The fewest rows of a row group that is not a run's last, however small files should be.
 const ROW_GROUP_ROWS_MIN: usize = 64 * 1024;
-/// A column of numbers that has more different ones than this in a row group gets no dictionary for the rest of it:
-/// places in a dictionary would take more than half the space of the numbers, and looking for them there
-/// takes longer than anything else about the column.
+/// A numeric column with more distinct values than this in a row group uses no dictionary for the rest of it: dictionary indexes
+/// would take more than half the space of the numbers, and the lookups take longer than anything else about the column.
 const DICTIONARY_NUMBERS_MAX: usize = 64 * 1024;
-/// The files of a run's partitions are made side by side, so many at once: disks are slow to make a file durable, and most are small.
+/// Number of files of a run's partitions that are written in parallel: disks are slow to make a file durable, and most are small.
 const PARTITIONS_AT_ONCE: usize = 8;
-/// What Parquet takes for smaller numbers, too.
+/// Parquet's size of smaller numbers, too.
 const NUMBER_BYTES_MIN: usize = 4;
-/// A column of texts keeps its dictionary for longer than the library's 1 MB: places in it are compressed in less time
-/// than texts, to less. Access logs take 30 % less space; more than this gives no more.
+/// A text column's dictionary may grow beyond the library's 1 MB: its indexes compress faster than texts, and to less. Access
+/// logs take 30 % less space; a higher limit gains nothing.
 const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
-/// In tables with one row for each key single rows are asked for, and whoever reads a row unpacks its page and its dictionary
-/// in each column: pages have so many rows there, instead of the library's 20,000, and dictionaries are smaller by this factor.
+/// In tables with one row per key single rows are queried, and reading a row decompresses its page and its dictionary in each
+/// column: pages have this number of rows there, instead of the library's 20,000, and dictionaries are smaller by this factor.
 const PAGE_ROWS_OF_KEYS: usize = 4096;
 const DICTIONARY_PART_OF_KEYS: usize = 8;
 
 /// The rows of one large load on their way into data files of their own, past the memtable.
 ///
-/// Finish or abort it. One that is dropped, because its load was cancelled, deletes what it wrote in a task of its own;
-/// what that can't delete is left to [`crate::Table::sweep`].
+/// Must be finished or aborted. One that is dropped, because its load was cancelled, deletes its files in a task of its own;
+/// files that can't be deleted are left to [`crate::Table::sweep`].
 pub struct FileWriter {
     writer: RunWriter,
-    /// Writers of rows that came side by side with its own, and come after them.
+    /// Writers of rows that arrived in parallel with its own, and follow them.
     beside: Vec<RunWriter>,
 }
 
 impl FileWriter {
-    /// A writer that shares the memory of one with others: so many write files side by side.
+    /// A writer that shares the memory of one with others: `side_by_side` of them write files in parallel.
     pub(crate) fn new(root: &Arc<TableRoot>, def: &TableDef, side_by_side: usize) -> Self {
         let mut writer = RunWriter::new(root, def);
         writer.run_bytes_max = (RUN_BYTES / side_by_side.max(1)).max(RUN_BYTES_MIN);
         Self { writer, beside: Vec::new() }
     }
 
-    /// Takes over what another writer of the same load has; its rows come after those that were taken so far, and those
-    /// that are appended later come before them.
+    /// Takes over the files and rows of another writer of the same load; its rows follow those already taken over, and rows that
+    /// are appended later precede them.
     pub fn join(&mut self, other: Self) {
         self.beside.push(other.writer);
         self.beside.extend(other.beside);
@@ -121,8 +120,8 @@ impl FileWriter {
         self.writer.append(batch).await
     }
 
-    /// Closes the files. On return they are durable, but visible to nobody and in no Delta log:
-    /// put them into a commit record and publish them, or [`crate::Table::discard`] them.
+    /// Closes the files. On return they are durable, but invisible and in no Delta log: put them into a commit record and publish
+    /// them, or [`crate::Table::discard`] them.
     ///
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::Parquet`]; then all files of this writer have been deleted.
@@ -166,11 +165,11 @@ pub(crate) struct RunWriter {
     properties: WriterProperties,
     codec: Codec,
     progress: Option<Progress>,
-    /// Others write files beside this one, which takes one thread then.
+    /// Others write files in parallel with this one, which then uses one thread.
     is_one_of_several: bool,
     run: Vec<RecordBatch>,
     run_bytes: usize,
-    /// A run is sorted and encoded when it has so many bytes.
+    /// Size in bytes at which a run is sorted and encoded.
     run_bytes_max: usize,
     open: Option<OpenFile>,
     files: Vec<DataFile>,
@@ -186,7 +185,8 @@ pub(crate) struct RunWriter {
 #[derive(Clone, Copy)]
 enum Codec {
     Zstd,
-    /// In half the time, to half as much again. For the small files of a run of many partitions, whose row groups a compaction encodes anew.
+    /// Twice as fast, half as large again. For the small files of a run of many partitions, whose row groups a compaction
+    /// re-encodes.
     Snappy,
 }
 
@@ -233,7 +233,7 @@ impl RunWriter {
         self.version = self.version.max(version);
     }
 
-    /// Reports what is encoded to `progress`.
+    /// Reports encoded bytes to `progress`.
     pub(crate) fn with_progress(mut self, progress: Option<Progress>) -> Self {
         self.progress = progress;
         self
@@ -254,8 +254,8 @@ impl RunWriter {
         if self.run_bytes >= self.run_bytes_max { self.write_run().await } else { Ok(()) }
     }
 
-    /// Takes all rows of another file, after those that were taken before: its large row groups as they are, the rows
-    /// of others with those of the run.
+    /// Takes all rows of another file, after those already taken: copies its large row groups, and adds the rows of others to the
+    /// run.
     ///
     /// # Errors
     /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`]; after them only
@@ -289,7 +289,7 @@ impl RunWriter {
     }
 
     async fn copy(&mut self, file: &EncodedFile, row_groups: Vec<usize>) -> Result<(), TableError> {
-        // What came before stays before.
+        // Earlier rows stay first.
         self.write_run().await?;
         self.begin_partition(file.partition()).await?;
         for row_group in file.encoded(row_groups) {
@@ -322,7 +322,7 @@ impl RunWriter {
         if let Some(file) = self.open.take() {
             file.abort().await;
         }
-        // One by one: whoever gives up waiting drops this writer, which goes on with the rest.
+        // One by one: if the caller stops waiting, this writer is dropped and continues with the rest.
         while let Some(name) = self.names.last() {
             delete_file(&self.root, name).await;
             self.names.pop();
@@ -393,8 +393,8 @@ impl RunWriter {
         written
     }
 
-    /// A writer of some of this one's rows, all of one partition, beside others. Whoever has its files has their names, too; one that is
-    /// dropped deletes them.
+    /// A writer of some of this one's rows, all of one partition, in parallel with others. The owner of its files also owns their
+    /// names; one that is dropped deletes them.
     fn of_partition(&mut self, partition: Option<PartitionId>, bytes: usize) -> Self {
         let codec = match self.copied_bytes_min() {
             least if (bytes as u64) < least => Codec::Snappy,
@@ -466,7 +466,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// A row group with so many bytes goes from file to file as it is.
+    /// The size from which a row group is copied from file to file.
     fn copied_bytes_min(&self) -> u64 {
         (self.root.options.target_file_bytes / ROW_GROUPS_OF_FILE).max(1)
     }
@@ -512,7 +512,7 @@ impl RunWriter {
     }
 
     fn start_file(&mut self) -> Result<OpenFile, TableError> {
-        // Later files of a writer come later by name, too.
+        // Later files of a writer sort later by name, too.
         self.named_ms = now_ms().max(self.named_ms + 1);
         let name = name_of(self.named_ms, self.codec);
         let encoder = Encoder::new(&self.physical, self.properties.clone())
@@ -554,7 +554,7 @@ impl RunWriter {
     }
 }
 
-/// A writer that was neither finished nor aborted deletes what it wrote.
+/// A writer that was neither finished nor aborted deletes its files.
 impl Drop for RunWriter {
     fn drop(&mut self) {
         if self.names.is_empty() {
@@ -594,7 +594,7 @@ impl OpenFile {
         }
     }
 
-    /// Runs one step of the encoder and uploads what it gave.
+    /// Runs one step of the encoder and uploads its output.
     async fn step<T: Send + 'static>(
         &mut self,
         doing: String,

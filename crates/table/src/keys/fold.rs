@@ -1,11 +1,11 @@
-//! Rows of equal keys made into one row, as the columns' aggregations say.
+//! Folds rows of equal keys into one row, according to the columns' aggregations.
 //!
 //! Rows are taken batch by batch, each with the number of the row that it becomes part of: its *slot*. Numbers are summed and
-//! compared as they come; of other values only the place of the one that counts is noted, and they are copied once at the
-//! end, into batches of bounded size: a column of texts in one batch holds less than 2 GiB.
+//! compared immediately; of other values only the position of the decisive one is recorded, and they are copied once at the end,
+//! into batches of bounded size: a text column of one batch is limited to 2 GiB.
 //!
-//! Invariant: a folder with several slots never copies more than [`Limits::bytes`]; its owner folds fewer slots at a time then. Not the
-//! business of this module: which rows have equal keys, and in which order they came.
+//! Invariant: a folder with several slots never copies more than [`Limits::bytes`]; its owner folds fewer slots at a time then.
+//! Not the business of this module: finding equal keys, and the order of rows.
 
 use crate::error::TableError;
 use crate::view::evolve::assemble;
@@ -27,15 +27,15 @@ use tributary_types::state::{self, State};
 use tributary_types::{Aggregation, ColumnDef, DataType, TableSchema};
 
 const DOING: &str = "folding rows of equal keys";
-/// Rows from files are let go when they have this many bytes, at least.
+/// Rows from files are released once they have at least this many bytes.
 const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How much is folded at a time.
+/// Limits of one step of folding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// What the rows of all slots may come to.
+    /// The total size of the rows of all slots.
     pub(crate) bytes: usize,
-    /// What the rows of a batch come to, unless it has one row.
+    /// The size of the rows of a batch, unless it has one row.
     pub(crate) batch_bytes: usize,
 }
 
@@ -55,11 +55,11 @@ pub(crate) struct Folder {
     limits: Limits,
     held_bytes: usize,
     held_bytes_max: usize,
-    /// The slots' rows are too large together.
+    /// The total size of the slots' rows is too large.
     is_overfull: bool,
 }
 
-/// A batch and a row of it.
+/// A batch and a row in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     batch: u32,
@@ -67,7 +67,7 @@ struct Place {
 }
 
 impl Place {
-    /// The row of NULLs: nothing was found yet.
+    /// The row of NULLs: no value was found yet.
     const NOWHERE: Self = Self { batch: 0, row: 0 };
 }
 
@@ -92,13 +92,13 @@ enum Column {
 /// Numbers that are summed or compared, or states that are merged, NULLs left out.
 trait Numbers: Send {
     fn add(&mut self, array: &ArrayRef, rows: &[u32], slots: &[u32]);
-    /// At most so many bytes are held, where values have different sizes.
+    /// An upper bound on the bytes held, for values of different sizes.
     fn held_bytes(&self) -> usize {
         0
     }
     /// Adds the bytes of each slot's result to those of its row.
     fn measure(&self, bytes: &mut [usize]);
-    /// The results of some slots, the next ones.
+    /// The results of the next slots.
     fn take(&mut self, slots: Range<usize>) -> ArrayRef;
 }
 
@@ -117,7 +117,7 @@ struct Primitives<T: ArrowPrimitiveType> {
 }
 
 impl Folder {
-    /// Makes so many rows of the schema.
+    /// Creates this number of rows of the schema.
     pub(crate) fn new(schema: &Arc<TableSchema>, slots: usize, limits: Limits) -> Self {
         let nulls = |column: &ColumnDef| new_null_array(&column.data_type.to_arrow(), 1);
         Self {
@@ -135,7 +135,7 @@ impl Folder {
         }
     }
 
-    /// Makes so many rows, each of layers of which each gives some columns; `given` has the sets of such columns.
+    /// Creates this number of rows, each of layers that give some columns; `given` has the sets of such columns.
     pub(crate) fn of_layers(
         schema: &Arc<TableSchema>,
         slots: usize,
@@ -151,8 +151,8 @@ impl Folder {
         self.is_overfull
     }
 
-    /// Takes rows of a batch of the schema, each for the slot beside it, after those that were taken before. Where they are
-    /// layers, `sets` has the set of columns of each.
+    /// Adds rows of a batch of the schema, each for its slot, after those already added. If they are layers, `sets` has the set
+    /// of columns of each.
     ///
     /// # Errors
     /// [`TableError::Arrow`].
@@ -203,7 +203,7 @@ impl Folder {
             for (index, column) in self.columns.iter().enumerate() {
                 copied.push(match column.places(&self.first, &self.last) {
                     Some(places) => self.gather(index, &places[slots.clone()])?,
-                    // Nobody asks for it by its place.
+                    // It is never looked up by its position.
                     None => Arc::clone(&self.batches[0][index]),
                 });
             }
@@ -280,7 +280,7 @@ impl Folder {
     }
 }
 
-/// Neighbouring rows of these sizes that come to at most so many bytes, or are one row.
+/// Ranges of neighbouring rows of these sizes with at most `bytes_max` bytes, or one row.
 fn cut_by_bytes(bytes: &[usize], bytes_max: usize) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut sum) = (0, 0);
@@ -317,7 +317,7 @@ impl Column {
         Self::Numbers(numbers(operation, column.data_type.to_arrow(), slots))
     }
 
-    /// Where the values of the slots are.
+    /// The positions of the slots' values.
     fn places<'a>(&'a self, first: &'a [Place], last: &'a [Place]) -> Option<&'a [Place]> {
         match self {
             Self::First => Some(first),
@@ -329,7 +329,7 @@ impl Column {
         }
     }
 
-    /// At most so many bytes of values are held beside the batches.
+    /// An upper bound on the bytes of values held beside the batches.
     fn held_bytes(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.held_bytes(),
@@ -346,7 +346,7 @@ impl Column {
         }
     }
 
-    /// Takes rows of the last of `batches`, of which this is the column `index`.
+    /// Adds rows of the last of `batches`, whose column `index` this is.
     fn add(&mut self, batches: &[Vec<ArrayRef>], index: usize, number: u32, rows: &[u32], slots: &[u32]) {
         let array = &batches[number as usize][index];
         match self {
@@ -466,7 +466,7 @@ where
     }
 }
 
-/// States of sets, made into one for each slot. A slot with one value has its bytes, as they came.
+/// States of sets, merged into one per slot. A slot with one value has its original bytes.
 struct States {
     data_type: DataType,
     slots: Vec<Merged>,
@@ -551,7 +551,7 @@ macro_rules! wraps_by_itself {
 wraps_by_itself!(i8, i16, i32, i64, f32, f64);
 
 impl Wrap for i128 {
-    /// Data files keep a decimal in as many bytes as its digits need.
+    /// Data files store a decimal in as many bytes as its digits need.
     fn wrapped(self, data_type: &ArrowType) -> Self {
         let bits = match data_type {
             ArrowType::Decimal128(..=9, _) => 32,

@@ -1,8 +1,8 @@
 //! Deciding which rows are superseded.
 //!
-//! Items, the parts of a memtable and data files, are settled in the order of their versions; in one version the rows in
-//! memory come before those in files. Within an item rows come in their order. A row contends for its key with the row that has
-//! it: the later one supersedes the other, unless its sequence is less.
+//! Items, the parts of a memtable and data files, are settled in the order of their versions; within a version the rows in memory
+//! precede those in files. Within an item rows are in order. A row contends for its key with the existing row: the later one
+//! supersedes the other, unless its sequence is less.
 
 use super::complete::PartialKeys;
 use super::file::{FileKeys, Keyed};
@@ -75,7 +75,7 @@ impl Marks {
 /// A data file and its keys.
 pub(super) type KnownFile<'a> = (&'a LiveFile, Arc<FileKeys>);
 
-/// What is to be settled.
+/// An item to settle.
 pub(super) enum Item<'a> {
     Part(&'a MemPart),
     File(&'a LiveFile),
@@ -114,7 +114,7 @@ struct Fresh {
 }
 
 impl Keys {
-    /// Forgets what was known of the memtable and reads the keys of its settled rows again.
+    /// Drops the memtable's keys and reads those of its settled rows again.
     pub(crate) fn read_memtable(
         &mut self,
         snapshot: &Snapshot,
@@ -221,7 +221,7 @@ impl Keys {
                     continue;
                 }
                 Entry::Occupied(mut known) => marks.mark(known.insert(row)),
-                // What the memtable has supersedes the files' rows already.
+                // The memtable's row supersedes the files' rows already.
                 Entry::Vacant(place) => {
                     place.insert(row);
                     fresh.push(hash);
@@ -234,7 +234,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Lets the rows that have the fresh keys now contend with those of the files, and forgets these keys.
+    /// Lets the rows with fresh keys contend with those of the files, and drops these keys.
     fn settle_fresh(
         &mut self,
         fresh: &mut Vec<KeyHash>,
@@ -321,8 +321,8 @@ impl Keys {
     }
 }
 
-/// Lets rows, one for each key and sorted, contend for their keys with the rows of files, of which the later come after the
-/// earlier. Marks the files' rows of keys that the newer rows get, and returns the keys that they do not get.
+/// Lets rows, one per key and sorted, contend for their keys with the rows of files, of which the later ones follow the earlier.
+/// Marks the files' rows whose keys the newer rows win, and returns the keys that they lose.
 ///
 /// Keys lie in the order of their hashes in all files, so threads can take a part of them each.
 fn supersede(
@@ -343,7 +343,7 @@ fn supersede(
     Ok(lost)
 }
 
-/// What became of some keys.
+/// The outcome for some keys.
 struct Superseded {
     /// The rows of each file that newer ones supersede.
     rows: Vec<Vec<u32>>,

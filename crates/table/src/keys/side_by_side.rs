@@ -1,6 +1,6 @@
-//! Work on rows that threads divide among themselves, and the sorting of many rows.
+//! Parallel work on rows, and sorting of many rows.
 //!
-//! Whoever calls is on a blocking thread already. A simulation does everything on its own thread.
+//! Callers are on a blocking thread already. A simulation does everything on its own thread.
 
 use std::cmp::Ordering;
 use std::panic::resume_unwind;
@@ -8,16 +8,17 @@ use std::sync::OnceLock;
 use std::thread::{available_parallelism, scope};
 use tributary_types::host;
 
-/// Threads that do one thing; more would leave none for loads.
+/// Threads for one task; more would leave none for loads.
 const THREADS_MAX: usize = 4;
 /// Fewer rows are not worth a thread.
 const ROWS_OF_THREAD: usize = 32 * 1024;
-/// Fewer items are sorted at once.
+/// Fewer items are sorted in one step.
 const BUCKETED_MIN: usize = 8 * 1024;
-/// So many buckets are filled side by side without leaving the processor's cache, and one of a million items has about a thousand.
+/// This number of buckets can be filled together within the processor's cache, and each bucket of a million items has about a
+/// thousand.
 const BUCKETS_LOG2: u32 = 10;
 
-/// How many threads are worth it for so many rows.
+/// The number of threads that `rows` rows are worth.
 pub(crate) fn threads_for(rows: usize) -> usize {
     if host::is_simulated() {
         return 1;
@@ -25,14 +26,14 @@ pub(crate) fn threads_for(rows: usize) -> usize {
     (rows / ROWS_OF_THREAD).clamp(1, threads_max())
 }
 
-/// As many threads as there are processors, and no more than [`THREADS_MAX`].
+/// One thread per processor, at most [`THREADS_MAX`].
 pub(crate) fn threads_max() -> usize {
-    // The system reads several files to tell.
+    // The system reads several files to determine it.
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| available_parallelism().map_or(1, usize::from).min(THREADS_MAX))
 }
 
-/// Does the same with each thing, on a thread for each but the last, which this thread takes. The results are in the order of the things.
+/// Maps each item on a thread of its own, except the last, which this thread takes. The results are in the order of the items.
 pub(crate) fn side_by_side<T: Send, R: Send>(mut things: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let Some(last) = things.pop() else { return Vec::new() };
     let work = &work;
@@ -44,15 +45,15 @@ pub(crate) fn side_by_side<T: Send, R: Send>(mut things: Vec<T>, work: impl Fn(T
     })
 }
 
-/// So many parts of a slice, one after the other, of about the same length; none is empty.
+/// Splits a slice into `count` consecutive parts of about the same length; none is empty.
 pub(crate) fn parts<T>(all: &[T], count: usize) -> Vec<&[T]> {
     all.chunks(all.len().div_ceil(count.max(1)).max(1)).collect()
 }
 
-/// Sorts items; those that are equal keep their order. `leading` is a number of each that is never less than that of an item before it in
-/// the order of `compare`.
+/// Sorts items stably. `leading` is a number for each item that never decreases in the order of `compare`.
 ///
-/// Many items are put into buckets by that number first, each of which fits into the processor's cache, and threads sort buckets side by side.
+/// Many items are first put into buckets by that number, each of which fits into the processor's cache, and threads sort buckets
+/// in parallel.
 pub(crate) fn sorted_by<T: Copy + Send>(
     mut items: Vec<T>,
     leading: impl Fn(&T) -> u64,

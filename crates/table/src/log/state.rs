@@ -1,4 +1,4 @@
-//! What the log says at one of its versions, in our terms.
+//! The state of the log at one of its versions, in our terms.
 
 use super::replay::{Replayed, rows_of};
 use crate::error::TableError;
@@ -19,7 +19,7 @@ use tributary_types::{ColumnId, SchemaVersion, TableSchema, Version};
 /// The end of a Parquet file that is read to find its footer, in bytes.
 const FOOTER_GUESS_BYTES: u64 = 64 * 1024;
 
-/// The log at `version`. Kept current by whoever writes an entry.
+/// The log at `version`. Updated by every writer of an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct LogState {
     pub(crate) version: u64,
@@ -31,8 +31,8 @@ pub(crate) struct LogState {
     pub(crate) app_version: Version,
     /// Entries since the last checkpoint that we wrote or since the state was read.
     pub(crate) uncheckpointed: u64,
-    /// Files of deletion vectors that nothing refers to, and when that was first seen, in milliseconds since the Unix
-    /// epoch: the log does not tell.
+    /// Unreferenced files of deletion vectors, and when that was first seen, in milliseconds since the Unix epoch: the log does
+    /// not record it.
     pub(crate) unused_vectors: BTreeMap<String, i64>,
 }
 
@@ -79,8 +79,7 @@ impl LogState {
         let log_store = table.log_store();
         let mut app_version = None;
         for app_id in app_ids {
-            // An entry has an id only where the versions of later ids were compared, too: the first that is there is
-            // the highest.
+            // An entry has an id only if the versions of later ids were compared, too: the first one found is the highest.
             app_version = state.transaction_version(log_store.as_ref(), app_id).await.map_err(failed())?;
             if app_version.is_some() {
                 break;
@@ -143,7 +142,7 @@ impl LogState {
         self.metadata.configuration().get(TABLE_ID_KEY).map(String::as_str)
     }
 
-    /// Puts the newly read `fresh` state in place of this one and tells what changed.
+    /// Replaces this state by the newly read `fresh` one and returns the changes.
     pub(crate) fn advance(&mut self, fresh: Self) -> LogChange {
         let is_there = |known: &LiveFile| fresh.live.get(known.path()).is_some_and(|new| new.is_same(known));
         let gone = self.live.values().filter(|known| !is_there(known));
@@ -153,7 +152,7 @@ impl LogState {
         for (path, new) in fresh.live {
             let known = self.live.remove(&path);
             let is_known = known.as_ref().is_some_and(|known| known.is_same(&new));
-            // What we know of a file already is better than what the log's JSON kept of it.
+            // Our own metadata of a file is better than the log's JSON.
             let known = known.filter(|known| known.file.partition == new.file.partition);
             let file = known.map_or(new.file, |known| known.file);
             let new = LiveFile { deletes: new.deletes, ..LiveFile::from_arc(file) };
@@ -223,7 +222,7 @@ fn rows_of_footer(end: &Bytes, file_bytes: u64, name: &str) -> Result<Counted, T
     }
 }
 
-/// What the log's metadata says of the schema that its files follow.
+/// The schema that the log's files follow, from its metadata.
 struct WrittenWith {
     schema_version: SchemaVersion,
     columns_below: ColumnId,

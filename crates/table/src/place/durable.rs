@@ -1,10 +1,9 @@
 //! A local file system whose writes are durable when they return.
 //!
-//! `object_store`'s own local store never calls fsync, so a Delta commit or a data file that it
-//! reported as written may be gone after a power failure, when the write-ahead log has already
-//! been trimmed. Here every put, upload, copy and rename opens the directory, writes a staged file,
-//! makes it durable, gives it its name and makes the directory durable, in that order. Reads, lists
-//! and deletes are the inner store's.
+//! `object_store`'s own local store never calls fsync, so a Delta commit or a data file that it reported as written may be lost
+//! in a power failure, when the write-ahead log has already been trimmed. Here every put, upload, copy and rename opens the
+//! directory, writes a staged file, makes it durable, gives it its name and makes the directory durable, in that order. Reads,
+//! lists and deletes are the inner store's.
 //!
 //! Staged files are called `<name>#<digits>`, which the inner store never lists.
 
@@ -144,9 +143,8 @@ fn rename(source: &FsPath, target: &FsPath, create: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The directory of a name, opened before the name is given: then a server that is out of file
-/// descriptors fails before it has changed anything, instead of having to end because it can't make a
-/// name durable.
+/// The directory of a name, opened before the name is created: then a server that is out of file descriptors fails before it has
+/// changed anything, instead of having to end because it can't make a name durable.
 #[derive(Debug)]
 struct Directory(File);
 
@@ -163,9 +161,8 @@ impl Directory {
         }
     }
 
-    /// Makes a name durable that readers see already. If that fails the process ends: whether the name
-    /// survives a power failure is unknown, no later sync would tell, and readers would find the file and
-    /// take it for durable.
+    /// Makes a name durable that readers already see. If that fails the process ends: whether the name survives a power failure
+    /// is unknown, no later sync would tell, and readers would consider the file durable.
     fn sync(&self, name: &FsPath) {
         let Err(error) = self.try_sync() else { return };
         tracing::error!(path = %name.display(), %error, "a directory can't be made durable");
@@ -203,15 +200,15 @@ impl Staged {
         Ok(Self { file, path, directory, named: false })
     }
 
-    /// A second name of `source`, which nobody writes to any more.
+    /// Creates a second name of `source`, which is no longer written to.
     fn link(source: &FsPath, target: &FsPath) -> io::Result<Self> {
         let (file, directory) = (File::open(source)?, Directory::of(target)?);
         let ((), path) = with_free_name(target, |path| fs::hard_link(source, path))?;
         Ok(Self { file, path, directory, named: false })
     }
 
-    /// Makes the content durable, then its name. With `create` an existing target is an error, and durable when that is said: whoever
-    /// gave it the name may have been given up by those who waited for him, and be about to sync it. After an error the target is what it was.
+    /// Makes the content durable, then its name. With `create` an existing target is an error, and is made durable before that is
+    /// reported: its creator may have been cancelled just before the sync. After an error the target is unchanged.
     fn publish(mut self, target: &FsPath, create: bool) -> io::Result<()> {
         self.file.sync_all()?;
         if create {
@@ -230,7 +227,7 @@ impl Staged {
         Ok(())
     }
 
-    /// What stays behind is swept later.
+    /// Leftovers are swept later.
     fn remove(&self) {
         if let Err(error) = fs::remove_file(&self.path)
             && error.kind() != io::ErrorKind::NotFound
@@ -307,8 +304,7 @@ fn upload_is_over() -> io::Error {
     io::Error::other("the upload is already completed or aborted")
 }
 
-/// Creates the absolute path `directory` and what is missing above it, each entry durable in its
-/// parent.
+/// Creates the absolute path `directory` and its missing parents, each entry durable in its parent.
 pub(crate) fn create_dirs(directory: &FsPath) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());

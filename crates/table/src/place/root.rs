@@ -1,4 +1,4 @@
-//! Where one table's files are, shared by all that read and write them.
+//! The location of one table's files, shared by all its readers and writers.
 
 use crate::log::DeltaLog;
 use crate::options::StoreOptions;
@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const MIB: u64 = 1 << 20;
 
-/// Memory for rows that are being folded, of all tables of a store together.
+/// Memory for rows that are being folded, shared by all tables of a store.
 pub(crate) struct Settling(Semaphore);
 
 impl Settling {
@@ -25,7 +25,7 @@ impl Settling {
         Self(Semaphore::new(permits(options.settling_bytes).max(1) as usize))
     }
 
-    /// Waits until there is memory for rows of so many bytes. Whoever has it waits for nothing but storage.
+    /// Waits for memory for rows of `bytes` bytes. Its holder may wait for storage only.
     pub(crate) async fn room(&self, bytes: u64, options: &StoreOptions) -> Option<SemaphorePermit<'_>> {
         let wanted =
             permits(bytes.min(options.settled_piece_bytes)).min(permits(options.settling_bytes).max(1));
@@ -50,7 +50,7 @@ pub(crate) struct TableRoot {
     /// The URL of the table, ending in `/`.
     pub(crate) url: Url,
     pub(crate) storage: Arc<dyn TableStorage>,
-    /// Where the table is in the storage.
+    /// The table's location in the storage.
     pub(crate) prefix: Path,
     /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
     pub(crate) unpublished: Ranked<HashSet<String>>,
@@ -58,17 +58,17 @@ pub(crate) struct TableRoot {
 }
 
 impl TableRoot {
-    /// Where the keys of a data file are kept, if on this machine.
+    /// The key file of a data file, if key files are on this machine.
     pub(crate) fn keys_path(&self, path: &str) -> Option<PathBuf> {
         Some(self.keys_directory()?.join(keys_name(path)))
     }
 
-    /// Where the keys of the table's data files are kept, if on this machine.
+    /// The directory of the table's key files, if they are on this machine.
     pub(crate) fn keys_directory(&self) -> Option<PathBuf> {
         Some(self.options.keys_directory.as_ref()?.join(self.log.location()))
     }
 
-    /// Deletes kept keys of others than these data files.
+    /// Deletes key files of other data files than these.
     pub(crate) fn sweep_keys(&self, files: &HashSet<String>) -> io::Result<()> {
         let Some(directory) = self.keys_directory().filter(|directory| directory.exists()) else {
             return Ok(());
@@ -90,7 +90,7 @@ impl TableRoot {
     }
 }
 
-/// The name of the kept keys of a data file, whose own path may be long and have directories.
+/// The name of a data file's key file; the data file's own path may be long and contain directories.
 fn keys_name(path: &str) -> String {
     format!("{:032x}.keys", xxh3_128(path.as_bytes()))
 }

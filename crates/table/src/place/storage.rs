@@ -1,8 +1,7 @@
-//! What a storage root is besides a store of objects: the one place that knows whether there are
-//! directories.
+//! A storage root beyond its object store: the one place that knows whether there are directories.
 //!
-//! Objects have no directories, no names that are only half durable and no staged files, so for most stores there is
-//! nothing to do here; a local disk has all three. Not its business: what the objects mean.
+//! Object stores have no directories, no half-durable names and no staged files, so for most of them there is nothing to do here;
+//! a local disk has all three. Not its business: the meaning of objects.
 
 use crate::error::{TableError, blocking};
 use crate::place::durable::{DurableLocal, sweep_staged, sync_left_names};
@@ -16,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// A store of objects and what has to be done around them. Prefixes and paths are those of the store.
+/// An object store with the operations around it. Prefixes and paths are those of the store.
 #[async_trait]
 pub trait TableStorage: Send + Sync {
     /// The store. It makes writes durable before it confirms them, and supports put-if-absent.
@@ -39,7 +38,7 @@ pub trait TableStorage: Send + Sync {
         Ok(())
     }
 
-    /// Called when all objects below `prefix` were deleted: removes what is left of the place itself.
+    /// Called after all objects below `prefix` were deleted: removes the remains of the location itself.
     ///
     /// # Errors
     /// [`TableError::Local`]. It may be repeated.
@@ -82,7 +81,7 @@ impl TableStorage for DurableLocal {
 
     async fn sweep_staged(&self, prefix: &Path, age: Duration) -> Result<(), TableError> {
         let sweep = move |directory: &FsPath| match sweep_staged(directory, age) {
-            // A table of which nothing is left.
+            // A table without remains.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             swept => swept.map(drop),
         };
@@ -102,7 +101,7 @@ impl TableStorage for DurableLocal {
     }
 }
 
-/// Paths of [`DurableLocal`] begin at the root of the file system.
+/// Paths of [`DurableLocal`] start at the root of the file system.
 fn directory(path: &Path) -> PathBuf {
     FsPath::new("/").join(path.as_ref())
 }
@@ -147,7 +146,7 @@ mod tests {
         storage.sweep_staged(&prefix, Duration::ZERO).await.unwrap();
     }
 
-    /// A store in memory that notes what it is asked for.
+    /// A store in memory that records its calls.
     #[derive(Default)]
     struct Noted {
         calls: Arc<Mutex<Vec<String>>>,

@@ -1,6 +1,6 @@
-//! Rows stay and files change: the work of whoever holds the log's lock, and the entry that it writes.
+//! Changes of files that leave rows unchanged: work under the log's lock, and the entry that it writes.
 //!
-//! Not here: which rows there are, and what columns and partitions the table has.
+//! Not here: the rows, columns and partitions of the table.
 
 pub(super) mod commit;
 pub(super) mod compact;

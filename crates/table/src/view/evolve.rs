@@ -19,9 +19,9 @@ use tributary_types::{ColumnDef, DataType, DefaultValue, TableDef, TableSchema, 
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// `batch`, whose columns are those of `from`, as rows of `to`, whose Arrow schema is `arrow`.
-/// `now_micros` is the wall clock's civil time for defaults such as `CURRENT_TIMESTAMP`, in
-/// microseconds since 1970-01-01. Columns that stay are shared, not copied.
+/// Converts `batch`, whose columns are those of `from`, to rows of `to`, whose Arrow schema is `arrow`. `now_micros` is the wall
+/// clock's civil time for defaults such as `CURRENT_TIMESTAMP`, in microseconds since 1970-01-01. Unchanged columns are shared,
+/// not copied.
 ///
 /// # Errors
 /// [`TableError::SchemaMismatch`] when the rows do not have the columns of `from` or a NULL meets
@@ -73,7 +73,7 @@ pub(crate) fn as_type(array: &ArrayRef, column: &ColumnDef) -> Result<ArrayRef, 
         .map_err(TableError::arrow(format!("converting column '{}' to {}", column.name, column.data_type)))
 }
 
-/// `rows` times the column's default. NULL where it has none.
+/// The column's default, repeated `rows` times. NULL if it has none.
 pub(crate) fn default_array(
     column: &ColumnDef,
     rows: usize,
@@ -120,7 +120,7 @@ pub(crate) fn stored(columns: &[ArrayRef], physical: &SchemaRef) -> Result<Vec<A
     columns.iter().zip(physical.fields()).map(column).collect()
 }
 
-/// An address in the column's Arrow type; `None` if the text is none.
+/// An address in the column's Arrow type; `None` if the text is not one.
 fn address(text: &str, data_type: DataType) -> Option<ArrayRef> {
     Some(match data_type {
         DataType::Ipv4 => Arc::new(UInt32Array::from(vec![address::parse_ipv4(text)?])),

@@ -58,7 +58,7 @@ impl MemPart {
         !has(&self.superseded) || has(&self.deletions)
     }
 
-    /// The part as if it had not these rows, for a query that should not see them.
+    /// The part without these rows, for a query that should not see them.
     pub(crate) fn without(&self, rows: impl Iterator<Item = u64>) -> Self {
         let mut superseded = self.superseded.as_deref().cloned().unwrap_or_default();
         superseded.extend(rows);
@@ -66,7 +66,7 @@ impl MemPart {
         Self { superseded, deletions: None, ..self.clone() }
     }
 
-    /// The part without these rows, which are gone for good.
+    /// The part without these rows, permanently.
     pub(crate) fn cut(&self, rows: &RowSet) -> Self {
         let some = |rows: RowSet| (!rows.is_empty()).then(|| Arc::new(rows));
         let superseded = self.superseded.as_deref().cloned().unwrap_or_default() | rows;
@@ -103,8 +103,7 @@ impl MemPart {
     }
 }
 
-/// Bytes of Arrow memory that the rows themselves take; what arrays of one allocation share is
-/// counted once.
+/// Bytes of Arrow memory of the rows themselves; arrays that share an allocation are counted once.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(array_bytes).sum()
 }
@@ -138,7 +137,8 @@ pub(crate) fn bytes_between(array: &dyn Array, rows: Range<usize>) -> usize {
     }
 }
 
-/// Appends `part`, which is settled or not as all parts after `frozen` are, merging it with small parts before it that come at or after `frozen`.
+/// Appends `part`, which is settled or not like all parts after `frozen`, merging it with small preceding parts at or after
+/// `frozen`.
 pub(crate) fn append(parts: &mut Vec<Arc<MemPart>>, frozen: usize, part: MemPart) -> Result<(), TableError> {
     let first = first_to_merge(&parts[frozen..], &part) + frozen;
     let part = if first == parts.len() { part } else { merge(&parts[first..], part)? };
@@ -147,8 +147,8 @@ pub(crate) fn append(parts: &mut Vec<Arc<MemPart>>, frozen: usize, part: MemPart
     Ok(())
 }
 
-/// Where merging begins: as in a binary counter, a part is merged into what follows when it is
-/// not larger, so each row is copied at most log2 of [`MERGE_ROWS`] times.
+/// Where merging starts: as in a binary counter, a part is merged into the following ones if it is not larger, so each row is
+/// copied at most log2 of [`MERGE_ROWS`] times.
 fn first_to_merge(parts: &[Arc<MemPart>], part: &MemPart) -> usize {
     let (mut rows, mut bytes) = (part.batch.num_rows(), part.bytes);
     let mut first = parts.len();
@@ -184,7 +184,7 @@ fn merge(before: &[Arc<MemPart>], last: MemPart) -> Result<MemPart, TableError> 
     })
 }
 
-/// Rows of parts that are put together.
+/// Concatenates rows of parts.
 fn joined(
     before: &[Arc<MemPart>],
     last: &MemPart,

@@ -31,7 +31,7 @@ const CHANGE_KEY: &str = "tributary.schemaChange";
 /// A column's id in the Delta schema's field metadata.
 const COLUMN_ID: &str = "tributary.columnId";
 
-/// Ids within a column begin at so many times its own.
+/// Field ids in column `c` start at `c * NESTED_IDS`.
 const NESTED_IDS: i64 = 100_000;
 
 /// Stands for the id of a column that another writer added.
@@ -47,9 +47,9 @@ const MAPPING_NAME: &str = "delta.columnMapping.physicalName";
 const FEATURE_NTZ: &str = "timestampNtz";
 const FEATURE_MAPPING: &str = "columnMapping";
 const FEATURE_DELETES: &str = "deletionVectors";
-/// What writer version 2 implies and a table with named features must spell out.
+/// The features implied by writer version 2, which a table with named features must list.
 const LEGACY_WRITER_FEATURES: [&str; 2] = ["appendOnly", "invariants"];
-/// What writer version 5 adds to that.
+/// The additional features of writer version 5.
 const MAPPED_WRITER_FEATURES: [&str; 3] = ["checkConstraints", "changeDataFeed", "generatedColumns"];
 
 /// The Arrow schema of data files: physical names, and column ids as Parquet field ids.
@@ -163,7 +163,7 @@ fn delta_schema(
         .map_err(|error| TableError::delta("describing a table's columns to Delta Lake")(error.into()))
 }
 
-/// What the log's metadata says about columns.
+/// The columns in the log's metadata.
 struct LoggedColumns {
     /// Physical names of the columns that the log's schema has, with their column ids.
     live: BTreeMap<String, u32>,
@@ -261,14 +261,14 @@ pub(crate) fn metadata_for(
     .map_err(TableError::json("writing Delta metadata"))
 }
 
-/// The greatest id of the column mapping, those of fields within columns included.
+/// The greatest id of the column mapping, including fields within columns.
 fn max_mapping_id(def: &TableDef) -> i64 {
     let has_nested = def.schema.columns.iter().any(|column| column.data_type.is_nested());
     let own = i64::from(max_column_id(def));
     if has_nested { (own + 2) * NESTED_IDS } else { own }
 }
 
-/// The metadata of the entry that makes that schema change.
+/// The metadata of the entry that makes the schema change.
 pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Metadata, TableError> {
     let Some(change) = change else { return Ok(metadata) };
     let failed = || TableError::json("writing Delta metadata");
@@ -277,7 +277,7 @@ pub(crate) fn with_change(metadata: Metadata, change: Option<u64>) -> Result<Met
     serde_json::from_value(value).map_err(failed())
 }
 
-/// Whether a protocol has no features but those that this module writes.
+/// Whether a protocol has only features that this module writes.
 pub(crate) fn has_only_known_features(protocol: &Protocol) -> bool {
     let Ok(protocol) = serde_json::to_value(protocol) else { return false };
     let number = |key: &str| protocol.get(key).and_then(Value::as_u64).unwrap_or(u64::MAX);

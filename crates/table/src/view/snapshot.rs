@@ -1,4 +1,4 @@
-//! What a query reads: all rows of a table at one version, immutable.
+//! A query's view: all rows of a table at one version, immutable.
 
 use crate::error::TableError;
 use crate::file::{LiveFile, Settled};
@@ -12,7 +12,7 @@ use tributary_types::{PartitionId, TableDef, Version};
 /// that leave the table are deleted only after the store's `keep_removed_files_ms`.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The table's definition at this moment.
+    /// The table's definition at this version.
     pub def: Arc<TableDef>,
     /// The Arrow schema of the memtable's batches: declared names, in the order of `def`.
     pub schema: SchemaRef,
@@ -24,11 +24,11 @@ pub struct Snapshot {
     pub delta_version: i64,
 }
 
-/// What a partition has.
+/// The contents of a partition in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionFacts {
     pub rows: u64,
-    /// Bytes of data files and about those of its rows in memory.
+    /// Bytes of data files and, approximately, of its rows in memory.
     pub bytes: u64,
     /// The last publication that it has rows of, as far as that is known; 0 if it is empty.
     pub version: Version,
@@ -70,7 +70,7 @@ impl Snapshot {
         Ok(Self { files: Arc::new(files), memtable: memtable.collect(), ..self.clone() })
     }
 
-    /// What each partition has, in their order. Nothing in a table without partitions.
+    /// The facts of each partition, in their order. Empty for a table without partitions.
     #[must_use]
     pub fn partition_facts(&self) -> Vec<PartitionFacts> {
         let Some(partitions) = self.def.partitioning.partitions() else { return Vec::new() };

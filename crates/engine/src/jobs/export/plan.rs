@@ -1,4 +1,4 @@
-//! What a statement asks for: which rows, where they go, and how their files are written.
+//! The plan of a statement: the rows, their destination, and how their files are written.
 
 use super::refused;
 use crate::access::{Object, Privilege};
@@ -56,7 +56,7 @@ impl Plan {
     /// Checks a statement. `zone` is that in which it computes.
     ///
     /// # Errors
-    /// No privilege, and what makes it impossible to run whatever the rows are.
+    /// No privilege, and any reason why it can't run whatever the rows are.
     pub fn new(
         engine: &Engine,
         principal: &Principal,
@@ -129,7 +129,7 @@ impl Plan {
         engine.queries(principal).query_for_files(&view, &query, &[], self.form.nested()).await
     }
 
-    /// What SHOW EXPORT tells of the properties.
+    /// The properties in SHOW EXPORT.
     pub fn task_info(&self, table: &TableRef) -> String {
         let given = |name: &str, default: &str| {
             let found = self.given.iter().find(|(known, _)| known == name);

@@ -96,7 +96,7 @@ impl EngineSession {
         let given = values.into_iter().filter(|(name, _)| !is_computed(name));
         let (names, values): (Vec<String>, Vec<Expr>) = given.unzip();
         let target = Target::new(&def, Some(&names))?;
-        // Each sees what the one before has changed.
+        // Each sees the changes of the previous one.
         let turn = self.engine.row_changes.turn_of(table.id());
         let process = Arc::clone(&self.process);
         let interrupt = Interrupt::by_kill(&process.stop).or_after(self.insert_timeout());
@@ -136,7 +136,7 @@ fn of_row(alias: &str, column: &ColumnDef) -> Expr {
     Expr::CompoundIdentifier([alias, &column.name].map(|name| Ident::with_quote('`', name)).to_vec())
 }
 
-/// The column that an assignment names, with what is written before it.
+/// The column of an assignment, with its qualifiers.
 fn assigned_column(def: &TableDef, alias: &str, name: &[String]) -> Result<usize, SqlError> {
     let (column, before) = name.split_last().expect("a name has parts");
     let is_table = match before {

@@ -84,7 +84,7 @@ fn of_query(column: &ResultColumn) -> QueryColumn {
     QueryColumn {
         name: column.name.clone(),
         data_type: column.table_type(),
-        // What is computed may be NULL, whatever a plan says of it.
+        // Computed columns may be NULL, whatever a plan says.
         is_never_null: column.table.is_some() && !column.nullable,
     }
 }

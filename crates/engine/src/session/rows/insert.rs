@@ -1,8 +1,8 @@
 //! INSERT: from the statement's text or parameters to a load, and its answer.
 //!
-//! `INSERT … VALUES` with literals bypasses the general parser: it is scanned by hand into column
-//! blocks, and the plan (table, columns, target) of the last one is kept, because a driver sends
-//! the same head again and again. Expressions, DEFAULT and SELECT go through the query engine.
+//! `INSERT … VALUES` with literals bypasses the general parser: it is scanned directly into column blocks, and the plan (table,
+//! columns, target) of the last one is cached, because a driver sends the same head repeatedly. Expressions, DEFAULT and SELECT
+//! go through the query engine.
 
 use crate::access::Privilege;
 use crate::access::interrupt::Interrupt;
@@ -32,7 +32,7 @@ use tributary_types::{
     DefaultValue, ErrorCode, GroupCommitMode, Label, Partitions, SqlError, TableDef, TableSchema, TxnId,
 };
 
-/// The most rejected rows that SHOW WARNINGS lists; MySQL keeps as many.
+/// Limit on the rejected rows in SHOW WARNINGS, as in MySQL.
 const WARNINGS_KEPT_MAX: usize = 64;
 
 /// How many rows with expressions are planned at once: a plan takes far more memory than a row.
@@ -59,7 +59,7 @@ pub(in crate::session) struct InsertLoad {
     pub decoded: Decoded,
     pub traits: LoadTraits,
     pub label: Option<Label>,
-    /// What keys the rows must find.
+    /// Requirements on the keys of the rows.
     pub known_keys: Option<Box<KnownKeys>>,
     pub reused_plan: bool,
 }
@@ -104,7 +104,7 @@ impl EngineSession {
         let options = self.insert_options();
         let Some(plan) = &self.last_plan else { return Ok(None) };
         if plan.target.computed_field().is_some() {
-            // Only DEFAULT may stand there.
+            // Only DEFAULT is allowed there.
             return Ok(None);
         }
         let mut builder = self.builder.take(&self.engine.builders, plan.target.schema());
@@ -152,12 +152,12 @@ impl EngineSession {
         Target::new(&def, columns)
     }
 
-    /// What keys the rows of an INSERT must find.
+    /// The requirements on the keys of an INSERT's rows.
     pub(in crate::session) fn known_keys(&self, target: &Target) -> Option<Box<KnownKeys>> {
         KnownKeys::of(target, self.variables.values().partial_update_new_key_behavior == "ERROR")
     }
 
-    /// What computes values for the rows of an INSERT. `None`: nothing is computed.
+    /// Computes values for the rows of an INSERT. `None` if nothing is computed.
     #[inline]
     pub(in crate::session) fn completer(
         &self,
@@ -263,7 +263,7 @@ impl EngineSession {
                 None => params,
             };
             interrupt.check()?;
-            // One part after the other: of two rows with the same unique key the later one has to come later.
+            // One part after another: of two rows with the same unique key the later one has to come later.
             for mut part in interrupt.wait(self.queries.query_in_parts(&view, &query, own)).await?? {
                 check_width(part.columns.len(), target)?;
                 while let Some(batch) = interrupt.wait(part.stream.next()).await? {
@@ -345,8 +345,8 @@ impl EngineSession {
         self.add_statement(load, &options).await
     }
 
-    /// Runs a query and gives its rows to the load, each part of them in a task of its own. KILL and time limits end it
-    /// where it waits for rows.
+    /// Runs a query and adds its rows to the load, each part of them in a task of its own. KILL and time limits end it where it
+    /// waits for rows.
     pub(in crate::session) async fn read_parts(
         &mut self,
         query: &SelectQuery,
@@ -642,7 +642,7 @@ fn is_literal(value: &Value) -> bool {
     }
 }
 
-/// `SELECT 1, 'a'`: one row that comes from no table.
+/// `SELECT 1, 'a'`: one row without a table.
 fn is_single_row(query: &SelectQuery) -> bool {
     use sqlparser::ast::SetExpr;
     match &*query.ast.body {

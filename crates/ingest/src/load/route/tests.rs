@@ -7,7 +7,7 @@ fn room() -> u64 {
     ROOM
 }
 
-/// Where the answer does not depend on it.
+/// For cases where the answer does not depend on it.
 fn unasked() -> u64 {
     panic!("the space of the log is nothing to this load")
 }

@@ -1,4 +1,4 @@
-//! A file in place of another: row group by row group, some columns made anew, the others copied as they are encoded.
+//! A file that replaces another: row group by row group, some columns re-created, the others copied in encoded form.
 
 use super::{RunWriter, evolve};
 use crate::error::TableError;
@@ -22,8 +22,8 @@ pub(crate) struct Made {
 }
 
 impl RunWriter {
-    /// A writer of one file under `def`, which takes the place of `like`: with rows of its partition, none younger than its
-    /// own. Only [`RunWriter::replace`] may be used to give it rows.
+    /// A writer of one file under `def` that replaces `like`: with rows of its partition, none younger than its own. Only
+    /// [`RunWriter::replace`] may add rows to it.
     pub(crate) fn in_place_of(root: &Arc<TableRoot>, def: &TableDef, like: &LiveFile) -> Self {
         let mut writer = Self::new(root, def);
         (writer.partitions, writer.partition) = (None, like.file.partition);

@@ -1,13 +1,12 @@
 //! Heavy schema changes: other types of columns, other key columns, another order of the keys.
 //!
-//! Data files are written anew beside those that are there, each file in place of one, while loads, flushes and deletions go on
-//! under the old schema ([`Table::convert_files`]). When hardly any is left, the caller sees to it that no row of the old schema
-//! comes any more, and [`Table::switch_schema`] converts what is left and writes ONE entry of the Delta log: the new schema,
-//! all old files removed, all new ones added. That entry is where the change happens. It has the number of the change, by
-//! which a start that finds it knows that the catalog lags behind ([`crate::TableStore::last_schema_change`]).
+//! Data files are rewritten beside the existing ones, each file replacing one, while loads, flushes and deletions continue under
+//! the old schema ([`Table::convert_files`]). When hardly any are left, the caller ensures that no more rows of the old schema
+//! arrive, and [`Table::switch_schema`] converts the rest and writes ONE Delta entry: the new schema, all old files removed, all
+//! new ones added. The change happens with that entry. It has the number of the change, by which a start recognises that the
+//! catalog lags behind ([`crate::TableStore::last_schema_change`]).
 //!
-//! Rows that were deleted when a file was converted are not in the new one; those that are deleted meanwhile are carried over by
-//! their positions.
+//! Rows that were already deleted when a file was converted are not in the new one; later deletions are carried over by position.
 
 use crate::error::TableError;
 use crate::file::{EncodedFile, FileReader, LiveFile, Made, RowSet, RunWriter, publish_names, sorted};
@@ -37,17 +36,17 @@ const SLOW_PAUSES: u32 = 20;
 /// Makes values of a column into values of its new type. The same values always give the same.
 pub trait Recast: Send + Sync {
     /// # Errors
-    /// Names the value that has none, in words for whoever asked for the change.
+    /// A description of the value that can't be converted, for the user who requested the change.
     fn recast(&self, array: &ArrayRef, from: &ColumnDef, to: &ColumnDef) -> Result<ArrayRef, String>;
 }
 
-/// Whether a change goes on.
+/// Observes a change and decides whether it continues.
 pub trait Watch: Sync {
     /// Whether it should end as soon as it can.
     fn is_stopped(&self) -> bool;
-    /// Whether it should end even if it is not known whether the Delta log has it.
+    /// Whether it should end even if it is unknown whether the Delta log has it.
     fn leaves_doubt(&self) -> bool;
-    /// It is not known whether the Delta log has the change, for this reason; it is tried again.
+    /// Reports that it is unknown, for this reason, whether the Delta log has the change; it is retried.
     fn doubts(&self, _reason: &str) {}
     /// Waits a little before something that failed is tried again.
     fn pause(&self) -> futures::future::BoxFuture<'_, ()>;
@@ -74,7 +73,7 @@ pub struct SchemaChange {
     pub converted: Arc<AtomicU64>,
 }
 
-/// Where the values of a column come from.
+/// The origin of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// The place of the same column before.
@@ -88,7 +87,7 @@ struct Converted {
     input: LiveFile,
     /// Rows that were left out.
     dropped: RowSet,
-    /// For each row of the output its rank among the rows that were not left out; `None`: rows kept their order.
+    /// For each row of the output its rank among the rows that were included; `None`: rows kept their order.
     order: Option<Vec<u32>>,
     /// `None`: no row was left.
     output: Option<LiveFile>,
@@ -101,7 +100,7 @@ impl SchemaChange {
         self.id
     }
 
-    /// Whether files are written anew.
+    /// Whether files are rewritten.
     #[must_use]
     pub fn rewrites(&self) -> bool {
         self.rewrites
@@ -114,7 +113,7 @@ impl SchemaChange {
     }
 }
 
-/// What `to` says of columns, keys and properties, and `current` of everything else.
+/// Combines the columns, keys and properties of `to` with everything else of `current`.
 #[must_use]
 pub fn changed_def(to: &TableDef, current: &TableDef) -> TableDef {
     TableDef {
@@ -151,7 +150,7 @@ fn rewrites(from: &TableSchema, to: &TableSchema, columns: &[Origin]) -> bool {
 }
 
 impl Table {
-    /// Begins the change `id` of the table's columns or keys to those of `to`. From now on the table's files are not put together.
+    /// Begins the change `id` of the table's columns or keys to those of `to`. From now on the table's files are not compacted.
     ///
     /// # Errors
     /// Another change is under way ([`TableError::Changing`]); [`TableError::AddedColumnNeedsDefault`],
@@ -196,7 +195,7 @@ impl Table {
         self.changing.load(Ordering::Acquire)
     }
 
-    /// Ends a change that was not switched to, and deletes what it wrote.
+    /// Ends a change without a switch, and deletes its files.
     pub async fn abandon(&self, mut change: SchemaChange) {
         for replaced in std::mem::take(&mut change.done).into_values() {
             self.discard_live(replaced.output.as_slice()).await;
@@ -208,8 +207,8 @@ impl Table {
     /// converted: when they are few, it is time for [`Table::switch_schema`].
     ///
     /// # Errors
-    /// [`TableError::Unconvertible`] names a value that has none of the new type; [`TableError::Stopped`]; those of reading and
-    /// writing files.
+    /// [`TableError::Unconvertible`] names a value that the new type can't represent; [`TableError::Stopped`]; errors of reading
+    /// and writing files.
     pub async fn convert_files(
         &self,
         change: &mut SchemaChange,
@@ -227,7 +226,7 @@ impl Table {
         self.convert(change, files, watch).await
     }
 
-    /// How many of the table's files the change has to convert, with those that it has converted.
+    /// How many of the table's files the change converts, including those already converted.
     #[must_use]
     pub fn files_to_convert(&self, change: &SchemaChange) -> u64 {
         if change.rewrites { self.snapshot().files.len() as u64 } else { 0 }
@@ -252,7 +251,7 @@ impl Table {
         Ok(bytes)
     }
 
-    /// Deletes what was made of files that have left the table.
+    /// Deletes the conversions of files that have left the table.
     async fn forget_gone(&self, change: &mut SchemaChange, state: &LogState) {
         let gone: Vec<String> =
             change.done.keys().filter(|path| !state.live.contains_key(*path)).cloned().collect();
@@ -286,7 +285,7 @@ impl Table {
         assert!(outputs.len() <= 1, "one file takes the place of one");
         let output = outputs.pop();
         if let (Some(_), Some(output)) = (&self.unique, &output) {
-            // They are kept for when they are asked for.
+            // They are stored for their first use.
             drop(read_file_keys(&self.root, output, &change.to.schema).await?);
         }
         Ok(Converted { input: live, dropped, order, output })
@@ -320,9 +319,9 @@ impl Table {
         Ok(order)
     }
 
-    /// Converts what is left, makes the change in the Delta log, and shows it. No row may be under way that the log does not have
-    /// when this is called, nor come before the catalog has the definition that is returned. A writer beside this one, and deletions, are
-    /// allowed for.
+    /// Converts the rest, makes the change in the Delta log, and publishes it. When this is called, no row may be under way that
+    /// the log does not have, and none may arrive before the catalog has the returned definition. Another writer and deletions
+    /// are permitted meanwhile.
     ///
     /// # Errors
     /// As [`Table::convert_files`], and [`TableError::Busy`]: nothing has changed, and it may be tried again or abandoned. While it
@@ -363,7 +362,7 @@ impl Table {
                 continue;
             }
             publish_names(&self.root, files.keys().map(String::as_str));
-            // Those whose rows are all deleted.
+            // Files whose rows are all deleted.
             let unused = change.done.values().filter_map(|replaced| replaced.output.clone());
             let unused: Vec<_> = unused.filter(|output| !files.contains_key(output.path())).collect();
             self.discard_live(&unused).await;
@@ -452,7 +451,7 @@ fn unconverted(change: &SchemaChange, state: &LogState) -> Vec<LiveFile> {
 }
 
 impl SchemaChange {
-    /// Those of the columns that can be copied whose values stay what they are.
+    /// The copyable columns whose values do not change.
     fn copyable(&self, mut copied: Vec<Option<Vec<usize>>>) -> Vec<Option<Vec<usize>>> {
         for (place, copied) in copied.iter_mut().enumerate() {
             let stays = match self.columns[place] {
@@ -466,7 +465,7 @@ impl SchemaChange {
         copied
     }
 
-    /// The columns of the old schema that those columns are made of.
+    /// The columns of the old schema from which these columns are made.
     fn read_schema(&self, made: &[usize]) -> Arc<TableSchema> {
         let old = |place: &usize| match self.columns[*place] {
             Origin::Column(old) => Some(self.from.columns[old].clone()),
@@ -478,7 +477,7 @@ impl SchemaChange {
         })
     }
 
-    /// Those columns of rows that have the columns of `read`.
+    /// Makes these columns from rows with the columns of `read`.
     fn made(
         &self,
         rows: &RecordBatch,

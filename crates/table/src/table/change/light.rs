@@ -35,10 +35,9 @@ impl Table {
     /// Every later snapshot has it on return, with the memtable's rows adapted; so are publications
     /// with rows of the old schema.
     ///
-    /// The Delta log has the change on return too, unless writing it failed; then the failure is
-    /// logged and the next flush writes it. Dropping or renaming a column turns on Delta's column
-    /// mapping. Adding a column with a default other than NULL flushes, rewrites all data files
-    /// and is the only change that takes long; publications go on meanwhile.
+    /// The Delta log has the change on return too, unless writing it failed; then the failure is logged and the next flush writes
+    /// it. Dropping or renaming a column enables Delta's column mapping. Adding a column with a default other than NULL flushes,
+    /// rewrites all data files and is the only change that takes long; publications continue meanwhile.
     ///
     /// # Errors
     /// When rows cannot follow ([`TableError::TypeChange`], [`TableError::BadDefault`],
@@ -55,7 +54,7 @@ impl Table {
         }
         self.check_names(&new_def).await?;
         if cut::only_adds(&before.def, &new_def) {
-            // No file of the log, nor what it says of the table, is another.
+            // Neither the log's files nor its metadata change.
             return self.swap_schema(&new_def, &[]);
         }
         self.swap_schema(&new_def, &[])?;
@@ -83,7 +82,7 @@ impl Table {
             operation: "ALTER TABLE",
             parameters: Vec::new(),
             def: Arc::clone(def),
-            // Those of dropped partitions go in the same entry.
+            // Files of dropped partitions are removed by the same entry.
             files: state
                 .live
                 .iter()
@@ -221,7 +220,7 @@ impl Table {
             change: None,
         };
         let committed = match self.commit(state, goal).await {
-            // Others changed files whose rows are to be settled first.
+            // Others changed files whose rows have to be settled first.
             Err(TableError::Raced { .. }) if self.unique.is_some() => Ok(Committed::Void),
             ended => ended,
         };
@@ -234,8 +233,8 @@ impl Table {
         Ok((committed? == Committed::Yes).then_some(replacement))
     }
 
-    /// Takes the inputs as the log has them now, and deletes from the outputs what it has deleted from them since they were
-    /// read, durably.
+    /// Takes the inputs as the log has them now, and applies to the outputs, durably, the deletions that the log has made in the
+    /// inputs since they were read.
     async fn with_logged_deletes(
         &self,
         state: &LogState,
@@ -316,8 +315,8 @@ impl Table {
 }
 
 impl Replacement {
-    /// `files` with the outputs in place of the inputs. If a truncation came after the inputs were
-    /// read, their rows are gone and so are the outputs'.
+    /// Replaces the inputs among `files` by the outputs. If a truncation came after the inputs were read, their rows are gone and
+    /// so are the outputs'.
     fn apply(
         &self,
         current: &Snapshot,

@@ -1,10 +1,10 @@
 //! Files of partitions that were dropped and can be recovered.
 //!
 //! They stay where they are. The Delta log removes them when their partition is dropped, and adds them again when it is recovered
-//! ([`Table::switch_partitions`]); until then they are held, as files are that are not published yet, so that the sweep leaves
-//! them alone. Invariant: what is held is told again after each opening of the table ([`Table::keep_files`]), before a sweep.
+//! ([`Table::switch_partitions`]); until then they are pinned, like unpublished files, so that the sweep spares them. Invariant:
+//! pinned files are registered again after each opening of the table ([`Table::keep_files`]), before a sweep.
 //!
-//! Not the business of this module: for how long they are kept, and where it is recorded that they are.
+//! Not the business of this module: how long they are retained, and where that is recorded.
 
 use crate::error::TableError;
 use crate::file::{DataFile, Deletes, LiveFile, VectorReader, vector_path};
@@ -23,7 +23,7 @@ use tributary_types::{PartitionId, TableDef};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFile {
     pub file: DataFile,
-    /// Which of its rows are deleted.
+    /// Its deleted rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deletes: Option<DeletionVectorDescriptor>,
 }
@@ -43,10 +43,11 @@ impl KeptFile {
 
 /// Records what partitions leave behind that go.
 pub trait Leaving: Sync {
-    /// Called before the Delta log removes the files, and again if it has to be written anew. What is recorded is durable on return.
+    /// Called before the Delta log removes the files, and again if the record has to be rewritten. The record is durable on
+    /// return.
     ///
     /// # Errors
-    /// In words for whoever drops the partitions; nothing has changed then.
+    /// A description for the user who drops the partitions; nothing has changed then.
     fn record(&self, files: Vec<KeptFile>) -> BoxFuture<'_, Result<(), String>>;
 }
 
@@ -63,7 +64,7 @@ impl Table {
         self.root.unpublished.lock().extend(files.iter().flat_map(KeptFile::names));
     }
 
-    /// The files are kept no longer, because their partition has been recovered or never will be.
+    /// Unpins the files, because their partition has been recovered or never will be.
     pub fn let_files_go(&self, files: &[KeptFile]) {
         let mut unpublished = self.root.unpublished.lock();
         for name in files.iter().flat_map(KeptFile::names) {
@@ -78,7 +79,7 @@ impl Table {
         files.iter().all(|kept| !kept.file.is_stale(&def.schema))
     }
 
-    /// The files as those of a partition, for [`Table::switch_partitions`].
+    /// The files as files of a partition, for [`Table::switch_partitions`].
     ///
     /// # Errors
     /// A deletion vector can't be read.
@@ -91,7 +92,7 @@ impl Table {
         let mut files = Vec::with_capacity(kept.len());
         for KeptFile { file, deletes } in kept {
             let deletes = match deletes {
-                // Written anew: the vector's own file may have those of others.
+                // Rewritten: the vector's own file may contain those of others.
                 Some(vector) => {
                     let deletes = vectors.read(vector.clone(), file.rows).await?;
                     Some(Arc::new(Deletes::unlogged(deletes.rows().clone())))
@@ -104,7 +105,7 @@ impl Table {
         Ok(CopiedFiles(files))
     }
 
-    /// Records the files that `def` has no partition for, and keeps them from the sweep in place of those in `recorded`.
+    /// Records the files for which `def` has no partition, and pins them in place of those in `recorded`.
     pub(in crate::table) async fn record_leaving(
         &self,
         state: &LogState,

@@ -1,7 +1,7 @@
 //! Settling rows of partial updates: reading the values that they do not give from the rows that they supersede.
 //!
-//! Invariant: a derived row takes the place of all rows that it was made of in one swap of the snapshot. Nothing of it is in the
-//! write-ahead log, which has the rows as they came: after a replay they are completed again, in the same order.
+//! Invariant: a derived row replaces all rows that it was made of in one swap of the snapshot. Nothing of it is in the
+//! write-ahead log, which has the original rows: after a replay they are completed again, in the same order.
 
 use crate::error::{TableError, blocking};
 use crate::file::{DataFile, EncodedFile, FileReader, LiveFile, Settled};
@@ -18,8 +18,8 @@ use tributary_types::{ColumnDef, HiddenColumn, TableSchema};
 const DOING: &str = "completing rows of partial updates";
 
 impl Table {
-    /// Settles all rows of the snapshot if rows of partial updates are among those that are not settled. `next_row` is the arrival
-    /// number of the next row, at the moment of the snapshot.
+    /// Settles all rows of the snapshot if rows of partial updates are among the unsettled ones. `next_row` is the arrival number
+    /// of the next row, at the time of the snapshot.
     pub(in crate::table) async fn complete(
         &self,
         keys: &mut Keys,
@@ -74,11 +74,12 @@ impl Table {
         Ok(of_rows)
     }
 
-    /// The key columns of the first of these rows that is of a partial update and whose key no row of the table has; rows that were
-    /// published before the call count. `files` are not published yet. With a column, by its place in the schema, rows that give it do not count.
+    /// The key columns of the first of these rows that is of a partial update and whose key no row of the table has; rows that
+    /// were published before the call count. `files` are not published yet. With a column, by its index in the schema, rows that
+    /// give it do not count.
     ///
     /// # Errors
-    /// Those of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
+    /// The errors of [`Table::settled`], and [`TableError::Arrow`] for rows of another schema.
     pub async fn first_new_key(
         &self,
         schema: &Arc<TableSchema>,
@@ -150,7 +151,7 @@ impl Table {
     }
 }
 
-/// Those of the rows that are of partial updates and do not give the column, if there is one.
+/// The rows that are of partial updates and do not give the column, if there is one.
 fn of_partial(
     rows: impl Iterator<Item = (KeyHash, u32)>,
     of_rows: &[u32],

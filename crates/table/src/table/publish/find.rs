@@ -27,7 +27,8 @@ impl fmt::Debug for KeyFinder {
 }
 
 impl Table {
-    /// For the files of a snapshot. `None` where rows of a key stay, or where keys of data files are not kept on this machine.
+    /// Creates a finder for the files of a snapshot. `None` if the table retains all rows, or if key files are not on this
+    /// machine.
     #[must_use]
     pub fn key_finder(&self, snapshot: &Snapshot) -> Option<KeyFinder> {
         self.unique.as_ref()?;

@@ -3,8 +3,8 @@
 //! Many rows are made in pieces of some keys, so that the memory of a piece is all that it takes. Rows that are many together go to data
 //! files at once, which the snapshot shows and no log has yet.
 //!
-//! Invariant: what was folded takes the place of all rows that it was made of in one swap of the snapshot. Nothing of it is
-//! in the write-ahead log, which has the rows as they came: after a replay they are folded again, in the same order.
+//! Invariant: a folded row replaces all rows that it was made of in one swap of the snapshot. Nothing of it is in the write-ahead
+//! log, which has the original rows: after a replay they are folded again, in the same order.
 
 use crate::error::{TableError, blocking};
 use crate::file::{EncodedFile, FileReader, LiveFile, RunWriter, UnpublishedFiles};
@@ -132,8 +132,8 @@ impl<'t> Deriving<'t> {
 }
 
 impl Table {
-    /// Folds all rows of the snapshot that are not settled. If the caller gives up meanwhile, or after an error, the keys of
-    /// the memtable are read anew next time.
+    /// Folds all unsettled rows of the snapshot. If the caller is cancelled meanwhile, or after an error, the keys of the
+    /// memtable are read again next time.
     pub(in crate::table) async fn fold(
         &self,
         keys: &mut Keys,

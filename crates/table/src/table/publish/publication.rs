@@ -21,10 +21,10 @@ pub struct Publication {
     pub version: Version,
     /// The schema of `batches`. Rows of an older schema are adapted to the table's.
     pub schema: Arc<TableSchema>,
-    /// Rows for the memtable, in the order in which the write-ahead log has them. The order is kept: in the memtable,
-    /// in data files of a table without a key, and among rows of the same key in those of others.
+    /// Rows for the memtable, in the order of the write-ahead log. The order is preserved: in the memtable, in data files of a
+    /// table without a key, and among rows of the same key in those of others.
     pub batches: Vec<RecordBatch>,
-    /// Finished files of large loads, in the order of the log. Their rows come after those of `batches`.
+    /// Finished files of large loads, in the order of the log. Their rows follow those of `batches`.
     pub files: Vec<DataFile>,
     /// The rows of lower versions that these take the place of.
     pub replaces: Option<Arc<Replaced>>,
@@ -38,7 +38,7 @@ pub struct Publication {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Replaced {
     All,
-    /// Those of these partitions, which stay.
+    /// The rows of these partitions, which themselves stay.
     In(Partitions),
 }
 
@@ -46,7 +46,7 @@ impl Table {
     /// Makes the rows visible to every later [`Table::snapshot`]. Does no I/O and is not blocked
     /// by a flush; durability is the write-ahead log's.
     ///
-    /// Whoever reads sees either the rows that it replaces, all of them, or those that it brings.
+    /// Readers see either all rows that it replaces, or all rows that it adds.
     ///
     /// Rows in `files` that were written before a column with a default was added show NULL there
     /// until the next flush has rewritten them.
@@ -106,7 +106,7 @@ impl Table {
             unflushed.last_files = version;
         }
         let settled = if self.unique.is_some() { Settled::No } else { Settled::Yes };
-        // Those that are left out are swept.
+        // Skipped files are swept.
         publish_names(&self.root, files.iter().map(|file| file.path.as_str()));
         let has_partition = |file: &DataFile| cut::has_partition(&current.def, file);
         let files = files.into_iter().filter(has_partition).collect();
@@ -136,7 +136,7 @@ impl Table {
         Ok(())
     }
 
-    /// How many leading parts of a memtable may not be merged with those that come.
+    /// How many leading parts of a memtable may not be merged with later ones.
     fn fixed_parts(&self, unflushed: &Unflushed, memtable: &[Arc<MemPart>]) -> usize {
         if self.unique.is_none() {
             return unflushed.frozen_parts;
@@ -145,8 +145,7 @@ impl Table {
         unflushed.frozen_parts.max(unflushed.settled_parts).max(before_files.map_or(0, |index| index + 1))
     }
 
-    /// Puts a changed copy of `current` in its place. The caller holds the unflushed lock, so
-    /// nobody else swaps between.
+    /// Replaces `current` by a changed copy. The caller holds the unflushed lock, so no other swap intervenes.
     pub(in crate::table) fn swap(&self, current: &Snapshot, change: impl FnOnce(&mut Snapshot)) {
         let mut next = current.clone();
         change(&mut next);
@@ -154,7 +153,7 @@ impl Table {
     }
 }
 
-/// The snapshot without rows, as `version` makes it.
+/// The snapshot without rows, as of `version`.
 fn emptied(unflushed: &mut Unflushed, current: &Snapshot, version: Version) -> Snapshot {
     unflushed.frozen_parts = 0;
     unflushed.settled_parts = 0;

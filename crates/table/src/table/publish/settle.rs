@@ -1,8 +1,7 @@
 //! Settling rows of a table with unique keys: which rows supersede which, in the memtable and in data files.
 //!
-//! A publication only appends. Whoever reads the table, or flushes it, settles first what was published since somebody did so;
-//! what is found is swapped in beside further publications. The data files' keys are read from the files when they are
-//! needed for the first time.
+//! A publication only appends. Reads and flushes first settle everything published since the last settling; the result is swapped
+//! in while further publications continue. The data files' keys are read from the files on first use.
 
 use crate::error::{TableError, blocking};
 use crate::file::{Deletes, EncodedFile, FileReader, LiveFile, RowSet, Settled, publish_names};
@@ -20,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tributary_types::TableSchema;
 
-/// What settling found.
+/// The result of settling.
 pub(in crate::table) struct Found {
     pub(in crate::table) marks: Marks,
     /// Rows that take the place of superseded ones.
@@ -34,8 +33,8 @@ pub(in crate::table) type RowsOfFiles = HashMap<String, RowSet>;
 pub(in crate::table) type WithKeys = (LiveFile, Arc<FileKeys>);
 
 impl Table {
-    /// A snapshot that shows one row for each key, if the table has unique keys: all that was published before the call, and
-    /// perhaps more. Where nothing is to be settled this takes no time.
+    /// A snapshot with one row per key, if the table has unique keys: everything published before the call, and perhaps more.
+    /// Takes no time if nothing has to be settled.
     ///
     /// # Errors
     /// [`TableError::Storage`] and [`TableError::DamagedFile`]: the keys of a data file could not be read.
@@ -50,12 +49,12 @@ impl Table {
         self.settle(&mut keys).await
     }
 
-    /// [`Table::settled`] for whoever has the keys.
+    /// [`Table::settled`] for a caller that has the keys.
     pub(in crate::table) async fn settle(&self, keys: &mut Keys) -> Result<Arc<Snapshot>, TableError> {
         Ok(self.settle_in_epoch(keys).await?.0)
     }
 
-    /// [`Table::settle`], and the epoch that the snapshot is of: while that lasts, the memtable begins with the snapshot's.
+    /// [`Table::settle`], with the epoch of the snapshot: while that lasts, the memtable begins with the snapshot's.
     pub(in crate::table) async fn settle_in_epoch(
         &self,
         keys: &mut Keys,
@@ -99,8 +98,8 @@ impl Table {
                 keys.orphans = Orphans::default();
                 return Ok((settled, epoch));
             }
-            // A truncation came between, and what is in the memtable is something else. Its keys are read anew now, as after
-            // an error: they have rows that no snapshot shows as settled.
+            // A truncation came between, and the memtable has other contents. Its keys are now read again, as after an error:
+            // they have rows that no snapshot shows as settled.
         }
     }
 
@@ -118,7 +117,7 @@ impl Table {
         }
     }
 
-    /// Reads the keys of those files that are not known, and forgets those of others.
+    /// Reads the keys of new files, and drops those of others.
     async fn read_keys(&self, keys: &mut Keys, files: &[LiveFile]) -> Result<(), TableError> {
         let paths: HashSet<&str> = files.iter().map(LiveFile::path).collect();
         keys.files.retain(|path, of_file| paths.contains(path.as_str()) && !of_file.is_lost());
@@ -136,7 +135,7 @@ impl Table {
         read_file_keys(&self.root, live, &self.def().schema).await
     }
 
-    /// Shows what was settled of `settled`. Returns what it shows then; `None` if a truncation came between.
+    /// Publishes the settled state of `settled`. Returns the resulting snapshot; `None` if a truncation came between.
     fn swap_settled(
         &self,
         settled: &Snapshot,
@@ -198,7 +197,7 @@ impl Table {
         if is_aggregate || derived_rows == 0 {
             memtable.extend(later.iter().cloned());
         } else {
-            // Nobody knows the numbers of later rows yet, and those of derived ones come before them.
+            // The numbers of later rows are not in use yet, and those of derived ones precede them.
             let renumbered = |part: &Arc<MemPart>| {
                 Arc::new(MemPart { first_row: part.first_row + derived_rows, ..MemPart::clone(part) })
             };
@@ -228,7 +227,7 @@ impl Table {
         self.snapshot().files.iter().filter_map(since).collect()
     }
 
-    /// Remembers the keys of those rows whose files are gone: files that took their place may have the rows still.
+    /// Remembers the keys of the rows whose files are gone: files that replaced them may still have the rows.
     pub(in crate::table) async fn remember_orphans(
         &self,
         keys: &mut Keys,
@@ -261,7 +260,7 @@ impl Table {
         let current = {
             let unflushed = self.unflushed.lock();
             if unflushed.truncated_at > frozen.version {
-                // What is in the memtable now is something else, and nothing of the frozen rows is shown.
+                // The memtable has other contents now, and no frozen row is published.
                 return Ok(Vec::new());
             }
             self.snapshot.load_full()
@@ -369,7 +368,7 @@ async fn hashes_of(rows: Vec<(Arc<FileKeys>, RowSet)>) -> Result<Vec<KeyHash>, T
     .await
 }
 
-/// Where the rows with these keys are in files.
+/// The positions of the rows with these keys in files.
 pub(in crate::table) async fn find_rows(
     mut hashes: Vec<KeyHash>,
     files: &[WithKeys],
@@ -402,8 +401,8 @@ async fn compute(keys: &mut Keys, snapshot: &Arc<Snapshot>, epoch: u64) -> Resul
     Ok(Found { marks, derived: None })
 }
 
-/// Works with keys that have all settled rows of the snapshot's memtable, on a thread of its own. If the caller gives up
-/// meanwhile, the memtable's keys are read anew next time.
+/// Works with keys that include all settled rows of the snapshot's memtable, on a thread of its own. If the caller is cancelled
+/// meanwhile, the memtable's keys are read again next time.
 pub(in crate::table) async fn on_a_thread<T: Send + 'static>(
     keys: &mut Keys,
     snapshot: Arc<Snapshot>,
@@ -458,7 +457,7 @@ fn changed(before: Option<&Arc<RowSet>>, more: &RowSet, gone: &RowSet) -> Option
     (!rows.is_empty()).then(|| Arc::new(rows))
 }
 
-/// The kept keys of a data file, or those that are read from it, which are kept from now on.
+/// The key file of a data file, or keys that are read from the data file, which are stored from now on.
 pub(in crate::table) async fn read_file_keys(
     root: &TableRoot,
     live: &LiveFile,
@@ -485,7 +484,7 @@ pub(in crate::table) async fn read_file_keys(
     Ok(Arc::new(keys))
 }
 
-/// The logged form of deletes is shown in place of the unlogged ones that it was made of.
+/// Publishes the logged form of deletes in place of the unlogged ones from which it was made.
 pub(in crate::table) struct Stored {
     pub(in crate::table) before: Arc<Deletes>,
     pub(in crate::table) after: LiveFile,

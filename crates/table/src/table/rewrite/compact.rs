@@ -15,10 +15,10 @@ const READ_TARGETS_MAX: u64 = 8;
 /// A file that is this many times larger than all smaller ones together waits for more of them, so
 /// that a row is rewritten only a few times, however many files there are.
 const SIZE_RATIO_MAX: u64 = 4;
-/// A file is rewritten for its own sake when one in so many of its rows is deleted.
+/// A single file is rewritten if one in this number of its rows is deleted.
 const ROWS_OF_DELETED: u64 = 4;
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactReport {
     pub files_before: usize,
@@ -35,8 +35,8 @@ impl Table {
     /// the Delta log has the new files.
     ///
     /// # Errors
-    /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`], and those of the log: the snapshot
-    /// has the old files still.
+    /// [`TableError::Storage`], [`TableError::Parquet`], [`TableError::DamagedFile`], and errors of the log: the snapshot still
+    /// has the old files.
     pub async fn compact(&self) -> Result<Option<CompactReport>, TableError> {
         self.compact_from(self.root.options.compact_min_files).await
     }
@@ -61,7 +61,7 @@ impl Table {
         if inputs.is_empty() {
             return Ok(None);
         }
-        // Flushes go on meanwhile: they only add files. A deletion of rows makes inputs stale.
+        // Flushes continue meanwhile: they only add files. A deletion of rows makes inputs stale.
         let outputs = self.rewrite(&inputs, &snapshot.def, civil_now_micros()).await?;
         let mut state = match self.lock_log().await {
             Ok(state) => state,
@@ -88,7 +88,7 @@ impl Table {
         };
         self.logged_already(replacement.clone()).arrived(&state).await?;
         self.checkpoint_if_due(&mut state).await;
-        // Data files stay for readers of older versions, but nobody asks for their keys any more.
+        // Data files stay for readers of older versions, but their keys are not needed any more.
         if let Err(error) = self.sweep_keys().await {
             tracing::warn!(table = %self.def().table_ref(), %error, "keys of data files that are gone stay for now");
         }
@@ -104,9 +104,8 @@ impl Table {
         keys.files.iter().map(|(path, keys)| (path.clone(), keys.deletions().len())).collect()
     }
 
-    /// The files to rewrite, in the order of the snapshot: small ones of each partition, if together they fill a file
-    /// of the target size or are many; else one with many deleted rows. Files of a partition are put together with none of
-    /// another.
+    /// The files to rewrite, in the order of the snapshot: small ones of each partition, if together they fill a file of the
+    /// target size or are many; otherwise one with many deleted rows. Files of different partitions are never merged.
     fn small_files(
         &self,
         files: &[LiveFile],
@@ -136,7 +135,7 @@ impl Table {
     }
 }
 
-/// Those of the small files of a partition that are worth a rewrite, and their bytes, which are at most `room`.
+/// The small files of a partition that are worth a rewrite, and their bytes, which are at most `room`.
 fn alike(
     mut small: Vec<(usize, &LiveFile)>,
     target: u64,
@@ -163,7 +162,7 @@ fn alike(
     Some((small, chosen.0))
 }
 
-/// How many rows a rewrite of a file may have to keep although they are deleted, by the paths of files.
+/// How many rows a rewrite of a file may have to retain although they are deleted, by the paths of files.
 type KeptDeletions = HashMap<String, u64>;
 
 /// The logged file with the most deleted rows, if they are many of its rows.

@@ -1,12 +1,12 @@
 //! Deletion of single rows: their files get deletion vectors, in one entry of the Delta log.
 //!
-//! What is deleted are rows of data files that the log has, so everything published before is flushed first; the write-ahead
-//! log has no part in it. Finding the rows may take long. Flushes and compactions go on meanwhile, and files that came or
-//! changed are searched again; in the last round they wait.
+//! Only rows of data files that the log has are deleted, so everything published before is flushed first; the write-ahead log is
+//! not involved. Finding the rows may take long. Flushes and compactions continue meanwhile, and files that were added or changed
+//! are searched again; in the last round they wait.
 //!
-//! In a table with AGGREGATE KEY they wait from the beginning, and so does whoever would fold rows: a row that is folded into
-//! a later one while it is searched for would stay with that. For the same reason nobody folds before it is known whether an
-//! entry whose answer was lost is in the log.
+//! In a table with AGGREGATE KEY they wait from the beginning, and so does folding: a row folded into a later one during the
+//! search would survive in it. For the same reason no folding happens before it is known whether an entry whose answer was lost
+//! is in the log.
 
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet};
@@ -23,10 +23,10 @@ use std::sync::atomic::Ordering;
 /// Rounds in which others may change the log while rows are being found.
 const FREE_ROUNDS: usize = 2;
 
-/// Positions of rows that are to be deleted, by the path of their data file.
+/// Positions of rows to delete, by the path of their data file.
 pub type FoundRows = HashMap<String, RowSet>;
 
-/// What a deletion did.
+/// The result of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeleteReport {
     pub rows: u64,
@@ -35,21 +35,21 @@ pub struct DeleteReport {
     pub delta_version: i64,
 }
 
-/// Files after the deletion, by path. `None`: nothing is left of it.
+/// Files after the deletion, by path. `None` if no rows are left.
 type Changed = HashMap<String, Option<LiveFile>>;
 
-/// What is known of the files that were searched, by path.
+/// The files searched so far, by path.
 type Searched = BTreeMap<String, (LiveFile, RowSet)>;
 
 impl Table {
-    /// Deletes rows that were published before the call, and perhaps some that are published during it. `find` tells which:
-    /// it is given a snapshot of some of the table's data files, without a memtable, and is called again for files that came
-    /// or changed meanwhile. `predicate` is for the log's readers. On return the deletion is durable and visible; it is
-    /// visible as a whole or not at all.
+    /// Deletes rows that were published before the call, and perhaps some that are published during it. `find` selects them: it
+    /// gets a snapshot of some of the table's data files, without a memtable, and is called again for files that were added or
+    /// changed meanwhile. `predicate` is for the log's readers. On return the deletion is durable and visible; it is visible as a
+    /// whole or not at all.
     ///
     /// # Errors
-    /// Those of `find`; [`TableError::Storage`], and those of the log. Nothing was deleted, unless writing the log's entry
-    /// failed and it got there nevertheless: then the rows are gone with the next entry.
+    /// The errors of `find`; [`TableError::Storage`], and those of the log. Nothing was deleted, unless writing the log's entry
+    /// failed and it was written nevertheless: then the rows disappear with the next entry.
     pub async fn delete<E: From<TableError>, F: Future<Output = Result<FoundRows, E>>>(
         &self,
         predicate: &str,
@@ -107,7 +107,7 @@ impl Table {
         Some(Arc::new(Snapshot { files: Arc::new(files), memtable: Vec::new(), ..current.as_ref().clone() }))
     }
 
-    /// Writes the entry, for which all live files were searched. `None`: another writer changed one of them.
+    /// Writes the entry, after all live files were searched. `None` if another writer changed one of them.
     async fn log_deletes(
         &self,
         state: &mut LogState,
@@ -116,7 +116,7 @@ impl Table {
     ) -> Result<Option<DeleteReport>, TableError> {
         let snapshot = self.snapshot();
         let shown: HashSet<&str> = snapshot.files.iter().map(LiveFile::path).collect();
-        // What a truncation has removed from the snapshot must not come back in copies.
+        // Rows that a truncation has removed from the snapshot must not return in copies.
         let copies = snapshot.def.properties.copies_on_write();
         let is_there = |live: &LiveFile| has(&state.live, live) && (!copies || shown.contains(live.path()));
         let hit: Vec<(&LiveFile, &RowSet)> = searched
@@ -144,7 +144,7 @@ impl Table {
         if copies {
             let none = Replacement { inputs: Vec::new(), outputs: Vec::new(), version: snapshot.version };
             let copied = copied.get_or_insert(none);
-            // Also those of which nothing is left.
+            // Including those without remaining rows.
             copied.inputs = hit.iter().map(|(live, _)| LiveFile::clone(live)).collect();
         }
         let stored = self.store_deletes(&mut files).await?;
@@ -165,7 +165,7 @@ impl Table {
         let committed = self.commit(state, goal).await;
         self.show_stored(&stored, false);
         let committed = match committed {
-            // What another writer brought is in the snapshot now.
+            // The snapshot has the other writer's changes now.
             Err(TableError::Raced { attempts: 1, .. }) => Committed::Void,
             committed => committed?,
         };
@@ -183,17 +183,17 @@ impl Table {
         Ok(Some(DeleteReport { delta_version: crate::table::delta_version(state), ..report }))
     }
 
-    /// Notes for a table that folds whether it is unknown what the log has of a deletion.
+    /// Records for a table that folds whether it is unknown if the log has a deletion.
     fn is_in_doubt(&self, is: bool) {
         if let Some(unique) = &self.unique {
             unique.in_doubt.store(is, Ordering::Release);
         }
     }
 
-    /// Finds out whether a deletion whose answer was lost is in the log: takes the next version of it, if the deletion has not.
+    /// Finds out whether a deletion whose answer was lost is in the log: takes its next version, unless the deletion has.
     ///
     /// # Errors
-    /// Those of the log; it is unknown still.
+    /// The errors of the log; it is still unknown.
     pub(in crate::table) async fn end_doubt(&self, state: &mut LogState) -> Result<(), TableError> {
         if !self.unique.as_ref().is_some_and(|unique| unique.in_doubt.load(Ordering::Acquire)) {
             return Ok(());
@@ -224,7 +224,7 @@ impl Table {
     }
 }
 
-/// Notes for each file of `view` what was found in it.
+/// Records the findings for each file of `view`.
 fn note(searched: &mut Searched, view: &Snapshot, mut found: FoundRows) {
     for live in view.files.iter() {
         let mut rows = found.remove(live.path()).unwrap_or_default();

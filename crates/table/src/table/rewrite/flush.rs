@@ -1,9 +1,8 @@
 //! Moving the memtable into data files and the Delta log.
 //!
-//! Two steps, either of which may fail without losing a row. *Spill*: the memtable's rows are
-//! written to sorted files and the snapshot shows them from there. *Log*: one Delta entry brings
-//! the log to the frozen version. A crash between leaves files that nothing refers to, and the
-//! write-ahead log still has their rows. Publications go on meanwhile.
+//! Two steps, either of which may fail without losing a row. *Spill*: the memtable's rows are written to sorted files and the
+//! snapshot reads them from there. *Log*: one Delta entry brings the log to the frozen version. A crash between leaves
+//! unreferenced files, and the write-ahead log still has their rows. Publications continue meanwhile.
 //!
 //! A table of unique keys is settled before it is frozen, so that an entry of the log has one row for each key. What later rows
 //! supersede meanwhile is looked up in the new files when they are shown.
@@ -23,16 +22,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tributary_types::{TableDef, Version};
 
-/// How often a flush of a table with unique keys begins again because of entries that others wrote.
+/// How often a flush of a table with unique keys starts over because of entries by others.
 const RACES_MAX: u32 = 3;
 
-/// What a flush did.
+/// The result of a flush.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlushReport {
     /// All rows up to this version are in the Delta log now.
     pub version: Version,
     pub delta_version: i64,
-    /// Rows that came from the memtable.
+    /// Rows of the memtable.
     pub rows: u64,
     /// Files that this flush wrote.
     pub files: usize,
@@ -45,9 +44,9 @@ impl Table {
     /// write-ahead log.
     ///
     /// # Errors
-    /// [`TableError::Storage`], [`TableError::Parquet`], and those of the log. No row is lost or shown twice: what was
-    /// not written stays in the memtable, what was written but not logged stays visible, and
-    /// [`Table::oldest_unflushed_lsn`] keeps the write-ahead log from being trimmed.
+    /// [`TableError::Storage`], [`TableError::Parquet`], and errors of the log. No row is lost or duplicated: unwritten rows stay
+    /// in the memtable, rows written but not logged stay visible, and [`Table::oldest_unflushed_lsn`] keeps the write-ahead log
+    /// from being trimmed.
     pub async fn flush(&self) -> Result<Option<FlushReport>, TableError> {
         self.flush_and_tell(None).await
     }
@@ -88,7 +87,7 @@ impl Table {
         let mut races = 0;
         loop {
             match self.flush_locked(state, progress.clone()).await {
-                // What others wrote is in the snapshot now, to be settled first.
+                // The snapshot has the other writer's changes now, which are settled first.
                 Err(TableError::Raced { .. }) if self.unique.is_some() && races < RACES_MAX => races += 1,
                 ended => return ended,
             }
@@ -141,8 +140,8 @@ impl Table {
         unflushed.freeze(self.snapshot.load_full())
     }
 
-    /// The snapshot to flush of a table whose rows are settled first: what is published meanwhile stays in the memtable, however
-    /// much that is, so that a flush settles once.
+    /// The snapshot to flush of a table whose rows are settled first: rows published meanwhile stay in the memtable, however
+    /// many, so that a flush settles once.
     async fn freeze_settled(&self, unique: &UniqueKeys) -> Result<Option<Arc<Snapshot>>, TableError> {
         let mut keys = unique.keys.lock().await;
         loop {
@@ -151,7 +150,7 @@ impl Table {
             if unflushed.epoch == epoch {
                 return Ok(unflushed.freeze(settled));
             }
-            // Some of its rows are gone since.
+            // Some of its rows have disappeared since.
         }
     }
 
@@ -208,8 +207,8 @@ impl Table {
         unflushed.log_behind = false;
     }
 
-    /// Writes the frozen memtable to files, and again the unlogged files that lack a column's
-    /// default. Returns all files of the frozen version, and those that were written.
+    /// Writes the frozen memtable to files, and rewrites the unlogged files that lack a column's default. Returns all files of
+    /// the frozen version, and those that were written.
     async fn spill(
         &self,
         frozen: &Snapshot,
@@ -273,8 +272,8 @@ impl Table {
         writer.finish().await
     }
 
-    /// The live rows of `inputs` in new files under `def`, which are durable and in no log. Rows of later versions come
-    /// after those of earlier ones, or after them among rows of the same key.
+    /// Writes the live rows of `inputs` to new files under `def`, which are durable and in no log. Rows of later versions follow
+    /// those of earlier ones, or follow them among rows of the same key.
     pub(in crate::table) async fn rewrite(
         &self,
         inputs: &[LiveFile],

@@ -1,4 +1,4 @@
-//! Deleting files that left the table, and those that a crash or a failure left behind.
+//! Deletes files that left the table, and leftovers of crashes and failures.
 
 use crate::ambient::now_ms;
 use crate::error::{TableError, blocking};
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a sweep deleted.
+/// The files that a sweep deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepReport {
     pub files: u64,
@@ -31,7 +31,7 @@ impl Table {
         let now = now_ms();
         let before_ms = now.saturating_sub_unsigned(keep_ms);
         let listed = self.old_files(before_ms).await?;
-        // What `state` says is not enough: a commit that failed may be in the log, and others write there, too.
+        // `state` is not sufficient: a commit that failed may be in the log, and others write there, too.
         let mut used: HashSet<String> = self.root.log.files_in_use(before_ms).await?;
         let snapshot = self.snapshot.load();
         for live in state.live.values().chain(snapshot.files.iter()) {
@@ -55,7 +55,7 @@ impl Table {
         Ok(SweepReport { files: names.len() as u64, bytes: unused.iter().map(|meta| meta.size).sum() })
     }
 
-    /// Deletes kept keys of files that left the table. Those of files that are being written stay.
+    /// Deletes key files of data files that left the table. Those of files that are being written stay.
     pub(in crate::table) async fn sweep_keys(&self) -> Result<(), TableError> {
         if self.unique.is_none() {
             return Ok(());
@@ -91,7 +91,7 @@ impl Table {
     }
 }
 
-/// Leaves those deletion vectors in place of which it was seen only after `before_ms` that they are out of use.
+/// Spares the deletion vectors that were first seen unused only after `before_ms`.
 fn keep_young_vectors(state: &mut LogState, unused: &mut Vec<ObjectMeta>, before_ms: i64, now: i64) {
     let known = std::mem::take(&mut state.unused_vectors);
     unused.retain(|meta| {

@@ -271,7 +271,7 @@ async fn files_that_no_log_has_stay_for_queries_from_before_a_truncation() {
     let mut writer = table.new_file_writer().unwrap();
     writer.append(rows(0..10)).await.unwrap();
     let files = writer.finish().await.unwrap().into_files();
-    // As those of a two-phase load that was prepared long ago.
+    // Like a two-phase load that was prepared long ago.
     let path = bench.dir.path().join("demo/events-7").join(&files[0].path);
     let file = std::fs::File::options().write(true).open(path).unwrap();
     file.set_modified(std::time::SystemTime::now() - Duration::from_secs(3600)).unwrap();

@@ -117,7 +117,7 @@ async fn types_change_while_rows_come_and_go() {
     let ids = kept(0..430, &[5, 150, 6, 151, 399, 405, 415]);
     let rows = texts(ids, |id| format!("{id}|n{id}|7"));
     check(&bench, &table, &def, &rows).await;
-    // The table goes on as any other does.
+    // The table works like any other.
     table.compact_from(2).await.unwrap().unwrap();
     assert_eq!(visible(&table).await, rows);
 }
@@ -196,7 +196,7 @@ async fn an_entry_whose_answer_was_lost_is_found() {
         if unreadable {
             bench.faults.fail_next_read("00000000000000000006.json");
         }
-        // Who cancels it now does so too late: until it is known what the log has, no load could be taken.
+        // Cancelling is too late now: until the contents of the log are known, no load could be accepted.
         let cancelled = Stop(AtomicBool::new(true));
         table.switch_schema(&mut change, &cancelled).await.unwrap();
         check(&bench, &table, &to, &texts(0..410, |id| format!("{id}|n{id}"))).await;

@@ -1,13 +1,14 @@
-//! Ids of the fields within columns, which Delta's column mapping asks for.
+//! Ids of the fields within columns, required by Delta's column mapping.
 //!
-//! Invariant: a field keeps its id for as long as its column is there, whatever fields are added beside it.
+//! Invariant: a field keeps its id as long as its column exists, whatever fields are added beside it.
 
 use super::{MAPPING_ID, NESTED_IDS};
 use deltalake_core::kernel::{DataType, MetadataValue, StructField, StructType};
 use std::collections::HashMap;
 use tributary_types::ColumnId;
 
-/// Where a field is in its column: the names of the fields around it and its own, with `element`, `key` and `value` for the parts of others.
+/// The path of a field in its column: the names of the enclosing fields and its own, with `element`, `key` and `value` for the
+/// parts of others.
 pub(super) type FieldPath = Vec<String>;
 
 /// The ids of a column's fields.
@@ -18,7 +19,7 @@ pub(super) struct NestedIds {
 }
 
 impl NestedIds {
-    /// The ids of that column's fields, of which the log has some in its description of the column.
+    /// The ids of that column's fields, some of which the log's description of the column has.
     pub(super) fn new(column: ColumnId, logged: Option<&DataType>) -> Self {
         let mut ids = Self { logged: HashMap::new(), last: (i64::from(column.0) + 1) * NESTED_IDS };
         if let Some(logged) = logged {

@@ -1,6 +1,6 @@
-//! Changes of tables beside loads: loads are held for a moment, and go on with what the table is then.
+//! Changes of tables beside loads: loads are held briefly, and continue with the changed table.
 //!
-//! Not here: the catalog, whose part the caller gives as a function, and the Delta log, which is the table's.
+//! Not here: the catalog, whose part the caller passes as a function, and the Delta log, which belongs to the table.
 
 pub(crate) mod halt;
 pub(crate) mod recycle;

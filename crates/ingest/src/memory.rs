@@ -1,13 +1,11 @@
-//! The budget for rows that are in memory: open groups and memtables of all tables, and loads that are still on
-//! their way in.
+//! The budget for rows in memory: open groups and memtables of all tables, and incoming loads.
 //!
-//! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are
-//! refused with an error that may be retried. Nothing of a refused load was kept. Those that wait are let in in the order
-//! in which they came, and none that comes later overtakes them, however small it is. Loads of tables with keys keep a
-//! [pace](crate::memory::pace) before that.
+//! At the limit, loads wait for a flush (answers become slow) and, if none comes in time, are refused with an error that may be
+//! retried. A refused load leaves nothing behind. Waiting loads are admitted in the order of their arrival, and no later load
+//! overtakes them, however small it is. Loads of tables with keys observe a [pace](crate::memory::pace) before that.
 //!
-//! Invariant: what is in use never exceeds the limit by more than one load and the small loads of one moment. Prepared loads, which nobody
-//! can flush, take at most half of it.
+//! Invariant: memory in use never exceeds the limit by more than one load and the small loads of one instant. Prepared loads,
+//! which can't be flushed, take at most half of it.
 
 pub(crate) mod pace;
 

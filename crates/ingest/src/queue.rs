@@ -1,9 +1,9 @@
-//! One table's way from loads to visible versions: the open group, the closed groups that wait,
-//! and the commits that the log is making durable.
+//! One table's path from loads to visible versions: the open group, the closed groups that wait, and the commits that the log is
+//! making durable.
 //!
 //! A group of interval 0 is open only while commits are in flight; the end of the last one closes it.
 //!
-//! | file | what happens there |
+//! | file | purpose |
 //! | --- | --- |
 //! | `state` | open and closed groups, versions: a state machine under one lock |
 //! | `turn` | the obligation to commit closed groups |
@@ -14,7 +14,7 @@
 //! | `own` | transactions that are not groups |
 //! | `flight` | a commit between its submission and the log's answer |
 //! | `held` | loads wait while the schema is changed |
-//! | `pins` | what unpublished transactions need of the log |
+//! | `pins` | the part of the log that unpublished transactions need |
 
 mod commit;
 pub(crate) mod dropped;

@@ -359,7 +359,7 @@ impl Book {
         }
     }
 
-    /// Takes a position unless a newer transaction has set one: loads of a source are committed one after the other.
+    /// Takes a position unless a newer transaction has set one: loads of a source are committed one after another.
     fn take_position(&mut self, position: SourcePosition, recorded: bool) {
         let source = position.source;
         if self.positions.get(&source).is_some_and(|known| known.txn >= position.txn) {

@@ -5,15 +5,16 @@
 //! file. Invariant: among settled rows of a snapshot, no two live ones have the same key.
 //!
 //! Of two rows with a key the later one supersedes the other, unless the table has a sequence and the later one's is less. A row
-//! with the delete sign is superseded itself as soon as it is settled, but with a sequence it is remembered, in the memtable and
-//! in data files: later rows of a smaller sequence lose against it.
+//! with the delete sign is itself superseded as soon as it is settled, but with a sequence it is remembered, in the memtable and
+//! in data files: later rows with a smaller sequence lose against it.
 //!
 //! A row of a partial update gives only some columns; the others are those of the row that it supersedes, and the row with all of them
 //! supersedes both. In a table of AGGREGATE KEY the rows of a key are folded into one row instead, which supersedes them all.
 //!
-//! [`hash`] turns keys into numbers, [`rows`] takes out of rows what matters here, [`file`] finds the rows of a data file by
-//! them ([`build`] makes it, of [`pages`]), and [`settle`] decides what is superseded; [`complete`] decides from which rows those of partial updates,
-//! whose columns [`given`] tells, are completed, [`plan`] decides what is folded; [`work`] divides either into pieces, and [`fold`] does them. Not the business of this module: snapshots, locks, and I/O on the table's storage.
+//! [`hash`] turns keys into numbers, [`rows`] extracts them from rows, [`file`] finds the rows of a data file by them ([`build`]
+//! creates it, from [`pages`]), and [`settle`] decides what is superseded; [`complete`] chooses the rows that complete those of
+//! partial updates, whose columns are in [`given`], [`plan`] decides what is folded; [`work`] divides both into pieces, and
+//! [`fold`] executes them. Not the business of this module: snapshots, locks, and I/O on the table's storage.
 
 pub(crate) mod build;
 pub(crate) mod complete;

@@ -6,7 +6,7 @@
 //! write-ahead log after a crash repeats nothing. Invariant: at any instant the snapshot's data files and memtable together
 //! contain every published row exactly once.
 //!
-//! Not its business: the origin of rows, when a group commits, acknowledgements to clients, and SQL. Nothing here assumes that
+//! Not its business: the origin of rows, the times of commits, acknowledgements to clients, and SQL. Nothing here assumes that
 //! storage is a local disk.
 
 mod ambient;

@@ -1,9 +1,9 @@
-//! A table: its snapshot, and who may change it.
+//! A table: its snapshot, and the locks for its changes.
 //!
-//! Two locks, taken in this order (a table with one row for each key has a third one between them, [`UniqueKeys::keys`]). The *rewriter* lock is held over I/O by whoever changes the
-//! Delta log (flush, compaction, deletion of rows, schema change, sweep), one at a time, because two rewriters of
-//! the same files would double their rows. The *unflushed* lock serialises changes of the
-//! snapshot and is never held over I/O. Readers take neither.
+//! Two locks, taken in this order (a table with one row for each key has a third one between them, [`UniqueKeys::keys`]). The
+//! *rewriter* lock is held over I/O for a change of the Delta log (flush, compaction, deletion of rows, schema change, sweep),
+//! one at a time, because two rewriters of the same files would duplicate their rows. The *unflushed* lock serialises changes of
+//! the snapshot and is never held over I/O. Readers take neither.
 //!
 //! Invariant: rows of versions up to the persisted one are in the Delta log; rows of later
 //! versions are in the memtable or in unlogged files of the snapshot, and the write-ahead log from

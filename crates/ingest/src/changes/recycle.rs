@@ -56,7 +56,7 @@ impl Ingest {
     }
 
     /// Gives the table its new partitions in the Delta log and in memory, and updates the catalog through `keep`, which returns
-    /// whether the catalog has them durably. Nothing else may change the definition meanwhile, and it must not be cut off.
+    /// whether the catalog has them durably. Nothing else may change the definition meanwhile, and it must not be cancelled.
     ///
     /// # Errors
     /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until then.

@@ -28,9 +28,9 @@ pub struct PartitionSwitch {
 }
 
 impl Ingest {
-    /// Gives the table its new partitions in the Delta log and in memory, with the rows of those of `beside`, and updates the
-    /// catalog through `keep`, which returns whether the catalog has them durably; from then on `beside` has no such partitions.
-    /// Nothing else may change the definitions meanwhile, and it must not be cut off.
+    /// Gives the table its new partitions in the Delta log and in memory, with the rows of the partitions of `beside`, and
+    /// updates the catalog through `keep`, which returns whether the catalog has them durably; from then on `beside` has no such
+    /// partitions. Nothing else may change the definitions meanwhile, and it must not be cancelled.
     ///
     /// # Errors
     /// Nothing has changed; only after [`TableError::Unsure`] the next start finds out, and no load of the table is taken until then.

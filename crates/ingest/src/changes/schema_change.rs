@@ -141,8 +141,9 @@ impl Ingest {
         tasks::sleep(LOOK_AGAIN).await;
     }
 
-    /// Pins loads, and gives the table its new schema in the Delta log, in memory, and in the catalog, which `keep` tells: it
-    /// says whether the catalog has it durably. Nothing else may change the definition meanwhile, and it must not be cut off.
+    /// Pins loads, and gives the table its new schema in the Delta log, in memory, and, through `keep`, in the catalog; `keep`
+    /// returns whether the catalog has it durably. Nothing else may change the definition meanwhile, and it must not be
+    /// cancelled.
     ///
     /// # Errors
     /// The errors of [`Table::switch_schema`]. Nothing has changed, and the change has to be abandoned; only after

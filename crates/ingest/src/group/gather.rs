@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tributary_types::{TableSchema, host};
 
-/// Shorter runs stay as they are: building a batch of few rows takes about as long as one of many.
+/// Shorter runs are left unchanged: building a batch of few rows takes about as long as one of many.
 const RUN_LOADS_MIN: usize = 16;
 
 /// Small loads that are durable and leave their group's members, to be turned into columns while it is open.

@@ -36,9 +36,9 @@ pub(crate) struct OwnTransaction {
 }
 
 impl TableQueue {
-    /// Commits a transaction of its own, of rows that were let in just now, or of those of a prepared load, which the log has
-    /// already. Durable and visible on return. `owner` is taken when the log is given the entry: from then on what becomes of the label
-    /// is the log's answer.
+    /// Commits a separate transaction, of rows that were just admitted, or of a prepared load's rows, which the log already has.
+    /// Durable and visible on return. `owner` is taken when the entry is handed to the log: from then on the log's answer decides
+    /// the label's fate.
     pub async fn commit_own(
         self: &Arc<Self>,
         own: OwnTransaction,
@@ -174,7 +174,7 @@ impl TableQueue {
             let (mut state, _) = self.lock_with_partitions(|checked| checked.load(self, rows))?;
             state.refuse_if_dropped(&self.table)?;
             if !state.is_held {
-                // Its commit may happen when the client can no longer be told about a value that can't be converted.
+                // Its commit may happen when it is too late to report a value that can't be converted.
                 state.refuse_old(rows.schema.version)?;
                 state.pins.pin(txn, self.space.wal.end_lsn(), Why::Prepared);
                 break;

@@ -2,7 +2,7 @@
 //!
 //! | kind | body | meaning |
 //! | --- | --- | --- |
-//! | 0 `Skipped` | zeros | a repair put it in place of damaged bytes: entries before it may be missing |
+//! | 0 `Skipped` | zeros | a repair wrote it over damaged bytes: entries before it may be missing |
 //! | 1 `DataAsync` | block | rows of an acknowledged async load: committed even if the group's commit is missing |
 //! | 2 `DataHeld` | block | rows that count only if a commit of their transaction follows |
 //! | 3 `Commit` | JSON [`CommitBody`] | the transaction's rows are durable and visible |

@@ -21,7 +21,7 @@ pub type RowSet = RoaringTreemap;
 pub struct Deletes {
     rows: RowSet,
     id: DeletesId,
-    /// The rows that are left, made when somebody reads the file for the first time.
+    /// The live rows, computed when the file is first read.
     left: OnceLock<BooleanBuffer>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) mod tests {
     use super::*;
     use parquet::arrow::arrow_reader::RowSelector;
 
-    /// Deletes of which only the id matters.
+    /// Deletes with only a meaningful id.
     pub(crate) fn deletes(id: &str, rows: impl IntoIterator<Item = u64>) -> Deletes {
         let vector = DeletionVectorDescriptor {
             storage_type: deltalake_core::kernel::StorageType::UuidRelativePath,

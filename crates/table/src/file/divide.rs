@@ -9,8 +9,8 @@ use tributary_types::{PartitionId, Partitions, TableSchema};
 /// Rows of one partition, in their order. `None`: the definition has no partition for them.
 pub(super) type OfPartition = (Option<PartitionId>, Vec<RecordBatch>);
 
-/// Rows that are put in the order of their partitions at once: few enough for the processor's cache, whichever partition is next,
-/// and enough for each partition to have some.
+/// Rows that are ordered by partition in one step: few enough for the processor's cache, whichever partition is next, and enough
+/// for each partition to have some.
 const PIECE_ROWS: usize = 16 * 1024;
 const DOING: &str = "gathering rows of a partition";
 

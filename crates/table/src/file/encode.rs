@@ -1,4 +1,4 @@
-//! Encoding a data file: the columns of a row group side by side, on blocking threads.
+//! Encoding a data file: the columns of a row group in parallel, on blocking threads.
 
 use super::checksums::{Checksums, ChunkPages, Walk};
 use super::encoded::EncodedRowGroup;
@@ -121,7 +121,7 @@ impl Encoder {
 /// Called with the bytes of Arrow memory that were encoded since the last call.
 pub(crate) type Progress = Arc<dyn Fn(u64) + Send + Sync>;
 
-/// Encodes the columns of a row group side by side.
+/// Encodes the columns of a row group in parallel.
 pub(super) async fn encode(
     columns: Vec<ArrowColumnWriter>,
     batches: Vec<RecordBatch>,

@@ -1,6 +1,6 @@
-//! A data file as it is encoded: its bytes in memory, its footer read, its pages checked.
+//! An encoded data file: its bytes in memory, its footer read, its pages checked.
 //!
-//! Large row groups are copied into another file as they are ([`EncodedFile::encoded`]), which costs the copying of their bytes;
+//! Large row groups are copied into another file unchanged ([`EncodedFile::encoded`]), which costs the copying of their bytes;
 //! decoding and encoding them again would take most of a compaction's time and yield nearly the same. Memory is bounded by the
 //! target file size.
 
@@ -186,7 +186,7 @@ impl EncodedFile {
                 .columns()
                 .iter()
                 .filter(|column| column.column_path().parts().first().is_some_and(|root| is_wanted(root)));
-            // What a dictionary has is there once, and in memory in each row.
+            // The contents of a dictionary exist once in the file, and in each row in memory.
             let bytes = |column: &ColumnChunkMetaData| {
                 column.unencoded_byte_array_data_bytes().unwrap_or_default().max(column.uncompressed_size())
             };

@@ -64,8 +64,7 @@ fn key_rows(batches: &[RecordBatch], keys: &[usize]) -> Result<Vec<Rows>, TableE
     batches.iter().map(convert).collect()
 }
 
-/// The rows as a few long runs, one after the other in the order of the keys; `None` where there are many, or
-/// where two of them overlap.
+/// The rows as a few long runs, one after another in the order of the keys; `None` for many runs, or if two of them overlap.
 fn runs_in_order(keys: &[Rows]) -> Option<Vec<Run>> {
     let most = keys.iter().map(Rows::num_rows).sum::<usize>() / NEIGHBOURS_MIN;
     let mut runs = Vec::new();

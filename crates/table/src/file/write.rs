@@ -1,7 +1,7 @@
-//! Writing data files: rows are gathered into runs, each run is sorted by the key columns and
-//! encoded as a row group or several, and a file is closed when it reaches the target size. Large row
-//! groups of other files are taken as they are. In a table with partitions a run is divided first, and a file has rows
-//! of one partition; a few files are open at a time, however many partitions there are.
+//! Writing data files: rows are gathered into runs, each run is sorted by the key columns and encoded as a row group or several,
+//! and a file is closed when it reaches the target size. Large row groups of other files are copied unchanged. In a table with
+//! partitions a run is divided first, and a file has rows of one partition; a few files are open at a time, however many
+//! partitions there are.
 //!
 //! Memory is bounded by one run of Arrow rows plus one encoded row group, or a few of them that have no more rows together. Encoding and sorting
 //! happen on blocking threads. A file has its name only when it is complete and durable.
@@ -69,7 +69,7 @@ const DICTIONARY_TEXT_BYTES_MAX: usize = 4 << 20;
 const PAGE_ROWS_OF_KEYS: usize = 4096;
 const DICTIONARY_PART_OF_KEYS: usize = 8;
 
-/// The rows of one large load on their way into data files of their own, past the memtable.
+/// The rows of one large load that bypass the memtable, into data files of their own.
 ///
 /// Must be finished or aborted. One that is dropped, because its load was cancelled, deletes its files in a task of its own;
 /// files that can't be deleted are left to [`crate::Table::sweep`].

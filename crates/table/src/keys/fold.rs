@@ -146,7 +146,7 @@ impl Folder {
         Self { columns, given: Arc::clone(given), ..Self::new(schema, slots, limits) }
     }
 
-    /// Whether the slots' rows are too large together. There is no use in adding more then.
+    /// Whether the total size of the slots' rows is too large. Adding more is useless then.
     pub(crate) fn is_overfull(&self) -> bool {
         self.is_overfull
     }
@@ -470,7 +470,7 @@ where
 struct States {
     data_type: DataType,
     slots: Vec<Merged>,
-    /// Bytes of all values that came: what they are merged into takes no more.
+    /// Bytes of all values so far: the merged states take no more.
     bytes: usize,
 }
 

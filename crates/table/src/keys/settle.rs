@@ -25,7 +25,7 @@ pub(crate) struct Keys {
     pub(super) memtable: HashMap<KeyHash, u64, BuildIdentity>,
     /// By the paths of data files.
     pub(crate) files: HashMap<String, Arc<FileKeys>>,
-    /// The epoch of the memtable that the keys are of. `None`: they are to be read again.
+    /// The epoch of the memtable that the keys belong to. `None`: they have to be read again.
     pub(crate) known_at: Option<u64>,
     /// Keys that were superseded in files which another writer has rewritten since, and which may be in his files still.
     pub(crate) orphans: Orphans,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread::{available_parallelism, scope};
 use tributary_types::host;
 
-/// Threads for one task; more would leave none for loads.
+/// Threads for one task; more would leave no threads for loads.
 const THREADS_MAX: usize = 4;
 /// Fewer rows are not worth a thread.
 const ROWS_OF_THREAD: usize = 32 * 1024;
@@ -52,8 +52,8 @@ pub(crate) fn parts<T>(all: &[T], count: usize) -> Vec<&[T]> {
 
 /// Sorts items stably. `leading` is a number for each item that never decreases in the order of `compare`.
 ///
-/// Many items are first put into buckets by that number, each of which fits into the processor's cache, and threads sort buckets
-/// in parallel.
+/// Many items are first divided into buckets by that number, each of which fits into the processor's cache, and threads sort
+/// buckets in parallel.
 pub(crate) fn sorted_by<T: Copy + Send>(
     mut items: Vec<T>,
     leading: impl Fn(&T) -> u64,

@@ -1,8 +1,8 @@
 //! Rows that others are made of: each with its *slot*, the number of the derived row that it becomes part of.
 //!
 //! Invariant: rows of a slot are taken in the order of the steps, and within a step in that of its rows. Many slots are folded in
-//! pieces, so that memory is bounded by a piece; [`Keys::arrange`] numbers slots so that a piece needs neighbouring rows of
-//! each file. Not the business of this module: which rows become part of which, and reading them.
+//! pieces, so that memory is bounded by a piece; [`Keys::arrange`] numbers slots so that a piece needs neighbouring rows of each
+//! file. Not the business of this module: the assignment of rows to slots, and reading rows.
 
 use super::settle::{Keys, Marks};
 use crate::file::LiveFile;
@@ -87,7 +87,7 @@ impl Step {
         })
     }
 
-    /// Gives slots their new numbers and puts rows in the order of them.
+    /// Renumbers slots, and orders rows by them.
     fn arrange(&mut self, numbers: &[u32]) {
         let sets = std::mem::take(&mut self.sets);
         let set = |place: usize| sets.get(place).copied().unwrap_or_default();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn pieces_have_neighbouring_rows_of_what_is_read_first_and_every_row_once() {
-        // Slots in the order of hashes, as they are given out.
+        // Slots in the order of hashes, as they are assigned.
         let steps = vec![
             step(0, &[(10, 3, 0), (11, 1, 0), (12, 4, 0)]),
             step(1, &[(0, 0, 5), (1, 4, 6), (2, 2, 7), (3, 4, 8), (4, 1, 9)]),

@@ -1,6 +1,5 @@
-//! Reading the log's entries as they are, to find damage that the Delta library overlooks: it takes
-//! an empty entry for one without actions, and would silently show the table without the files that
-//! the entry added.
+//! Reading the log's raw entries, to find damage that the Delta library overlooks: it treats an empty entry as one without
+//! actions, and would silently show the table without the files that the entry added.
 
 use super::replay::{BYTES_MAX, ENTRIES_MAX};
 use crate::error::TableError;

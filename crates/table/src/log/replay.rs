@@ -45,7 +45,7 @@ impl Replayed {
         for entry in entries {
             let (mut gone, mut added) = (Vec::new(), Vec::new());
             for line in entry.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
-                // Who did what is nothing of the state.
+                // The authors of commits are not part of the state.
                 if line.is_empty() || line.starts_with(b"{\"commitInfo\"") {
                     continue;
                 }

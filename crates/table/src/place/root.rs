@@ -52,7 +52,7 @@ pub(crate) struct TableRoot {
     pub(crate) storage: Arc<dyn TableStorage>,
     /// The table's location in the storage.
     pub(crate) prefix: Path,
-    /// Data files that somebody writes or has yet to publish. A sweep leaves them alone.
+    /// Data files that are being written or not yet published. A sweep spares them.
     pub(crate) unpublished: Ranked<HashSet<String>>,
     pub(crate) settling: Arc<Settling>,
 }

@@ -1,6 +1,6 @@
-//! Rows come in: publications, and settling what they bring.
+//! Incoming rows: publications, and settling their keys.
 //!
-//! Not here: anything that writes the Delta log, and changes of what the table is.
+//! Not here: anything that writes the Delta log, and changes of the table's definition.
 
 pub(super) mod complete;
 pub(super) mod cut;

@@ -65,7 +65,7 @@ pub struct SchemaChange {
     columns: Vec<Origin>,
     /// Rows of a file are not in the order of the new keys.
     sorts: bool,
-    /// Files of the old schema can't be read as they are.
+    /// Files of the old schema can't be read unchanged.
     rewrites: bool,
     /// By the path of the file that is replaced.
     done: BTreeMap<String, Converted>,
@@ -203,8 +203,8 @@ impl Table {
         self.changing.store(false, Ordering::Release);
     }
 
-    /// Flushes, and converts those data files that are not converted yet, one after the other. Returns the bytes of the files that were
-    /// converted: when they are few, it is time for [`Table::switch_schema`].
+    /// Flushes, and converts those data files that are not converted yet, one after another. Returns the bytes of the files that
+    /// were converted: when they are few, it is time for [`Table::switch_schema`].
     ///
     /// # Errors
     /// [`TableError::Unconvertible`] names a value that the new type can't represent; [`TableError::Stopped`]; errors of reading

@@ -1,9 +1,8 @@
 //! Light schema changes: the snapshot follows at once, the Delta log after it.
 //!
-//! The catalog's definition is the truth. Commit a change there first, then call
-//! [`Table::alter`]; after a crash between the two, opening the table completes the change. One
-//! change cannot be light: a new column whose default is not NULL must have that value in files
-//! that other Delta readers open, so those files are rewritten before anybody sees the column.
+//! The catalog's definition is the truth. Commit a change there first, then call [`Table::alter`]; after a crash between the two,
+//! opening the table completes the change. One change cannot be light: a new column whose default is not NULL must have that
+//! value in files that other Delta readers open, so those files are rewritten before the column is visible.
 
 use crate::error::TableError;
 use crate::file::{LiveFile, publish_names};
@@ -315,8 +314,8 @@ impl Table {
 }
 
 impl Replacement {
-    /// Replaces the inputs among `files` by the outputs. If a truncation came after the inputs were read, their rows are gone and
-    /// so are the outputs'.
+    /// Replaces the inputs among `files` by the outputs. If a truncation came after the inputs were read, their rows are removed
+    /// and so are the outputs'.
     fn apply(
         &self,
         current: &Snapshot,

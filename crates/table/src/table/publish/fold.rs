@@ -1,4 +1,4 @@
-//! Folding rows into others: reading the values that keys have, and making of them, and of what came since, one row for each key.
+//! Folding rows: reads the existing values of keys, and combines them with newer rows into one row for each key.
 //!
 //! Many rows are made in pieces of some keys, so that the memory of a piece is all that it takes. Rows that are many together go to data
 //! files at once, which the snapshot shows and no log has yet.
@@ -79,7 +79,7 @@ impl Derived {
     }
 }
 
-/// Derived rows on their way into memory or, when they are many, into data files.
+/// Derived rows before they are in memory or, if they are many, in data files.
 struct Deriving<'t> {
     table: &'t Table,
     snapshot: &'t Snapshot,
@@ -153,8 +153,8 @@ impl Table {
         Ok(Found { marks, derived })
     }
 
-    /// Makes the derived rows of `work`, of which the first one has the arrival number `first_row`. After an error the keys of the memtable are
-    /// read again next time.
+    /// Builds the derived rows of `work`, of which the first one has the arrival number `first_row`. After an error the keys of
+    /// the memtable are read again next time.
     pub(in crate::table) async fn derive(
         &self,
         keys: &mut Keys,

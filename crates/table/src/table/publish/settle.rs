@@ -197,7 +197,7 @@ impl Table {
         if is_aggregate || derived_rows == 0 {
             memtable.extend(later.iter().cloned());
         } else {
-            // The numbers of later rows are not in use yet, and those of derived ones precede them.
+            // The numbers of later rows are not in use yet, and derived ones precede them.
             let renumbered = |part: &Arc<MemPart>| {
                 Arc::new(MemPart { first_row: part.first_row + derived_rows, ..MemPart::clone(part) })
             };
@@ -227,7 +227,7 @@ impl Table {
         self.snapshot().files.iter().filter_map(since).collect()
     }
 
-    /// Remembers the keys of the rows whose files are gone: files that replaced them may still have the rows.
+    /// Remembers the keys of the rows whose files no longer exist: files that replaced them may still have the rows.
     pub(in crate::table) async fn remember_orphans(
         &self,
         keys: &mut Keys,

@@ -620,7 +620,7 @@ async fn whatever_happens_in_whatever_order_each_row_is_folded_once() {
     }
 }
 
-/// The log has copies of files without some rows, and their keys can't be read when they are to be shown.
+/// The log has copies of files without some rows, and their keys can't be read when they are published.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_the_log_has_and_that_could_not_be_shown_are_shown_before_anything_else_is_written() {
     for work in ["flush", "compact", "delete"] {
@@ -652,7 +652,7 @@ async fn files_that_the_log_has_and_that_could_not_be_shown_are_shown_before_any
         });
         gate.arrived().await;
         if work == "compact" {
-            // What comes meanwhile supersedes rows of the new file, which is looked at for them.
+            // Rows that arrive meanwhile supersede rows of the new file, which is searched for them.
             let rows = some(3..8, 4);
             put(&table, &rows, Vec::new());
             expected.put(&rows);

@@ -397,7 +397,7 @@ async fn whatever_happens_in_whatever_order_rows_are_completed_from_those_that_h
     }
 }
 
-/// More than a column of texts in one batch may have, in rows that all come from one update.
+/// More than a text column of one batch may have, in rows that all come from one update.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_of_rows_with_two_gigabytes_of_texts_is_read_and_flushed() {
     const ROWS: i64 = 2200;

@@ -8,7 +8,7 @@
 //!
 //! Not its business: checkpoints, and whether entries are damaged.
 
-use crate::schema::has_only_known_features;
+use crate::view::schema::has_only_known_features;
 use bytes::Bytes;
 use deltalake_core::kernel::{Action, Add, DeletionVectorDescriptor, Metadata, Protocol};
 use std::collections::BTreeMap;

@@ -3,7 +3,8 @@
 //! Only keys for which a row of a partial update has come are looked at here; all others are settled by [`super::settle`]. The new rows of such a
 //! key are taken in the order of the log, on top of the row that has the key. A row that gives all columns takes its place; any other one
 //! takes the values that it does not give from the row before it, unless there is none or that one deletes: then it stays as it came, with
-//! defaults. With a sequence, a row that gives none has that of the row before it, and one that gives a smaller one is not there.
+//! defaults. With a sequence, a row that gives none has that of the row before it, or the column's default if it is a new key's, and one that gives a
+//! smaller one is not there.
 //!
 //! What comes of a key is either one of its rows as it is, or a *derived* row of several layers, each with the columns that it
 //! gives. Invariant: what is decided depends on keys, sequences and signs of rows in the order of the log, so a replay decides the same.
@@ -36,6 +37,8 @@ pub(crate) struct Completion {
 /// Where a row is: in a part of the memtable, or in a file, each by its place in the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
+    /// The row of defaults, below all others.
+    Defaults,
     Part(usize),
     File(usize),
 }
@@ -76,14 +79,21 @@ struct Base {
     deletes: bool,
 }
 
+/// The number of the item that is the row of defaults.
+const DEFAULTS: usize = usize::MAX;
+
 struct Completer<'a> {
     snapshot: &'a Snapshot,
     reader: &'a KeyReader,
     sets: &'a mut GivenSets,
     /// The position of the sequence's column.
     sequence: Option<usize>,
+    /// The sequence that a new key has if no row gives one. `None`: NULL.
+    default_sequence: Sequence,
     /// The set of all columns but the sequence, once it is needed.
     all_but_sequence: Option<u32>,
+    /// The set of the sequence alone, once it is needed.
+    only_sequence: Option<u32>,
     items: Vec<Place>,
     /// The arrival number of the first derived row.
     first_row: u64,
@@ -106,11 +116,12 @@ impl Keys {
         sets: &mut GivenSets,
         in_files: &GivenInFiles,
         first_row: u64,
+        default_sequence: Sequence,
     ) -> Result<Completion, TableError> {
         let items = unsettled(snapshot);
         let of_parts = |place: &Place, sets: &mut GivenSets| match place {
             Place::Part(part) => sets.of_batch(&snapshot.memtable[*part].batch),
-            Place::File(_) => Ok(None),
+            Place::File(_) | Place::Defaults => Ok(None),
         };
         let in_parts: Vec<Option<Vec<u32>>> =
             items.iter().map(|place| of_parts(place, sets)).collect::<Result<_, _>>()?;
@@ -120,6 +131,7 @@ impl Keys {
             .map(|(place, in_part)| match place {
                 Place::Part(_) => in_part.as_deref(),
                 Place::File(file) => in_files.get(snapshot.files[*file].path()).map(Vec::as_slice),
+                Place::Defaults => None,
             })
             .collect();
         let partial = self.partial_keys(snapshot, reader, &items, &given)?;
@@ -131,7 +143,9 @@ impl Keys {
             snapshot,
             reader,
             sequence: snapshot.def.schema.sequence_index(),
+            default_sequence,
             all_but_sequence: None,
+            only_sequence: None,
             sets,
             by_item: items.iter().map(|_| Vec::new()).collect(),
             items,
@@ -163,6 +177,7 @@ impl Keys {
                     let of_partial = hashes.into_iter().zip(*sets).filter(|(_, set)| **set != GivenSets::ALL);
                     partial.extend(of_partial.map(|(hash, _)| hash));
                 }
+                Place::Defaults => {}
                 Place::File(file) => self.keys_of(&snapshot.files[file]).for_each_key(|of_key| {
                     if of_key.iter().any(|keyed| sets[keyed.row as usize] != GivenSets::ALL) {
                         partial.insert(of_key[0].hash);
@@ -196,6 +211,7 @@ impl Keys {
                         }
                     }
                 }
+                Place::Defaults => {}
                 Place::File(file) => {
                     let keys = self.keys_of(&snapshot.files[file]);
                     keys.for_each_key(|of_key| {
@@ -305,6 +321,7 @@ impl Completer<'_> {
         self.supersede(arrivals, kept);
         if let Some(base) = base {
             match base.place {
+                Place::Defaults => {}
                 Place::Part(part) => self.marks.mark(self.number(part, base.row)),
                 Place::File(file) => {
                     self.marks.mark_file(self.snapshot.files[file].path(), base.row);
@@ -313,6 +330,7 @@ impl Completer<'_> {
         }
         let Some((item, row)) = kept else { return self.derive(keys, hash, &holder, base) };
         match self.items[item] {
+            Place::Defaults => {}
             Place::Part(part) => {
                 let number = self.number(part, row);
                 keys.memtable.insert(hash, number);
@@ -337,8 +355,19 @@ impl Completer<'_> {
             sequence: arrival.sequence,
             deletes: arrival.deletes,
         };
-        let Some(mut holder) = holder else { return alone() };
         let gives_sequence = self.sequence.is_none_or(|column| self.sets.has(arrival.set, column));
+        let Some(mut holder) = holder else {
+            if gives_sequence || self.default_sequence.is_none() {
+                return alone();
+            }
+            // The row has NULL for what it does not give: its default counts, and is the row's from now on.
+            let (only, others) = (self.only_sequence(), self.all_but_sequence());
+            return Holder {
+                layers: vec![Layer { item: Some(DEFAULTS), row: 0, set: only }, layer(others)],
+                sequence: self.default_sequence,
+                deletes: arrival.deletes,
+            };
+        };
         let has_sequence = self.sequence.is_some();
         if has_sequence && gives_sequence && arrival.sequence < holder.sequence {
             return holder;
@@ -361,10 +390,16 @@ impl Completer<'_> {
         *self.all_but_sequence.get_or_insert_with(|| self.sets.all_but(column))
     }
 
+    fn only_sequence(&mut self) -> u32 {
+        let column = self.sequence.expect("only a table with a sequence has a default of it");
+        *self.only_sequence.get_or_insert_with(|| self.sets.only(column))
+    }
+
     /// Marks new rows of a key, except for one.
     fn supersede(&mut self, arrivals: &[Arrival], kept: Option<(usize, u32)>) {
         for arrival in arrivals.iter().filter(|it| kept != Some((it.item, it.row))) {
             match self.items[arrival.item] {
+                Place::Defaults => {}
                 Place::Part(part) => self.marks.mark(self.number(part, arrival.row)),
                 Place::File(file) => {
                     self.marks.mark_file(self.snapshot.files[file].path(), arrival.row);
@@ -379,6 +414,7 @@ impl Completer<'_> {
         self.slots += 1;
         for layer in &holder.layers {
             let rows = match layer.item {
+                Some(DEFAULTS) => self.bases.entry(Place::Defaults).or_default(),
                 Some(item) => &mut self.by_item[item],
                 None => self.bases.entry(base.expect("its layer is there").place).or_default(),
             };
@@ -404,6 +440,7 @@ impl Completer<'_> {
             let source = match place {
                 Place::Part(part) => Source::Part(part),
                 Place::File(file) => Source::File(files[file].clone()),
+                Place::Defaults => Source::Defaults,
             };
             Step { source, rows, slots, sets }
         };

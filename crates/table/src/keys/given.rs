@@ -82,6 +82,14 @@ impl GivenSets {
         (self.masks.len() - 1) as u32
     }
 
+    /// The set of that column alone, as a new set.
+    pub(crate) fn only(&mut self, column: usize) -> u32 {
+        let mut mask = vec![false; self.schema.columns.len()];
+        mask[column] = true;
+        self.masks.push(mask);
+        (self.masks.len() - 1) as u32
+    }
+
     /// Whether the set has the column at that position.
     pub(crate) fn has(&self, set: u32, column: usize) -> bool {
         self.masks[set as usize][column]

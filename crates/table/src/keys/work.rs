@@ -14,6 +14,8 @@ pub(crate) enum Source {
     /// In the part with that place in the memtable.
     Part(usize),
     File(LiveFile),
+    /// The row of defaults.
+    Defaults,
 }
 
 /// Rows of one part or file.

@@ -6,14 +6,15 @@
 use crate::error::{TableError, blocking};
 use crate::file::{DataFile, EncodedFile, FileReader, LiveFile, Settled};
 use crate::keys::hash::KeyHasher;
+use crate::keys::rows::{Sequence, sequence_at};
 use crate::keys::{Completion, Folder, GivenInFiles, GivenSets, KeyHash, KeyReader, Keys};
 use crate::table::Table;
 use crate::table::publish::settle::{Found, on_a_thread};
-use crate::view::evolve::civil_now_micros;
+use crate::view::evolve::{civil_now_micros, default_array};
 use crate::view::snapshot::Snapshot;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use std::sync::Arc;
-use tributary_types::{ColumnDef, HiddenColumn, TableSchema};
+use tributary_types::{ColumnDef, DefaultValue, HiddenColumn, TableSchema};
 
 const DOING: &str = "completing rows of partial updates";
 
@@ -45,8 +46,10 @@ impl Table {
         }
         let last = snapshot.memtable.last();
         let first_row = last.map_or(next_row, |part| part.first_row + part.batch.num_rows() as u64);
+        let default_sequence = default_sequence(schema)?;
         let work = move |keys: &mut Keys, snapshot: &Snapshot, reader: &KeyReader| {
-            let completion = keys.complete(snapshot, reader, &mut sets, &in_files, first_row)?;
+            let completion =
+                keys.complete(snapshot, reader, &mut sets, &in_files, first_row, default_sequence)?;
             Ok((completion, sets))
         };
         let (completion, sets) = on_a_thread(keys, Arc::clone(snapshot), epoch, work).await?;
@@ -148,6 +151,19 @@ impl Table {
             Ok(unknown.map(|((_, row), _)| *row).min())
         })
         .await
+    }
+}
+
+/// The sequence of a new key whose row gives none. A default that is a time is NULL here: a replay must decide the same.
+fn default_sequence(schema: &TableSchema) -> Result<Sequence, TableError> {
+    let Some(index) = schema.sequence_index() else { return Ok(None) };
+    let column = &schema.columns[index];
+    match column.default {
+        // Where NULL is not allowed, rows that give none have the default themselves.
+        Some(DefaultValue::Literal(_)) if column.nullable => {
+            Ok(sequence_at(&default_array(column, 1, civil_now_micros())?, 0))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -12,14 +12,15 @@ use crate::keys::{Folder, Keys, Limits, Marks, Plan, Source, Step, Work};
 use crate::table::Table;
 use crate::table::publish::publication::fit;
 use crate::table::publish::settle::{Found, WithKeys, on_a_thread};
-use crate::view::evolve::civil_now_micros;
+use crate::view::evolve::{civil_now_micros, default_array};
 use crate::view::memtable::{MemPart, batch_bytes};
 use crate::view::snapshot::Snapshot;
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, new_null_array};
+use arrow::datatypes::Schema;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tributary_types::{TableSchema, host};
+use tributary_types::{ColumnDef, TableSchema, host};
 
 const DOING: &str = "folding rows of equal keys";
 /// Derived rows go to data files at once when they are as many as this many memtables.
@@ -219,6 +220,10 @@ impl Table {
                     let batch = snapshot.memtable[part].batch.clone();
                     Self::add_rows(folder, batch, rows, slots, sets).await?
                 }
+                Source::Defaults => {
+                    let batch = defaults(&snapshot.def.schema)?;
+                    Self::add_rows(folder, batch, rows, slots, sets).await?
+                }
                 Source::File(live) => {
                     self.add_file(folder, &snapshot.def.schema, &live, rows, slots, sets).await?
                 }
@@ -275,6 +280,20 @@ impl Table {
     }
 }
 
+/// A row with the default of the sequence, and NULL in all other columns, whatever they allow: nobody takes these.
+fn defaults(schema: &TableSchema) -> Result<RecordBatch, TableError> {
+    let sequence = schema.sequence_index();
+    let array = |(index, column): (usize, &ColumnDef)| match Some(index) == sequence {
+        true => default_array(column, 1, civil_now_micros()),
+        false => Ok(new_null_array(&column.data_type.to_arrow(), 1)),
+    };
+    let columns = schema.columns.iter().enumerate().map(array).collect::<Result<Vec<_>, _>>()?;
+    let arrow = schema.arrow();
+    let nullable = arrow.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let arrow = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
+    RecordBatch::try_new(arrow, columns).map_err(TableError::arrow(DOING))
+}
+
 /// About how many bytes of memory the rows of these steps take that are not there yet.
 fn estimated_bytes(snapshot: &Snapshot, steps: &[Step]) -> u64 {
     /// Bytes of rows in memory for one in a data file.
@@ -285,6 +304,7 @@ fn estimated_bytes(snapshot: &Snapshot, steps: &[Step]) -> u64 {
                 let part = &snapshot.memtable[*part];
                 (part.bytes as u64, part.batch.num_rows() as u64)
             }
+            Source::Defaults => (0, 0),
             Source::File(live) => (live.size_bytes().saturating_mul(UNPACKED), live.file.rows),
         };
         bytes / rows.max(1) * step.rows.len() as u64

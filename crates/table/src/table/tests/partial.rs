@@ -476,3 +476,48 @@ async fn settling_that_fails_again_and_again_for_one_reason_is_told() {
     case.check("when it can be read again").await;
     assert_eq!(case.table.stuck(), None);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_key_has_the_default_of_its_sequence_when_no_row_gives_one() {
+    let def = Model::VisibleSequence.def();
+    let columns = def.schema.columns.iter().map(|column| match column.id {
+        SEQUENCE => crate::testing::with_default(column.clone(), "100"),
+        _ => column.clone(),
+    });
+    let schema = TableSchema::new(SchemaVersion(1), columns.collect());
+    let schema = TableSchema { sequence: def.schema.sequence, ..schema };
+    let def = Arc::new(TableDef { schema: Arc::new(schema), ..TableDef::clone(&def) });
+    for in_files in [false, true] {
+        let bench = Bench::new();
+        let table = bench.store.create(&def).await.unwrap();
+        let put = async |rows: &[Row]| {
+            let batch = Model::VisibleSequence.batch(rows);
+            let batch = RecordBatch::try_new(def.schema.arrow(), batch.columns().to_vec()).unwrap();
+            let (mut batches, mut files) = (vec![batch], Vec::new());
+            if in_files {
+                let mut writer = table.new_file_writer().unwrap();
+                writer.append(batches.remove(0)).await.unwrap();
+                files = writer.finish().await.unwrap().into_files();
+            }
+            let version = table.snapshot().version.next();
+            let (schema, lsn) = (Arc::clone(&def.schema), Lsn(version.0 * 100));
+            let (replaces, partitions) = (None, None);
+            table
+                .publish(Publication { version, schema, batches, files, replaces, partitions, lsn })
+                .unwrap();
+        };
+        let with = |row: Row, sequence| Row { sequence: Some(sequence), ..row };
+        put(&[some(1, &[2], "a"), some(2, &[2], "a")]).await;
+        put(&[with(whole(1, "too small"), 50), with(whole(2, "b"), 100), some(3, &[3], "c")]).await;
+        let shown = |rows: Vec<String>| {
+            let cut = |row: String| row.splitn(6, '|').take(5).collect::<Vec<_>>().join("|");
+            rows.into_iter().map(cut).collect::<Vec<_>>()
+        };
+        let expected = ["1|a.2|NULL|NULL|100", "2|b.2|b.3|b.4|100", "3|NULL|c.3|NULL|100"];
+        assert_eq!(shown(visible(&table).await), expected, "in files: {in_files}");
+        table.flush().await.unwrap();
+        put(&[with(whole(3, "too small"), 99), with(some(1, &[4, 5], "d"), 101)]).await;
+        let expected = ["1|a.2|NULL|d.4|101", "2|b.2|b.3|b.4|100", "3|NULL|c.3|NULL|100"];
+        assert_eq!(shown(visible(&table).await), expected, "in files: {in_files}, after a flush");
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Dependencies by crate. The names of our own crates are without their prefix.
-type Arrows = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 const CRATES: &str = "## Which crate may use which";
 const LIBRARIES: &str = "## Libraries that belong to one place";
@@ -33,7 +33,7 @@ fn found() -> (Arrows, Arrows) {
 }
 
 /// Reads a table of ARCHITECTURE.md: its first column, and the set in its second one.
-fn told(heading: &str) -> Arrows {
+pub(crate) fn told(heading: &str) -> Arrows {
     let architecture = read("ARCHITECTURE.md");
     let entry = |row: Vec<&str>| {
         let name = words(row[0]).next().unwrap_or_else(|| panic!("{heading}: no `name` in {row:?}"));
@@ -43,7 +43,7 @@ fn told(heading: &str) -> Arrows {
 }
 
 /// Lists the arrows that are in `left` but not in `right`.
-fn missing(left: &Arrows, right: &Arrows) -> Vec<String> {
+pub(crate) fn missing(left: &Arrows, right: &Arrows) -> Vec<String> {
     let none = BTreeSet::new();
     left.iter()
         .flat_map(|(from, all)| {
@@ -51,6 +51,16 @@ fn missing(left: &Arrows, right: &Arrows) -> Vec<String> {
             all.difference(there).map(move |to| format!("{from} → {to}"))
         })
         .collect()
+}
+
+/// The names that lie on circles or lead to one; none if the arrows lead one way.
+pub(crate) fn circle(arrows: &Arrows) -> Vec<String> {
+    let mut left: BTreeMap<_, _> = arrows.iter().collect();
+    // Takes away names that use none of those left, until none is left.
+    while let Some((&leaf, _)) = left.iter().find(|(_, uses)| uses.iter().all(|to| !left.contains_key(to))) {
+        left.remove(leaf);
+    }
+    left.into_keys().cloned().collect()
 }
 
 #[test]
@@ -69,14 +79,7 @@ fn no_crate_has_an_arrow_that_the_architecture_does_not_draw() {
 
 #[test]
 fn arrows_lead_one_way() {
-    let arrows = found().0;
-    let mut left: BTreeMap<_, _> = arrows.iter().collect();
-    // Removes crates that use none of the remaining ones, until none remains.
-    while !left.is_empty() {
-        let leaf = left.iter().find(|(_, uses)| uses.iter().all(|to| !left.contains_key(to)));
-        let Some((&leaf, _)) = leaf else { panic!("a circle among {:?}", left.keys()) };
-        left.remove(leaf);
-    }
+    assert_eq!(circle(&found().0), [""; 0], "a circle among crates");
 }
 
 #[test]
@@ -90,6 +93,15 @@ fn libraries_are_used_where_they_belong() {
             .collect();
         assert_eq!(&users, told, "the crates that use {library}, and those of ARCHITECTURE.md, {LIBRARIES}");
     }
+}
+
+#[test]
+fn a_circle_is_named() {
+    let arrows = |pairs: &[(&str, &str)]| -> Arrows {
+        pairs.iter().map(|(from, to)| ((*from).to_owned(), [(*to).to_owned()].into())).collect()
+    };
+    assert_eq!(circle(&arrows(&[("a", "b"), ("b", "c")])), [""; 0]);
+    assert_eq!(circle(&arrows(&[("a", "b"), ("b", "a"), ("c", "d")])), ["a", "b"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! | module | what it holds the workspace to |
 //! | --- | --- |
 //! | `arrows` | crates use only the crates and libraries that ARCHITECTURE.md gives them |
+//! | `folders` | folders of a crate use only the folders that ARCHITECTURE.md gives them |
 //! | `packages` | licences and duplicate versions are allowed by `deny.toml` |
 //! | `links` | links between the documents lead to files that exist |
 //! | `english` | comments and documents avoid the phrases that CONTRIBUTING.md advises against |
@@ -14,6 +15,7 @@
 
 mod arrows;
 mod english;
+mod folders;
 mod links;
 mod packages;
 

@@ -1,15 +1,19 @@
-//! What the SQL planner asks while it plans one statement: tables, functions, options.
+//! One statement while it is planned: the names that the SQL planner asks for, views, and the plan.
+//!
+//! Not here: what a name or an operator means (`meaning`), and running a plan.
 
-use crate::error::{external, plan_error};
+mod plan;
+mod views;
+
+use crate::error::{external, no_database, no_table, plan_error};
+use crate::facts::info_schema;
 use crate::functions;
-use crate::info_schema;
-use crate::labels::declared_name;
+use crate::meaning::set_operations::SetOperations;
 use crate::model::SessionView;
 use crate::namespace::Namespace;
-use crate::provider::SnapshotProvider;
-use crate::set_operations::SetOperations;
-use crate::table_functions::TableFunctions;
-use crate::views::Within;
+use crate::scan::provider::SnapshotProvider;
+use crate::scan::table_functions::TableFunctions;
+use crate::types::metadata::declared_name;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, Result, TableReference, plan_err};
@@ -18,6 +22,9 @@ use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner};
 use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+pub use plan::names_hidden;
+pub use views::Within;
+
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -160,21 +167,6 @@ fn not_partitioned(partitions: &PartitionNames) -> Result<()> {
     Err(external(SqlError::new(ErrorCode::NotPartitioned, text)))
 }
 
-/// The error for a table that does not exist.
-#[must_use]
-pub fn no_table(database: &str, name: &str) -> SqlError {
-    SqlError::detail(
-        ErrorCode::NoSuchTable,
-        format!("Table [{name}] does not exist in database [{database}]."),
-    )
-}
-
-/// The error for a database that does not exist.
-#[must_use]
-pub fn no_database(database: &str) -> SqlError {
-    SqlError::detail(ErrorCode::UnknownDatabase, format!("Database [{database}] does not exist."))
-}
-
 impl ContextProvider for StatementContext<'_> {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         match name {
@@ -222,9 +214,10 @@ impl ContextProvider for StatementContext<'_> {
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         if name == "sum" {
-            return Some(functions::sum::sum());
+            return Some(functions::sum());
         }
-        functions::state_aggregates::get(name).or_else(|| self.state.aggregate_functions().get(name).cloned())
+        functions::states::aggregates::get(name)
+            .or_else(|| self.state.aggregate_functions().get(name).cloned())
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

@@ -1,26 +1,32 @@
 //! The query engine: plans a rewritten query, runs it, and names its result.
 //!
+//! Not here: rules and meanings; this module puts them together and offers the result to the crate `engine`.
 //! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
 
-use crate::context::{SettledSnapshots, StatementContext};
+mod files;
+mod load_exprs;
+mod show;
+mod views;
+
+use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
-use crate::grouping_sets::GroupingSetsRule;
+use crate::meaning::operators::{CoercionRule, OperatorPlanner};
+use crate::meaning::rewrite::Rewritten;
+use crate::meaning::set_operations::SetOperations;
+use crate::meaning::unnest::UnnestRule;
 use crate::model::{QueryOptions, QueryResult, ResultColumn, SessionView};
 use crate::namespace::Namespace;
-use crate::operators::{CoercionRule, OperatorPlanner};
-use crate::output::{self, Nested};
-use crate::provider::SnapshotProvider;
-use crate::rewrite::Rewritten;
-use crate::set_operations::SetOperations;
-use crate::sliding_windows::SlidingWindowsRule;
-use crate::table_functions::TableFunctions;
-use crate::unnest::UnnestRule;
-use crate::views::Within;
-use crate::{
-    calculated_keys, distinct_counts, first_groups, forgotten, giving_way, guards, moved_filters,
-    needed_sorts, shown_columns, top_rows,
-};
+use crate::run::giving_way::joins_give_way;
+use crate::run::output::{self, Nested};
+use crate::run::{places, rows};
+use crate::scan::provider::SnapshotProvider;
+use crate::scan::stream_table;
+use crate::scan::table_functions::TableFunctions;
+use crate::workarounds::InUse;
+use crate::workarounds::analyzer::analyzer_rules;
+use crate::workarounds::logical::optimizer_rules;
+use crate::workarounds::physical::physical_rules;
 use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -33,17 +39,18 @@ use datafusion::logical_expr::planner::RelationPlanner;
 use datafusion::optimizer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionConfig;
-use datafusion::sql::planner::SqlToRel;
+pub use load_exprs::{Projection, RowFilter};
+pub use views::ViewShape;
+
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use sqlparser::ast::Statement;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tributary_sql::{Delete, ROWS_FUNCTION, SelectQuery};
 use tributary_table::{FoundRows, Snapshot, Table, TableError, TableStore};
-use tributary_types::{ErrorCode, HiddenColumn, Sealed, SqlError};
+use tributary_types::{ErrorCode, Sealed, SqlError};
 use url::Url;
 
 /// Consumers that an error about memory names.
@@ -53,8 +60,8 @@ const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is n
 /// from one ([`QueryEngine::with_namespace`]) and share its memory limit.
 #[derive(Clone)]
 pub struct QueryEngine {
-    pub(crate) namespace: Arc<dyn Namespace>,
-    pub(crate) state: Arc<Sealed<SessionState>>,
+    namespace: Arc<dyn Namespace>,
+    state: Arc<Sealed<SessionState>>,
     store_url: ObjectStoreUrl,
 }
 
@@ -68,6 +75,32 @@ impl QueryEngine {
         store: &TableStore,
         options: QueryOptions,
     ) -> Result<Self, SqlError> {
+        Self::with_workarounds(namespace, store, options, InUse::default())
+    }
+
+    /// An engine without one of the workarounds for DataFusion, for the test that it is still needed.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    ///
+    /// # Panics
+    /// There is no workaround of this name.
+    #[doc(hidden)]
+    pub fn without_workaround(
+        namespace: Arc<dyn Namespace>,
+        store: &TableStore,
+        options: QueryOptions,
+        name: &str,
+    ) -> Result<Self, SqlError> {
+        Self::with_workarounds(namespace, store, options, InUse::without(name))
+    }
+
+    fn with_workarounds(
+        namespace: Arc<dyn Namespace>,
+        store: &TableStore,
+        options: QueryOptions,
+        in_use: InUse,
+    ) -> Result<Self, SqlError> {
         let pool =
             TrackConsumersPool::new(FairSpillPool::new(options.memory_limit_bytes), MEMORY_CONSUMERS_NAMED);
         let runtime = RuntimeEnvBuilder::new()
@@ -78,19 +111,16 @@ impl QueryEngine {
         runtime.register_object_store(store_url.as_ref(), store.object_store());
         let mut analyzer = Analyzer::new();
         analyzer.rules.splice(0..0, [Arc::new(UnnestRule) as _, Arc::new(CoercionRule) as _]);
-        analyzer.rules.extend([Arc::new(GroupingSetsRule) as _, Arc::new(SlidingWindowsRule) as _]);
-        let mut physical_rules = first_groups::limited(distinct_counts::counted(top_rows::physical_rules()));
-        physical_rules = forgotten::guarded(moved_filters::kept(shown_columns::shown(physical_rules)));
-        physical_rules = needed_sorts::sorted(physical_rules);
-        physical_rules.insert(0, calculated_keys::hide_calculations());
-        physical_rules.push(giving_way::joins_give_way());
+        analyzer.rules.extend(analyzer_rules(in_use));
+        let mut physical_rules = physical_rules(in_use);
+        physical_rules.push(joins_give_way());
         let state = SessionStateBuilder::new()
             .with_config(config(options.target_partitions))
             .with_runtime_env(runtime)
             .with_default_features()
             .with_analyzer_rules(analyzer.rules)
             .with_physical_optimizer_rules(physical_rules)
-            .with_optimizer_rules(guards::optimizer_rules())
+            .with_optimizer_rules(optimizer_rules(in_use))
             .build();
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
@@ -175,7 +205,7 @@ impl QueryEngine {
         stream: datafusion::execution::SendableRecordBatchStream,
     ) -> BoxFuture<'a, Result<QueryResult, SqlError>> {
         Box::pin(async move {
-            let provider = crate::stream_table::table(stream).map_err(|error| plan_error(&error))?;
+            let provider = stream_table::table(stream).map_err(|error| plan_error(&error))?;
             let functions = TableFunctions::of_load("http_stream", provider);
             self.run(session, query, &[], functions, Nested::Shown).await
         })
@@ -199,7 +229,7 @@ impl QueryEngine {
             let provider = Arc::new(provider.map_err(|error| plan_error(&error))?);
             let functions = TableFunctions::of_statement(ROWS_FUNCTION, provider);
             let result = self.run(session, &delete.places(), params, functions, Nested::Shown).await?;
-            crate::places::found_rows(result, snapshot).await
+            places::found_rows(result, snapshot).await
         })
     }
 
@@ -287,7 +317,7 @@ impl QueryEngine {
             text += &displayable(physical.as_ref()).indent(verbose).to_string();
         }
         let lines: ArrayRef = Arc::new(text.lines().map(Some).collect::<StringArray>());
-        crate::rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
+        rows::result(vec![ResultColumn::computed("Explain String", DataType::Utf8)], vec![lines])
     }
 
     /// A plan that shows one row for each key of a table with unique keys. Which tables a query reads is known when it is
@@ -331,7 +361,7 @@ impl QueryEngine {
         Ok(Planned { plan, rewritten, unsettled })
     }
 
-    pub(crate) fn context<'a>(
+    fn context<'a>(
         &'a self,
         session: &'a SessionView,
         functions: &'a TableFunctions,
@@ -362,7 +392,7 @@ impl QueryEngine {
         planned.map_err(|error| plan_error(&error))
     }
 
-    pub(crate) fn global_variable(&self, name: &str) -> Option<String> {
+    fn global_variable(&self, name: &str) -> Option<String> {
         self.namespace.global_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 }
@@ -377,24 +407,6 @@ struct Planned {
 
 fn table_error(error: TableError) -> SqlError {
     SqlError::detail(ErrorCode::Unknown, error.to_string())
-}
-
-/// Plans a rewritten statement. One with recursive CTEs is planned again for as long as these turn
-/// out to need wider types.
-pub(crate) fn plan_statement(
-    context: &StatementContext<'_>,
-    statement: Statement,
-    is_recursive: bool,
-) -> datafusion::common::Result<LogicalPlan> {
-    if !is_recursive {
-        return SqlToRel::new(context).sql_statement_to_plan(statement);
-    }
-    loop {
-        let planned = SqlToRel::new(context).sql_statement_to_plan(statement.clone());
-        if planned.is_ok() || !context.sets.widened() {
-            return planned;
-        }
-    }
 }
 
 fn config(target_partitions: usize) -> SessionConfig {
@@ -419,15 +431,4 @@ fn authority(url: &Url) -> Result<ObjectStoreUrl, SqlError> {
             format!("the storage root {url} has no form that queries can read: {error}"),
         )
     })
-}
-
-/// Whether a statement names a hidden column.
-pub(crate) fn names_hidden(text: &str) -> bool {
-    let names = [HiddenColumn::DeleteSign, HiddenColumn::Sequence].map(HiddenColumn::name);
-    let begins = |at: usize| {
-        names.iter().any(|name| {
-            text.as_bytes()[at..].get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name.as_bytes()))
-        })
-    };
-    text.match_indices("__").any(|(at, _)| begins(at))
 }

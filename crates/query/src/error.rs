@@ -96,3 +96,18 @@ fn planner_error(text: &str) -> SqlError {
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or(text)
 }
+
+/// The error for a table that does not exist.
+#[must_use]
+pub fn no_table(database: &str, name: &str) -> SqlError {
+    SqlError::detail(
+        ErrorCode::NoSuchTable,
+        format!("Table [{name}] does not exist in database [{database}]."),
+    )
+}
+
+/// The error for a database that does not exist.
+#[must_use]
+pub fn no_database(database: &str) -> SqlError {
+    SqlError::detail(ErrorCode::UnknownDatabase, format!("Database [{database}] does not exist."))
+}

@@ -3,40 +3,27 @@
 //! A function here is a name, the kinds of its parameters, a result type and a body over whole
 //! arrays; [`MySqlFunction`] converts the arguments leniently (text that is no number is NULL) and
 //! calls the body. Names with two leading underscores are not for users: the rewrite of a query
-//! puts them in. Functions that DataFusion has under another name are in `rewrite::calls`.
+//! puts them in. Functions that DataFusion has under another name are in `meaning::rewrite::calls`.
+//!
+//! Not here: plans, tables and sessions. A function sees arrays and the fields of its arguments.
 
-pub mod address;
-mod alike;
-mod arithmetic;
-mod arrays;
-pub mod cast;
-pub mod choice;
-pub mod convert;
-mod date_text;
-pub mod datetime;
-mod format;
-mod intersect_count;
-mod joined;
+pub mod conversion;
+pub mod dates;
 mod json;
-mod maps;
-mod misc;
 pub mod nested;
 mod numbers;
-mod partition_name;
-mod rounding;
-pub mod state_aggregates;
-mod states;
-pub mod sum;
+pub mod states;
+pub mod system;
 mod text;
-mod time;
-mod variant;
-mod weeks;
 
-pub use variant::MEMBER;
+pub use json::variant::MEMBER;
+pub use numbers::sum::sum;
 
-use crate::labels;
+use crate::types::kind::DATETIME;
+
+use crate::types::metadata;
 use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -45,9 +32,6 @@ use datafusion::logical_expr::{
 };
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
-
-/// The type of every DATETIME value.
-pub const DATETIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 /// What a parameter is converted to before the body sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,10 +190,10 @@ impl ScalarUDFImpl for MySqlFunction {
         let digits = self.digits.and_then(|of| of(&args));
         Ok(Arc::new(match digits {
             Some(digits) if *field.data_type() == DATETIME => {
-                field.with_metadata(labels::with_digits(digits))
+                field.with_metadata(metadata::with_digits(digits))
             }
             _ => match self.makes {
-                Some(declared) => field.with_metadata(labels::declared(declared)),
+                Some(declared) => field.with_metadata(metadata::declared(declared)),
                 None => field,
             },
         }))
@@ -221,14 +205,14 @@ impl ScalarUDFImpl for MySqlFunction {
         let mut arrays = Vec::with_capacity(args.args.len());
         for (index, arg) in args.args.into_iter().enumerate() {
             let array = arg.into_array(rows)?;
-            arrays.push(match (self.param(index), labels::digits(&args.arg_fields[index])) {
-                (Param::Text, Some(digits)) => convert::datetime_text(&array, digits)?,
-                (param, _) => convert::to_param(&array, param)?,
+            arrays.push(match (self.param(index), metadata::digits(&args.arg_fields[index])) {
+                (Param::Text, Some(digits)) => conversion::convert::datetime_text(&array, digits)?,
+                (param, _) => conversion::convert::to_param(&array, param)?,
             });
         }
         let mut result = (self.body)(&arrays)?;
         if matches!(self.returns, Returns::ByDigits(_) | Returns::ByFields(_)) {
-            result = convert::safe_cast(&result, args.return_field.data_type())?;
+            result = conversion::convert::safe_cast(&result, args.return_field.data_type())?;
         }
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
@@ -238,7 +222,7 @@ impl ScalarUDFImpl for MySqlFunction {
 
     /// A conversion of a value that has the type already is the value.
     fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        if args.len() == 1 && convert::NAMES.contains(&self.name) {
+        if args.len() == 1 && conversion::convert::NAMES.contains(&self.name) {
             let given = info.get_data_type(&args[0])?;
             if self.return_type(std::slice::from_ref(&given))? == given {
                 return Ok(ExprSimplifyResult::Simplified(args.remove(0)));
@@ -251,32 +235,25 @@ impl ScalarUDFImpl for MySqlFunction {
 /// All functions of this module.
 pub fn all() -> &'static [Arc<ScalarUDF>] {
     static ALL: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(|| {
-        let choices = choice::choices().into_iter().map(ScalarUDF::new_from_impl);
-        let operators = arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
+        let choices = conversion::choice::choices().into_iter().map(ScalarUDF::new_from_impl);
+        let operators = numbers::arithmetic::operators().into_iter().map(ScalarUDF::new_from_impl);
+        let partition_name = system::partition_name::PartitionName::new();
         [
-            address::functions(),
-            arithmetic::functions(),
-            arrays::functions(),
-            choice::functions(),
-            convert::functions(),
-            format::functions(),
-            joined::functions(),
+            conversion::functions(),
+            dates::functions(),
             json::functions(),
-            maps::functions(),
-            misc::functions(),
+            nested::functions(),
             numbers::functions(),
-            rounding::functions(),
             states::functions(),
+            system::functions(),
             text::functions(),
-            time::functions(),
-            variant::functions(),
         ]
         .into_iter()
         .flatten()
         .map(ScalarUDF::new_from_impl)
         .chain(choices)
         .chain(operators)
-        .chain([ScalarUDF::new_from_impl(partition_name::PartitionName::new())])
+        .chain([ScalarUDF::new_from_impl(partition_name)])
         .map(Arc::new)
         .collect()
     });
@@ -286,7 +263,7 @@ pub fn all() -> &'static [Arc<ScalarUDF>] {
 /// The function that a query may call by that name.
 pub fn get(name: &str) -> Option<Arc<ScalarUDF>> {
     let listed = all().iter().find(|function| function.name() == name);
-    listed.map(Arc::clone).or_else(|| cast::function(name))
+    listed.map(Arc::clone).or_else(|| conversion::cast::function(name))
 }
 
 /// The function with that name, which must be one of ours.

@@ -1,9 +1,15 @@
-//! What goes in and out of the query engine: the session as a query sees it, and results.
+//! The input and output of the query engine: the session as a query sees it, and results.
+//!
+//! Not here: how a result is computed.
+
+mod grid;
 
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::execution::SendableRecordBatchStream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use grid::{Cell, Grid};
 
 /// Limits of all queries together.
 #[derive(Clone, Debug)]
@@ -100,7 +106,7 @@ impl ResultColumn {
         use tributary_types::DataType;
         let plain = || match self.data_type {
             ArrowType::UInt64 => DataType::LargeInt,
-            _ => crate::labels::table_type(&self.data_type).unwrap_or(DataType::String),
+            _ => crate::types::shown::table_type(&self.data_type).unwrap_or(DataType::String),
         };
         self.declared.unwrap_or_else(plain)
     }

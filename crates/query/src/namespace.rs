@@ -1,9 +1,10 @@
 //! What this crate asks of the server around it: names, and facts for `SHOW`.
 
-use crate::files::FileTable;
-use crate::model::SessionView;
-use crate::rows::Cell;
+use crate::model::{Cell, SessionView};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tributary_sql::FileCall;
@@ -66,6 +67,18 @@ pub trait Namespace: Send + Sync + 'static {
     fn server_facts(&self) -> ServerFacts;
     /// Variables of `SHOW GLOBAL VARIABLES` by lower-case name.
     fn global_variables(&self) -> Vec<(String, String)>;
+}
+
+/// Files that one call names, as one table.
+pub trait FileTable: Send + Sync + 'static {
+    /// The columns, all of which may be NULL.
+    fn schema(&self) -> &SchemaRef;
+
+    /// How many parts can be read side by side; at least one.
+    fn partitions(&self) -> usize;
+
+    /// The rows of a part, from its beginning. Dropping the stream ends the reading.
+    fn read(&self, partition: usize) -> BoxStream<'static, Result<RecordBatch, SqlError>>;
 }
 
 /// A job that changes a table's columns, as `SHOW ALTER TABLE COLUMN` shows it.

@@ -1,0 +1,81 @@
+//! `information_schema`: tables about tables, made when a query names them.
+
+mod catalog;
+mod chosen;
+mod columns;
+mod provider;
+mod views;
+
+use crate::model::Grid;
+use crate::model::SessionView;
+use crate::namespace::Namespace;
+use crate::types::metadata;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema};
+use datafusion::common::Result;
+use datafusion::datasource::TableProvider;
+use provider::FactsTable;
+use std::sync::Arc;
+
+pub(crate) use catalog::default_text;
+
+/// The names of all tables here, in order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = catalog::TABLES.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The table of that name in any case; its rows are made when it is read.
+pub fn table(
+    name: &str,
+    namespace: &Arc<dyn Namespace>,
+    session: &SessionView,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let Some(empty) = empty(name) else { return Ok(None) };
+    let schema = with_lower_names(&empty.batch()?)?.schema();
+    let (namespace, session) = (Arc::clone(namespace), session.clone());
+    Ok(Some(Arc::new(FactsTable { name: name.to_owned(), schema, namespace, session })))
+}
+
+/// The batch with the names of columns as tables have them.
+fn with_lower_names(batch: &RecordBatch) -> Result<RecordBatch> {
+    let fields = batch
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| {
+            Field::new(field.name().to_lowercase(), field.data_type().clone(), true)
+                .with_metadata(metadata::spelled(field.name()))
+        })
+        .collect::<Vec<_>>();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec())?)
+}
+
+/// The rows of a table here.
+#[must_use]
+pub fn grid(name: &str, namespace: &dyn Namespace, session: &SessionView) -> Option<Grid> {
+    let mut grid = empty(name)?;
+    catalog::fill(&name.to_lowercase(), &mut grid, namespace, session);
+    Some(grid)
+}
+
+/// A table here without its rows.
+fn empty(name: &str) -> Option<Grid> {
+    let lower = name.to_lowercase();
+    let (_, columns) = catalog::TABLES.iter().find(|(known, _)| *known == lower)?;
+    Some(Grid::new(&columns.split_whitespace().collect::<Vec<_>>()))
+}
+
+/// Columns of a table here and their types, as DESC shows them.
+#[must_use]
+pub fn columns_of(table: &str) -> Option<Vec<(&'static str, &'static str)>> {
+    let lower = table.to_lowercase();
+    let (_, columns) = catalog::TABLES.iter().find(|(known, _)| *known == lower)?;
+    let typed = |column: &'static str| match column.strip_suffix('#') {
+        Some(name) => (name, "bigint"),
+        None => (column, "varchar(1024)"),
+    };
+    Some(columns.split_whitespace().map(typed).collect())
+}

@@ -1,0 +1,288 @@
+//! SHOW and DESC, as rows that are made from names and facts.
+//!
+//! What the session, the catalog or the loads know (SHOW CREATE, WARNINGS, LAST INSERT, TRANSACTION,
+//! GRANTS …) is answered by the engine and refused here.
+
+mod alters;
+pub mod facts;
+mod filter;
+mod nodes;
+mod tables;
+
+use crate::error::no_database;
+use crate::facts::info_schema;
+use crate::model::SessionView;
+use crate::model::{Cell, Grid};
+use crate::namespace::Namespace;
+use arrow::array::{BooleanArray, RecordBatch};
+use sqlparser::ast::Expr;
+use tributary_sql::{Name, Scope, Show};
+use tributary_types::system::{
+    INFORMATION_SCHEMA, SYSTEM_DATABASES, is_information_schema, is_system_database,
+};
+use tributary_types::{ErrorCode, SqlError};
+
+/// Columns that WHERE of SHOW PARTITIONS may name, as in Doris.
+const PARTITION_FILTERS: [&str; 6] =
+    ["PartitionId", "PartitionName", "State", "Buckets", "ReplicationNum", "LastConsistencyCheckTime"];
+
+/// Evaluates the conditions that statements put on facts.
+pub trait Conditions {
+    /// Returns for each row of the batch whether the condition is true.
+    ///
+    /// # Errors
+    /// Unknown columns, and whatever is no condition over one row.
+    fn holds(
+        &self,
+        session: &SessionView,
+        batch: &RecordBatch,
+        condition: &Expr,
+    ) -> Result<BooleanArray, SqlError>;
+}
+
+/// The facts that SHOW and DESC show, as one user may see them.
+pub struct Facts<'a> {
+    pub namespace: &'a dyn Namespace,
+    pub conditions: &'a dyn Conditions,
+}
+
+impl Facts<'_> {
+    /// The rows of a SHOW statement, with the columns of Doris.
+    ///
+    /// # Errors
+    /// Unknown databases, tables and columns; [`ErrorCode::NotSupported`] for what only the session knows.
+    pub fn show(&self, session: &SessionView, show: &Show) -> Result<Grid, SqlError> {
+        let namespace = self.namespace;
+        Ok(match show {
+            Show::Databases { filter } => {
+                let mut grid = Grid::new(&["Database"]);
+                let mut names = namespace.databases();
+                names.extend(SYSTEM_DATABASES.map(str::to_owned));
+                names.sort_unstable();
+                names.into_iter().for_each(|name| grid.push(vec![name.into()]));
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Tables { full, db, filter } => {
+                let grid = self.tables(&self.database(session, db.as_deref())?, *full);
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::TableStatus { db, filter } => {
+                let grid = self.table_status(&self.database(session, db.as_deref())?);
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Columns { full, table, filter } => {
+                self.filtered(session, self.columns(session, table, *full)?, filter.as_ref(), 0)?
+            }
+            Show::Variables { scope, filter } => {
+                self.filtered(session, self.variables(session, *scope), filter.as_ref(), 0)?
+            }
+            Show::Status { filter, .. } => {
+                let mut grid = Grid::new(&["Variable_name", "Value"]);
+                for (name, value) in namespace.server_facts().status {
+                    grid.push(vec![name.into(), value.into()]);
+                }
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Engines => filled(
+                &["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"],
+                facts::engines(),
+            ),
+            Show::Charset { filter } => {
+                let grid = filled(
+                    &["Charset", "Default collation", "Description", "Maxlen#"],
+                    facts::character_sets(),
+                );
+                // MySQL's order of columns has the description second.
+                self.filtered(session, grid, filter.as_ref(), 0)?
+            }
+            Show::Collation { filter } => {
+                let names = ["Collation", "Charset", "Id#", "Default", "Compiled", "Sortlen#"];
+                self.filtered(session, filled(&names, facts::collations()), filter.as_ref(), 0)?
+            }
+            Show::ProcessList { full } => process_list(facts::processes(namespace, session), *full),
+            Show::Index { table } => self.index(session, table)?,
+            Show::Backends => nodes::backends(namespace),
+            Show::Frontends => nodes::frontends(namespace),
+            Show::Partitions { table, is_temporary, tail } => {
+                filter::check_columns(tail.filter.as_ref(), &PARTITION_FILTERS)?;
+                self.tailed(session, self.partitions(session, table, *is_temporary)?, tail, 1)?
+            }
+            Show::Partition { id } => self.partition(*id),
+            Show::Data { table, tail } => {
+                self.tailed(session, self.data(session, table.as_ref())?, tail, 0)?
+            }
+            Show::AlterTableColumn { db, tail } => {
+                let grid = self.column_changes(&self.database(session, db.as_deref())?);
+                self.tailed(session, grid, tail, 1)?
+            }
+            Show::AlterTableRollup { db, tail } => {
+                let grid = self.rollups(&self.database(session, db.as_deref())?);
+                self.tailed(session, grid, tail, 1)?
+            }
+            Show::Catalogs { filter } => {
+                let mut grid = Grid::new(&[
+                    "CatalogId#",
+                    "CatalogName",
+                    "Type",
+                    "IsCurrent",
+                    "CreateTime",
+                    "LastUpdateTime",
+                    "Comment",
+                ]);
+                grid.push(vec![
+                    Cell::Int(0),
+                    "internal".into(),
+                    "internal".into(),
+                    "Yes".into(),
+                    "UNRECORDED".into(),
+                    Cell::Null,
+                    "Tributary's own catalog".into(),
+                ]);
+                self.filtered(session, grid, filter.as_ref(), 1)?
+            }
+            other => empty(other)?,
+        })
+    }
+
+    /// The rows of `DESC t` and, with `all`, of `DESC t ALL`.
+    ///
+    /// # Errors
+    /// No database selected, or no such table.
+    pub fn describe(&self, session: &SessionView, table: &Name, all: bool) -> Result<Grid, SqlError> {
+        if all { self.describe_all(session, table) } else { self.columns(session, table, false) }
+    }
+
+    /// The database that a statement means, which must exist.
+    fn database(&self, session: &SessionView, named: Option<&str>) -> Result<String, SqlError> {
+        let Some(name) = named.or(session.database.as_deref()) else {
+            return Err(SqlError::new(ErrorCode::NoDbSelected, "No database selected"));
+        };
+        if is_information_schema(name) {
+            return Ok(INFORMATION_SCHEMA.to_owned());
+        }
+        let exists = is_system_database(name) || self.namespace.databases().iter().any(|known| known == name);
+        if exists {
+            return Ok(name.to_owned());
+        }
+        Err(match named {
+            Some(_) => SqlError::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")),
+            None => no_database(name),
+        })
+    }
+
+    fn variables(&self, session: &SessionView, scope: Scope) -> Grid {
+        let mut all: Vec<(String, String)> = match scope {
+            Scope::Global => self.namespace.global_variables(),
+            Scope::Session => {
+                session.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+            }
+        };
+        all.sort();
+        let mut grid = Grid::new(&["Variable_name", "Value"]);
+        for (name, value) in all {
+            grid.push(vec![name.into(), value.as_str().into()]);
+        }
+        grid
+    }
+}
+
+fn filled(names: &[&str], rows: Vec<Vec<Cell>>) -> Grid {
+    let mut grid = Grid::new(names);
+    rows.into_iter().for_each(|row| grid.push(row));
+    grid
+}
+
+/// Statements are cut to this many characters without FULL.
+const INFO_CHARACTERS: usize = 100;
+
+fn process_list(rows: Vec<Vec<Cell>>, full: bool) -> Grid {
+    let mut grid = Grid::new(&[
+        "CurrentConnected",
+        "Id#",
+        "User",
+        "Host",
+        "LoginTime",
+        "Catalog",
+        "Db",
+        "Command",
+        "Time#",
+        "State",
+        "QueryId",
+        "Info",
+        "FE",
+    ]);
+    for mut row in rows {
+        if let Cell::Text(info) = &mut row[11]
+            && !full
+            && let Some((end, _)) = info.char_indices().nth(INFO_CHARACTERS)
+        {
+            info.truncate(end);
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+/// The SHOW statements that have nothing to show; the rest are not for the query engine.
+fn empty(show: &Show) -> Result<Grid, SqlError> {
+    let names: &[&str] = match show {
+        Show::Triggers { .. } => &[
+            "Trigger",
+            "Event",
+            "Table",
+            "Statement",
+            "Timing",
+            "Created",
+            "sql_mode",
+            "Definer",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::Events { .. } => &[
+            "Db",
+            "Name",
+            "Definer",
+            "Time",
+            "Type",
+            "Execute at",
+            "Interval value",
+            "Interval field",
+            "Status",
+            "Ends",
+            "Originator",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::ProcedureStatus { .. } | Show::FunctionStatus { .. } => &[
+            "Db",
+            "Name",
+            "Type",
+            "Definer",
+            "Modified",
+            "Created",
+            "Security_type",
+            "Comment",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ],
+        Show::Plugins => &["Name", "Status", "Type", "Library", "License"],
+        Show::Privileges => &["Privilege", "Context", "Comment"],
+        Show::Delete { .. } => &["TableName", "PartitionName", "CreateTime", "DeleteCondition", "State"],
+        Show::FrontendConfig { .. } => &["Key", "Value", "Type", "IsMutable", "MasterOnly", "Comment"],
+        _ => {
+            return Err(SqlError::detail(
+                ErrorCode::NotSupported,
+                "this SHOW statement is answered by the session, not by the query engine",
+            ));
+        }
+    };
+    Ok(Grid::new(names))
+}
+
+/// The names of the tables of `information_schema`.
+fn system_tables() -> Vec<&'static str> {
+    info_schema::names()
+}

@@ -1,0 +1,125 @@
+//! SHOW FRONTENDS and SHOW BACKENDS: this server, in both of its roles.
+
+use super::facts::size_text;
+use crate::model::{Cell, Grid};
+use crate::namespace::Namespace;
+
+fn number(value: impl Into<u64>) -> Cell {
+    Cell::Text(value.into().to_string())
+}
+
+pub(super) fn frontends(namespace: &dyn Namespace) -> Grid {
+    let facts = namespace.server_facts();
+    let mut grid = Grid::new(&[
+        "Name",
+        "Host",
+        "EditLogPort",
+        "HttpPort",
+        "QueryPort",
+        "RpcPort",
+        "ArrowFlightSqlPort",
+        "Role",
+        "IsMaster",
+        "ClusterId",
+        "Join",
+        "Alive",
+        "ReplayedJournalId",
+        "LastStartTime",
+        "LastHeartbeat",
+        "IsHelper",
+        "ErrMsg",
+        "Version",
+        "CurrentConnected",
+    ]);
+    grid.push(vec![
+        facts.node_name.into(),
+        facts.host.into(),
+        "0".into(),
+        number(facts.http_port),
+        number(facts.query_port),
+        "0".into(),
+        "-1".into(),
+        "FOLLOWER".into(),
+        "true".into(),
+        "0".into(),
+        "true".into(),
+        "true".into(),
+        "0".into(),
+        facts.start_time.into(),
+        Cell::Null,
+        "true".into(),
+        "".into(),
+        facts.version.into(),
+        "Yes".into(),
+    ]);
+    grid
+}
+
+pub(super) fn backends(namespace: &dyn Namespace) -> Grid {
+    let facts = namespace.server_facts();
+    let tables: usize = namespace.databases().iter().map(|database| namespace.tables(database).len()).sum();
+    let used = facts.disk_total_bytes.saturating_sub(facts.disk_available_bytes);
+    let percent = match facts.disk_total_bytes {
+        0 => "0.00 %".to_owned(),
+        total => format!("{:.2} %", used as f64 * 100.0 / total as f64),
+    };
+    let mut grid = Grid::new(&[
+        "BackendId",
+        "Host",
+        "HeartbeatPort",
+        "BePort",
+        "HttpPort",
+        "BrpcPort",
+        "ArrowFlightSqlPort",
+        "LastStartTime",
+        "LastHeartbeat",
+        "Alive",
+        "SystemDecommissioned",
+        "TabletNum",
+        "DataUsedCapacity",
+        "TrashUsedCapacity",
+        "AvailCapacity",
+        "TotalCapacity",
+        "UsedPct",
+        "MaxDiskUsedPct",
+        "RemoteUsedCapacity",
+        "Tag",
+        "ErrMsg",
+        "Version",
+        "Status",
+        "HeartbeatFailureCounter",
+        "NodeRole",
+        "CpuCores",
+        "Memory",
+    ]);
+    grid.push(vec![
+        "10001".into(),
+        facts.host.into(),
+        "0".into(),
+        "0".into(),
+        number(facts.webserver_port),
+        "0".into(),
+        "-1".into(),
+        facts.start_time.into(),
+        Cell::Null,
+        "true".into(),
+        "false".into(),
+        number(tables as u64),
+        size_text(facts.data_bytes).into(),
+        size_text(0).into(),
+        size_text(facts.disk_available_bytes).into(),
+        size_text(facts.disk_total_bytes).into(),
+        percent.as_str().into(),
+        percent.as_str().into(),
+        size_text(0).into(),
+        r#"{"location" : "default"}"#.into(),
+        "".into(),
+        facts.version.into(),
+        r#"{"lastSuccessReportTabletsTime":"N/A","lastStreamLoadTime":-1,"isQueryDisabled":false,"isLoadDisabled":false}"#.into(),
+        "0".into(),
+        "mix".into(),
+        number(facts.cpu_cores),
+        size_text(facts.memory_bytes).into(),
+    ]);
+    grid
+}

@@ -1,0 +1,261 @@
+//! Lenient conversions: what a MySQL user means when a number meets a text.
+//!
+//! Text that is no number, or no date, becomes NULL (as in Doris; MySQL would take 0). The
+//! conversions are functions too (`__text`, `__numeric`, …) so that a rewrite can ask for one
+//! before types are known; they vanish where the type fits.
+
+use crate::functions::MySqlFunction;
+use crate::functions::Param;
+use crate::functions::dates::datetime;
+use crate::functions::nested::printed::Quoting;
+use crate::types::kind::{DATETIME, is_text};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
+use datafusion::common::{Result, exec_datafusion_err};
+use std::sync::Arc;
+use tributary_types::text;
+
+/// Conversions of one argument that are nothing when the argument has the type.
+pub const NAMES: [&str; 7] =
+    ["__text", "__numeric", "__truth", "__datetime", "__date", "__integer", "__double"];
+
+pub(super) fn functions() -> Vec<MySqlFunction> {
+    use Param::{Any, DateTime, Int, Real, Text};
+    vec![
+        MySqlFunction::new("__text", &[Text], crate::functions::utf8, |args| Ok(Arc::clone(&args[0]))),
+        MySqlFunction::new("__integer", &[Int], crate::functions::int64, |args| Ok(Arc::clone(&args[0]))),
+        MySqlFunction::new("__double", &[Real], crate::functions::float64, |args| Ok(Arc::clone(&args[0]))),
+        MySqlFunction::new("__datetime", &[DateTime], crate::functions::datetime_type, |args| {
+            Ok(Arc::clone(&args[0]))
+        }),
+        MySqlFunction::new("__date", &[DateTime], crate::functions::date32, |args| {
+            safe_cast(&args[0], &DataType::Date32)
+        }),
+        // The value without what is known of the column that it comes from.
+        MySqlFunction::new("__plain", &[Any], crate::functions::utf8, |args| Ok(Arc::clone(&args[0])))
+            .returning(|types| types[0].clone()),
+        MySqlFunction::new("__truth", &[Any], crate::functions::boolean, |args| to_truth(&args[0])),
+        MySqlFunction::new("__numeric", &[Any], crate::functions::float64, |args| to_numeric(&args[0]))
+            .returning(|types| numeric_type(&types[0])),
+        MySqlFunction::new("__finite", &[Real], crate::functions::float64, |args| Ok(finite(&args[0]))),
+        MySqlFunction::new("__char", &[Text, Int], crate::functions::utf8, |args| cut(&args[0], &args[1])),
+    ]
+}
+
+/// `array` as `param` asks for it.
+pub fn to_param(array: &ArrayRef, param: Param) -> Result<ArrayRef> {
+    match param {
+        Param::Any => Ok(Arc::clone(array)),
+        Param::Text => to_text(array),
+        Param::Int => to_integer(array),
+        Param::Real => to_real(array),
+        Param::DateTime => to_datetime(array),
+    }
+}
+
+/// Converts what arrow converts; values that do not fit become NULL.
+pub fn safe_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    let options = CastOptions { safe: true, ..CastOptions::default() };
+    Ok(cast_with_options(array, to, &options)?)
+}
+
+/// Text as the MySQL text protocol would show the value.
+pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::Utf8 => Ok(Arc::clone(array)),
+        DataType::Float32 => {
+            let values = array.as_primitive::<arrow::datatypes::Float32Type>();
+            Ok(Arc::new(values.iter().map(|value| value.map(text::float)).collect::<StringArray>()))
+        }
+        DataType::Float64 => {
+            let values = array.as_primitive::<Float64Type>();
+            Ok(Arc::new(values.iter().map(|value| value.map(text::float)).collect::<StringArray>()))
+        }
+        DataType::Boolean => {
+            let values = array.as_boolean();
+            let text = values.iter().map(|value| value.map(|value| if value { "1" } else { "0" }));
+            Ok(Arc::new(text.collect::<StringArray>()))
+        }
+        DataType::Timestamp(..) => {
+            let micros = safe_cast(array, &DATETIME)?;
+            let values = micros.as_primitive::<TimestampMicrosecondType>();
+            Ok(Arc::new(values.iter().map(|value| value.map(datetime::to_text)).collect::<StringArray>()))
+        }
+        data_type if crate::types::kind::is_address(data_type) => {
+            Ok(crate::functions::system::address::texts(array).expect("addresses have texts"))
+        }
+        data_type if data_type.is_nested() => {
+            crate::functions::nested::printed::to_text(array, Quoting::Plain)
+        }
+        DataType::Binary => bytes_as_text(array),
+        _ => safe_cast(array, &DataType::Utf8),
+    }
+}
+
+/// The text at a row of an array of texts.
+#[must_use]
+pub fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
+    match array.data_type() {
+        DataType::Utf8 => Some(array.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => Some(array.as_string::<i64>().value(row)),
+        DataType::Utf8View => Some(array.as_string_view().value(row)),
+        _ => None,
+    }
+}
+
+/// DATETIMEs as text with that many digits of a second.
+pub fn datetime_text(array: &ArrayRef, digits: u8) -> Result<ArrayRef> {
+    let micros = safe_cast(array, &DATETIME)?;
+    let values = micros.as_primitive::<TimestampMicrosecondType>();
+    let text = values.iter().map(|value| value.map(|value| datetime::to_text_of(value, digits)));
+    Ok(Arc::new(text.collect::<StringArray>()))
+}
+
+/// Bytes as the text that they spell. An error where they spell none: a NULL in its place would be a wrong answer.
+fn bytes_as_text(array: &ArrayRef) -> Result<ArrayRef> {
+    let text = |bytes: &[u8]| {
+        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
+            exec_datafusion_err!("the bytes are no UTF-8, so they are no text; HEX shows what they are")
+        })
+    };
+    let values = array.as_binary::<i32>().iter().map(|bytes| bytes.map(text).transpose());
+    Ok(Arc::new(values.collect::<Result<StringArray>>()?))
+}
+
+/// 64-bit integers; fractions are cut, as Doris's CAST does.
+pub fn to_integer(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        data_type if is_text(data_type) => {
+            let text = safe_cast(array, &DataType::Utf8)?;
+            Ok(Arc::new(
+                text.as_string::<i32>().iter().map(|v| v.and_then(integer_of)).collect::<Int64Array>(),
+            ))
+        }
+        DataType::Timestamp(..) | DataType::Date32 => {
+            let text = to_text(array)?;
+            let digits = |text: &str| {
+                let kept: String = text.chars().take(19).filter(char::is_ascii_digit).collect();
+                kept.parse().ok()
+            };
+            Ok(Arc::new(text.as_string::<i32>().iter().map(|v| v.and_then(digits)).collect::<Int64Array>()))
+        }
+        _ => safe_cast(array, &DataType::Int64),
+    }
+}
+
+fn integer_of(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(value) = text.parse() {
+        return Some(value);
+    }
+    let value: f64 = text.parse().ok()?;
+    (value.is_finite() && value.abs() < 9.2e18).then_some(value as i64)
+}
+
+/// 64-bit floats.
+pub fn to_real(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        data_type if is_text(data_type) => {
+            let text = safe_cast(array, &DataType::Utf8)?;
+            Ok(Arc::new(
+                text.as_string::<i32>().iter().map(|v| v.and_then(real_of)).collect::<Float64Array>(),
+            ))
+        }
+        DataType::Timestamp(..) | DataType::Date32 => safe_cast(&to_integer(array)?, &DataType::Float64),
+        _ => safe_cast(array, &DataType::Float64),
+    }
+}
+
+fn real_of(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Microseconds without a zone; numbers are read as their digits (`20240131`).
+pub fn to_datetime(array: &ArrayRef) -> Result<ArrayRef> {
+    let parse_text = |text: &ArrayRef| -> ArrayRef {
+        let values = text.as_string::<i32>().iter().map(|value| value.and_then(datetime::parse));
+        Arc::new(values.collect::<arrow::array::TimestampMicrosecondArray>())
+    };
+    match array.data_type() {
+        data_type if is_text(data_type) => Ok(parse_text(&safe_cast(array, &DataType::Utf8)?)),
+        data_type if data_type.is_integer() => Ok(parse_text(&safe_cast(array, &DataType::Utf8)?)),
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>();
+            let micros = days.iter().map(|day| day.map(|day| i64::from(day) * datetime::DAY_MICROS));
+            Ok(Arc::new(micros.collect::<arrow::array::TimestampMicrosecondArray>()))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, None) => Ok(Arc::clone(array)),
+        // As the whole number that they are; a count of days or seconds since 1970 they are not.
+        data_type if data_type.is_floating() || matches!(data_type, DataType::Decimal128(..)) => {
+            to_datetime(&to_integer(array)?)
+        }
+        _ => safe_cast(array, &DATETIME),
+    }
+}
+
+/// Whether a value counts as true: numbers other than 0, text that is such a number or `true`.
+pub fn to_truth(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::Boolean => Ok(Arc::clone(array)),
+        data_type if is_text(data_type) => {
+            let text = safe_cast(array, &DataType::Utf8)?;
+            let truth = text.as_string::<i32>().iter().map(|value| value.and_then(truth_of));
+            Ok(Arc::new(truth.collect::<BooleanArray>()))
+        }
+        _ => {
+            let values = to_real(array)?;
+            let truth =
+                values.as_primitive::<Float64Type>().iter().map(|value| value.map(|value| value != 0.0));
+            Ok(Arc::new(truth.collect::<BooleanArray>()))
+        }
+    }
+}
+
+fn truth_of(text: &str) -> Option<bool> {
+    match text.trim() {
+        text if text.eq_ignore_ascii_case("true") => Some(true),
+        text if text.eq_ignore_ascii_case("false") => Some(false),
+        text => real_of(text).map(|value| value != 0.0),
+    }
+}
+
+/// The numeric type that a value of `data_type` calculates with.
+#[must_use]
+pub fn numeric_type(data_type: &DataType) -> DataType {
+    match data_type {
+        data_type if data_type.is_integer() || data_type.is_floating() => data_type.clone(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => data_type.clone(),
+        DataType::Boolean => DataType::Int64,
+        DataType::Date32 | DataType::Timestamp(..) => DataType::Int64,
+        _ => DataType::Float64,
+    }
+}
+
+/// `array` in its [`numeric_type`].
+pub fn to_numeric(array: &ArrayRef) -> Result<ArrayRef> {
+    match numeric_type(array.data_type()) {
+        DataType::Int64 => to_integer(array),
+        DataType::Float64 => to_real(array),
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+/// The first characters of a text: `CAST(x AS CHAR(n))`.
+fn cut(text: &ArrayRef, lengths: &ArrayRef) -> Result<ArrayRef> {
+    let lengths = lengths.as_primitive::<Int64Type>();
+    let values = text.as_string::<i32>().iter().zip(lengths.iter()).map(|(text, length)| {
+        let (text, length) = (text?, usize::try_from(length?).ok()?);
+        Some(text.char_indices().nth(length).map_or(text, |(at, _)| &text[..at]))
+    });
+    Ok(Arc::new(values.collect::<StringArray>()))
+}
+
+/// NULL instead of infinities and NaN.
+fn finite(values: &ArrayRef) -> ArrayRef {
+    let values = values.as_primitive::<Float64Type>();
+    Arc::new(values.iter().map(|value| value.filter(|value| value.is_finite())).collect::<Float64Array>())
+}

@@ -1,0 +1,468 @@
+//! Operators with MySQL's meaning, planned when the types of both sides are known.
+//!
+//! [`OperatorPlanner`] is asked by the SQL planner for each binary operator; [`CoercionRule`] does
+//! the same for IN and BETWEEN, which the planner builds without asking.
+
+use crate::functions;
+use crate::functions::conversion::choice;
+use crate::functions::conversion::exprs::{cast, datetime, double};
+use crate::meaning::coercion::{comparable, operand};
+use crate::meaning::zeros::{self, one_zero};
+use crate::types;
+use crate::types::kind::{Kind, kind};
+use crate::types::metadata;
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err, plan_err};
+use datafusion::logical_expr::expr::{Between, InList, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, GetFieldAccess, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+};
+use datafusion::optimizer::AnalyzerRule;
+use sqlparser::ast::BinaryOperator as Sql;
+use std::sync::Arc;
+use tributary_types::DataType as Declared;
+
+/// Plans MySQL's binary operators.
+#[derive(Debug)]
+pub struct OperatorPlanner;
+
+impl ExprPlanner for OperatorPlanner {
+    /// `v['a']['b']` of a VARIANT or JSON.
+    fn plan_field_access(
+        &self,
+        access: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        let key = match &access.field_access {
+            GetFieldAccess::NamedStructField { name } => Expr::Literal(name.clone(), None),
+            GetFieldAccess::ListIndex { key } => (**key).clone(),
+            GetFieldAccess::ListRange { .. } => return Ok(PlannerResult::Original(access)),
+        };
+        if let Expr::ScalarFunction(call) = &access.expr
+            && call.func.name() == functions::MEMBER
+        {
+            let mut args = call.args.clone();
+            args.push(key);
+            return Ok(PlannerResult::Planned(functions::named(functions::MEMBER).call(args)));
+        }
+        let declared =
+            access.expr.to_field(schema).ok().and_then(|(_, field)| metadata::declared_type(&field));
+        if !matches!(declared, Some(Declared::Variant | Declared::Json)) {
+            return Ok(PlannerResult::Original(access));
+        }
+        if key.get_type(schema).is_ok_and(|data_type| data_type.is_numeric()) {
+            return plan_err!(
+                "a member of a VARIANT has a name; an element of an array in it is get_json_string(v, '$.a[0]')"
+            );
+        }
+        Ok(PlannerResult::Planned(functions::named(functions::MEMBER).call(vec![access.expr, key])))
+    }
+
+    fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let left_type = raw.left.get_type(schema);
+        let right_type = raw.right.get_type(schema);
+        // Types that cannot be told yet (a correlated column, say) are left to DataFusion.
+        let (Ok(left_type), Ok(right_type)) = (left_type, right_type) else {
+            return Ok(match raw.op {
+                Sql::StringConcat => PlannerResult::Planned(binary_expr(raw.left, Operator::Or, raw.right)),
+                _ => PlannerResult::Original(raw),
+            });
+        };
+        let RawBinaryExpr { op, left, right } = raw;
+        let planned = match op {
+            Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
+                let (left, right) = comparable(left, right, (&left_type, &right_type));
+                binary_expr(left, comparison(&op), right)
+            }
+            Sql::And => binary_expr(truth(left, &left_type), Operator::And, truth(right, &right_type)),
+            Sql::Or | Sql::StringConcat => {
+                binary_expr(truth(left, &left_type), Operator::Or, truth(right, &right_type))
+            }
+            Sql::Xor => binary_expr(truth(left, &left_type), Operator::NotEq, truth(right, &right_type)),
+            Sql::Plus | Sql::Minus | Sql::Multiply => {
+                let (left, right) = ((left, &left_type), (right, &right_type));
+                calculate(left, arithmetic(&op), right, schema)
+            }
+            Sql::Divide => divide((left, &left_type), (right, &right_type)),
+            Sql::MyIntegerDivide => whole_quotient((left, &left_type), (right, &right_type)),
+            Sql::Modulo => {
+                let ((left, _), (right, right_type)) =
+                    (operand(left, &left_type), operand(right, &right_type));
+                let right = null_if_zero(one_zero(right, &right_type), &right_type);
+                binary_expr(left, Operator::Modulo, right)
+            }
+            Sql::BitwiseXor => functions::named("__bit_xor").call(vec![left, right]),
+            _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+        };
+        Ok(PlannerResult::Planned(planned))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(functions::named("substring").call(args)))
+    }
+}
+
+const fn comparison(op: &Sql) -> Operator {
+    match op {
+        Sql::Spaceship => Operator::IsNotDistinctFrom,
+        Sql::NotEq => Operator::NotEq,
+        Sql::Lt => Operator::Lt,
+        Sql::LtEq => Operator::LtEq,
+        Sql::Gt => Operator::Gt,
+        Sql::GtEq => Operator::GtEq,
+        _ => Operator::Eq,
+    }
+}
+
+const fn arithmetic(op: &Sql) -> Operator {
+    match op {
+        Sql::Minus => Operator::Minus,
+        Sql::Multiply => Operator::Multiply,
+        _ => Operator::Plus,
+    }
+}
+
+fn truth(expr: Expr, data_type: &DataType) -> Expr {
+    match data_type {
+        DataType::Boolean => expr,
+        DataType::Null => lit(ScalarValue::Boolean(None)),
+        _ => functions::named("__truth").call(vec![expr]),
+    }
+}
+
+fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
+    if let Expr::Literal(scalar, _) = &expr
+        && ScalarValue::new_zero(data_type).is_ok_and(|zero| zero != *scalar)
+    {
+        return expr;
+    }
+    let zero = ScalarValue::new_zero(data_type).unwrap_or(ScalarValue::Int64(Some(0)));
+    datafusion::functions::core::expr_fn::nullif(expr, lit(zero))
+}
+
+/// `+`, `-` or `*`. Operators of DataFusion wrap around where a BIGINT overflows; ours end the
+/// query, so they stand wherever the types of the operands do not rule an overflow out.
+fn calculate(
+    left: (Expr, &DataType),
+    op: Operator,
+    right: (Expr, &DataType),
+    schema: &dyn ExprSchema,
+) -> Expr {
+    let safe = range_of(op, bounds(&left.0, schema, 0), bounds(&right.0, schema, 0)).is_some();
+    let is_decimal = |data_type| kind(data_type) == Kind::Decimal;
+    let (left_is_decimal, right_is_decimal) = (is_decimal(left.1), is_decimal(right.1));
+    let (left, left_type) = operand(left.0, left.1);
+    let (right, right_type) = operand(right.0, right.1);
+    if [&left_type, &right_type].contains(&&DataType::Float64) {
+        return binary_expr(double(left, &left_type), op, double(right, &right_type));
+    }
+    if left_is_decimal || right_is_decimal {
+        let (left, left_type) = if right_is_decimal { exact(left, left_type) } else { (left, left_type) };
+        let (right, right_type) =
+            if left_is_decimal { exact(right, right_type) } else { (right, right_type) };
+        let fits = fits_decimal(op, &left_type, &right_type);
+        let computed = binary_expr(left, op, right);
+        return if fits { computed } else { functions::named("__fitting").call(vec![computed]) };
+    }
+    let name = match op {
+        Operator::Plus => "__add",
+        Operator::Minus => "__subtract",
+        _ => "__multiply",
+    };
+    if safe || left_type != DataType::Int64 || right_type != DataType::Int64 {
+        return binary_expr(left, op, right);
+    }
+    functions::named(name).call(vec![left, right])
+}
+
+/// A whole number next to a DECIMAL: as the DECIMAL of just its digits.
+fn exact(expr: Expr, data_type: DataType) -> (Expr, DataType) {
+    let Expr::Literal(ScalarValue::Int64(Some(value)), _) = expr else { return (expr, data_type) };
+    let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
+    (lit(ScalarValue::Decimal128(Some(i128::from(value)), digits, 0)), DataType::Decimal128(digits, 0))
+}
+
+/// Whether every result of an operator on numbers of these types has no more digits than a DECIMAL.
+fn fits_decimal(op: Operator, left: &DataType, right: &DataType) -> bool {
+    let ((left_whole, left_scale), (right_whole, right_scale)) = (types::digits(left), types::digits(right));
+    let digits = match op {
+        Operator::Multiply => left_whole + left_scale + right_whole + right_scale,
+        _ => left_whole.max(right_whole) + left_scale.max(right_scale) + 1,
+    };
+    digits <= types::DIGITS_MAX
+}
+
+/// How deep [`bounds`] looks into an expression.
+const BOUNDS_DEPTH_MAX: usize = 4;
+
+/// The smallest and the largest value that a whole number can have.
+type Bounds = (i64, i64);
+
+fn bounds(expr: &Expr, schema: &dyn ExprSchema, depth: usize) -> Bounds {
+    let of_type = |expr: &Expr| match expr.get_type(schema) {
+        Ok(DataType::Boolean) => (0, 1),
+        Ok(DataType::Int8) => (i64::from(i8::MIN), i64::from(i8::MAX)),
+        Ok(DataType::Int16) => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Ok(DataType::Int32) => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    };
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => (*value, *value),
+        Expr::Cast(inner) if inner.field.data_type() == &DataType::Int64 => of_type(&inner.expr),
+        Expr::BinaryExpr(inner) if depth < BOUNDS_DEPTH_MAX => {
+            let sides = (bounds(&inner.left, schema, depth + 1), bounds(&inner.right, schema, depth + 1));
+            range_of(inner.op, sides.0, sides.1).unwrap_or((i64::MIN, i64::MAX))
+        }
+        Expr::BinaryExpr(_) => (i64::MIN, i64::MAX),
+        other => of_type(other),
+    }
+}
+
+/// The bounds of a result; `None` if it can overflow, or for other operators.
+fn range_of(op: Operator, left: Bounds, right: Bounds) -> Option<Bounds> {
+    match op {
+        Operator::Plus => Some((left.0.checked_add(right.0)?, left.1.checked_add(right.1)?)),
+        Operator::Minus => Some((left.0.checked_sub(right.1)?, left.1.checked_sub(right.0)?)),
+        Operator::Multiply => {
+            let corners = [
+                left.0.checked_mul(right.0)?,
+                left.0.checked_mul(right.1)?,
+                left.1.checked_mul(right.0)?,
+                left.1.checked_mul(right.1)?,
+            ];
+            Some((*corners.iter().min()?, *corners.iter().max()?))
+        }
+        _ => None,
+    }
+}
+
+/// `/`: whole numbers divide as doubles (1/2 is 0.5), a division by zero is NULL.
+fn divide(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
+    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    let decimal = kind(&left_type) == Kind::Decimal || kind(&right_type) == Kind::Decimal;
+    let float = kind(&left_type) == Kind::Float || kind(&right_type) == Kind::Float;
+    if kind(&left_type) == Kind::Null || kind(&right_type) == Kind::Null {
+        return binary_expr(left, Operator::Divide, right);
+    }
+    // As whole numbers, which LARGEINT is.
+    let whole = |data_type: &DataType| [DataType::Int64, LARGEINT].contains(data_type);
+    if decimal && !float && !(whole(&left_type) && whole(&right_type)) {
+        let exact = |expr, data_type: &DataType| match data_type {
+            DataType::Int64 => cast(expr, WHOLE),
+            _ => expr,
+        };
+        return functions::named("__divide").call(vec![exact(left, &left_type), exact(right, &right_type)]);
+    }
+    let right = null_if_zero(one_zero(double(right, &right_type), &DataType::Float64), &DataType::Float64);
+    binary_expr(double(left, &left_type), Operator::Divide, right)
+}
+
+const LARGEINT: DataType = DataType::Decimal128(38, 0);
+
+/// BIGINT as a DECIMAL.
+const WHOLE: DataType = DataType::Decimal128(19, 0);
+
+/// `DIV`: the quotient without its fraction.
+fn whole_quotient(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
+    let ((left, left_type), (right, right_type)) = (operand(left.0, left.1), operand(right.0, right.1));
+    let both = |wanted: &[Kind]| wanted.contains(&kind(&left_type)) && wanted.contains(&kind(&right_type));
+    if both(&[Kind::Integer]) {
+        return binary_expr(left, Operator::Divide, null_if_zero(right, &right_type));
+    }
+    if both(&[Kind::Integer, Kind::Decimal]) {
+        let exact = |expr, data_type: &DataType| match data_type {
+            DataType::Int64 => cast(expr, WHOLE),
+            _ => expr,
+        };
+        return functions::named("__quotient").call(vec![exact(left, &left_type), exact(right, &right_type)]);
+    }
+    functions::named("__integer").call(vec![divide((left, &left_type), (right, &right_type))])
+}
+
+/// Gives IN and BETWEEN the conversions of `=` and `<=`, and plans the choices of [`choice`].
+#[derive(Debug)]
+pub struct CoercionRule;
+
+impl AnalyzerRule for CoercionRule {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(coerce_plan).map(|done| done.data)
+    }
+
+    fn name(&self) -> &str {
+        "mysql_coercion"
+    }
+}
+
+fn coerce_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+    }
+    let names = NamePreserver::new(&plan);
+    let coerced = |expr: Expr| {
+        let name = names.save(&expr);
+        let done = expr.transform_up(|expr| coerce_expr(expr, &schema))?;
+        Ok(done.update_data(|expr| name.restore(expr)))
+    };
+    let done = plan.map_expressions(|expr| match expr {
+        // Its parts are columns above, not the set.
+        Expr::GroupingSet(_) => expr.map_children(coerced),
+        expr => coerced(expr),
+    })?;
+    done.transform_data(joined_alike)?.transform_data(|plan| match plan {
+        LogicalPlan::Sort(mut sort) => {
+            let changed = zeros::order(&mut sort.expr, sort.input.schema().as_ref());
+            Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+}
+
+/// The pairs of columns that a join compares, converted as `=` would.
+fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+    let mut changed = false;
+    for (left, right) in &mut join.on {
+        let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+        let (Ok(left_type), Ok(right_type)) = types else { continue };
+        if left_type != right_type {
+            let pair = comparable(left.clone(), right.clone(), (&left_type, &right_type));
+            changed |= pair.0 != *left || pair.1 != *right;
+            (*left, *right) = pair;
+        }
+    }
+    Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
+}
+
+/// One expression; those whose types are not known yet stay as they are. Nothing is duplicated:
+/// copies inside of copies would grow exponentially.
+pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let (expr, bounds, changed) = alike(*expr, vec![*low, *high], schema);
+            let mut bounds = bounds.into_iter();
+            let (Some(low), Some(high)) = (bounds.next(), bounds.next()) else {
+                return internal_err!("BETWEEN without two bounds");
+            };
+            let between = Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) };
+            Ok(Transformed::new_transformed(Expr::Between(between), changed))
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let (list, became_texts) = texts_among_texts(&expr, list, schema);
+            let (expr, list, changed) = alike(*expr, list, schema);
+            let (expr, list, has_zeros) = zeros::looked_up(expr, list, schema);
+            Ok(Transformed::new_transformed(
+                Expr::InList(InList { expr: Box::new(expr), list, negated }),
+                became_texts || changed || has_zeros,
+            ))
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            let rows = Arc::clone(&subquery.subquery);
+            let (Ok(of), [field]) = (expr.get_type(schema), rows.schema().fields().as_ref()) else {
+                return Ok(Transformed::no(Expr::InSubquery(InSubquery { expr, subquery, negated })));
+            };
+            let column = Expr::Column(rows.schema().columns().remove(0));
+            let (expr, converted) = comparable(*expr, column.clone(), (&of, field.data_type()));
+            let changed = converted != column;
+            let subquery = if changed {
+                let one = vec![converted.alias(field.name())];
+                let plan = LogicalPlanBuilder::from(Arc::clone(&rows)).project(one)?.build()?;
+                subquery.with_plan(Arc::new(plan))
+            } else {
+                subquery
+            };
+            let within = InSubquery { expr: Box::new(expr), subquery, negated };
+            Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
+        }
+        Expr::AggregateFunction(mut call) => {
+            let mut changed = zeros::order(&mut call.params.order_by, schema);
+            if call.params.distinct {
+                changed |= zeros::unify(&mut call.params.args, schema);
+            }
+            Ok(Transformed::new_transformed(Expr::AggregateFunction(call), changed))
+        }
+        Expr::WindowFunction(mut call) => {
+            let params = &mut call.params;
+            let keys = params.order_by.iter_mut().map(|key| &mut key.expr);
+            let changed = zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
+            Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
+        }
+        // Values that are told apart together.
+        Expr::ScalarFunction(mut call) if call.func.name() == "__tuple" => {
+            let changed = zeros::unify(&mut call.args, schema);
+            Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
+        }
+        Expr::ScalarFunction(call) => {
+            let alike = |operand, values| {
+                let (values, _) = texts_among_texts(&operand, values, schema);
+                let (operand, values, _) = alike(operand, values, schema);
+                let (operand, values, _) = zeros::looked_up(operand, values, schema);
+                (operand, values)
+            };
+            let field_of = |expr: &Expr| expr.to_field(schema).map(|(_, field)| field);
+            let planned = choice::plan(&call, field_of, alike)?;
+            Ok(planned.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// `t IN (1, 'abc')` of a text is a comparison of texts, as in Doris: as numbers 'abc' would be no
+/// value at all, and equal to nothing. What is no text in such a list becomes one.
+fn texts_among_texts(expr: &Expr, list: Vec<Expr>, schema: &DFSchema) -> (Vec<Expr>, bool) {
+    let kind_of = |expr: &Expr| expr.get_type(schema).ok().map(|data_type| kind(&data_type));
+    let kinds: Option<Vec<Kind>> = list.iter().map(kind_of).collect();
+    let Some(kinds) = kinds else { return (list, false) };
+    let is_other = |kind: &Kind| !matches!(kind, Kind::Text | Kind::Null);
+    if kind_of(expr) != Some(Kind::Text) || !kinds.contains(&Kind::Text) || !kinds.iter().any(is_other) {
+        return (list, false);
+    }
+    let text = |(item, kind)| {
+        if is_other(&kind) { functions::named("__text").call(vec![item]) } else { item }
+    };
+    (list.into_iter().zip(kinds).map(text).collect(), true)
+}
+
+/// A value and those it is compared with, all of one kind. Constants are converted to the value's
+/// kind if that is possible, because a filter on the bare column can prune files; else all become
+/// dates, or numbers.
+fn alike(expr: Expr, others: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
+    let types: Result<Vec<DataType>> = others.iter().map(|other| other.get_type(schema)).collect();
+    let (Ok(of), Ok(types)) = (expr.get_type(schema), types) else { return (expr, others, false) };
+    match types::comparison(std::iter::once(&of).chain(&types)) {
+        Some(DataType::Float64) => {
+            let others = others.into_iter().zip(&types).map(|(other, data_type)| double(other, data_type));
+            return (double(expr, &of), others.collect(), true);
+        }
+        Some(wide @ DataType::Decimal256(..)) => {
+            let others = others.into_iter().map(|other| cast(other, wide.clone()));
+            return (cast(expr, wide.clone()), others.collect(), true);
+        }
+        _ => {}
+    }
+    let fits = |other: &DataType| kind(other) == kind(&of) || kind(other) == Kind::Null;
+    if types.iter().all(fits) {
+        return (expr, others, false);
+    }
+    let converted: Vec<(Expr, Expr)> = others
+        .iter()
+        .zip(&types)
+        .map(|(other, data_type)| comparable(expr.clone(), other.clone(), (&of, data_type)))
+        .collect();
+    if converted.iter().all(|(left, _)| *left == expr) {
+        return (expr, converted.into_iter().map(|(_, right)| right).collect(), true);
+    }
+    let is_date = |data_type: &DataType| matches!(kind(data_type), Kind::Date | Kind::DateTime);
+    let has_dates = is_date(&of) || types.iter().any(is_date);
+    let convert = |expr: Expr, data_type: &DataType| match has_dates {
+        true => datetime(expr, data_type),
+        false => functions::named("__double").call(vec![expr]),
+    };
+    let others = others.into_iter().zip(&types).map(|(other, data_type)| convert(other, data_type));
+    (convert(expr, &of), others.collect(), true)
+}

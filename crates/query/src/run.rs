@@ -1,0 +1,8 @@
+//! How a plan runs and what comes out of it: pauses, and results in the types that clients know.
+//!
+//! Not here: planning, and the bytes of a protocol.
+
+pub mod giving_way;
+pub mod output;
+pub mod places;
+pub mod rows;

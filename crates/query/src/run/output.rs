@@ -1,0 +1,226 @@
+//! A plan's fields and batches → a result's columns and batches.
+//!
+//! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
+//! [`ResultColumn::data_type`] lists.
+
+use crate::functions::conversion::convert;
+use crate::functions::nested::printed::{Quoting, to_text};
+use crate::meaning::rewrite::titles::Title;
+use crate::model::{QueryResult, ResultColumn};
+use crate::types::kind::is_address;
+use crate::types::metadata;
+use crate::types::metadata::Origin;
+use crate::types::shown::result_type;
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{DFSchema, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_types::{DataType as Declared, ErrorCode, SqlError};
+
+/// What becomes of values that consist of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nested {
+    /// They are texts, as clients see them.
+    Shown,
+    /// They are texts that loads read as they were.
+    Written,
+    /// They stay as they are, for loads and files that can hold them.
+    Kept,
+}
+
+impl Nested {
+    fn result_type(self, data_type: &DataType) -> DataType {
+        match data_type {
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::Map(..)
+            | DataType::Struct(_)
+                if self == Self::Kept =>
+            {
+                data_type.clone()
+            }
+            other => result_type(other),
+        }
+    }
+}
+
+fn convert_array(array: &ArrayRef, to: &DataType, nested: Nested) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    if *array.data_type() == DataType::Null {
+        return Ok(arrow::array::new_null_array(to, array.len()));
+    }
+    if *to == DataType::Utf8 && nested == Nested::Written && array.data_type().is_nested() {
+        return to_text(array, Quoting::Json);
+    }
+    if *to == DataType::Utf8 && (array.data_type().is_nested() || is_address(array.data_type())) {
+        return convert::to_text(array);
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(array, to, &options)?)
+}
+
+/// The columns of a plan's result.
+pub fn columns(
+    plan: &LogicalPlan,
+    titles: &[Title],
+    spellings: &HashMap<String, String>,
+    nested: Nested,
+) -> Vec<ResultColumn> {
+    let schema = plan.schema();
+    let titles = place_titles(schema, titles, spellings);
+    let direct = direct_columns(plan);
+    schema
+        .fields()
+        .iter()
+        .enumerate()
+        .zip(titles)
+        .map(|((index, field), title)| {
+            let is_column = direct.as_ref().is_none_or(|direct| direct.get(index).copied().unwrap_or(false));
+            result_column(title, field, nested.result_type(field.data_type()), is_column)
+        })
+        .collect()
+}
+
+/// A result column of that title; `is_column` says that the field is a column of a table,
+/// unchanged.
+fn result_column(title: String, field: &Field, data_type: DataType, is_column: bool) -> ResultColumn {
+    let origin = if is_column { Origin::of(field) } else { Origin::default() };
+    // A computed one tells what it is where Arrow's type does not.
+    let made = || metadata::declared_type(field).filter(|made| made.is_state());
+    let declared =
+        origin.data_type.or_else(made).filter(|declared| declared.to_arrow() == *field.data_type());
+    ResultColumn {
+        name: title,
+        declared: declared.or_else(|| metadata::digits(field).map(|scale| Declared::DateTime { scale })),
+        database: origin.database,
+        table: origin.table,
+        original_name: origin.name,
+        nullable: field.is_nullable(),
+        data_type,
+    }
+}
+
+/// Which outputs are columns and nothing more, if the plan's shape tells. `None`: all may be.
+fn direct_columns(plan: &LogicalPlan) -> Option<Vec<bool>> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let shows_table = direct_columns(&projection.input).is_none_or(|direct| direct.contains(&true));
+            Some(projection.expr.iter().map(|expr| shows_table && is_column(expr)).collect())
+        }
+        LogicalPlan::Sort(sort) => direct_columns(&sort.input),
+        LogicalPlan::Limit(limit) => direct_columns(&limit.input),
+        LogicalPlan::Distinct(datafusion::logical_expr::Distinct::All(input)) => direct_columns(input),
+        LogicalPlan::Union(_) => Some(vec![false; plan.schema().fields().len()]),
+        _ => None,
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => is_column(&alias.expr),
+        _ => false,
+    }
+}
+
+/// Titles for all fields: those before the first `*` count from the front, those after the last
+/// one from the back, all others are found by their fields' names.
+fn place_titles(schema: &DFSchema, titles: &[Title], spellings: &HashMap<String, String>) -> Vec<String> {
+    let mut placed: Vec<String> = schema.fields().iter().map(|field| own_title(field, spellings)).collect();
+    let front = titles.iter().take_while(|title| **title != Title::Wildcard).count();
+    for (title, place) in titles.iter().zip(&mut placed).take(front) {
+        if let Title::Text(text) = title {
+            place.clone_from(text);
+        }
+    }
+    if front < titles.len() {
+        for (title, place) in titles.iter().rev().zip(placed.iter_mut().rev()) {
+            let Title::Text(text) = title else { break };
+            place.clone_from(text);
+        }
+    }
+    placed
+}
+
+fn own_title(field: &Field, spellings: &HashMap<String, String>) -> String {
+    if let Some(name) = metadata::declared_name(field)
+        && name.to_lowercase() == *field.name()
+    {
+        return name.to_owned();
+    }
+    let spelled = |name: &str| spellings.get(name).cloned();
+    // A column that is shown twice has its place after its name.
+    let place_cut = || field.name().rsplit_once('#').and_then(|(name, _)| spelled(name));
+    spelled(field.name()).or_else(place_cut).unwrap_or_else(|| field.name().clone())
+}
+
+/// Whether files can hold the column.
+///
+/// # Errors
+/// It is of a type that only functions make and read.
+pub fn check_written(column: &ResultColumn) -> std::result::Result<(), SqlError> {
+    let instead = match column.declared {
+        Some(Declared::Bitmap) => "bitmap_to_string(…), which bitmap_from_string(…) reads",
+        Some(Declared::Hll) => "hll_cardinality(…)",
+        _ => return Ok(()),
+    };
+    let text = format!(
+        "column '{}' is of type {}, which no file holds: write {instead}",
+        column.name,
+        column.declared.map(|declared| declared.to_string().to_uppercase()).unwrap_or_default()
+    );
+    Err(SqlError::detail(ErrorCode::NotSupported, text))
+}
+
+/// A plan's batches with the columns' types and titles.
+pub fn result(columns: Vec<ResultColumn>, stream: SendableRecordBatchStream, nested: Nested) -> QueryResult {
+    let fields = columns.iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
+    let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let to = Arc::clone(&schema);
+    let converted = stream.map(move |batch| convert_batch(&batch?, &to, nested));
+    QueryResult { columns, stream: Box::pin(RecordBatchStreamAdapter::new(schema, converted)) }
+}
+
+fn convert_batch(batch: &RecordBatch, schema: &SchemaRef, nested: Nested) -> Result<RecordBatch> {
+    let arrays = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(array, field)| convert_array(array, field.data_type(), nested))
+        .collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+}
+
+impl QueryResult {
+    /// The result with NULL in place of each BITMAP and HLL, as Doris shows them: functions read them.
+    #[must_use]
+    pub fn without_states(self) -> Self {
+        let is_state = |column: &ResultColumn| column.declared.is_some_and(Declared::is_state);
+        let places: Vec<bool> = self.columns.iter().map(is_state).collect();
+        if !places.contains(&true) {
+            return self;
+        }
+        let hidden = move |batch: Result<RecordBatch>| {
+            let batch = batch?;
+            let columns = batch.columns().iter().zip(&places).map(|(array, is_state)| match is_state {
+                true => new_null_array(array.data_type(), array.len()),
+                false => Arc::clone(array),
+            });
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options)?)
+        };
+        let schema = self.stream.schema();
+        let stream = self.stream.map(hidden);
+        Self { stream: Box::pin(RecordBatchStreamAdapter::new(schema, stream)), ..self }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a field's metadata says of the table column it came from.
+//!
+//! A query's fields have names in lower case; the declared name, type and table travel beside
+//! them, as far as DataFusion carries metadata: through projections, filters and joins, not
+//! through expressions.
+
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tributary_types::{ColumnDef, DataType, HiddenColumn, TableDef, ViewDef};
+
+const NAME: &str = "tributary.name";
+const TYPE: &str = "tributary.type";
+const TABLE: &str = "tributary.table";
+const DATABASE: &str = "tributary.database";
+const DIGITS: &str = "tributary.digits";
+
+/// The schema of a table in a query, with its hidden columns if it asks for them.
+#[must_use]
+pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
+    let fields = table_columns(def, with_hidden).map(|column| {
+        let mut metadata = spelled(&column.name);
+        metadata.insert(TYPE.to_owned(), serde_json::to_string(&column.data_type).unwrap_or_default());
+        metadata.insert(TABLE.to_owned(), def.name.clone());
+        metadata.insert(DATABASE.to_owned(), def.db.clone());
+        Field::new(column.name.to_lowercase(), column.data_type.to_arrow(), column.nullable)
+            .with_metadata(metadata)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The columns of a table in a query, with its hidden columns if it asks for them. What rows say of the columns that they give,
+/// which comes last, means nothing to anybody.
+pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = &ColumnDef> {
+    let is_shown = move |column: &&ColumnDef| match column.hidden {
+        None => true,
+        Some(HiddenColumn::Given) => false,
+        Some(_) => with_hidden,
+    };
+    def.schema.columns.iter().filter(is_shown)
+}
+
+/// Metadata that keeps only a name as it was declared.
+#[must_use]
+pub fn spelled(name: &str) -> HashMap<String, String> {
+    HashMap::from([(NAME.to_owned(), name.to_owned())])
+}
+
+/// Metadata of a view's column. Its type is that of the column that it shows, if it is one.
+#[must_use]
+pub fn of_view(view: &ViewDef, column: &str) -> HashMap<String, String> {
+    let mut metadata = spelled(column);
+    metadata.insert(TABLE.to_owned(), view.name.clone());
+    metadata.insert(DATABASE.to_owned(), view.db.clone());
+    metadata
+}
+
+/// Metadata of an expression: DATETIME with that many digits of a second.
+#[must_use]
+pub fn with_digits(digits: u8) -> HashMap<String, String> {
+    HashMap::from([(DIGITS.to_owned(), digits.to_string())])
+}
+
+/// How many digits of a second a field of DATETIMEs has, if that is known: from the cast or the
+/// table's column that it comes from.
+#[must_use]
+pub fn digits(field: &Field) -> Option<u8> {
+    if !matches!(field.data_type(), ArrowType::Timestamp(..)) {
+        return None;
+    }
+    if let Some(digits) = field.metadata().get(DIGITS) {
+        return digits.parse().ok();
+    }
+    match serde_json::from_str(field.metadata().get(TYPE)?) {
+        Ok(DataType::DateTime { scale }) => Some(scale),
+        _ => None,
+    }
+}
+
+/// The declared type of the column that a field shows.
+#[must_use]
+pub fn declared_type(field: &Field) -> Option<DataType> {
+    serde_json::from_str(field.metadata().get(TYPE)?).ok()
+}
+
+/// The declared name of the column that a field shows.
+#[must_use]
+pub fn declared_name(field: &Field) -> Option<&str> {
+    field.metadata().get(NAME).map(String::as_str)
+}
+
+/// Metadata of a column that is declared as this type in whatever a query reads.
+#[must_use]
+pub fn declared(data_type: DataType) -> HashMap<String, String> {
+    HashMap::from([(TYPE.to_owned(), serde_json::to_string(&data_type).unwrap_or_default())])
+}
+
+/// Where a field's column comes from, if it is a column of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    pub database: Option<String>,
+    pub table: Option<String>,
+    pub name: Option<String>,
+    pub data_type: Option<DataType>,
+}
+
+impl Origin {
+    /// The origin that a field's metadata has.
+    #[must_use]
+    pub fn of(field: &Field) -> Self {
+        let of = |key: &str| field.metadata().get(key).cloned();
+        Self { database: of(DATABASE), table: of(TABLE), name: of(NAME), data_type: declared_type(field) }
+    }
+}

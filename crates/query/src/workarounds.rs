@@ -1,0 +1,38 @@
+//! Rules that keep DataFusion from answering wrongly or refusing a plan of its own. One file per fault.
+//!
+//! A file's header names the fault, the upstream issue, when the file can be deleted, and its cases: `slt:` names a file of
+//! `tests/slt` that fails without the workaround. `tests/workarounds.rs` runs each file so.
+//!
+//! Not here: the meaning of SQL, and rules that make a right plan faster.
+
+pub mod analyzer;
+pub mod logical;
+pub mod physical;
+
+/// The workarounds that an engine uses: all of them, or, in tests of the workarounds, all but one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InUse {
+    left_out: Option<&'static str>,
+}
+
+impl InUse {
+    /// All but the workaround of this name.
+    ///
+    /// # Panics
+    /// There is no such workaround.
+    #[must_use]
+    pub fn without(name: &str) -> Self {
+        let left_out = names().find(|known| *known == name);
+        assert!(left_out.is_some(), "there is no workaround called {name}");
+        Self { left_out }
+    }
+
+    fn has(self, name: &str) -> bool {
+        self.left_out != Some(name)
+    }
+}
+
+/// The names of all workarounds, which are those of their files.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    analyzer::names().chain(logical::names()).chain(physical::names())
+}

@@ -1,0 +1,34 @@
+//! Filters of a physical plan move down only where a column's name says which one it is.
+//!
+//! DataFusion's rule looks for the columns of a filter by their names in the schema below and takes the first. In a join of
+//! two tables that have a column of the same name, a filter on the second table's came down on the first's, and rows
+//! were lost or shown that should not be. [`kept`] applies the rule to the parts of a plan where names are unique.
+
+use crate::workarounds::physical::only_where::{OnlyWhere, Rule};
+use arrow::datatypes::Schema;
+use datafusion::physical_plan::ExecutionPlan;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What a rule that moves filters is called begins so.
+const RULES: &str = "FilterPushdown";
+
+/// The rules, those that move filters kept to where they are right.
+pub fn kept(rules: Vec<Rule>) -> Vec<Rule> {
+    assert!(rules.iter().any(|rule| rule.name().starts_with(RULES)), "DataFusion has rules called {RULES}");
+    let keep = |rule: Rule| match rule.name().starts_with(RULES) {
+        true => Arc::new(OnlyWhere { rule, is_right: names_are_unique }) as Rule,
+        false => rule,
+    };
+    rules.into_iter().map(keep).collect()
+}
+
+/// Whether no node of the plan has two columns of one name.
+fn names_are_unique(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    has_unique_names(&plan.schema()) && plan.children().into_iter().all(names_are_unique)
+}
+
+fn has_unique_names(schema: &Schema) -> bool {
+    let mut names = HashSet::with_capacity(schema.fields().len());
+    schema.fields().iter().all(|field| names.insert(field.name()))
+}

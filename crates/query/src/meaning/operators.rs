@@ -6,6 +6,7 @@
 use crate::functions;
 use crate::functions::conversion::choice;
 use crate::functions::conversion::exprs::{cast, datetime, double};
+use crate::functions::states::aggregates;
 use crate::meaning::coercion::{comparable, operand};
 use crate::meaning::zeros::{self, one_zero};
 use crate::types;
@@ -20,7 +21,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, GetFieldAccess, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+    AggregateUDF, Expr, ExprSchemable, GetFieldAccess, LogicalPlan, LogicalPlanBuilder, Operator,
+    WindowFunctionDefinition, binary_expr, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 use sqlparser::ast::BinaryOperator as Sql;
@@ -32,7 +34,7 @@ use tributary_types::DataType as Declared;
 pub struct OperatorPlanner;
 
 impl ExprPlanner for OperatorPlanner {
-    /// `v['a']['b']` of a VARIANT or JSON.
+    /// `v['a']['b']` of a VARIANT or JSON, `a[1]` of an ARRAY and `m[k]` of a MAP: the functions that they stand for.
     fn plan_field_access(
         &self,
         access: RawFieldAccessExpr,
@@ -53,7 +55,12 @@ impl ExprPlanner for OperatorPlanner {
         let declared =
             access.expr.to_field(schema).ok().and_then(|(_, field)| metadata::declared_type(&field));
         if !matches!(declared, Some(Declared::Variant | Declared::Json)) {
-            return Ok(PlannerResult::Original(access));
+            return Ok(match access.expr.get_type(schema) {
+                Ok(DataType::Map(..) | DataType::List(_)) => {
+                    PlannerResult::Planned(functions::named("element_at").call(vec![access.expr, key]))
+                }
+                _ => PlannerResult::Original(access),
+            });
         }
         if key.get_type(schema).is_ok_and(|data_type| data_type.is_numeric()) {
             return plan_err!(
@@ -380,6 +387,11 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::new_transformed(Expr::InSubquery(within), true))
         }
         Expr::AggregateFunction(mut call) => {
+            let params = &mut call.params;
+            if let Some(count) = count_of_elements(call.func.name(), params.distinct, &params.args, schema) {
+                (call.func, params.distinct) = (count, false);
+                return Ok(Transformed::yes(Expr::AggregateFunction(call)));
+            }
             let mut changed = zeros::order(&mut call.params.order_by, schema);
             if call.params.distinct {
                 changed |= zeros::unify(&mut call.params.args, schema);
@@ -388,6 +400,11 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::WindowFunction(mut call) => {
             let params = &mut call.params;
+            let count = count_of_elements(call.fun.name(), params.distinct, &params.args, schema);
+            if let Some(count) = count {
+                call.fun = WindowFunctionDefinition::AggregateUDF(count);
+                params.distinct = false;
+            }
             let keys = params.order_by.iter_mut().map(|key| &mut key.expr);
             let changed = zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
             Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
@@ -409,6 +426,22 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(planned.map_or_else(|| Transformed::no(Expr::ScalarFunction(call)), Transformed::yes))
         }
         other => Ok(Transformed::no(other)),
+    }
+}
+
+/// The aggregate that COUNT(DISTINCT …) means for a BITMAP or an HLL: how many elements its values have together.
+fn count_of_elements(
+    name: &str,
+    distinct: bool,
+    args: &[Expr],
+    schema: &DFSchema,
+) -> Option<Arc<AggregateUDF>> {
+    let ("count", true, [value]) = (name, distinct, args) else { return None };
+    let (_, field) = value.to_field(schema).ok()?;
+    match metadata::declared_type(&field)? {
+        Declared::Bitmap => aggregates::get("bitmap_union_count"),
+        Declared::Hll => aggregates::get("hll_union_agg"),
+        _ => None,
     }
 }
 

@@ -9,12 +9,14 @@ mod ast;
 mod calls;
 mod casts;
 mod dates;
+mod distinct;
 mod exprs;
 mod grouping;
 mod having;
 mod limits;
 mod row_values;
 mod sets;
+mod subscripts;
 pub mod titles;
 mod using;
 
@@ -22,7 +24,8 @@ use crate::model::SessionView;
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, Query,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, Value, VisitorMut,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    Value, VisitorMut,
 };
 use sqlparser::tokenizer::Location;
 use std::collections::{HashMap, HashSet};
@@ -93,6 +96,8 @@ pub fn rewrite(query: &Query, text: &str, environment: &Environment<'_>) -> Resu
         cte_columns: HashMap::new(),
         needs_columns: using::needs_columns(&query),
         spellings: HashMap::new(),
+        relations: Vec::new(),
+        named_items: 0,
         depth: 0,
         subqueries: 0,
         recursions: 0,
@@ -123,6 +128,10 @@ struct Rewriter<'a> {
     /// Whether tables are joined by the names of their columns.
     needs_columns: bool,
     spellings: HashMap<String, String>,
+    /// The names of the tables of the queries and selects around, from the outermost on.
+    relations: Vec<HashSet<String>>,
+    /// How many items of lists have a name that the statement does not give them.
+    named_items: usize,
     depth: usize,
     subqueries: usize,
     recursions: usize,
@@ -133,6 +142,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         query.locks.clear();
+        self.relations.push(relations_of(&query.body));
         query.for_clause = None;
         if let Some(with) = &mut query.with {
             self.recursions += sets::mark_recursions(with, self.recursions);
@@ -149,11 +159,14 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        self.relations.pop();
+        distinct::order_by_items(query);
         sets::bracket(query);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        self.relations.push(names_of_relations(&select.from));
         having::move_to_where(select);
         if let Err(error) = grouping::sets(select) {
             return ControlFlow::Break(error);
@@ -180,6 +193,7 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        self.relations.pop();
         select.selection = select.selection.take().map(ast::truth);
         select.having = select.having.take().map(ast::truth);
         grouping::without_repetitions(select);
@@ -225,6 +239,8 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         exprs::balance(expr);
+        let is_relation = |name: &str| self.relations.iter().any(|names| names.contains(name));
+        subscripts::qualify(expr, &is_relation);
         self.depth += 1;
         self.subqueries += usize::from(doubles_work(expr));
         if self.subqueries > SUBQUERY_DEPTH_MAX {
@@ -307,18 +323,21 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Gives each item a name that is unique in its list, because DataFusion insists on it.
+    /// Gives each item a name that is unique in its list, because DataFusion insists on it. A number in it is unique in the
+    /// statement, because `*` brings those of a query below into the list.
     fn name_items(&mut self, items: &mut [SelectItem]) {
         let has_wildcard = items
             .iter()
             .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
         let mut used = HashSet::new();
-        for (index, item) in items.iter_mut().enumerate() {
+        for item in items {
+            self.named_items += 1;
+            let number = self.named_items;
             match item {
                 SelectItem::ExprWithAlias { alias, .. } => {
                     self.lower(alias);
                     if !used.insert(alias.value.clone()) {
-                        alias.value = format!("{}#{index}", alias.value);
+                        alias.value = format!("{}#{number}", alias.value);
                     }
                 }
                 SelectItem::UnnamedExpr(expr) => {
@@ -336,7 +355,7 @@ impl Rewriter<'_> {
                     if fresh && is_column {
                         continue;
                     }
-                    let alias = if fresh { lower } else { format!("{lower}#{index}") };
+                    let alias = if fresh { lower } else { format!("{lower}#{number}") };
                     let expr = std::mem::replace(expr, ast::null());
                     *item = SelectItem::ExprWithAlias { expr, alias: Ident::new(alias) };
                 }
@@ -378,6 +397,43 @@ impl Rewriter<'_> {
         *name = ObjectName::from(parts);
         Ok(())
     }
+}
+
+/// The names of the tables that a body's own columns can be of: none for a set operation.
+fn relations_of(body: &SetExpr) -> HashSet<String> {
+    match body {
+        SetExpr::Select(select) => names_of_relations(&select.from),
+        _ => HashSet::new(),
+    }
+}
+
+/// The names by which a SELECT calls its tables.
+fn names_of_relations(from: &[TableWithJoins]) -> HashSet<String> {
+    fn add(factor: &TableFactor, names: &mut HashSet<String>) {
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                add(&table_with_joins.relation, names);
+                table_with_joins.joins.iter().for_each(|join| add(&join.relation, names));
+            }
+            TableFactor::Table { alias: Some(alias), .. }
+            | TableFactor::Derived { alias: Some(alias), .. }
+            | TableFactor::NestedJoin { alias: Some(alias), .. }
+            | TableFactor::UNNEST { alias: Some(alias), .. } => {
+                names.insert(alias.name.value.clone());
+            }
+            TableFactor::Table { name, alias: None, .. } => {
+                let last = name.0.last().and_then(ObjectNamePart::as_ident);
+                names.extend(last.map(|name| name.value.clone()));
+            }
+            _ => {}
+        }
+    }
+    let mut names = HashSet::new();
+    for table in from {
+        add(&table.relation, &mut names);
+        table.joins.iter().for_each(|join| add(&join.relation, &mut names));
+    }
+    names
 }
 
 /// `t PARTITIONS (p, …)`, which the parser takes for an alias with columns.

@@ -110,7 +110,12 @@ impl AggregateUDFImpl for OfStates {
     }
 
     fn accumulator(&self, _args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Together { kind: self.kind, bitmap: None, hll: Hll::default() }))
+        Ok(Box::new(Together::new(self.kind)))
+    }
+
+    /// The result over no rows, which a subquery has for a row outside that it finds nothing for.
+    fn default_value(&self, _data_type: &DataType) -> Result<ScalarValue> {
+        Together::new(self.kind).evaluate()
     }
 }
 
@@ -124,6 +129,10 @@ struct Together {
 }
 
 impl Together {
+    fn new(kind: Kind) -> Self {
+        Self { kind, bitmap: None, hll: Hll::default() }
+    }
+
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
         match self.kind {
             Kind::HllUnion | Kind::HllUnionAgg => self.hll.merge(&read_hll(bytes)?),

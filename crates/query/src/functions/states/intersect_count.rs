@@ -55,6 +55,10 @@ impl AggregateUDFImpl for IntersectCount {
         Ok((1..args.input_fields.len()).map(of_condition).collect())
     }
 
+    fn default_value(&self, _data_type: &DataType) -> Result<ScalarValue> {
+        Ok(ScalarValue::Int64(Some(0)))
+    }
+
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let conditions = args.exprs.len().saturating_sub(1);
         Ok(Box::new(OfValues { bitmaps: vec![Bitmap::default(); conditions] }))

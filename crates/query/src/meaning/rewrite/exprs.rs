@@ -1,10 +1,10 @@
 //! The rewrite of one expression whose parts are rewritten already.
 
-use super::{Rewriter, ast, casts, dates, row_values};
+use super::{Rewriter, ast, casts, dates, row_values, subscripts};
 use datafusion::common::ScalarValue;
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, LambdaFunction, OneOrManyWithParens,
-    Subscript, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
+    BinaryOperator, CastKind, CeilFloorKind, Expr, Ident, LambdaFunction, OneOrManyWithParens,
+    TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use tributary_types::{ErrorCode, SqlError};
 
@@ -96,7 +96,7 @@ impl Rewriter<'_> {
                 args.extend(trim_characters.into_iter().flatten());
                 ast::call(name, args)
             }
-            Expr::CompoundFieldAccess { root, access_chain } => subscripts(*root, access_chain)?,
+            Expr::CompoundFieldAccess { root, access_chain } => subscripts::written_out(*root, access_chain)?,
             Expr::Array(array) if !array.elem.is_empty() => ast::call("array", array.elem),
             Expr::Lambda(lambda) => self::lambda(lambda),
             Expr::Ceil { expr, field } => round_to("ceil", *expr, &field),
@@ -225,41 +225,6 @@ fn lambda(mut lambda: LambdaFunction) -> Expr {
         }
     }
     Expr::Lambda(lambda)
-}
-
-/// `a[2]` as it is, `a[from:length]` as Doris's `array_slice(a, from, length)`, `a[2].field` as `struct_element(a[2], 'field')`.
-fn subscripts(root: Expr, chain: Vec<AccessExpr>) -> Result<Expr, SqlError> {
-    let with = |root: Expr, access_chain: Vec<AccessExpr>| {
-        if access_chain.is_empty() {
-            root
-        } else {
-            Expr::CompoundFieldAccess { root: Box::new(root), access_chain }
-        }
-    };
-    let (mut value, mut plain) = (root, Vec::new());
-    for access in chain {
-        match access {
-            AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }) => {
-                let mut args = vec![with(value, std::mem::take(&mut plain))];
-                args.push(lower_bound.unwrap_or_else(|| ast::number(1)));
-                args.extend(upper_bound);
-                value = ast::call("array_slice", args);
-            }
-            AccessExpr::Subscript(Subscript::Slice { .. }) => {
-                return Err(SqlError::detail(
-                    ErrorCode::NotSupported,
-                    "a part of an array is a[from:length]",
-                ));
-            }
-            AccessExpr::Dot(Expr::Identifier(field)) => {
-                // Names of fields are in lower case.
-                let of = with(value, std::mem::take(&mut plain));
-                value = ast::call("get_field", vec![of, ast::text(field.value.to_lowercase())]);
-            }
-            other => plain.push(other),
-        }
-    }
-    Ok(with(value, plain))
 }
 
 /// A user variable: a number if it looks like one.

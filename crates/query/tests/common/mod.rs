@@ -1,6 +1,8 @@
 //! A server of one process for tests: databases, tables with rows in memtable and data files.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod slt;
+
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int8Array, Int64Array, RecordBatch, StringArray,
     UInt32Array, new_null_array,
@@ -176,10 +178,22 @@ impl Server {
     }
 
     pub fn with_options(options: QueryOptions) -> Self {
+        Self::with_engine(|names, store| QueryEngine::new(names, store, options))
+    }
+
+    /// A server whose engine lacks one of the workarounds for DataFusion.
+    pub fn without_workaround(name: &str) -> Self {
+        let options = QueryOptions { target_partitions: 2, ..QueryOptions::default() };
+        Self::with_engine(|names, store| QueryEngine::without_workaround(names, store, options, name))
+    }
+
+    fn with_engine(
+        engine: impl FnOnce(Arc<dyn Namespace>, &TableStore) -> Result<QueryEngine, SqlError>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = TableStore::local(directory.path(), StoreOptions::default()).unwrap();
         let names = Arc::new(Names::default());
-        let engine = QueryEngine::new(Arc::clone(&names) as Arc<dyn Namespace>, &store, options).unwrap();
+        let engine = engine(Arc::clone(&names) as Arc<dyn Namespace>, &store).unwrap();
         let mut session = SessionView::new("root@127.0.0.1", NOW_MICROS);
         session.database = Some("db".to_owned());
         session.connection_id = 7;

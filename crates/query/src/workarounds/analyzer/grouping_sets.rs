@@ -3,6 +3,12 @@
 //! A column that is constant, sorted or filtered below `GROUP BY ROLLUP (a)` is NULL in the rows of other sets above
 //! it. DataFusion knows that of neither, and leaves out an ORDER BY of `1 AS a`. So the columns above are
 //! calls that it cannot look through, of the column and the set's number.
+//!
+//! Upstream: no upstream issue found for the order; apache/datafusion#24038 is the same of statistics.
+//!
+//! Delete when DataFusion keeps no order and no constant of a key through grouping sets.
+//!
+//! slt: 
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;

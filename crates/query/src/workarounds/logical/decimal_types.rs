@@ -4,6 +4,12 @@
 //! type of the product, and fails: "Invalid comparison operation: Decimal128(11, 0) <= Decimal128(22, 2)". And `m % 1` becomes
 //! 0, also for 1.5. While the simplifier runs, a cast to its own type stands around each product, and a call that may
 //! be NULL around the left side of each remainder.
+//!
+//! Upstream: no upstream issue found; apache/datafusion#3643 brought the rule for decimals.
+//!
+//! Delete when the simplifier keeps the type of a product and leaves `m % 1` alone.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

@@ -3,6 +3,12 @@
 //! DataFusion puts the branch in the place of the union, below the union's columns by their bare names. Where the branch calls
 //! them `left.a`, as EXCEPT does, a condition on them was moved down through what computes `left.a` as it was, and asked the
 //! column below that has this name, too. [`NameColumns`] says which column of the branch each of the union's is.
+//!
+//! Upstream: no upstream issue found.
+//!
+//! Delete when propagate_empty_relation keeps the qualifiers of the union.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

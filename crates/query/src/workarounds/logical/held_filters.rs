@@ -3,6 +3,12 @@
 //! DataFusion moves a condition below an aggregate, a window or a join if all columns that it names are there. A
 //! condition without columns names none, so `NULL` or a subquery's value went below `COUNT(*)`, which then counted no rows
 //! and showed 0 where there is no row; and `RAND() < 0.5` chose among the rows that are counted instead of the counts.
+//!
+//! Upstream: no upstream issue found.
+//!
+//! Delete when push_down_filter leaves conditions without columns and volatile ones above aggregates and windows.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

@@ -3,6 +3,12 @@
 //! It makes `a IN (1, 2) AND a IN (3, 4)` FALSE and `a NOT IN (1) OR a NOT IN (2)` TRUE, also where `a` is NULL, and
 //! `a IN (1, 2) AND a NOT IN (2, NULL)` into `a IN (1)`. While it runs, lists of one value that meet in an
 //! expression are calls that it cannot read.
+//!
+//! Upstream: apache/datafusion#24258, which mends it.
+//!
+//! Delete when DataFusion has that change.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use arrow::datatypes::DataType;

@@ -3,6 +3,12 @@
 //! Whether NULL is equal to NULL is one property of all keys of a DataFusion join. When `<=>` has become a key, an
 //! equality that a later rule moves down to that join becomes one too, and then matches NULL with NULL. So `<=>`
 //! stays a condition beside the keys.
+//!
+//! Upstream: no upstream issue found; apache/datafusion#17319 made keys of `<=>`.
+//!
+//! Delete when each key of a join has its own equality of NULLs.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

@@ -3,6 +3,12 @@
 //! Two calls that are different in the query may be equal when constants have been computed, `LEAD(1 + 1) OVER w` and `LEAD(2)
 //! OVER w`. DataFusion then makes them a common part of two expressions and wants to compute it before the window, which no
 //! physical plan can: "Physical plan does not support logical expression `WindowFunction`".
+//!
+//! Upstream: apache/datafusion#15190, mended by apache/datafusion#24750.
+//!
+//! Delete when DataFusion has that change.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::{Transformed, TreeNode};

@@ -2,6 +2,12 @@
 //!
 //! `t.a IN (t.a)` is true unless `t.a` is NULL. DataFusion leaves conditions of this kind out where it makes joins of
 //! subqueries, so that NULL was equal to itself. [`NotNull`] says what they mean before that.
+//!
+//! Upstream: no upstream issue found; apache/datafusion#25480 is another fault of the same rule.
+//!
+//! Delete when decorrelation keeps a condition of outer columns only.
+//!
+//! slt: 
 
 use super::guard::{Rule, node_rule};
 use datafusion::common::Result;

@@ -3,6 +3,12 @@
 //! DataFusion takes inner joins apart and puts them together anew, each with the keys that have one side in what is joined so
 //! far and the other one in the next table. A key such as `(a.k > b.k) = c.x` of `(a JOIN b) JOIN c` has none where `c` is joined
 //! before `b`, and is lost. So such keys are conditions beside the keys before joins are taken apart.
+//!
+//! Upstream: apache/datafusion#4844 is the same of filters.
+//!
+//! Delete when eliminate_cross_join keeps keys whose sides ask several tables.
+//!
+//! slt: 
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

@@ -2,6 +2,12 @@
 //!
 //! DataFusion looks keys of joins up by their bits, in the lists that a join makes of its keys to filter its other side: -0.0
 //! then does not meet 0.0. [`OneZeroInKeys`] makes one zero of both.
+//!
+//! Upstream: apache/datafusion#22490, mended in part by apache/datafusion#22835.
+//!
+//! Delete when filters that joins make of their keys take both zeros for one.
+//!
+//! slt: 
 
 use super::guard::{Rule, node_rule};
 use crate::meaning::zeros::{has_one_zero, unify};

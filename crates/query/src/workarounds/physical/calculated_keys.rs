@@ -3,6 +3,12 @@
 //! `REVERSE(g) = g` makes DataFusion take the one for the other wherever it asks what is sorted. It then looks for the order
 //! of `g` in that of `REVERSE(g)`, which has none, and finds a sorted window unsorted: "Expects PARTITION BY expression to be
 //! ordered". [`hidden_calculations`] writes the comparison in a form in which it says nothing of orders.
+//!
+//! Upstream: no upstream issue found.
+//!
+//! Delete when an equality with a calculation says nothing of orders in DataFusion.
+//!
+//! slt: 
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule};
 use crate::workarounds::physical::only_where::Rule;

@@ -4,6 +4,12 @@
 //! columns of the aggregate by its name. Windows between them, such as `COUNT(*) OVER ()`, were then computed over those few
 //! groups, and `SELECT ABS(k) AS k FROM (SELECT DISTINCT k FROM t) v ORDER BY k LIMIT 1` took the least `k`. [`limited`] keeps
 //! the rule to sorts right above their groups, by a column that only gets other names on its way up.
+//!
+//! Upstream: apache/datafusion#25066, which mends it for windows.
+//!
+//! Delete when the rule stops at windows and goes by places instead of names.
+//!
+//! slt: 
 
 use crate::workarounds::physical::node_rule::kept_to;
 use crate::workarounds::physical::only_where::Rule;

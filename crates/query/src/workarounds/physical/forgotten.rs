@@ -10,6 +10,12 @@
 //! Two keys of CUBE that are the same column are equal below the aggregate; above it one of them is NULL in some sets. And no sort
 //! moves down through the node, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
 //! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
+//!
+//! Upstream: apache/datafusion#16171 and apache/datafusion#24958.
+//!
+//! Delete when both are closed.
+//!
+//! slt: 
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

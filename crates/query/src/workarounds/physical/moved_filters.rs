@@ -3,6 +3,12 @@
 //! DataFusion's rule looks for the columns of a filter by their names in the schema below and takes the first. In a join of
 //! two tables that have a column of the same name, a filter on the second table's came down on the first's, and rows
 //! were lost or shown that should not be. [`kept`] applies the rule to the parts of a plan where names are unique.
+//!
+//! Upstream: apache/datafusion#25296 and apache/datafusion#25244, mended by apache/datafusion#25259.
+//!
+//! Delete when DataFusion has that change.
+//!
+//! slt: 
 
 use crate::workarounds::physical::only_where::{OnlyWhere, Rule};
 use arrow::datatypes::Schema;

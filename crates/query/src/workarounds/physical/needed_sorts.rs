@@ -3,6 +3,12 @@
 //! DataFusion leaves out a sort by what is constant, and then puts projections and joins in another order, in which nothing
 //! tells any more that it is: it refused its own plan, such as that of `RANK() OVER (ORDER BY d.one)` over a join with
 //! `(SELECT 1 AS one, …) d`. [`sorted`] sorts what is not known to be sorted, before that is asked.
+//!
+//! Upstream: no upstream issue found; apache/datafusion#11492 was another plan that the same check refused.
+//!
+//! Delete when DataFusion does not refuse such a plan of its own.
+//!
+//! slt: 
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule, place_of};
 use crate::workarounds::physical::only_where::Rule;

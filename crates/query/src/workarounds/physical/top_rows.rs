@@ -5,6 +5,12 @@
 //! row that may still count, by the keys of that sort. Where a key is constant in each partition
 //! and another constant in the next, as in the branches of a UNION ALL, one partition's rows then
 //! throw out rows of another that come before them. [`sorted_by_all_keys`] gives the sorts their keys back.
+//!
+//! Upstream: apache/datafusion#23528 mends the same of sorts above.
+//!
+//! Delete when sorts with a limit keep keys that differ between partitions.
+//!
+//! slt: 
 
 use crate::workarounds::physical::node_rule::{Changed, node_rule};
 use crate::workarounds::physical::only_where::Rule;

@@ -1,4 +1,4 @@
-//! The arrows between the folders of a crate are those that ARCHITECTURE.md draws.
+//! The arrows between the folders of a crate match ARCHITECTURE.md.
 //!
 //! A crate with a table `### Folders of …` there is held to it: each module at its root is in the table and uses what the table
 //! gives it, no arrow is drawn that no file needs, the arrows make no circle, and the header of each folder says what may not
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const HEADING: &str = "### Folders of `";
-/// What the header of a folder has to say.
+/// Begins the part of a header that excludes something from its folder.
 const EXCLUDED: &str = "Not here:";
 
 /// The crates that have a table of folders, with its heading.
@@ -173,7 +173,7 @@ fn exports(lib: &str) -> BTreeMap<String, String> {
     exports
 }
 
-/// What each module at the root uses; and the names that are no module, as lines.
+/// Lists the modules that each module at the root uses, and the names that are no module.
 fn found(sources: &BTreeMap<String, String>) -> (Arrows, Vec<String>) {
     let modules: BTreeSet<&str> =
         sources.keys().map(|path| module(path)).filter(|name| !matches!(*name, "lib" | "main")).collect();

@@ -5,7 +5,8 @@
 
 pub(crate) mod decimal;
 pub(crate) mod number;
-pub(crate) mod temporal;
+
+pub(crate) use tributary_types::moment as temporal;
 
 /// Without ASCII blanks at both ends.
 #[inline]

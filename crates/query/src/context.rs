@@ -13,15 +13,17 @@ use crate::model::SessionView;
 use crate::namespace::Namespace;
 use crate::scan::provider::SnapshotProvider;
 use crate::scan::table_functions::TableFunctions;
-use crate::types::metadata::declared_name;
+use crate::types::metadata::{declared_name, spelled};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::{DataFusionError, Result, TableReference, plan_err};
-use datafusion::datasource::{TableProvider, provider_as_source};
+use datafusion::common::{Column, DataFusionError, Result, TableReference, plan_err};
+use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner};
-use datafusion::logical_expr::{AggregateUDF, Expr, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlanBuilder, ScalarUDF, TableSource, WindowUDF,
+};
 pub use plan::names_hidden;
 pub use views::Within;
 
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use tributary_sql::names::without_partitions;
 use tributary_table::{Snapshot, Table};
 use tributary_types::system::{is_information_schema, is_system_database};
-use tributary_types::{ErrorCode, PartitionNames, SqlError, TableId};
+use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, PartitionNames, SqlError, TableDef, TableId};
 
 /// Snapshots by their tables.
 pub type SettledSnapshots = HashMap<TableId, Arc<Snapshot>>;
@@ -129,7 +131,10 @@ impl StatementContext<'_> {
         if !snapshot.is_settled() {
             self.read.lock().unsettled.push(table);
         }
-        Ok(Arc::new(provider))
+        match mapped_sequence(&snapshot.def).filter(|_| self.with_hidden) {
+            Some(column) => with_sequence(&snapshot.def, Arc::new(provider), column),
+            None => Ok(Arc::new(provider)),
+        }
     }
 
     /// The one snapshot of the table that the statement reads, also through views.
@@ -156,6 +161,29 @@ impl StatementContext<'_> {
             is_system_database(database) || self.namespace.databases().iter().any(|known| known == database);
         if exists { no_table(database, name) } else { no_database(database) }
     }
+}
+
+/// The column that is the sequence of a table whose `function_column.sequence_col` names it.
+fn mapped_sequence(def: &TableDef) -> Option<&ColumnDef> {
+    let column = &def.schema.columns[def.schema.sequence_index()?];
+    column.hidden.is_none().then_some(column)
+}
+
+/// The table with the hidden column that Doris has for its sequence.
+fn with_sequence(
+    def: &TableDef,
+    provider: Arc<dyn TableProvider>,
+    column: &ColumnDef,
+) -> Result<Arc<dyn TableProvider>> {
+    let table = TableReference::partial(def.db.as_str(), def.name.as_str());
+    let of = |name: &str| Expr::Column(Column::new(Some(table.clone()), name));
+    let mut columns: Vec<Expr> =
+        provider.schema().fields().iter().map(|field| of(field.name().as_str())).collect();
+    let name = HiddenColumn::Sequence.name();
+    let metadata = Some(spelled(name).into());
+    columns.push(of(&column.name.to_lowercase()).alias_with_metadata(name.to_lowercase(), metadata));
+    let plan = LogicalPlanBuilder::scan(table.clone(), provider_as_source(provider), None)?;
+    Ok(Arc::new(ViewTable::new(plan.project(columns)?.build()?, None)))
 }
 
 /// The error for partitions of what has none.
@@ -205,7 +233,8 @@ impl ContextProvider for StatementContext<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        functions::get(name).or_else(|| self.state.scalar_functions().get(name).cloned())
+        functions::get(name)
+            .or_else(|| self.state.scalar_functions().get(name).cloned().map(functions::keeping::scalar))
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -216,8 +245,9 @@ impl ContextProvider for StatementContext<'_> {
         if name == "sum" {
             return Some(functions::sum());
         }
-        functions::states::aggregates::get(name)
-            .or_else(|| self.state.aggregate_functions().get(name).cloned())
+        functions::states::aggregates::get(name).or_else(|| {
+            self.state.aggregate_functions().get(name).cloned().map(functions::keeping::aggregate)
+        })
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {

@@ -11,6 +11,7 @@ mod views;
 use crate::context::{SettledSnapshots, StatementContext, Within, names_hidden};
 use crate::deep::{OnDeepStack, on_deep_stack};
 use crate::error::plan_error;
+use crate::functions::dates::zone::{self, SessionZone};
 use crate::meaning::operators::{CoercionRule, OperatorPlanner};
 use crate::meaning::rewrite::Rewritten;
 use crate::meaning::set_operations::SetOperations;
@@ -56,14 +57,22 @@ use url::Url;
 /// Consumers that an error about memory names.
 const MEMORY_CONSUMERS_NAMED: NonZeroUsize = NonZeroUsize::new(3).expect("3 is not 0");
 
+/// Zones whose states are kept.
+const ZONES_KEPT_MAX: usize = 256;
+
 /// Answers queries over the tables of a [`Namespace`]: those that one user may see. All engines of a server are made
 /// from one ([`QueryEngine::with_namespace`]) and share its memory limit.
 #[derive(Clone)]
 pub struct QueryEngine {
     namespace: Arc<dyn Namespace>,
-    state: Arc<Sealed<SessionState>>,
+    /// In UTC.
+    state: State,
+    /// In other zones, by their seconds ahead of UTC.
+    in_zones: Arc<Mutex<HashMap<i32, State>>>,
     store_url: ObjectStoreUrl,
 }
+
+type State = Arc<Sealed<SessionState>>;
 
 impl QueryEngine {
     /// An engine that reads data files from `store`.
@@ -125,7 +134,8 @@ impl QueryEngine {
         let mut planners: Vec<_> = vec![Arc::new(OperatorPlanner) as _];
         planners.extend(state.expr_planners().iter().cloned());
         let state = SessionStateBuilder::new_from_existing(state).with_expr_planners(planners).build();
-        Ok(Self { namespace, state: Arc::new(Sealed::new(state)), store_url })
+        let state = Arc::new(Sealed::new(state));
+        Ok(Self { namespace, state, in_zones: Arc::default(), store_url })
     }
 
     /// The same engine over what somebody else may see.
@@ -186,8 +196,9 @@ impl QueryEngine {
             let functions = TableFunctions::default();
             let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
             let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, Nested::Kept);
-            let plan = self.physical(&plan).await?;
-            let streams = execute_stream_partitioned(plan, self.state.task_ctx());
+            let state = self.state_of(session);
+            let plan = self.physical(&state, &plan).await?;
+            let streams = execute_stream_partitioned(plan, state.task_ctx());
             let streams = streams.map_err(|error| plan_error(&error))?;
             Ok(streams.into_iter().map(|rows| output::result(columns.clone(), rows, Nested::Kept)).collect())
         })
@@ -243,8 +254,9 @@ impl QueryEngine {
     ) -> Result<QueryResult, SqlError> {
         let (plan, rewritten) = self.settled_plan(session, query, params, functions).await?;
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, nested);
-        let plan = self.physical(&plan).await?;
-        let stream = execute_stream(plan, self.state.task_ctx()).map_err(|error| plan_error(&error))?;
+        let state = self.state_of(session);
+        let plan = self.physical(&state, &plan).await?;
+        let stream = execute_stream(plan, state.task_ctx()).map_err(|error| plan_error(&error))?;
         Ok(output::result(columns, stream, nested))
     }
 
@@ -291,19 +303,19 @@ impl QueryEngine {
         verbose: bool,
     ) -> Result<QueryResult, SqlError> {
         let (plan, _) = self.settled_plan(session, query, params, TableFunctions::default()).await?;
+        let state = self.state_of(session);
         let mut text = String::new();
         if verbose {
-            let optimized =
-                on_deep_stack(|| self.state.optimize(&plan)).map_err(|error| plan_error(&error))?;
+            let optimized = on_deep_stack(|| state.optimize(&plan)).map_err(|error| plan_error(&error))?;
             text += &format!(
                 "LOGICAL PLAN\n{}\nOPTIMIZED PLAN\n{}\nPHYSICAL PLAN\n",
                 plan.display_indent(),
                 optimized.display_indent()
             );
         }
-        let physical = self.physical(&plan).await?;
+        let physical = self.physical(&state, &plan).await?;
         if analyze {
-            let stream = execute_stream(Arc::clone(&physical), self.state.task_ctx());
+            let stream = execute_stream(Arc::clone(&physical), state.task_ctx());
             let mut stream = stream.map_err(|error| plan_error(&error))?;
             while let Some(batch) = stream.next().await {
                 batch.map_err(|error| plan_error(&error))?;
@@ -354,7 +366,8 @@ impl QueryEngine {
         settled: &SettledSnapshots,
     ) -> Result<Planned, SqlError> {
         let with_hidden = query.reads_hidden || session.shows_hidden() || names_hidden(&query.text);
-        let mut context = self.context(session, functions, settled, with_hidden);
+        let state = self.state_of(session);
+        let mut context = self.context(&state, session, functions, settled, with_hidden);
         context.with_deletions = session.shows_hidden();
         let (plan, rewritten) = context.plan(query, params, functions.are_of_load())?;
         let unsettled = std::mem::take(&mut context.read.lock().unsettled);
@@ -363,6 +376,7 @@ impl QueryEngine {
 
     fn context<'a>(
         &'a self,
+        state: &'a State,
         session: &'a SessionView,
         functions: &'a TableFunctions,
         settled: &'a SettledSnapshots,
@@ -370,7 +384,7 @@ impl QueryEngine {
     ) -> StatementContext<'a> {
         let sets = Arc::new(SetOperations::default());
         StatementContext {
-            state: &self.state,
+            state,
             namespace: &self.namespace,
             session,
             store_url: self.store_url.clone(),
@@ -387,8 +401,28 @@ impl QueryEngine {
         }
     }
 
-    async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-        let planned = OnDeepStack::new(self.state.create_physical_plan(plan)).await;
+    /// The state that plans and runs the session's statements: its zone is part of the options that plans carry.
+    fn state_of(&self, session: &SessionView) -> State {
+        let offset = zone::offset_of(session.zone(), session.now_unix_micros);
+        if offset == 0 {
+            return Arc::clone(&self.state);
+        }
+        let mut in_zones = self.in_zones.lock();
+        // Zones are a few dozen; whoever sets one for each statement does not fill the memory.
+        if in_zones.len() >= ZONES_KEPT_MAX && !in_zones.contains_key(&offset) {
+            in_zones.clear();
+        }
+        let state = in_zones.entry(offset).or_insert_with(|| {
+            let mut config = self.state.config().clone();
+            config.options_mut().extensions.insert(SessionZone { utc_offset_seconds: offset });
+            let state = SessionStateBuilder::new_from_existing(SessionState::clone(&self.state));
+            Arc::new(Sealed::new(state.with_config(config).build()))
+        });
+        Arc::clone(state)
+    }
+
+    async fn physical(&self, state: &State, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        let planned = OnDeepStack::new(state.create_physical_plan(plan)).await;
         planned.map_err(|error| plan_error(&error))
     }
 

@@ -2,6 +2,8 @@
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::parquet::errors::ParquetError;
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
 use tributary_table::TableError;
 use tributary_types::{ErrorCode, SqlError};
 
@@ -90,7 +92,30 @@ fn planner_error(text: &str) -> SqlError {
     {
         return SqlError::detail(ErrorCode::UnknownFunction, format!("Can not found function '{name}'"));
     }
-    SqlError::detail(ErrorCode::Unknown, line)
+    SqlError::detail(ErrorCode::Unknown, in_sql_words(line))
+}
+
+/// The text with the names that SQL has for Arrow's types.
+fn in_sql_words(text: &str) -> String {
+    static TYPE: LazyLock<Regex> = LazyLock::new(|| {
+        let names = r"\b(Utf8View|LargeUtf8|Utf8|U?Int(?:8|16|32|64)|Float(?:32|64)|Boolean|Date32|Timestamp\([^)]*\)|Decimal128)";
+        Regex::new(names).expect("the pattern is one")
+    });
+    let word = |found: &Captures<'_>| match &found[1] {
+        "Utf8View" | "LargeUtf8" | "Utf8" => "text",
+        "Int8" => "tinyint",
+        "Int16" => "smallint",
+        "Int32" => "int",
+        "Int64" => "bigint",
+        unsigned if unsigned.starts_with('U') => "bigint unsigned",
+        "Float32" => "float",
+        "Float64" => "double",
+        "Boolean" => "boolean",
+        "Date32" => "date",
+        "Decimal128" => "decimal",
+        _ => "datetime",
+    };
+    TYPE.replace_all(text, word).replace("List(", "array(")
 }
 
 fn first_line(text: &str) -> &str {

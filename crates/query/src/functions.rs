@@ -10,6 +10,7 @@
 pub mod conversion;
 pub mod dates;
 mod json;
+pub mod keeping;
 pub mod nested;
 mod numbers;
 pub mod states;
@@ -20,6 +21,7 @@ pub use json::variant::MEMBER;
 pub use numbers::sum::sum;
 
 use crate::types::kind::DATETIME;
+use dates::zone;
 
 use crate::types::metadata;
 use arrow::array::ArrayRef;
@@ -72,6 +74,8 @@ pub struct MySqlFunction {
     digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
     /// What its results are, where Arrow's type does not tell.
     makes: Option<tributary_types::DataType>,
+    /// What its results are declared as, where that is known from the arguments.
+    keeps: Option<keeping::Keeps>,
     body: Body,
     signature: Signature,
 }
@@ -86,6 +90,7 @@ impl MySqlFunction {
             returns: Returns::Fixed(returns),
             digits: None,
             makes: None,
+            keeps: None,
             body,
             signature: Signature::one_of(
                 vec![TypeSignature::VariadicAny, TypeSignature::Nullary],
@@ -126,6 +131,11 @@ impl MySqlFunction {
 
     fn making(mut self, declared: tributary_types::DataType) -> Self {
         self.makes = Some(declared);
+        self
+    }
+
+    fn keeping(mut self, of: keeping::Keeps) -> Self {
+        self.keeps = Some(of);
         self
     }
 
@@ -192,32 +202,18 @@ impl ScalarUDFImpl for MySqlFunction {
             Some(digits) if *field.data_type() == DATETIME => {
                 field.with_metadata(metadata::with_digits(digits))
             }
-            _ => match self.makes {
-                Some(declared) => field.with_metadata(metadata::declared(declared)),
-                None => field,
-            },
+            _ => {
+                let kept = self.keeps.and_then(|of| keeping::fitting(of(args.arg_fields), field.data_type()));
+                match self.makes.or(kept) {
+                    Some(declared) => field.with_metadata(metadata::declared(declared)),
+                    None => field,
+                }
+            }
         }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
-        let rows = if constant { 1 } else { args.number_rows };
-        let mut arrays = Vec::with_capacity(args.args.len());
-        for (index, arg) in args.args.into_iter().enumerate() {
-            let array = arg.into_array(rows)?;
-            arrays.push(match (self.param(index), metadata::digits(&args.arg_fields[index])) {
-                (Param::Text, Some(digits)) => conversion::convert::datetime_text(&array, digits)?,
-                (param, _) => conversion::convert::to_param(&array, param)?,
-            });
-        }
-        let mut result = (self.body)(&arrays)?;
-        if matches!(self.returns, Returns::ByDigits(_) | Returns::ByFields(_)) {
-            result = conversion::convert::safe_cast(&result, args.return_field.data_type())?;
-        }
-        if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
+        zone::within(zone::of(&args.config_options), || self.compute(args))
     }
 
     /// A conversion of a value that has the type already is the value.
@@ -229,6 +225,33 @@ impl ScalarUDFImpl for MySqlFunction {
             }
         }
         Ok(ExprSimplifyResult::Original(args))
+    }
+}
+
+impl MySqlFunction {
+    fn compute(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { args.number_rows };
+        let mut arrays = Vec::with_capacity(args.args.len());
+        for (index, arg) in args.args.into_iter().enumerate() {
+            let array = arg.into_array(rows)?;
+            // Only these have texts that Arrow's type does not tell.
+            let is_told =
+                matches!(array.data_type(), DataType::Timestamp(..)) || array.data_type().is_nested();
+            let known = is_told.then(|| metadata::known_type(&args.arg_fields[index])).flatten();
+            arrays.push(match (self.param(index), known) {
+                (Param::Text, Some(known)) => conversion::convert::to_text_of(&array, known)?,
+                (param, _) => conversion::convert::to_param(&array, param)?,
+            });
+        }
+        let mut result = (self.body)(&arrays)?;
+        if matches!(self.returns, Returns::ByDigits(_) | Returns::ByFields(_)) {
+            result = conversion::convert::safe_cast(&result, args.return_field.data_type())?;
+        }
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+        }
+        Ok(ColumnarValue::Array(result))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::dialect::TOO_COMPLEX;
 use crate::limits::DEPTH_MAX;
+use crate::parse::unsupported;
 use crate::secrets::names_secrets;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
@@ -14,6 +15,9 @@ const SHOWN_MAX: usize = 64;
 
 /// The error that `what` was expected where `found` is.
 pub(crate) fn expected(sql: &str, what: &str, found: &TokenWithSpan) -> SqlError {
+    if let Some(refused) = unsupported::form(sql, found) {
+        return refused;
+    }
     let (shown, place) = match &found.token {
         Token::EOF => ("the end of the statement".to_owned(), end_of(sql)),
         token => (format!("'{}'", shorten(shown(sql, &token.to_string()))), found.span.start),
@@ -39,6 +43,9 @@ pub(crate) fn translate(sql: &str, error: ParserError, next: &TokenWithSpan) -> 
             ErrorCode::Syntax,
             "the statement is too complex to parse: nest less deeply or divide it",
         );
+    }
+    if let Some(refused) = unsupported::form(sql, next) {
+        return refused;
     }
     let (message, place) = cut_location(&text);
     let place = place.unwrap_or(match next.token {

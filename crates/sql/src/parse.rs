@@ -21,7 +21,7 @@ mod set;
 mod show;
 mod transaction;
 mod types;
-mod unsupported;
+pub(crate) mod unsupported;
 mod update;
 mod user;
 mod view;

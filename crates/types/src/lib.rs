@@ -16,6 +16,7 @@ pub mod ids;
 pub mod label;
 pub mod lock;
 pub mod mode;
+pub mod moment;
 pub mod nested;
 pub mod partition;
 pub mod password;

@@ -151,6 +151,8 @@ variables! {
     /// A tuning variable of Doris; answers are the same.
     enable_fold_constant_by_be: bool = false, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.
+    enable_fold_nondeterministic_fn: bool = false, flag(), Kept;
+    /// A tuning variable of Doris; answers are the same.
     enable_force_spill: bool = false, flag(), Kept;
     /// A tuning variable of Doris; answers are the same.
     enable_function_pushdown: bool = true, flag(), Kept;

@@ -2,6 +2,7 @@
 
 use super::StatementContext;
 use crate::error::plan_error;
+use crate::functions::dates::zone;
 use crate::meaning::rewrite::{self, Environment, Rewritten};
 use crate::meaning::set_operations::{no_rows, query_of};
 use datafusion::common::ScalarValue;
@@ -26,12 +27,15 @@ impl StatementContext<'_> {
         let columns = |database: &str, table: &str| self.columns(database, table);
         let environment =
             Environment { session: self.session, global: &global, columns: &columns, params, lenient_casts };
+        let zone = zone::offset_of(self.session.zone(), self.session.now_unix_micros);
         crate::deep::on_deep_stack(|| {
-            let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
-            let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
-            let statement = Statement::Query(Box::new(query));
-            let plan = plan_statement(self, statement, rewritten.is_recursive);
-            Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
+            zone::within(zone, || {
+                let mut rewritten = rewrite::rewrite(&query.ast, &query.text, &environment)?;
+                let query = std::mem::replace(&mut rewritten.query, *query_of(SetExpr::Values(no_rows())));
+                let statement = Statement::Query(Box::new(query));
+                let plan = plan_statement(self, statement, rewritten.is_recursive);
+                Ok((plan.map_err(|error| plan_error(&error))?, rewritten))
+            })
         })
     }
 }

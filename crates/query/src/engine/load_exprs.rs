@@ -5,6 +5,7 @@ use super::QueryEngine;
 use crate::context::SettledSnapshots;
 use crate::deep::on_deep_stack;
 use crate::error::{external, plan_error};
+use crate::functions::dates::zone;
 use crate::meaning::operators::coerce_expr;
 use crate::meaning::rewrite::{self, Environment};
 use crate::model::SessionView;
@@ -202,7 +203,9 @@ impl QueryEngine {
         else {
             return Err(not_one_expression());
         };
-        self.compile_ast(session, schema, expr, check).map_err(|error| plan_error(&error))
+        let zone = zone::offset_of(session.zone(), session.now_unix_micros);
+        zone::within(zone, || self.compile_ast(session, schema, expr, check))
+            .map_err(|error| plan_error(&error))
     }
 
     fn compile_ast(
@@ -213,16 +216,20 @@ impl QueryEngine {
         check: &Check<'_>,
     ) -> Result<(Arc<dyn PhysicalExpr>, DataType), DataFusionError> {
         let (functions, settled) = (TableFunctions::default(), SettledSnapshots::new());
-        let context = self.context(session, &functions, &settled, false);
+        let state = self.state_of(session);
+        let context = self.context(&state, session, &functions, &settled, false);
         let fields = DFSchema::try_from(Arc::clone(schema))?;
         let expr = SqlToRel::new(&context).sql_to_expr(expr, &fields, &mut PlannerContext::new())?;
         check(&expr)?;
         let expr = expr.transform_up(|expr| coerce_expr(expr, &fields))?.data;
         let fields = Arc::new(fields);
-        let simplify = SimplifyContext::builder().with_schema(Arc::clone(&fields)).build();
+        let simplify = SimplifyContext::builder()
+            .with_schema(Arc::clone(&fields))
+            .with_config_options(Arc::clone(state.config_options()))
+            .build();
         let simplifier = ExprSimplifier::new(simplify);
         let expr = simplifier.simplify(simplifier.coerce(expr, &fields)?)?;
-        let compiled = self.state.create_physical_expr(expr, &fields)?;
+        let compiled = state.create_physical_expr(expr, &fields)?;
         let data_type = compiled.data_type(schema)?;
         Ok((compiled, data_type))
     }

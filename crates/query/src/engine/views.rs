@@ -30,7 +30,8 @@ impl QueryEngine {
         (db, name): (&str, &str),
     ) -> Result<ViewShape, SqlError> {
         let (functions, settled) = (TableFunctions::default(), HashMap::new());
-        let mut context = self.context(session, &functions, &settled, names_hidden(&query.text));
+        let state = self.state_of(session);
+        let mut context = self.context(&state, session, &functions, &settled, names_hidden(&query.text));
         context.forbidden = Some((db.to_owned(), name.to_owned()));
         let (plan, rewritten) = context.plan(query, Some(&[]), false)?;
         let tables = context.tables.lock();

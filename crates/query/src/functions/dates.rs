@@ -4,6 +4,7 @@ pub mod date_text;
 pub mod datetime;
 pub mod time;
 pub mod weeks;
+pub mod zone;
 
 use super::MySqlFunction;
 

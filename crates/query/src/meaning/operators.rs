@@ -6,13 +6,15 @@
 use crate::functions;
 use crate::functions::conversion::choice;
 use crate::functions::conversion::exprs::{cast, datetime, double};
+use crate::functions::dates::zone;
 use crate::functions::states::aggregates;
 use crate::meaning::coercion::{comparable, operand};
 use crate::meaning::zeros::{self, one_zero};
 use crate::types;
 use crate::types::kind::{Kind, kind};
 use crate::types::metadata;
-use arrow::datatypes::DataType;
+use crate::types::shown::type_text;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ExprSchema, Result, ScalarValue, internal_err, plan_err};
@@ -83,6 +85,7 @@ impl ExprPlanner for OperatorPlanner {
         let RawBinaryExpr { op, left, right } = raw;
         let planned = match op {
             Sql::Eq | Sql::Spaceship | Sql::NotEq | Sql::Lt | Sql::LtEq | Sql::Gt | Sql::GtEq => {
+                check_comparable(&op, &left_type, &right_type)?;
                 let (left, right) = comparable(left, right, (&left_type, &right_type));
                 binary_expr(left, comparison(&op), right)
             }
@@ -91,6 +94,11 @@ impl ExprPlanner for OperatorPlanner {
                 binary_expr(truth(left, &left_type), Operator::Or, truth(right, &right_type))
             }
             Sql::Xor => binary_expr(truth(left, &left_type), Operator::NotEq, truth(right, &right_type)),
+            Sql::Plus | Sql::Minus | Sql::Multiply | Sql::Divide | Sql::MyIntegerDivide | Sql::Modulo
+                if left_type.is_nested() || right_type.is_nested() =>
+            {
+                return plan_err!("{}", undefined(&op, &left_type, &right_type));
+            }
             Sql::Plus | Sql::Minus | Sql::Multiply => {
                 let (left, right) = ((left, &left_type), (right, &right_type));
                 calculate(left, arithmetic(&op), right, schema)
@@ -112,6 +120,23 @@ impl ExprPlanner for OperatorPlanner {
     fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(functions::named("substring").call(args)))
     }
+}
+
+/// Refuses to compare an array, a map or a struct with a value of another kind.
+fn check_comparable(op: &Sql, left: &DataType, right: &DataType) -> Result<()> {
+    let is_null = |data_type: &DataType| *data_type == DataType::Null;
+    let is_one = left.is_nested() != right.is_nested();
+    if (is_one && !is_null(left) && !is_null(right))
+        || (left.is_nested() && right.is_nested() && types::common([left, right]).is_none())
+    {
+        return plan_err!("{}", undefined(op, left, right));
+    }
+    Ok(())
+}
+
+fn undefined(op: &Sql, left: &DataType, right: &DataType) -> String {
+    let shown = |data_type: &DataType| type_text(&Field::new("", data_type.clone(), true));
+    format!("'{op}' is not defined for {} and {}", shown(left), shown(right))
 }
 
 const fn comparison(op: &Sql) -> Operator {
@@ -296,8 +321,10 @@ fn whole_quotient(left: (Expr, &DataType), right: (Expr, &DataType)) -> Expr {
 pub struct CoercionRule;
 
 impl AnalyzerRule for CoercionRule {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(coerce_plan).map(|done| done.data)
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        zone::within(zone::of(config), || {
+            plan.transform_up_with_subqueries(coerce_plan).map(|done| done.data)
+        })
     }
 
     fn name(&self) -> &str {

@@ -176,6 +176,7 @@ impl VisitorMut for Rewriter<'_> {
         if is_dual(select) {
             select.from.clear();
         }
+        self.group_by_aliases(select);
         self.name_items(&mut select.projection);
         for join in select.from.iter_mut().flat_map(|table| &mut table.joins) {
             // A hint, and a cross join that has a condition.

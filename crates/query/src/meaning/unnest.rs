@@ -13,6 +13,7 @@ mod own_names;
 mod shape;
 
 use crate::error::external;
+use crate::functions::dates::zone;
 use answer::{Quantified, Test};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -32,11 +33,11 @@ use tributary_types::{ErrorCode, SqlError};
 pub struct UnnestRule;
 
 impl AnalyzerRule for UnnestRule {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         if !shape::has_subquery_anywhere(&plan) {
             return Ok(plan);
         }
-        let plan = Unnest { last: 0 }.plan(plan)?;
+        let plan = zone::within(zone::of(config), || Unnest { last: 0 }.plan(plan))?;
         match shape::free(&plan).pop_first() {
             Some(column) => Err(refused(&format!("a subquery cannot reach '{}' from here", column.name))),
             None => Ok(plan),

@@ -51,7 +51,12 @@ impl Nested {
     }
 }
 
-fn convert_array(array: &ArrayRef, to: &DataType, nested: Nested) -> Result<ArrayRef> {
+fn convert_array(
+    array: &ArrayRef,
+    to: &DataType,
+    nested: Nested,
+    declared: Option<Declared>,
+) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
@@ -59,9 +64,12 @@ fn convert_array(array: &ArrayRef, to: &DataType, nested: Nested) -> Result<Arra
         return Ok(arrow::array::new_null_array(to, array.len()));
     }
     if *to == DataType::Utf8 && nested == Nested::Written && array.data_type().is_nested() {
-        return to_text(array, Quoting::Json);
+        return to_text(array, Quoting::Json, declared);
     }
-    if *to == DataType::Utf8 && (array.data_type().is_nested() || is_address(array.data_type())) {
+    if *to == DataType::Utf8 && array.data_type().is_nested() {
+        return to_text(array, Quoting::Plain, declared);
+    }
+    if *to == DataType::Utf8 && is_address(array.data_type()) {
         return convert::to_text(array);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
@@ -186,16 +194,23 @@ pub fn result(columns: Vec<ResultColumn>, stream: SendableRecordBatchStream, nes
     let fields = columns.iter().map(|column| Field::new(&column.name, column.data_type.clone(), true));
     let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let to = Arc::clone(&schema);
-    let converted = stream.map(move |batch| convert_batch(&batch?, &to, nested));
+    let declared: Vec<Option<Declared>> = columns.iter().map(|column| column.declared).collect();
+    let converted = stream.map(move |batch| convert_batch(&batch?, &to, nested, &declared));
     QueryResult { columns, stream: Box::pin(RecordBatchStreamAdapter::new(schema, converted)) }
 }
 
-fn convert_batch(batch: &RecordBatch, schema: &SchemaRef, nested: Nested) -> Result<RecordBatch> {
+fn convert_batch(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    nested: Nested,
+    declared: &[Option<Declared>],
+) -> Result<RecordBatch> {
     let arrays = batch
         .columns()
         .iter()
         .zip(schema.fields())
-        .map(|(array, field)| convert_array(array, field.data_type(), nested))
+        .zip(declared)
+        .map(|((array, field), declared)| convert_array(array, field.data_type(), nested, *declared))
         .collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)

@@ -83,6 +83,15 @@ pub fn declared_type(field: &Field) -> Option<DataType> {
     serde_json::from_str(field.metadata().get(TYPE)?).ok()
 }
 
+/// The type that a field's values are known to have: the declared one, or DATETIME with the digits of its seconds.
+#[must_use]
+pub fn known_type(field: &Field) -> Option<DataType> {
+    match digits(field) {
+        Some(scale) => Some(DataType::DateTime { scale }),
+        None => declared_type(field),
+    }
+}
+
 /// The declared name of the column that a field shows.
 #[must_use]
 pub fn declared_name(field: &Field) -> Option<&str> {

@@ -11,8 +11,11 @@ use std::sync::Arc;
 
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
-/// All workarounds here by their names, which are those of their files, in order.
-const ALL: [(&str, fn() -> Rule); 2] =
+/// A workaround's name, which is that of its file, and its rule.
+type Workaround = (&'static str, fn() -> Rule);
+
+/// All workarounds here, in order.
+const ALL: [Workaround; 2] =
     [("grouping_sets", || Arc::new(GroupingSetsRule)), ("sliding_windows", || Arc::new(SlidingWindowsRule))];
 
 /// The names of the workarounds here.

@@ -364,6 +364,7 @@ impl Server {
                 batches: typed.collect(),
                 files: Vec::new(),
                 replaces: None,
+                partitions: None,
                 lsn: Lsn(snapshot.version.0 + 1),
             })
             .unwrap();

@@ -304,3 +304,18 @@ fn statements_about_views_keep_the_text_of_their_query() {
         assert!(parse(bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn forms_that_are_not_built_are_refused_by_name() {
+    for (sql, what) in [
+        ("SELECT 1 FROM t LOCK IN SHARE MODE", "LOCK IN SHARE MODE is not supported yet"),
+        ("SELECT a + INTERVAL '1-2' YEAR_MONTH FROM t", "INTERVAL … YEAR_MONTH is not supported yet"),
+        ("SELECT DATE_ADD(a, INTERVAL '1 2' day_hour) FROM t", "INTERVAL … DAY_HOUR is not supported yet"),
+        ("SELECT CAST(a AS MAP<INT, TEXT>) FROM t", "CAST to MAP is not supported yet"),
+        ("SELECT CAST(a AS struct<f:int>) FROM t", "CAST to STRUCT is not supported yet"),
+    ] {
+        let refused = parse(sql).expect_err(sql);
+        assert_eq!(refused.code, tributary_types::ErrorCode::NotSupported, "{sql}: {refused}");
+        assert!(refused.detail_text().starts_with(what), "{sql}: {refused}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Statements that only Doris or MySQL support: refused by name, never mistaken for another.
 
+use crate::cursor::offset_of;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use tributary_types::{ErrorCode, SqlError};
 
 /// First words of statements that are not built, and what to do instead.
@@ -53,6 +55,54 @@ const STATEMENTS: [(&str, &str); 44] = [
 /// The error for an unsupported statement that starts with this word (in upper case).
 pub(crate) fn statement(first_word: &str) -> Option<SqlError> {
     STATEMENTS.iter().find(|(word, _)| *word == first_word).map(|(word, instead)| refuse(word, instead))
+}
+
+/// Units of INTERVAL that have two parts.
+const UNITS_OF_TWO_PARTS: [&str; 11] = [
+    "YEAR_MONTH",
+    "DAY_HOUR",
+    "DAY_MINUTE",
+    "DAY_SECOND",
+    "DAY_MICROSECOND",
+    "HOUR_MINUTE",
+    "HOUR_SECOND",
+    "HOUR_MICROSECOND",
+    "MINUTE_SECOND",
+    "MINUTE_MICROSECOND",
+    "SECOND_MICROSECOND",
+];
+
+/// Returns the error for a known form that is not built, if the parser stopped at `next` because of one.
+pub(crate) fn form(sql: &str, next: &TokenWithSpan) -> Option<SqlError> {
+    let at = offset_of(sql, next.span.start);
+    let rest = sql.get(at..)?;
+    let begins = |words: &str| {
+        let mut found = rest.split_ascii_whitespace();
+        words.split(' ').all(|word| found.next().is_some_and(|next| next.eq_ignore_ascii_case(word)))
+    };
+    match &next.token {
+        Token::Word(word) => {
+            let unit = UNITS_OF_TWO_PARTS.iter().find(|unit| word.value.eq_ignore_ascii_case(unit));
+            if let Some(unit) = unit {
+                let instead = "add one unit at a time, as in + INTERVAL 1 YEAR + INTERVAL 2 MONTH";
+                return Some(refuse(&format!("INTERVAL … {unit}"), instead));
+            }
+            let lock = ["FOR UPDATE", "FOR SHARE", "LOCK IN"].into_iter().find(|words| begins(words))?;
+            let lock = if lock == "LOCK IN" { "LOCK IN SHARE MODE" } else { lock };
+            Some(refuse(lock, "a query reads one version of each table and locks no rows"))
+        }
+        Token::Lt => {
+            let before = sql[..at].trim_end();
+            let kind = ["MAP", "STRUCT"].into_iter().find(|kind| {
+                before.len() > kind.len()
+                    && before.is_char_boundary(before.len() - kind.len())
+                    && before[before.len() - kind.len()..].eq_ignore_ascii_case(kind)
+            })?;
+            let instead = if kind == "MAP" { "map(k, v, …)" } else { "named_struct('f', value, …)" };
+            Some(refuse(&format!("CAST to {kind}"), &format!("build the value with {instead}")))
+        }
+        _ => None,
+    }
 }
 
 /// The error that `what` is not supported yet; `instead` may be empty.

@@ -142,7 +142,8 @@ impl EngineSession {
         let (needs_sequence, is_partial) =
             (variables.require_sequence_in_insert, variables.enable_unique_key_partial_update);
         table.with_def(check_has_partitions)?;
-        if is_partial && table.with_def(partial_update::is_possible) {
+        // As in Doris, a statement that names no columns gives whole rows.
+        if is_partial && columns.is_some() && table.with_def(partial_update::is_possible) {
             return Box::pin(partial_target(Arc::clone(&self.engine), table, columns)).await;
         }
         let def = table.def();

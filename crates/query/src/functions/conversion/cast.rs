@@ -7,7 +7,7 @@
 
 use crate::error::external;
 use crate::functions::conversion::convert;
-use crate::functions::dates::datetime;
+use crate::functions::dates::{datetime, zone};
 use crate::types::kind::DATETIME;
 use crate::types::kind::{Kind, kind};
 use crate::types::metadata;
@@ -189,14 +189,14 @@ impl ScalarUDFImpl for CastTo {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.as_slice() {
+        zone::within(zone::of(&args.config_options), || match args.args.as_slice() {
             [ColumnarValue::Array(array)] => Ok(ColumnarValue::Array(self.cast(array)?)),
             [ColumnarValue::Scalar(scalar)] => {
                 let cast = self.cast(&scalar.to_array()?)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&cast, 0)?))
             }
             _ => internal_err!("{} takes one value", self.name),
-        }
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
 use datafusion::common::{Result, exec_datafusion_err};
 use std::sync::Arc;
-use tributary_types::text;
+use tributary_types::{DataType as Declared, text};
 
 /// Conversions of one argument that are nothing when the argument has the type.
 pub const NAMES: [&str; 7] =
@@ -89,10 +89,23 @@ pub fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
             Ok(crate::functions::system::address::texts(array).expect("addresses have texts"))
         }
         data_type if data_type.is_nested() => {
-            crate::functions::nested::printed::to_text(array, Quoting::Plain)
+            crate::functions::nested::printed::to_text(array, Quoting::Plain, None)
         }
         DataType::Binary => bytes_as_text(array),
         _ => safe_cast(array, &DataType::Utf8),
+    }
+}
+
+/// Text as [`to_text`], with the digits of a second that values of this type have.
+pub fn to_text_of(array: &ArrayRef, known: Declared) -> Result<ArrayRef> {
+    match known {
+        Declared::DateTime { scale } if matches!(array.data_type(), DataType::Timestamp(..)) => {
+            datetime_text(array, scale)
+        }
+        known if array.data_type().is_nested() => {
+            crate::functions::nested::printed::to_text(array, Quoting::Plain, Some(known))
+        }
+        _ => to_text(array),
     }
 }
 

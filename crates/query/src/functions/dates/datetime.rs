@@ -2,7 +2,9 @@
 //!
 //! Nothing here reads a clock.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+use super::zone;
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike};
+use tributary_types::moment;
 
 /// Microseconds of a day.
 pub const DAY_MICROS: i64 = 86_400_000_000;
@@ -48,32 +50,11 @@ pub fn to_text_of(micros: i64, digits: u8) -> String {
     text
 }
 
-/// Reads a date or a date with time as MySQL does: any punctuation between parts, parts without
-/// leading zeros, two-digit years, digits only (`20240131`, `20240131235959`), a fraction of any
-/// length (cut to microseconds). A zone suffix is refused. `None` for anything that is no date.
+/// Reads a date or a date with time as loads do ([`moment::datetime`]), with up to six digits of a second. One that names a zone
+/// is converted into the session's ([`zone`]). `None` for anything that is no date.
 #[must_use]
 pub fn parse(text: &str) -> Option<i64> {
-    let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    if digits == text.len() || text.as_bytes()[digits] == b'.' && digits > 8 {
-        return parse_digits(&text[..digits], &text[digits..]);
-    }
-    let (date, time) = match text.find([' ', 'T']) {
-        Some(at) => (&text[..at], text[at + 1..].trim()),
-        None => (text, ""),
-    };
-    let mut parts = date.split(|c: char| c.is_ascii_punctuation());
-    let year_text = parts.next()?;
-    let year = two_digit_year(number(year_text)?, year_text.len());
-    let (month, day) = (number(parts.next()?)?, number(parts.next()?)?);
-    if parts.next().is_some() {
-        return None;
-    }
-    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
-    Some(to_micros(date.and_time(parse_time(time)?)))
+    moment::datetime(text.as_bytes(), 6, zone::utc_offset_seconds())
 }
 
 /// Whether the text names a day without a time.
@@ -81,46 +62,6 @@ pub fn parse(text: &str) -> Option<i64> {
 pub fn is_date_only(text: &str) -> bool {
     let text = text.trim();
     !text.contains([' ', 'T', ':']) && (text.len() <= 10)
-}
-
-fn parse_digits(digits: &str, fraction: &str) -> Option<i64> {
-    let (year_len, has_time) = match digits.len() {
-        6 => (2, false),
-        8 => (4, false),
-        12 => (2, true),
-        14 => (4, true),
-        _ => return None,
-    };
-    let part = |from: usize| number(&digits[from..from + 2]);
-    let year = two_digit_year(number(&digits[..year_len])?, year_len);
-    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, part(year_len)?, part(year_len + 2)?)?;
-    let time = if has_time {
-        NaiveTime::from_hms_micro_opt(
-            part(year_len + 4)?,
-            part(year_len + 6)?,
-            part(year_len + 8)?,
-            micros_of_fraction(fraction.strip_prefix('.').unwrap_or(""))?,
-        )?
-    } else {
-        NaiveTime::MIN
-    };
-    Some(to_micros(date.and_time(time)))
-}
-
-/// `HH[:MM[:SS[.fraction]]]`; the empty text is midnight.
-fn parse_time(text: &str) -> Option<NaiveTime> {
-    if text.is_empty() {
-        return Some(NaiveTime::MIN);
-    }
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let mut parts = clock.split(':');
-    let hour = number(parts.next()?)?;
-    let minute = parts.next().map_or(Some(0), number)?;
-    let second = parts.next().map_or(Some(0), number)?;
-    if parts.next().is_some() {
-        return None;
-    }
-    NaiveTime::from_hms_micro_opt(hour, minute, second, micros_of_fraction(fraction)?)
 }
 
 fn micros_of_fraction(text: &str) -> Option<u32> {
@@ -137,14 +78,6 @@ fn number(text: &str) -> Option<u32> {
         return None;
     }
     text.parse().ok()
-}
-
-const fn two_digit_year(year: u32, digits: usize) -> u32 {
-    match (digits, year) {
-        (2, 0..=69) => 2000 + year,
-        (2, _) => 1900 + year,
-        _ => year,
-    }
 }
 
 /// Whether the day is one of the years 0 to 9999, which is all that a DATETIME holds.
@@ -287,10 +220,19 @@ mod tests {
     #[test]
     fn texts_that_are_no_dates_are_refused() {
         for text in
-            ["", "abc", "2024-02-30", "2024-01-01 25:00:00", "2024-01", "2024-01-01 00:00:00+08:00", "1"]
+            ["", "abc", "2024-02-30", "2024-01-01 25:00:00", "2024-01", "2024-01-01 00:00:00+99:00", "1"]
         {
             assert_eq!(parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_text_with_a_zone_is_converted_into_the_sessions() {
+        let shown = |text| parse(text).map(to_text);
+        assert_eq!(shown("2024-01-01T19:04:05Z").as_deref(), Some("2024-01-01 19:04:05"));
+        let shown = zone::within(8 * 3600, || shown("2024-01-01T19:04:05Z"));
+        assert_eq!(shown.as_deref(), Some("2024-01-02 03:04:05"));
+        assert_eq!(zone::utc_offset_seconds(), 0);
     }
 
     #[test]

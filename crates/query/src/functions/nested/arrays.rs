@@ -5,6 +5,7 @@
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
 use crate::functions::conversion::convert;
+use crate::functions::keeping;
 use crate::functions::nested::alike::{common_type, convert_to, normal};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, ListArray,
@@ -26,18 +27,29 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     vec![
         MySqlFunction::new("array", &[Any], list, array)
             .variadic()
-            .returning(|types| list_of(common_type(&types.iter().collect::<Vec<_>>()))),
+            .returning(|types| list_of(common_type(&types.iter().collect::<Vec<_>>())))
+            .keeping(keeping::list_of_all),
         MySqlFunction::new("array_size", &[Any], int, |args| sizes(&args[0])),
         MySqlFunction::new("element_at", &[Any, Any], crate::functions::utf8, element_at)
-            .returning(element_type),
+            .returning(element_type)
+            .keeping(keeping::element),
         MySqlFunction::new("array_contains", &[Any, Any], boolean, contains),
         MySqlFunction::new("array_position", &[Any, Any], int, position),
-        MySqlFunction::new("array_slice", &[Any, Int, Int], list, slice).optional(1).returning(same_list),
-        MySqlFunction::new("array_remove", &[Any, Any], list, remove).returning(same_list),
-        MySqlFunction::new("array_compact", &[Any], list, compact).returning(same_list),
+        MySqlFunction::new("array_slice", &[Any, Int, Int], list, slice)
+            .optional(1)
+            .returning(same_list)
+            .keeping(keeping::first),
+        MySqlFunction::new("array_remove", &[Any, Any], list, remove)
+            .returning(same_list)
+            .keeping(keeping::first),
+        MySqlFunction::new("array_compact", &[Any], list, compact)
+            .returning(same_list)
+            .keeping(keeping::first),
         MySqlFunction::new("array_intersect", &[Any, Any], list, intersect).variadic().returning(common_list),
         MySqlFunction::new("array_sum", &[Any], crate::functions::float64, sum).returning(sum_type),
-        MySqlFunction::new("reverse", &[Any], crate::functions::utf8, reverse).returning(reverse_type),
+        MySqlFunction::new("reverse", &[Any], crate::functions::utf8, reverse)
+            .returning(reverse_type)
+            .keeping(keeping::first),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! `map(k, v, …)` with Doris's keys: the last of equal ones wins and takes the last place. A NULL key, which Doris takes,
 //! is refused: arrow's maps have none.
 
+use crate::functions::keeping;
 use crate::functions::nested::alike::{common_type, convert_to, normal};
 use crate::functions::{MySqlFunction, Param};
 use arrow::array::{Array, ArrayRef, MapArray, StructArray, UInt64Array, new_empty_array};
@@ -14,7 +15,13 @@ use std::sync::Arc;
 
 pub(super) fn functions() -> Vec<MySqlFunction> {
     let empty = || map_type(&[]);
-    vec![MySqlFunction::new("__map", &[Param::Any], empty, map).optional(1).variadic().returning(map_type)]
+    vec![
+        MySqlFunction::new("__map", &[Param::Any], empty, map)
+            .optional(1)
+            .variadic()
+            .returning(map_type)
+            .keeping(keeping::map_of_all),
+    ]
 }
 
 fn sides(types: &[DataType]) -> (DataType, DataType) {

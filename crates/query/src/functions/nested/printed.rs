@@ -5,6 +5,7 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
 use std::sync::Arc;
+use tributary_types::{DataType as Declared, NestedType};
 
 /// A nested column whose leaves are texts already.
 enum Shown {
@@ -25,8 +26,10 @@ pub enum Quoting {
 
 /// The texts of a column of arrays, maps or structs. Texts, dates and times within are quoted, NULLs are `null`,
 /// booleans 1 and 0.
-pub fn to_text(array: &ArrayRef, quoting: Quoting) -> Result<ArrayRef> {
-    let shown = Shown::of(array)?;
+///
+/// `declared` says how many digits of a second there are within, if that is known.
+pub fn to_text(array: &ArrayRef, quoting: Quoting, declared: Option<Declared>) -> Result<ArrayRef> {
+    let shown = Shown::of(array, declared)?;
     let texts = (0..array.len()).map(|row| {
         array.is_valid(row).then(|| {
             let mut out = String::new();
@@ -38,18 +41,30 @@ pub fn to_text(array: &ArrayRef, quoting: Quoting) -> Result<ArrayRef> {
 }
 
 impl Shown {
-    fn of(array: &ArrayRef) -> Result<Self> {
+    fn of(array: &ArrayRef, declared: Option<Declared>) -> Result<Self> {
+        let parts = declared.and_then(|declared| match declared {
+            Declared::Nested(nested) => Some(nested.kept()),
+            _ => None,
+        });
         Ok(match array.data_type() {
             DataType::List(_) => {
                 let of = array.as_list::<i32>().clone();
-                Self::List { items: Box::new(Self::of(of.values())?), of }
+                let element = match parts {
+                    Some(NestedType::Array(element)) => Some(*element),
+                    _ => None,
+                };
+                Self::List { items: Box::new(Self::of(of.values(), element)?), of }
             }
             DataType::LargeList(field) | DataType::FixedSizeList(field, _) | DataType::ListView(field) => {
-                Self::of(&convert::safe_cast(array, &DataType::List(Arc::clone(field)))?)?
+                Self::of(&convert::safe_cast(array, &DataType::List(Arc::clone(field)))?, declared)?
             }
             DataType::Map(..) => {
                 let of = array.as_map().clone();
-                let (keys, values) = (Self::of(of.keys())?, Self::of(of.values())?);
+                let (key, value) = match parts {
+                    Some(NestedType::Map(key, value)) => (Some(*key), Some(*value)),
+                    _ => (None, None),
+                };
+                let (keys, values) = (Self::of(of.keys(), key)?, Self::of(of.values(), value)?);
                 Self::Map { keys: Box::new(keys), values: Box::new(values), of }
             }
             DataType::Struct(fields) => {
@@ -57,14 +72,25 @@ impl Shown {
                 let fields = fields
                     .iter()
                     .zip(of.columns())
-                    .map(|(field, column)| Ok((field.name().clone(), Self::of(column)?)))
+                    .enumerate()
+                    .map(|(at, (field, column))| {
+                        let declared = match parts {
+                            Some(NestedType::Struct(fields)) => fields.get(at).map(|field| field.data_type),
+                            _ => None,
+                        };
+                        Ok((field.name().clone(), Self::of(column, declared)?))
+                    })
                     .collect::<Result<_>>()?;
                 Self::Struct { fields, of }
             }
             data_type => {
                 let is_number = data_type.is_numeric() && !crate::types::kind::is_address(data_type);
                 let quoted = !(is_number || *data_type == DataType::Boolean);
-                Self::Leaf { texts: convert::to_text(array)?.as_string::<i32>().clone(), quoted }
+                let texts = match declared {
+                    Some(declared) => convert::to_text_of(array, declared)?,
+                    None => convert::to_text(array)?,
+                };
+                Self::Leaf { texts: texts.as_string::<i32>().clone(), quoted }
             }
         })
     }

@@ -53,7 +53,7 @@ fn percentile(args: &[ArrayRef]) -> Result<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
-    use crate::functions::factorial;
+    use super::factorial;
 
     #[test]
     fn factorials_are_known_from_0_to_20() {

@@ -2,6 +2,7 @@
 //! for such values.
 
 use crate::functions::conversion::convert;
+use crate::functions::dates::zone;
 use crate::types::kind::DATETIME;
 use crate::types::metadata;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
@@ -101,8 +102,9 @@ impl ScalarUDFImpl for PartitionName {
         let is_constant = constants.iter().all(Option::is_some);
         let rows = if is_constant { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
+        let zone = zone::of(&args.config_options);
         let names = match kind {
-            Kind::Range(unit) => ranges(unit, &arrays[2])?,
+            Kind::Range(unit) => zone::within(zone, || ranges(unit, &arrays[2]))?,
             Kind::List => lists(&arrays[1..], &args.arg_fields[1..], rows)?,
         };
         let names: ArrayRef = Arc::new(names);

@@ -173,6 +173,12 @@ impl Rewriter<'_> {
             Value::DoubleQuotedString(text)
             | Value::NationalStringLiteral(text)
             | Value::EscapedStringLiteral(text) => ast::text(text.clone()),
+            Value::SingleQuotedByteStringLiteral(_) | Value::DoubleQuotedByteStringLiteral(_) => {
+                return Err(SqlError::detail(
+                    ErrorCode::NotSupported,
+                    "literals of bits such as b'101' are not supported; write the number",
+                ));
+            }
             Value::HexStringLiteral(hex) => ast::call("unhex", vec![ast::text(hex.clone())]),
             _ => Expr::Value(value),
         })

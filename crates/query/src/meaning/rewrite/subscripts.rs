@@ -7,6 +7,20 @@ use tributary_types::{ErrorCode, SqlError};
 /// Makes one name of a qualified column that has subscripts or fields behind it: the parser takes the `v` of `t.v[1]` for a
 /// field of a column `t`. `is_relation` knows the tables that can be named here.
 pub(super) fn qualify(expr: &mut Expr, is_relation: &dyn Fn(&str) -> bool) {
+    if let Expr::CompoundIdentifier(names) = expr {
+        // A field of a qualified column, without subscripts. `database.t.column` is none.
+        if let [table, second, _, ..] = names.as_slice()
+            && is_relation(&table.value)
+            && !is_relation(&second.value)
+        {
+            let mut names = std::mem::take(names);
+            let fields = names.split_off(2).into_iter();
+            let access_chain = fields.map(|field| AccessExpr::Dot(Expr::Identifier(field))).collect();
+            let root = Box::new(Expr::CompoundIdentifier(names));
+            *expr = Expr::CompoundFieldAccess { root, access_chain };
+        }
+        return;
+    }
     let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
     let Expr::Identifier(first) = &**root else { return };
     let names = access_chain.iter().map_while(|access| match access {

@@ -88,6 +88,36 @@ impl Rewriter<'_> {
         Ok(())
     }
 
+    /// Groups by the item of the list that a name in GROUP BY is an alias of, where several tables have a column of that name:
+    /// else the name means the column.
+    pub(super) fn group_by_aliases(&self, select: &mut Select) {
+        let GroupByExpr::Expressions(groups, _) = &mut select.group_by else { return };
+        let item = |name: &Ident| {
+            select.projection.iter().find_map(|item| match item {
+                SelectItem::ExprWithAlias { expr, alias } if same(&alias.value, &name.value) => Some(expr),
+                _ => None,
+            })
+        };
+        let is_alias = |group: &Expr| matches!(group, Expr::Identifier(name) if item(name).is_some());
+        if !groups.iter().any(is_alias) {
+            return;
+        }
+        let mut shown = Vec::new();
+        for table in &select.from {
+            // Columns that can't be told are left to the planner.
+            let Ok(columns) = self.shown_by_each(&mut table.clone()) else { return };
+            shown.extend(columns);
+        }
+        for group in groups {
+            if let Expr::Identifier(name) = group
+                && shown.iter().filter(|column| column.is(&name.value)).count() > 1
+                && let Some(expr) = item(name)
+            {
+                *group = expr.clone();
+            }
+        }
+    }
+
     /// What `SELECT *` shows of a table and those joined to it; their joins get conditions.
     fn shown_by(&self, table: &mut TableWithJoins) -> Result<Vec<Shown>, SqlError> {
         let mut left = self.shown_by_factor(&mut table.relation)?;
@@ -345,6 +375,11 @@ fn renamed(mut names: Vec<String>, alias: &sqlparser::ast::TableAlias) -> Vec<St
         name.clone_from(&given.name.value);
     }
     names
+}
+
+/// Whether two names of columns are one.
+fn same(left: &str, right: &str) -> bool {
+    left.to_lowercase() == right.to_lowercase()
 }
 
 fn last_name(name: &ObjectName) -> Option<String> {

@@ -9,7 +9,7 @@
 //!
 //! Delete when an aggregate over a frame whose start moves has no order in DataFusion.
 //!
-//! slt: 
+//! slt:
 
 use crate::functions;
 use datafusion::common::config::ConfigOptions;

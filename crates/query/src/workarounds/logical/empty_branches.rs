@@ -6,9 +6,9 @@
 //!
 //! Upstream: no upstream issue found.
 //!
-//! Delete when propagate_empty_relation keeps the qualifiers of the union.
+//! Delete when `propagate_empty_relation` keeps the qualifiers of the union.
 //!
-//! slt: 
+//! slt:
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::Result;

@@ -8,7 +8,7 @@
 //!
 //! Delete when each key of a join has its own equality of NULLs.
 //!
-//! slt: 
+//! slt:
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

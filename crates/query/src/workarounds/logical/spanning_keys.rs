@@ -6,9 +6,9 @@
 //!
 //! Upstream: apache/datafusion#4844 is the same of filters.
 //!
-//! Delete when eliminate_cross_join keeps keys whose sides ask several tables.
+//! Delete when `eliminate_cross_join` keeps keys whose sides ask several tables.
 //!
-//! slt: 
+//! slt:
 
 use crate::workarounds::logical::guard::{Guard, Rule};
 use datafusion::common::tree_node::Transformed;

@@ -1,7 +1,7 @@
 //! Texts as values of the columns that decide.
 
 use super::refused;
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::NaiveDateTime;
 use tributary_types::partition::PartitionValue;
 use tributary_types::{ColumnDef, DataType, SqlError};
 
@@ -46,29 +46,10 @@ pub(super) fn parsed(text: &str, column: &ColumnDef) -> Result<PartitionValue, S
     })
 }
 
-/// A date, or a date and a time.
+/// A date, or a date and a time, as loads read it. One with a zone is none: a partition is the same for all sessions.
 pub(super) fn moment(text: &str) -> Option<NaiveDateTime> {
-    let text = text.trim();
-    let date = |text: &str, format: &str| {
-        let date = NaiveDate::parse_from_str(text, format).ok()?;
-        Some(date.and_time(NaiveTime::default()))
-    };
-    let is_digits = |length: usize| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_digits(8) {
-        return date(text, "%Y%m%d");
-    }
-    if is_digits(14) {
-        return NaiveDateTime::parse_from_str(text, "%Y%m%d%H%M%S").ok();
-    }
-    if text.len() < 8 || !text.starts_with(|first: char| first.is_ascii_digit()) {
-        return None;
-    }
-    let with_time = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f").ok();
-    with_time.or_else(|| date(text, "%Y-%m-%d")).filter(|moment| (0..=9999).contains(&year(*moment)))
-}
-
-fn year(moment: NaiveDateTime) -> i32 {
-    chrono::Datelike::year(&moment.date())
+    let micros = tributary_types::moment::local_datetime(text.as_bytes(), 6)?;
+    Some(chrono::DateTime::from_timestamp_micros(micros)?.naive_utc())
 }
 
 /// Days since 1970-01-01.

@@ -1,4 +1,4 @@
-//! DATE and DATETIME in the many shapes that loads bring.
+//! DATE and DATETIME in the many shapes that texts have: the one reading of them for loads, queries and partitions.
 //!
 //! Accepted: `2024-05-01`, `20240501`, `240501`, one-digit months and days, any ASCII character that
 //! is neither a letter nor a digit between them; then `T`, blanks or a colon; then
@@ -6,20 +6,20 @@
 //! between the parts of the date; `20240501101112`; then a zone: `Z`, `ZULU`, `UTC`, `GMT`, `CST`
 //! (+08:00), `+08`, `+08:00`, `+0800`, `+800`.
 
-use super::trim;
-use tributary_types::calendar::{self, Date};
+use crate::calendar::{self, Date};
 
 /// Microseconds of a day.
-pub(crate) const DAY_MICROS: i64 = 86_400_000_000;
+pub const DAY_MICROS: i64 = 86_400_000_000;
 const SECOND_MICROS: i64 = 1_000_000;
 /// 0000-01-01 and 9999-12-31 in days since 1970-01-01.
-pub(crate) const DAYS_MIN: i32 = calendar::days_of(0, 1, 1);
-pub(crate) const DAYS_MAX: i32 = calendar::days_of(9999, 12, 31);
+pub const DAYS_MIN: i32 = calendar::days_of(0, 1, 1);
+pub const DAYS_MAX: i32 = calendar::days_of(9999, 12, 31);
 
 /// Days since 1970-01-01 of a DATE. A time of day is dropped; a zone is converted first, into the
 /// one that is `utc_offset_seconds` ahead of UTC.
 #[inline]
-pub(crate) fn date(text: &[u8], utc_offset_seconds: i32) -> Option<i32> {
+#[must_use]
+pub fn date(text: &[u8], utc_offset_seconds: i32) -> Option<i32> {
     if let Some(days) = plain_date(text) {
         return days;
     }
@@ -30,33 +30,53 @@ pub(crate) fn date(text: &[u8], utc_offset_seconds: i32) -> Option<i32> {
 /// Microseconds since 1970-01-01 00:00:00 of a DATETIME with `scale` digits of a fraction, to
 /// which longer fractions are rounded.
 #[inline]
-pub(crate) fn datetime(text: &[u8], scale: u8, utc_offset_seconds: i32) -> Option<i64> {
+#[must_use]
+pub fn datetime(text: &[u8], scale: u8, utc_offset_seconds: i32) -> Option<i64> {
     if let Some(micros) = plain_datetime(text) {
         return micros;
     }
     Parser::new(trim(text)).moment(scale)?.micros(utc_offset_seconds)
 }
 
+/// Reads a text as [`datetime`] does, if it names no zone.
+#[must_use]
+pub fn local_datetime(text: &[u8], scale: u8) -> Option<i64> {
+    let moment = Parser::new(trim(text)).moment(scale)?;
+    moment.zone_seconds.is_none().then(|| moment.micros(0)).flatten()
+}
+
 /// A DATETIME that is known to the microsecond, rounded to `scale` digits.
-pub(crate) fn rounded(micros: i64, scale: u8) -> Option<i64> {
+#[must_use]
+pub fn rounded(micros: i64, scale: u8) -> Option<i64> {
     let unit = 10i64.pow(6 - u32::from(scale.min(6)));
     within_range(micros)?;
     within_range((micros + unit / 2).div_euclid(unit) * unit)
 }
 
 /// A DATETIME cut to `scale` digits.
-pub(crate) fn truncated(micros: i64, scale: u8) -> i64 {
+#[must_use]
+pub fn truncated(micros: i64, scale: u8) -> i64 {
     let unit = 10i64.pow(6 - u32::from(scale.min(6)));
     micros.div_euclid(unit) * unit
 }
 
 /// The DATE of a DATETIME.
-pub(crate) fn days_of(micros: i64) -> Option<i32> {
+#[must_use]
+pub fn days_of(micros: i64) -> Option<i32> {
     i32::try_from(micros.div_euclid(DAY_MICROS)).ok().filter(|days| (DAYS_MIN..=DAYS_MAX).contains(days))
 }
 
 fn within_range(micros: i64) -> Option<i64> {
     days_of(micros).map(|_| micros)
+}
+
+/// Without ASCII blanks at both ends.
+#[inline]
+fn trim(text: &[u8]) -> &[u8] {
+    match (text.first(), text.last()) {
+        (Some(first), Some(last)) if !first.is_ascii_whitespace() && !last.is_ascii_whitespace() => text,
+        _ => text.trim_ascii(),
+    }
 }
 
 /// Exactly `YYYY-MM-DD`. The outer `None`: another shape. The inner: no such day.
@@ -90,7 +110,8 @@ fn four(a: u8, b: u8, c: u8, d: u8) -> Option<u32> {
 
 /// Days since 1970-01-01, if the calendar has the day.
 #[inline]
-pub(crate) fn days(year: u32, month: u32, day: u32) -> Option<i32> {
+#[must_use]
+pub fn days(year: u32, month: u32, day: u32) -> Option<i32> {
     let legal =
         year <= 9999 && (1..=12).contains(&month) && day >= 1 && day <= calendar::days_in_month(year, month);
     legal.then(|| calendar::days_of(year as i32, month, day))
@@ -98,19 +119,22 @@ pub(crate) fn days(year: u32, month: u32, day: u32) -> Option<i32> {
 
 /// Microseconds since midnight, if a clock shows that time.
 #[inline]
-pub(crate) fn time_micros(hour: u32, minute: u32, second: u32) -> Option<i64> {
+#[must_use]
+pub fn time_micros(hour: u32, minute: u32, second: u32) -> Option<i64> {
     let legal = hour < 24 && minute < 60 && second < 60;
     legal.then(|| i64::from(hour * 3600 + minute * 60 + second) * SECOND_MICROS)
 }
 
 /// `YYYY-MM-DD`.
-pub(crate) fn show_date(days: i64) -> String {
+#[must_use]
+pub fn show_date(days: i64) -> String {
     let Date { year, month, day } = Date::from_days(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
 /// `YYYY-MM-DD HH:MM:SS`, with six digits of a fraction if there is one.
-pub(crate) fn show_datetime(micros: i64) -> String {
+#[must_use]
+pub fn show_datetime(micros: i64) -> String {
     let date = show_date(micros.div_euclid(DAY_MICROS));
     let (hour, minute, second, fraction) = clock(micros);
     match fraction {
@@ -120,13 +144,15 @@ pub(crate) fn show_datetime(micros: i64) -> String {
 }
 
 /// `YYYYMMDD` as a number.
-pub(crate) fn date_number(days: i64) -> i64 {
+#[must_use]
+pub fn date_number(days: i64) -> i64 {
     let Date { year, month, day } = Date::from_days(days);
     year * 10_000 + i64::from(month) * 100 + i64::from(day)
 }
 
 /// `YYYYMMDDHHMMSS` as a number.
-pub(crate) fn datetime_number(micros: i64) -> i64 {
+#[must_use]
+pub fn datetime_number(micros: i64) -> i64 {
     let (hour, minute, second, _) = clock(micros);
     date_number(micros.div_euclid(DAY_MICROS)) * 1_000_000 + hour * 10_000 + minute * 100 + second
 }

@@ -1,9 +1,8 @@
 //! Rebuilds tables and transactions from the log.
 //!
-//! A commit whose version the table's Delta log already has is skipped (that is what makes replay
-//! idempotent); later ones are published in the order of their versions. Rows of acknowledged
-//! async loads whose group has no commit record get one now. Prepared two-phase loads wait again.
-//! Everything else without a commit never happened.
+//! A commit whose version the table's Delta log already has is skipped (that makes replay idempotent); later ones are published
+//! in the order of their versions. Rows of acknowledged async loads whose group has no commit record get one now. Prepared
+//! two-phase loads wait again. Everything else without a commit never happened.
 
 pub mod inspect;
 pub mod record;
@@ -28,7 +27,7 @@ use tributary_types::{
 };
 use tributary_wal::{Disk, Entry, Wal};
 
-/// What recovery found and did.
+/// The findings and actions of recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     pub entries: u64,
@@ -50,7 +49,7 @@ pub struct RecoveryReport {
     pub rows_given_up: u64,
 }
 
-/// The logs, open, and what they held.
+/// The open logs with their contents.
 pub(crate) struct Logs {
     wals: Vec<Wal>,
     pub next_txn: TxnId,
@@ -68,7 +67,7 @@ impl Logs {
     }
 }
 
-/// What the logs say, ordered so that it can be applied.
+/// The contents of the logs, ordered for application.
 #[derive(Default)]
 pub(crate) struct Contents {
     changes: HashMap<TableId, BTreeMap<Version, Change>>,
@@ -96,10 +95,10 @@ impl Contents {
     }
 }
 
-/// What a repair may have made of commits: the rows of a group stay in the log as if it had none.
+/// The possible effect of a repair on commits: the rows of a group stay in the log as if it had none.
 #[derive(Default)]
 struct GivenUp {
-    /// Where the repairs were.
+    /// The locations of the repairs.
     places: Vec<(usize, Lsn)>,
     /// The last group of each table that is in data files, and where its commit is.
     persisted: HashMap<TableId, (TxnId, Lsn)>,
@@ -111,8 +110,8 @@ impl GivenUp {
         *last = (txn, commit).max(*last);
     }
 
-    /// Whether the group's commit was in a place that is given up: groups commit in their order, and a later one
-    /// is in data files. Then this one is there too.
+    /// Whether the group's commit was in bytes that were given up: groups commit in order, and a later one is in data files. Then
+    /// this one is there, too.
     fn had_commit(&self, txn: TxnId, pending: &Pending) -> bool {
         let Some(&(later, its_commit)) = self.persisted.get(&pending.table) else { return false };
         let is_between =
@@ -300,7 +299,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes what makes a version that is not in data files.
+    /// Records the change that makes a version which is not in data files.
     fn change(&mut self, log: usize, entry: &Entry, version: Version, change: Change) {
         let Some(table) = self.tables.get(&entry.table) else { return };
         if version > table.persisted_version() {
@@ -324,14 +323,14 @@ fn parse<T: Body>(lsn: Lsn, entry: &Entry) -> Result<T, IngestError> {
     })
 }
 
-/// What the logs make of tables and transactions.
+/// The tables and transactions restored from the logs.
 pub(crate) struct Recovered {
     pub queues: HashMap<TableId, Arc<TableQueue>>,
     pub prepared: PreparedLoads,
     pub report: RecoveryReport,
 }
 
-/// Applies what the logs say to tables that have just been opened.
+/// Applies the contents of the logs to tables that have just been opened.
 pub(crate) async fn replay(
     core: &Core,
     mut contents: Contents,
@@ -415,7 +414,7 @@ fn unpublished(queue: &TableQueue, error: &TableError) -> IngestError {
 }
 
 impl Recovered {
-    /// Ends, or keeps for its commit, a transaction that has none in the log.
+    /// Ends, or retains for its commit, a transaction that has none in the log.
     async fn finish(
         &mut self,
         core: &Core,

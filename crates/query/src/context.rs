@@ -1,6 +1,6 @@
-//! One statement while it is planned: the names that the SQL planner asks for, views, and the plan.
+//! One statement while it is planned: the names that the SQL planner looks up, views, and the plan.
 //!
-//! Not here: what a name or an operator means (`meaning`), and running a plan.
+//! Not here: the meaning of names and operators (`meaning`), and running a plan.
 
 mod plan;
 mod views;
@@ -38,7 +38,7 @@ use tributary_types::{ColumnDef, ErrorCode, HiddenColumn, PartitionNames, SqlErr
 /// Snapshots by their tables.
 pub type SettledSnapshots = HashMap<TableId, Arc<Snapshot>>;
 
-/// A statement's view of names. Each table is asked for once: a statement reads one snapshot of it.
+/// A statement's view of names. Each table is looked up once: a statement reads one snapshot of it.
 pub struct StatementContext<'a> {
     pub state: &'a SessionState,
     pub namespace: &'a Arc<dyn Namespace>,
@@ -55,14 +55,14 @@ pub struct StatementContext<'a> {
     pub read: Arc<Mutex<ReadTables>>,
     pub tables: Mutex<HashMap<(String, String), Arc<dyn TableSource>>>,
     pub sets: Arc<SetOperations>,
-    /// `sets`, as the planner asks for it.
+    /// `sets`, in the form that the planner requires.
     pub relation_planners: [Arc<dyn RelationPlanner>; 1],
     pub within: Within,
-    /// A view that must not be read: the one that is to be made of the query.
+    /// A view that may not be read: the one being created from the query.
     pub forbidden: Option<(String, String)>,
 }
 
-/// What a statement reads, wherever it is named.
+/// The tables and views that a statement reads, wherever they are named.
 #[derive(Default)]
 pub struct ReadTables {
     snapshots: SettledSnapshots,
@@ -146,7 +146,7 @@ impl StatementContext<'_> {
         Arc::clone(read.snapshots.entry(table.id()).or_insert_with(|| table.snapshot()))
     }
 
-    /// The columns of a table, as they were declared; those of files by [`tributary_sql::FILES_FUNCTION`] and their place.
+    /// The columns of a table, as they were declared; for files, by [`tributary_sql::FILES_FUNCTION`] and their place.
     pub fn columns(&self, database: &str, name: &str) -> std::result::Result<Vec<String>, SqlError> {
         let schema = match self.functions.files(database, name) {
             Some(files) => files.schema(),
@@ -186,7 +186,7 @@ fn with_sequence(
     Ok(Arc::new(ViewTable::new(plan.project(columns)?.build()?, None)))
 }
 
-/// The error for partitions of what has none.
+/// The error for partitions of an object without partitions.
 fn not_partitioned(partitions: &PartitionNames) -> Result<()> {
     if partitions.is_any() {
         return Ok(());

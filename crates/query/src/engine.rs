@@ -1,7 +1,7 @@
 //! The query engine: plans a rewritten query, runs it, and names its result.
 //!
-//! Not here: rules and meanings; this module puts them together and offers the result to the crate `engine`.
-//! Futures are boxed here and the session is [`Sealed`], so that callers compile without looking into plans.
+//! Not here: rules and meanings; this module combines them and offers the result to the crate `engine`. Futures are boxed here
+//! and the session is [`Sealed`], so that callers compile without looking into plans.
 
 mod files;
 mod load_exprs;

@@ -1,4 +1,4 @@
-//! What can go wrong in a query, in the words that a client gets.
+//! The errors of queries, in the words that clients see.
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::parquet::errors::ParquetError;
@@ -19,7 +19,7 @@ pub fn stream_error(error: &DataFusionError) -> SqlError {
     to_sql(error)
 }
 
-/// A subquery that stands for one value gave more rows.
+/// A subquery used as one value gave more rows.
 pub(crate) fn too_many_rows() -> SqlError {
     SqlError::detail(ErrorCode::SubqueryRows, "Subquery returns more than 1 row")
 }
@@ -60,7 +60,7 @@ fn to_sql(error: &DataFusionError) -> SqlError {
     }
 }
 
-/// What the opening of a data file says in its own words.
+/// The error that a data file's reader reports in its own words.
 fn data_file_error(error: &DataFusionError) -> Option<String> {
     let DataFusionError::ParquetError(parquet) = error else { return None };
     let ParquetError::External(inner) = parquet.as_ref() else { return None };

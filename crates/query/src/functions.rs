@@ -1,9 +1,8 @@
 //! MySQL's and Doris's scalar functions that DataFusion lacks or defines otherwise.
 //!
-//! A function here is a name, the kinds of its parameters, a result type and a body over whole
-//! arrays; [`MySqlFunction`] converts the arguments leniently (text that is no number is NULL) and
-//! calls the body. Names with two leading underscores are not for users: the rewrite of a query
-//! puts them in. Functions that DataFusion has under another name are in `meaning::rewrite::calls`.
+//! A function here is a name, the kinds of its parameters, a result type and a body over whole arrays; [`MySqlFunction`] converts
+//! the arguments leniently (text that is not a number is NULL) and calls the body. Names with two leading underscores are not for
+//! users: the rewrite of a query inserts them. Functions that DataFusion has under another name are in `meaning::rewrite::calls`.
 //!
 //! Not here: plans, tables and sessions. A function sees arrays and the fields of its arguments.
 
@@ -35,7 +34,7 @@ use datafusion::logical_expr::{
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
-/// What a parameter is converted to before the body sees it.
+/// The conversion of an argument before the body sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Param {
     Text,
@@ -54,7 +53,7 @@ pub enum Returns {
     Of(fn(&[DataType]) -> DataType),
     /// From the arguments' types and the second argument, a constant number.
     ByDigits(fn(&[DataType], Option<i64>) -> DataType),
-    /// From the arguments' fields, which tell the digits of a DATETIME's seconds.
+    /// From the arguments' fields, which have the fractional digits of a DATETIME.
     ByFields(fn(&[FieldRef]) -> DataType),
 }
 
@@ -72,9 +71,9 @@ pub struct MySqlFunction {
     returns: Returns,
     /// The digits of the seconds of the DATETIMEs that it returns.
     digits: Option<fn(&ReturnFieldArgs<'_>) -> Option<u8>>,
-    /// What its results are, where Arrow's type does not tell.
+    /// The type of its results, if Arrow's type is ambiguous.
     makes: Option<tributary_types::DataType>,
-    /// What its results are declared as, where that is known from the arguments.
+    /// The declared type of its results, if the arguments determine it.
     keeps: Option<keeping::Keeps>,
     body: Body,
     signature: Signature,

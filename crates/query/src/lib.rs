@@ -1,9 +1,8 @@
-//! Answers questions: SELECT, SHOW, DESC and `information_schema`, on DataFusion.
+//! Answers queries: SELECT, SHOW, DESC and `information_schema`, on DataFusion.
 //!
-//! A query's tree comes from the crate `sql`. It is rewritten into MySQL's meaning ([`mod@rewrite`]),
-//! planned against one snapshot of each table, run, and its result is named as MySQL would.
-//! Invariant: a statement sees each table at exactly one version. Everything of DataFusion is
-//! here and nowhere else; how rows came in, and the bytes of a protocol, are not its business.
+//! A query's tree comes from the crate `sql`. It is rewritten into MySQL's meaning ([`mod@rewrite`]), planned against one
+//! snapshot of each table, run, and its result columns are named as in MySQL. Invariant: a statement sees each table at exactly
+//! one version. All use of DataFusion is in this crate; the origin of rows and the bytes of protocols are not its business.
 
 mod context;
 mod deep;

@@ -1,6 +1,6 @@
 //! The input and output of the query engine: the session as a query sees it, and results.
 //!
-//! Not here: how a result is computed.
+//! Not here: the computation of results.
 
 mod grid;
 

@@ -1,4 +1,4 @@
-//! What this crate asks of the server around it: names, and facts for `SHOW`.
+//! The interface to the server around this crate: names, and facts for `SHOW`.
 
 use crate::model::{Cell, SessionView};
 use arrow::array::RecordBatch;
@@ -11,7 +11,7 @@ use tributary_sql::FileCall;
 use tributary_table::Table;
 use tributary_types::{ColumnChange, SchemaVersion, SqlError, TableDef, TableId, TxnId, ViewDef};
 
-/// Names → tables, as one user may see them. Answers come from memory: no call may wait, but for [`Namespace::files`].
+/// Names → tables, as visible to one user. Answers come from memory: no call may wait, except [`Namespace::files`].
 pub trait Namespace: Send + Sync + 'static {
     /// The databases that users made, without the system's, in order of name.
     fn databases(&self) -> Vec<String>;
@@ -35,9 +35,9 @@ pub trait Namespace: Send + Sync + 'static {
     /// # Errors
     /// The user may not look at it.
     fn view(&self, database: &str, name: &str) -> Result<Option<Arc<ViewDef>>, SqlError>;
-    /// The table of that name for a view that reads it: whoever made the view was allowed to.
+    /// The table of that name for a view that reads it: privileges were checked when the view was created.
     fn table_of_view(&self, database: &str, name: &str) -> Option<Arc<Table>>;
-    /// The table that has the temporary partitions of this one, whose reader was checked; `None`: it has none.
+    /// The companion table with the temporary partitions of this one, whose reader was checked; `None` if it has none.
     fn beside(&self, def: &TableDef) -> Option<Arc<Table>> {
         let _ = def;
         None
@@ -54,7 +54,7 @@ pub trait Namespace: Send + Sync + 'static {
     /// The files that a call names, to read them.
     ///
     /// # Errors
-    /// The user may not read them, there are none, or their columns can't be told.
+    /// The user may not read the files, no file matches, or their columns can't be determined.
     fn files<'a>(
         &'a self,
         call: &'a FileCall,
@@ -71,7 +71,7 @@ pub trait Namespace: Send + Sync + 'static {
 
 /// Files that one call names, as one table.
 pub trait FileTable: Send + Sync + 'static {
-    /// The columns, all of which may be NULL.
+    /// The columns, all of them nullable.
     fn schema(&self) -> &SchemaRef;
 
     /// How many parts can be read side by side; at least one.
@@ -86,7 +86,7 @@ pub trait FileTable: Send + Sync + 'static {
 pub struct SchemaChangeRow {
     pub job: u64,
     pub table: TableId,
-    /// The schema that it makes.
+    /// The resulting schema.
     pub version: SchemaVersion,
     /// Milliseconds since 1970.
     pub created_ms: i64,
@@ -127,7 +127,7 @@ pub struct ProcessRow {
     pub statement: Option<String>,
 }
 
-/// The server in figures, for `SHOW FRONTENDS`, `SHOW BACKENDS` and `SHOW STATUS`.
+/// Figures of the server, for `SHOW FRONTENDS`, `SHOW BACKENDS` and `SHOW STATUS`.
 #[derive(Clone, Debug, Default)]
 pub struct ServerFacts {
     /// A name without spaces, unique among nodes.
@@ -142,7 +142,7 @@ pub struct ServerFacts {
     pub start_time: String,
     pub uptime_seconds: u64,
     pub data_bytes: u64,
-    /// Free and total bytes of the disk under the storage root; 0 where there is no disk.
+    /// Free and total bytes of the disk under the storage root; 0 if it is not on a disk.
     pub disk_available_bytes: u64,
     pub disk_total_bytes: u64,
     /// Memory of the machine in bytes.

@@ -1,4 +1,4 @@
-//! How a plan runs and what comes out of it: pauses, and results in the types that clients know.
+//! The execution of a plan and its results: pauses, and results in the types that clients know.
 //!
 //! Not here: planning, and the bytes of a protocol.
 

@@ -1,6 +1,6 @@
-//! Where rows come from: snapshots of tables, files of others, streams of loads.
+//! Sources of rows: snapshots of tables, external files, streams of loads.
 //!
-//! Not here: which table a name means (`context`), and what is done with the rows.
+//! Not here: the resolution of names (`context`), and the use of the rows.
 
 pub mod files;
 pub mod provider;

@@ -1,11 +1,11 @@
 //! The type of an expression, in its three meanings.
 //!
-//! | module | answers |
+//! | module | question |
 //! | --- | --- |
-//! | [`kind`] | how values of an Arrow type behave next to others |
-//! | [`common`](mod@common) | in which type values of several types are shown together, and in which they are compared |
-//! | [`metadata`] | which column a field comes from, and how that column was declared |
-//! | [`shown`] | in which type a client or a table gets the values |
+//! | [`kind`] | the behaviour of values of an Arrow type next to others |
+//! | [`common`](mod@common) | the type in which values of several types are shown together, and the type in which they are compared |
+//! | [`metadata`] | the column that a field comes from, and its declaration |
+//! | [`shown`] | the type in which a client or a table gets the values |
 //!
 //! Not here: expressions and arrays. How a value is converted is the business of `functions::conversion`.
 

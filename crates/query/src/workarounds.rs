@@ -1,7 +1,7 @@
-//! Rules that keep DataFusion from answering wrongly or refusing a plan of its own. One file per fault.
+//! Rules that stop DataFusion from answering wrongly or refusing its own plan. One file per fault.
 //!
 //! A file's header names the fault, the upstream issue, when the file can be deleted, and its cases: `slt:` names a file of
-//! `tests/slt` that fails without the workaround. `tests/workarounds.rs` runs each file so.
+//! `tests/slt` that fails without the workaround. `tests/workarounds.rs` runs each file that way.
 //!
 //! Not here: the meaning of SQL, and rules that make a right plan faster.
 

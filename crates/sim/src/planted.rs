@@ -1,8 +1,8 @@
 //! Bugs that are planted on purpose, to show that the simulation finds such bugs.
 //!
-//! There are two kinds. A disk or a store that lies is a decorator of the simulated one ([`crate::lying`]). A wrong
-//! decision is a patch, `crates/sim/planted/<name>.patch`, which makes the code ask for its bug by name; the hunt
-//! applies all patches to a copy of the workspace, so that one build has every bug and none until it is switched on.
+//! There are two kinds. A disk or a store that lies is a decorator of the simulated one ([`crate::lying`]). A wrong decision is a
+//! patch, `crates/sim/planted/<name>.patch`, which adds the bug under a switch of its name; the hunt applies all patches to a
+//! copy of the workspace, so that one build has every bug and none until it is switched on.
 //!
 //! Invariant: nothing outside this crate knows of planted bugs, except in that copy.
 
@@ -14,7 +14,7 @@ use crate::run::{Outcome, run_with};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// Every planted bug is found within so many seeds.
+/// The number of seeds within which every planted bug is found.
 pub const SEEDS_MAX: u64 = 2_000;
 
 /// Whether this is a build of the patched copy.
@@ -24,7 +24,7 @@ pub const IS_PATCHED: bool = false;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bug {
     pub name: String,
-    /// What is wrong, in a sentence.
+    /// The bug, in a sentence.
     pub about: String,
     kind: Kind,
 }

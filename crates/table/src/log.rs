@@ -46,7 +46,7 @@ pub(crate) enum Written {
     Taken,
 }
 
-/// Who writes entries.
+/// The identity of a writer of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     /// The node's name.
@@ -152,13 +152,13 @@ impl DeltaLog {
 
     /// Adds the entry `version`, with `info` as its first action. On `Yes` it is durable.
     ///
-    /// A client of an object store repeats a conditional put whose answer was lost, meets its own object, and says that
-    /// the name is taken; other lost answers are plain errors. After any error the entry is read back, and it is
-    /// ours if it carries the stamp of this very call.
+    /// A client of an object store repeats a conditional put whose answer was lost, meets its own object, and reports that the
+    /// name is taken; other lost answers are plain errors. After any error the entry is read back, and it is ours if it carries
+    /// the stamp of this very call.
     ///
     /// # Errors
-    /// [`TableError::Delta`]: the entry was not in the log when it was looked for, or that could not be told. It may
-    /// get there later, so nothing that it refers to may be deleted.
+    /// [`TableError::Delta`]: the entry was not in the log when it was read back, or reading failed. It may appear later, so
+    /// nothing that it refers to may be deleted.
     pub(crate) async fn write(
         &self,
         version: u64,
@@ -182,7 +182,7 @@ impl DeltaLog {
                 Ok(Written::Yes)
             }
             Ok(Some(_)) => Ok(Written::Taken),
-            // S3 answers so, too, while somebody else's put of the same name is under way.
+            // S3 also answers this while another put of the same name is in progress.
             Ok(None) if matches!(error, TransactionError::VersionAlreadyExists(_)) => Ok(Written::Taken),
             Ok(None) | Err(_) => Err(TableError::delta(format!(
                 "writing version {version} of '{}'",
@@ -207,8 +207,8 @@ impl DeltaLog {
         Ok(())
     }
 
-    /// Paths of the files that the log refers to, freshly read: those of its newest version, with their deletion
-    /// vectors, and data files that were removed from the table at `since_ms` or later.
+    /// Reads the paths of the files that the log refers to: those of its newest version, with their deletion vectors, and data
+    /// files that were removed from the table at `since_ms` or later.
     pub(crate) async fn files_in_use(&self, since_ms: i64) -> Result<HashSet<String>, TableError> {
         host::foreign(self.read_files_in_use(since_ms)).await
     }

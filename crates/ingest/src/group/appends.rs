@@ -1,4 +1,4 @@
-//! What a group's commit waits for: entries that the log has not answered, loads that are being turned into columns.
+//! The pending work of a group's commit: entries that the log has not answered, loads that are being turned into columns.
 //!
 //! Invariant: a group is answered when nothing is pending; then each of its loads is durable or known to have failed,
 //! and everything that was gathered is here. Not its business: which loads are gathered, and who commits.
@@ -33,7 +33,7 @@ struct AppendState {
     not_gathered: Option<IngestError>,
     /// The numbers of the loads that do not count.
     failed: Vec<u32>,
-    /// Why, for those that still wait for their answer.
+    /// The reasons, for loads that still wait for their answer.
     reasons: Vec<(u32, IngestError)>,
 }
 
@@ -92,7 +92,7 @@ impl Appends {
         }
     }
 
-    /// The number below which all loads that were submitted are durable, if none has failed.
+    /// The number below which all submitted loads are durable, if none has failed.
     pub fn durable(&self) -> Option<u32> {
         let state = self.state.lock();
         let is_sound = state.failed.is_empty() && state.durable > 0;
@@ -104,7 +104,7 @@ impl Appends {
         self.state.lock().pending += 1;
     }
 
-    /// Keeps what was made of loads that are no members any more.
+    /// Stores the columns of loads that are no longer members.
     pub fn gathered(&self, runs: Result<Vec<Run>, IngestError>) {
         let mut state = self.state.lock();
         match runs {

@@ -83,7 +83,7 @@ impl TableQueue {
     ) -> Result<T, IngestError> {
         let schema = Arc::clone(&self.table.def().schema);
         let now_micros = host::unix_ms() * 1000;
-        // A committer that is gone would leave its table without one.
+        // If a committer died, its table would have none.
         tasks::guarded(|| build(schema, now_micros)).unwrap_or_else(|panic| {
             Err(IngestError::Bug(format!(
                 "building columns of table {}: {panic}",
@@ -92,15 +92,15 @@ impl TableQueue {
         })
     }
 
-    /// Submits what was decided under `state`, so that versions are in the log in their order. What is answered
-    /// on this thread is answered when the lock is free: answers take it.
+    /// Submits entries decided under `state`, so that versions are in the log in order. Answers on this thread are given when the
+    /// lock is free, because they take it.
     pub(super) fn submit(&self, state: RankedGuard<'_, State>, entries: Vec<Entry>, done: Done) {
         let offered = self.space.wal.offer(entries, done);
         drop(state);
         offered.hand_over();
     }
 
-    /// Submits a group's commit when no load of it that still waits lacks a partition.
+    /// Submits a group's commit once none of its waiting loads lacks a partition.
     fn submit_checked(self: &Arc<Self>, mut closed: Closed, mut excluded: Vec<u32>, mut built: Built) {
         loop {
             let (checked, found) = match self.refuse_dropped(&mut closed.group, &mut excluded, &mut built) {
@@ -114,9 +114,8 @@ impl TableQueue {
         }
     }
 
-    /// Submits a group's commit, as [`TableQueue::submit`] does, and behind those of groups that find no space. A lone load,
-    /// which nobody else waits with, may be written here. Gives everything back if the table's partitions are no longer
-    /// those that were checked.
+    /// Submits a group's commit, like [`TableQueue::submit`], and after those of groups that find no space. A lone load, with
+    /// which no other waits, may be written here. Returns everything if the table's partitions are no longer the checked ones.
     fn submit_group(
         self: &Arc<Self>,
         closed: Closed,
@@ -166,7 +165,7 @@ impl TableQueue {
             return Some((Closed { group, reason }, excluded, built));
         }
         if state.is_short_of_space() {
-            // Another group has found none meanwhile, and goes first.
+            // Another group has found no space meanwhile, and goes first.
             state.put_back(Closed { group, reason });
             return None;
         }
@@ -289,8 +288,7 @@ pub(super) fn die(error: &TableError) -> ! {
     std::process::abort()
 }
 
-/// Answers the waiting loads; those in `excluded` learn why the log does not have their rows. Returns what is
-/// left of the group.
+/// Answers the waiting loads; those in `excluded` learn why the log does not have their rows. Returns the rest of the group.
 fn answer_waiters(group: Group, excluded: &[u32], version: Version) -> Vec<Member> {
     for (load, waiter) in group.waiters {
         let refused = if excluded.contains(&load) { group.appends.reason(load) } else { None };

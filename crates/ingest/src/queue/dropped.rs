@@ -1,10 +1,9 @@
 //! Loads whose partition was dropped after their rows were decoded.
 //!
-//! Invariant: a commit is given its version only if each of its rows that was not acknowledged yet has a partition in the
-//! definition that the table has at that moment. Partitions are dropped by a definition without them, which a cut in the log
-//! follows. So whoever commits before the cut is dropped with the partition, live and in a replay, and whoever comes after it is
-//! refused. Rows that were acknowledged before are dropped with their partition. Not this module's business: which
-//! partitions there are, and leaving rows out.
+//! Invariant: a commit gets its version only if each of its unacknowledged rows has a partition in the table's current
+//! definition. Partitions are dropped by a definition without them, followed by a cut in the log. So a commit before the cut is
+//! dropped with the partition, live and in a replay, and a commit after it is refused. Rows that were acknowledged before are
+//! dropped with their partition. Not this module's business: the existence of partitions, and omitting rows.
 
 use crate::error::IngestError;
 use crate::group::Group;
@@ -18,12 +17,12 @@ use tributary_decode::blocks_to_batches;
 use tributary_table::{DataFile, Replaced, Table};
 use tributary_types::{Partitions, TableSchema};
 
-/// The partitions that a table had when its rows were looked at. `None`: it has no partitions.
+/// The partitions that a table had when its rows were examined. `None`: it is not partitioned.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked(Option<Arc<Partitions>>);
 
 impl Checked {
-    /// What the table's rows must be in now.
+    /// The partitions that the table's rows must be in now.
     pub fn of(table: &Table) -> Self {
         Self(table.with_def(|def| def.partitioning.partitions().cloned()))
     }
@@ -50,7 +49,7 @@ impl Checked {
         self.0.as_ref().filter(|partitions| !partitions.has_all_that_were())
     }
 
-    /// An error if a row of the load has no partition any more. Looks at rows only if they were decoded for other partitions.
+    /// Fails if a row of the load no longer has a partition. Examines rows only if they were decoded for other partitions.
     pub fn load(&self, queue: &TableQueue, rows: &LoadRows) -> Result<(), IngestError> {
         let Some(partitions) = self.may_lack() else { return Ok(()) };
         let table = &queue.table;
@@ -64,7 +63,7 @@ impl Checked {
         refuse_unless(has_all(partitions, &rows.schema, &batches), table)
     }
 
-    /// An error if one of the rows, or one of the partitions whose rows they replace, has no partition any more.
+    /// Fails if one of the rows, or one of the partitions whose rows they replace, no longer has a partition.
     pub fn own(&self, queue: &TableQueue, built: &Built, rows: &LoadRows) -> Result<(), IngestError> {
         let Some(partitions) = self.may_lack() else { return Ok(()) };
         let table = &queue.table;
@@ -78,9 +77,9 @@ impl Checked {
 }
 
 impl TableQueue {
-    /// Takes the loads out of a closed group whose clients still wait, and who have rows without a partition; they will be
-    /// answered with the reason. Those that were acknowledged stay. Returns the table's partitions, and whether all rows that are
-    /// left have one.
+    /// Removes from a closed group the loads whose clients still wait and which have rows without a partition; they will be
+    /// answered with the reason. Acknowledged loads stay. Returns the table's partitions, and whether all remaining rows have
+    /// one.
     ///
     /// # Errors
     /// The group can't be built.

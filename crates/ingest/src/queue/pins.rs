@@ -1,4 +1,4 @@
-//! What a table's unpublished transactions need of the log.
+//! The pins of a table's unpublished transactions on the log.
 //!
 //! Invariant: the log is not released beyond the lowest place that is pinned. A transaction's place is pinned from before
 //! its first entry until the memtable holds it, or nobody needs it. Not its business: memtables, and who releases.
@@ -13,10 +13,10 @@ struct Pin {
     why: Why,
 }
 
-/// What a pin waits for.
+/// The reason for a pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// A commit that will come.
+    /// A commit will follow.
     Running,
     /// The commit or abort of a two-phase load, which may wait for hours.
     Prepared,
@@ -29,7 +29,7 @@ pub(super) enum Why {
 pub(super) struct Pins(BTreeMap<TxnId, Pin>);
 
 impl Pins {
-    /// No entry of the transaction lies below `low`.
+    /// Pins the log: no entry of the transaction is below `low`.
     pub fn pin(&mut self, txn: TxnId, low: Lsn, why: Why) {
         self.0.insert(txn, Pin { low, why });
     }
@@ -59,7 +59,7 @@ impl Pins {
         self.0.get(&txn).is_some_and(|pin| pin.why == why)
     }
 
-    /// The transactions whose commits will come.
+    /// The transactions whose commits will follow.
     pub fn running(&self) -> Vec<TxnId> {
         self.0.iter().filter(|(_, pin)| pin.why == Why::Running).map(|(&txn, _)| txn).collect()
     }

@@ -1,9 +1,9 @@
-//! Views in queries: a view's query is planned where the view is read, and stands there as a table.
+//! Views in queries: a view's query is planned where the view is read, and used like a table.
 //!
-//! Invariant: a view shows the columns that it had when it was made, under the names that it gives them. Columns that
-//! were added to its tables later are not there for it, so its `*` means what it meant.
+//! Invariant: a view shows the columns that it had when it was created, under its own names. Columns that were added to its
+//! tables later are invisible to it, so its `*` does not change.
 //!
-//! Tables behind a view are read without asking whether this user may: whoever made the view was asked.
+//! Tables behind a view are read without a check of this user's privileges: they were checked when the view was created.
 
 use super::{StatementContext, names_hidden};
 use crate::error::plan_error;
@@ -23,7 +23,7 @@ use tributary_types::{ErrorCode, SqlError, ViewDef};
 /// Views may read views this deep.
 const VIEWS_NESTED_MAX: usize = 32;
 
-/// What a query is planned within.
+/// The context in which a query is planned.
 #[derive(Default)]
 pub struct Within {
     /// The views that are being planned, from the outermost on.
@@ -107,7 +107,7 @@ impl StatementContext<'_> {
         plan.map_err(|error| plan_error(&error))
     }
 
-    /// What the view that is being planned sees of a table: the columns that there were.
+    /// A table as the view being planned sees it: with the columns of its creation.
     pub(crate) fn as_it_was(
         &self,
         key: &(String, String),

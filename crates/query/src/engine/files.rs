@@ -9,7 +9,7 @@ use tributary_sql::{FileCall, SelectQuery};
 use tributary_types::SqlError;
 
 impl QueryEngine {
-    /// The query with its files found, and what stands for them; `None` if it reads none.
+    /// The query with its files found, and the tables that represent them; `None` if it reads no files.
     pub(super) async fn with_files(
         &self,
         session: &SessionView,

@@ -34,8 +34,8 @@ pub struct RowFilter {
 }
 
 impl RowFilter {
-    /// Whether each row is kept; a condition that is NULL is not fulfilled. The batch has the
-    /// columns that the filter was compiled for, in order.
+    /// Whether each row is retained; a NULL condition counts as false. The batch has the columns that the filter was compiled
+    /// for, in order.
     ///
     /// # Errors
     /// When the batch has other columns or the condition cannot be computed.
@@ -94,7 +94,7 @@ impl QueryEngine {
     /// Compiles a condition over the columns of a table (`where` of a Stream Load).
     ///
     /// # Errors
-    /// Syntax errors, unknown columns, and whatever is no condition over one row.
+    /// Syntax errors, unknown columns, and anything that is not a condition over one row.
     pub fn compile_filter(
         &self,
         session: &SessionView,
@@ -108,7 +108,7 @@ impl QueryEngine {
     /// Compiles a condition over the columns of `source`.
     ///
     /// # Errors
-    /// Unknown columns, and whatever is no condition over one row.
+    /// Unknown columns, and anything that is not a condition over one row.
     pub fn compile_source_filter(
         &self,
         session: &SessionView,
@@ -235,7 +235,7 @@ impl QueryEngine {
     }
 }
 
-/// What is asked of an expression before it is compiled.
+/// A check of an expression before it is compiled.
 type Check<'a> = dyn Fn(&LogicalExpr) -> Result<(), DataFusionError> + 'a;
 
 /// A function in the expression that gives no value of one row, or another one each time.

@@ -12,17 +12,17 @@ use tributary_sql::names::without_partitions;
 use tributary_types::system::is_information_schema;
 use tributary_types::{SqlError, ViewSource};
 
-/// What a view is made of, beside its text.
+/// The parts of a view other than its text.
 pub struct ViewShape {
     pub columns: Vec<ResultColumn>,
     pub sources: Vec<ViewSource>,
 }
 
 impl QueryEngine {
-    /// What the view called `db`.`name` would be made of if this was its query.
+    /// The shape that the view called `db`.`name` would have if this was its query.
     ///
     /// # Errors
-    /// As [`Self::query`]; also when the query reads the view itself.
+    /// As for [`Self::query`]; additionally if the query reads the view itself.
     pub fn view_shape(
         &self,
         session: &SessionView,
@@ -48,7 +48,7 @@ impl QueryEngine {
             })
             .collect();
         sources.sort_by(|one, other| (&one.db, &one.name).cmp(&(&other.db, &other.name)));
-        // A table and some partitions of it.
+        // A table, and some of its partitions.
         sources.dedup_by(|one, other| (&one.db, &one.name) == (&other.db, &other.name));
         let columns = output::columns(&plan, &rewritten.titles, &rewritten.spellings, output::Nested::Kept);
         Ok(ViewShape { columns, sources })

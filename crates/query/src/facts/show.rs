@@ -1,7 +1,7 @@
 //! SHOW and DESC, as rows that are made from names and facts.
 //!
-//! What the session, the catalog or the loads know (SHOW CREATE, WARNINGS, LAST INSERT, TRANSACTION,
-//! GRANTS …) is answered by the engine and refused here.
+//! Statements about the session, the catalog or loads (SHOW CREATE, WARNINGS, LAST INSERT, TRANSACTION, GRANTS …) are answered by
+//! the engine and refused here.
 
 mod alters;
 pub mod facts;
@@ -31,7 +31,7 @@ pub trait Conditions {
     /// Returns for each row of the batch whether the condition is true.
     ///
     /// # Errors
-    /// Unknown columns, and whatever is no condition over one row.
+    /// Unknown columns, and anything that is not a condition over one row.
     fn holds(
         &self,
         session: &SessionView,

@@ -1,4 +1,4 @@
-//! What two values of different types mean next to each other in MySQL.
+//! MySQL's rules for operands of two different types.
 //!
 //! DataFusion compares a number with a text as texts or refuses to; MySQL compares them as
 //! numbers, and a date with a text as dates. Constants are converted here, at planning, so that
@@ -13,10 +13,10 @@ use arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 
-/// What BIGINT UNSIGNED calculates in.
+/// The type in which BIGINT UNSIGNED is calculated.
 const UNSIGNED: DataType = DataType::Decimal128(20, 0);
 
-/// The text of a constant, also under a cast that the planner put around it.
+/// The text of a constant, even under a cast that the planner added.
 fn constant_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Literal(scalar, _) => scalar.try_as_str().flatten(),
@@ -91,7 +91,7 @@ fn exact_number(text: &str) -> Option<ScalarValue> {
     whole.or_else(|| decimal(text))
 }
 
-/// The DECIMAL that a text is, such as `-1.50`, with all its digits; `None` if it is none, or has more than 38.
+/// Parses a text such as `-1.50` as a DECIMAL with all its digits; `None` for other texts, or more than 38 digits.
 #[must_use]
 pub fn decimal(text: &str) -> Option<ScalarValue> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -105,8 +105,8 @@ pub fn decimal(text: &str) -> Option<ScalarValue> {
     fits.then(|| ScalarValue::Decimal128(Some(value), digits, scale as i8))
 }
 
-/// Two numbers as DOUBLE if one of them is a float, else exactly. DataFusion alone would make
-/// decimals of floats, and lose the digits of decimals that are too wide for 128 bits.
+/// Two numbers as DOUBLE if one of them is a float, otherwise exactly. DataFusion alone would convert floats to decimals, and
+/// lose the digits of decimals that are too wide for 128 bits.
 fn numbers(left: Expr, right: Expr, types: (&DataType, &DataType)) -> (Expr, Expr) {
     match types::comparison([types.0, types.1]) {
         Some(DataType::Float64) => (double(left, types.0), double(right, types.1)),

@@ -1,7 +1,7 @@
 //! Operators with MySQL's meaning, planned when the types of both sides are known.
 //!
-//! [`OperatorPlanner`] is asked by the SQL planner for each binary operator; [`CoercionRule`] does
-//! the same for IN and BETWEEN, which the planner builds without asking.
+//! The SQL planner calls [`OperatorPlanner`] for each binary operator; [`CoercionRule`] does the same for IN and BETWEEN, which
+//! the planner builds itself.
 
 use crate::functions;
 use crate::functions::conversion::choice;
@@ -75,7 +75,7 @@ impl ExprPlanner for OperatorPlanner {
     fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let left_type = raw.left.get_type(schema);
         let right_type = raw.right.get_type(schema);
-        // Types that cannot be told yet (a correlated column, say) are left to DataFusion.
+        // Types that are not known yet (a correlated column, for example) are left to DataFusion.
         let (Ok(left_type), Ok(right_type)) = (left_type, right_type) else {
             return Ok(match raw.op {
                 Sql::StringConcat => PlannerResult::Planned(binary_expr(raw.left, Operator::Or, raw.right)),
@@ -177,8 +177,8 @@ fn null_if_zero(expr: Expr, data_type: &DataType) -> Expr {
     datafusion::functions::core::expr_fn::nullif(expr, lit(zero))
 }
 
-/// `+`, `-` or `*`. Operators of DataFusion wrap around where a BIGINT overflows; ours end the
-/// query, so they stand wherever the types of the operands do not rule an overflow out.
+/// `+`, `-` or `*`. DataFusion's operators wrap around if a BIGINT overflows; ours end the query, so they are used unless the
+/// types of the operands rule an overflow out.
 fn calculate(
     left: (Expr, &DataType),
     op: Operator,
@@ -373,8 +373,7 @@ fn joined_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
 }
 
-/// One expression; those whose types are not known yet stay as they are. Nothing is duplicated:
-/// copies inside of copies would grow exponentially.
+/// One expression; expressions of unknown type are unchanged. Nothing is duplicated: nested copies would grow exponentially.
 pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Between(Between { expr, negated, low, high }) => {
@@ -436,7 +435,7 @@ pub fn coerce_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let changed = zeros::unify(params.partition_by.iter_mut().chain(keys), schema);
             Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
         }
-        // Values that are told apart together.
+        // Values that are compared as one.
         Expr::ScalarFunction(mut call) if call.func.name() == "__tuple" => {
             let changed = zeros::unify(&mut call.args, schema);
             Ok(Transformed::new_transformed(Expr::ScalarFunction(call), changed))
@@ -472,8 +471,8 @@ fn count_of_elements(
     }
 }
 
-/// `t IN (1, 'abc')` of a text is a comparison of texts, as in Doris: as numbers 'abc' would be no
-/// value at all, and equal to nothing. What is no text in such a list becomes one.
+/// `t IN (1, 'abc')` of a text is a comparison of texts, as in Doris: as a number, 'abc' would have no value, and equal nothing.
+/// Other values in such a list become texts.
 fn texts_among_texts(expr: &Expr, list: Vec<Expr>, schema: &DFSchema) -> (Vec<Expr>, bool) {
     let kind_of = |expr: &Expr| expr.get_type(schema).ok().map(|data_type| kind(&data_type));
     let kinds: Option<Vec<Kind>> = list.iter().map(kind_of).collect();

@@ -34,8 +34,8 @@ use titles::Title;
 use tributary_sql::visit::walk_query_mut;
 use tributary_types::{ErrorCode, SqlError};
 
-/// Subqueries in expressions and BETWEEN may nest this deep together: planning walks what is inside
-/// of one more than once, so the work doubles with each level.
+/// The combined nesting limit of subqueries in expressions and BETWEEN: planning visits their contents more than once, so the
+/// work doubles with each level.
 pub const SUBQUERY_DEPTH_MAX: usize = 8;
 /// Expressions may nest this deep.
 pub const EXPRESSION_DEPTH_MAX: usize = 200;
@@ -44,7 +44,7 @@ pub const EXPRESSION_DEPTH_MAX: usize = 200;
 #[derive(Debug)]
 pub struct Rewritten {
     pub query: Query,
-    /// One for each item of the outermost SELECT list; none where there is no such list.
+    /// One for each item of the outermost SELECT list; empty without such a list.
     pub titles: Vec<Title>,
     /// Aliases and columns of all selects by their lower-case name, as they were written.
     pub spellings: HashMap<String, String>,
@@ -55,7 +55,7 @@ pub struct Rewritten {
 /// From a database and a table to the names of its columns.
 pub type ColumnsOf<'a> = dyn Fn(&str, &str) -> Result<Vec<String>, SqlError> + 'a;
 
-/// What a rewrite takes from outside of the query.
+/// The external input of a rewrite.
 pub struct Environment<'a> {
     pub session: &'a SessionView,
     /// The value of a global variable.
@@ -123,7 +123,7 @@ struct Rewriter<'a> {
     environment: &'a Environment<'a>,
     placeholders: Vec<Location>,
     ctes: HashSet<String>,
-    /// The columns of CTEs, where they can be told.
+    /// The columns of CTEs, if they are known.
     cte_columns: HashMap<String, Option<Vec<String>>>,
     /// Whether tables are joined by the names of their columns.
     needs_columns: bool,

@@ -1,9 +1,8 @@
 //! UNION, INTERSECT, EXCEPT and VALUES with the common type of all their branches.
 //!
-//! DataFusion gives a set operation the types of its first branch while it plans, and what is
-//! planned on top of it relies on them. So the rewrite of a query turns each set operation into
-//! `SELECT * FROM (…)`, and the planner of relations here plans what is in the brackets: the
-//! branches first, then their common types, then the operation over branches that are converted.
+//! DataFusion gives a set operation the types of its first branch while it plans, and nodes planned above rely on them. So the
+//! rewrite of a query turns each set operation into `SELECT * FROM (…)`, and the planner of relations here plans the part in
+//! brackets: the branches first, then their common types, then the operation over converted branches.
 //!
 //! A recursive CTE has the types of its first branch by nature. Where its second branch
 //! gives wider ones the whole statement is planned again with the first branch converted to
@@ -26,7 +25,7 @@ use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableAlias, Tab
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the rewrite calls the two branches of a recursive CTE, before the CTE's number.
+/// The rewrite's names for the two branches of a recursive CTE, before the CTE's number.
 pub const ANCHOR: &str = "__anchor ";
 pub const RECURSION: &str = "__recursion ";
 
@@ -50,8 +49,8 @@ struct Recursion {
 }
 
 impl SetOperations {
-    /// Whether a recursive CTE needs wider types than it was planned with, so that the error that
-    /// planning ended with says only that; asked once after each planning.
+    /// Whether a recursive CTE needs wider types than it was planned with, which explains the error of planning; called once
+    /// after each planning.
     pub fn widened(&self) -> bool {
         let mut recursions = self.recursions.lock();
         let stale = recursions.values().any(|recursion| recursion.is_stale);
@@ -97,8 +96,8 @@ impl SetOperations {
     }
 }
 
-/// The type of a recursive CTE's column. Decimals keep the digits after the point that the first
-/// branch has, as in MySQL, or each round would have more of them.
+/// The type of a recursive CTE's column. Decimals retain the scale of the first branch, as in MySQL; otherwise each round would
+/// add digits.
 fn settled(anchor: &DataType, given: &DataType) -> Result<DataType> {
     if anchor == given {
         return Ok(anchor.clone());
@@ -179,7 +178,7 @@ pub fn query_of(body: SetExpr) -> Box<Query> {
     })
 }
 
-/// Which branch of which recursive CTE a derived table of that name is.
+/// The branch of a recursive CTE that a derived table of that name stands for.
 fn recursive_part(alias: &TableAlias) -> Option<(&'static str, String)> {
     let name = &alias.name.value;
     let part = [ANCHOR, RECURSION].into_iter().find(|part| name.starts_with(part))?;
@@ -291,11 +290,11 @@ fn alike(branches: Vec<LogicalPlan>, op: SetOperator) -> Result<Vec<LogicalPlan>
 /// How many digits of a second the DATETIMEs of a column are to have.
 #[derive(Clone, Copy, PartialEq)]
 enum Digits {
-    /// Those they have: all branches have the same.
+    /// The common number: all branches have the same.
     AsTheyAre,
-    /// The most that a branch has.
+    /// The largest number among the branches.
     Most(u8),
-    /// A branch does not tell how many it has.
+    /// The number of a branch is unknown.
     Unknown,
 }
 
@@ -351,8 +350,7 @@ fn converted(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
-/// The plan without what is known of its columns' origin, which has to be alike in both branches
-/// of a recursive CTE.
+/// The plan without the metadata of its columns' origin, which has to be equal in both branches of a recursive CTE.
 fn plain(plan: LogicalPlan) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
     if schema.fields().iter().all(|field| field.metadata().is_empty()) {
@@ -408,7 +406,7 @@ fn values_list(values: Values, context: &mut dyn RelationPlannerContext) -> Resu
         says_more |= !value.metadata(&nothing)?.is_empty();
     }
     let plan = if says_more {
-        // The planner wants what is known of a value, such as a DATETIME's digits, alike in all rows.
+        // The planner requires equal metadata, such as a DATETIME's digits, in all rows.
         let rows = rows.into_iter().map(|row| {
             let cells = row.into_iter().enumerate();
             let named = cells.map(|(index, value)| value.alias(format!("column_{index}")));

@@ -1,10 +1,10 @@
 //! Subqueries in expressions → joins, with SQL's three-valued answers.
 //!
-//! DataFusion plans subqueries at some places of a query and in some shapes, and its answers to IN, ANY and ALL
-//! know no NULL. [`UnnestRule`] runs before its rules: each subquery, wherever it stands, becomes columns that are
-//! joined to the rows of its node ([`answer`]), and so is a derived table that is LATERAL; what a correlated one asks of the
-//! rows outside is first carried into its plan ([`domain`]). Only shapes that DataFusion answers right and faster are left to it
-//! ([`shape`]), with names that it cannot confuse ([`own_names`]). What cannot be planned is refused. ADR 28 says why.
+//! DataFusion plans subqueries in only some places of a query and in some shapes, and its IN, ANY and ALL ignore NULL.
+//! [`UnnestRule`] runs before its rules: each subquery, wherever it occurs, becomes columns that are joined to the rows of its
+//! node ([`answer`]), and so does a LATERAL derived table; outer references of a correlated subquery are first carried into its
+//! plan ([`domain`]). Only shapes that DataFusion answers correctly and faster are left to it ([`shape`]), with names that it
+//! cannot confuse ([`own_names`]). Subqueries that cannot be planned are refused. ADR 28 has the reasons.
 
 mod answer;
 mod domain;
@@ -104,7 +104,7 @@ impl Unnest {
         plan.with_new_exprs(expressions, vec![input])
     }
 
-    /// The conditions without subqueries come first: fewer rows ask.
+    /// The conditions without subqueries come first: the subqueries then run for fewer rows.
     fn filter(&mut self, filter: Filter) -> Result<LogicalPlan> {
         let columns = filter.input.schema().columns();
         let conditions = split_conjunction_owned(filter.predicate);
@@ -186,8 +186,8 @@ impl Unnest {
         self.membership(test, negated, input).map(Some)
     }
 
-    /// `expr` over `input`, which gets the columns that stand for its subqueries. `joins_scalars`: DataFusion
-    /// makes joins of correlated values in this node.
+    /// `expr` over `input`, which gets columns in place of its subqueries. `joins_scalars`: DataFusion turns correlated values in
+    /// this node into joins.
     fn expression(&mut self, expr: Expr, input: &mut LogicalPlan, joins_scalars: bool) -> Result<Expr> {
         let done = expr.transform_up(|expr| {
             let expr = match expr {
@@ -228,13 +228,13 @@ impl Unnest {
         Ok(done.data)
     }
 
-    /// A correlated subquery that DataFusion makes a join of.
+    /// A correlated subquery that DataFusion turns into a join.
     fn left_to_datafusion(&mut self, subquery: Subquery) -> Result<Subquery> {
         let plan = self.with_own_names(Arc::unwrap_or_clone(subquery.subquery))?;
         Ok(Subquery { subquery: Arc::new(plan), ..subquery })
     }
 
-    /// The subquery, with joins in the place of those inside of it.
+    /// The subquery, with joins in place of its inner subqueries.
     fn inside(&mut self, subquery: Subquery) -> Result<Subquery> {
         if subquery.subquery.schema().fields().is_empty() {
             return Ok(subquery);
@@ -279,7 +279,7 @@ impl Unnest {
         back_to(joined, columns)
     }
 
-    /// Sorts by what a subquery says of each row, which may depend on columns that are not selected.
+    /// Sorts by a subquery's value for each row, which may depend on columns that are not selected.
     fn sort(&mut self, sort: Sort) -> Result<LogicalPlan> {
         let columns = sort.input.schema().columns();
         let exprs = sort.expr.iter().map(|by| &by.expr);

@@ -1,15 +1,15 @@
 //! The two zeros of floating-point numbers are one value.
 //!
 //! DataFusion compares and groups numbers as SQL does, for which -0.0 equals 0.0; but it sorts them, finds peers of windows and
-//! looks values up in lists by their bits, also in the lists that a join makes of its keys to filter its other side. What it
-//! does so with goes through [`one_zero`] here. A negative zero that is only shown stays as it is, as in Doris.
+//! looks values up in lists by their bits, even in the lists of join keys with which it filters a join's other side. Values for
+//! these purposes go through [`one_zero`]. A negative zero that is only shown is unchanged, as in Doris.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{ExprSchema, ScalarValue};
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, binary_expr};
 
-/// A number whose negative zero is the zero. Numbers that have no such thing stay as they are.
+/// A number with negative zero turned into zero. Types without a negative zero are unchanged.
 pub fn one_zero(expr: Expr, data_type: &DataType) -> Expr {
     let zero = match data_type {
         DataType::Float64 => ScalarValue::Float64(Some(0.0)),
@@ -49,7 +49,7 @@ fn is_float(expr: &Expr, schema: &dyn ExprSchema) -> bool {
     expr.get_type(schema).is_ok_and(|data_type| data_type.is_floating())
 }
 
-/// Whether an expression is a constant that is no zero.
+/// Whether an expression is a constant other than zero.
 fn is_never_zero(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(ScalarValue::Float64(value), _) => value.is_none_or(|value| value != 0.0),
@@ -59,8 +59,8 @@ fn is_never_zero(expr: &Expr) -> bool {
     }
 }
 
-/// A value and those that it is looked up among, all of one kind; and whether they have changed. A column that is
-/// compared with constants, none of which is a zero, stays bare, because a filter on it can prune files.
+/// A value and the list in which it is looked up, all of one kind; and whether they have changed. A column that is compared with
+/// constants, none of which is zero, remains bare, because a filter on it can prune files.
 pub fn looked_up(expr: Expr, list: Vec<Expr>, schema: &dyn ExprSchema) -> (Expr, Vec<Expr>, bool) {
     let has_floats = is_float(&expr, schema) || list.iter().any(|item| is_float(item, schema));
     if !has_floats || is_never_zero(&expr) || list.iter().all(is_never_zero) {
@@ -70,8 +70,8 @@ pub fn looked_up(expr: Expr, list: Vec<Expr>, schema: &dyn ExprSchema) -> (Expr,
     (zeroed(expr, schema), list, true)
 }
 
-/// Makes values the same that are equal in SQL: arguments of DISTINCT, also as texts, and keys of partitions. Says
-/// whether there is one that can be told apart from its equals.
+/// Unifies values that are equal in SQL: arguments of DISTINCT, even as texts, and keys of partitions. Returns whether any of
+/// them can differ from its equals.
 pub fn unify<'a>(exprs: impl IntoIterator<Item = &'a mut Expr>, schema: &dyn ExprSchema) -> bool {
     let mut changed = false;
     for expr in exprs {
@@ -89,8 +89,8 @@ pub fn unify<'a>(exprs: impl IntoIterator<Item = &'a mut Expr>, schema: &dyn Exp
     changed
 }
 
-/// Rows that are equal in a key of an order are put in order by the keys behind it. Behind the last key their order
-/// says nothing, and a bare column lets a sort with a limit skip files.
+/// Rows that are equal in a key of an order are ordered by the keys behind it. Behind the last key their order has no meaning,
+/// and a bare column lets a sort with a limit skip files.
 pub fn order(keys: &mut [Sort], schema: &dyn ExprSchema) -> bool {
     let before_last = keys.len().saturating_sub(1);
     unify(keys[..before_last].iter_mut().map(|key| &mut key.expr), schema)

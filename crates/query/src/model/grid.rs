@@ -70,12 +70,12 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// Keeps the rows for which `keep` is true, asked in order.
+    /// Retains the rows for which `keep` is true, in order.
     pub fn retain(&mut self, keep: impl FnMut(&Vec<Cell>) -> bool) {
         self.rows.retain(keep);
     }
 
-    /// Sorts by one column; rows that are equal there keep their order.
+    /// Sorts by one column, with a stable order.
     pub fn sort(&mut self, column: usize, descending: bool) {
         self.rows.sort_by(|left, right| {
             let order = left[column].cmp(&right[column]);

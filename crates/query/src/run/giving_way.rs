@@ -1,8 +1,8 @@
 //! Joins that give way to others.
 //!
-//! A query ends when it is killed or its time is over at the next point where it waits. DataFusion makes scans wait now and
-//! then; but a join makes millions of rows of a few that it has read, and where a condition above lets none of
-//! them through, it would go on to the end without a pause, and keep a thread of the server from all other work.
+//! A killed query, or one that is out of time, ends at the next point where it waits. DataFusion makes scans wait now and then;
+//! but a join produces millions of rows from a few input rows, and if a condition above rejects all of them, it would run to the
+//! end without a pause, and block a thread of the server for all other work.
 
 mod pacing;
 

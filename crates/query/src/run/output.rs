@@ -1,7 +1,6 @@
 //! A plan's fields and batches → a result's columns and batches.
 //!
-//! A client's protocol knows few types; whatever DataFusion makes is brought to one of those that
-//! [`ResultColumn::data_type`] lists.
+//! A client's protocol knows few types; DataFusion's types are converted to the ones that [`ResultColumn::data_type`] lists.
 
 use crate::functions::conversion::convert;
 use crate::functions::nested::printed::{Quoting, to_text};
@@ -23,14 +22,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_types::{DataType as Declared, ErrorCode, SqlError};
 
-/// What becomes of values that consist of values.
+/// The treatment of nested values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nested {
     /// They are texts, as clients see them.
     Shown,
     /// They are texts that loads read as they were.
     Written,
-    /// They stay as they are, for loads and files that can hold them.
+    /// They are unchanged, for loads and files that support them.
     Kept,
 }
 
@@ -102,7 +101,7 @@ pub fn columns(
 /// unchanged.
 fn result_column(title: String, field: &Field, data_type: DataType, is_column: bool) -> ResultColumn {
     let origin = if is_column { Origin::of(field) } else { Origin::default() };
-    // A computed one tells what it is where Arrow's type does not.
+    // A computed column states its type if Arrow's type is ambiguous.
     let made = || metadata::declared_type(field).filter(|made| made.is_state());
     let declared =
         origin.data_type.or_else(made).filter(|declared| declared.to_arrow() == *field.data_type());
@@ -117,7 +116,7 @@ fn result_column(title: String, field: &Field, data_type: DataType, is_column: b
     }
 }
 
-/// Which outputs are columns and nothing more, if the plan's shape tells. `None`: all may be.
+/// The outputs that are plain columns, if the plan's shape shows it. `None`: all may be.
 fn direct_columns(plan: &LogicalPlan) -> Option<Vec<bool>> {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -174,7 +173,7 @@ fn own_title(field: &Field, spellings: &HashMap<String, String>) -> String {
 /// Whether files can hold the column.
 ///
 /// # Errors
-/// It is of a type that only functions make and read.
+/// It has a type that only functions produce and read.
 pub fn check_written(column: &ResultColumn) -> std::result::Result<(), SqlError> {
     let instead = match column.declared {
         Some(Declared::Bitmap) => "bitmap_to_string(…), which bitmap_from_string(…) reads",

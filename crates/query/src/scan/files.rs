@@ -1,4 +1,4 @@
-//! Files of others as tables: what a call of `S3()`, `HTTP()` or `LOCAL()` stands for in a query.
+//! External files as tables: the meaning of `S3()`, `HTTP()` and `LOCAL()` in a query.
 //!
 //! Not its business: where files are and how they are decoded; see [`Namespace::files`](crate::namespace::Namespace::files).
 

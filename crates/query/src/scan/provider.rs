@@ -1,9 +1,9 @@
 //! A table's snapshot as DataFusion reads it: data files UNION memtable.
 //!
-//! The provider holds one snapshot, so a statement that reads a table twice sees the same rows.
-//! Columns have their names in lower case here; the declared ones travel in the fields' metadata.
-//! Data files name columns by their physical names, which a projection maps back. Deleted rows of a file are left out
-//! by the reader, or behind it. For a deletion there is a form that also tells where each row is.
+//! The provider contains one snapshot, so a statement that reads a table twice sees the same rows. Columns have lower-case names
+//! here; the declared ones are in the fields' metadata. Data files name columns by their physical names, which a projection maps
+//! back. Deleted rows of a file are skipped by the reader, or after it. For a deletion there is a form that also returns the
+//! position of each row.
 
 mod grown;
 mod live_rows;
@@ -60,23 +60,23 @@ pub struct SnapshotProvider {
     finder: Option<KeyFinder>,
     /// Rows of the memtable that delete are shown.
     with_deletions: bool,
-    /// Where data files are in the object store.
+    /// The path of data files in the object store.
     root: ObjectRoot,
     bounds: Arc<FileBounds>,
     store_url: ObjectStoreUrl,
     schema: SchemaRef,
     /// The columns of the data files.
     physical: SchemaRef,
-    /// `physical`, and in the form that tells where rows are two columns more, as `schema` has them.
+    /// `physical`, and in the form with row positions two more columns, as in `schema`.
     scanned: TableSchema,
 }
 
 impl SnapshotProvider {
-    /// A provider of the rows of a snapshot of the table, which is settled before the plan runs. Hidden columns are there only
-    /// on request: nobody means them by `*`.
+    /// A provider of the rows of a snapshot of the table, which is settled before the plan runs. Hidden columns are included only
+    /// on request: `*` never means them.
     ///
     /// # Errors
-    /// When a data file's path is none that object stores take.
+    /// If object stores don't accept a data file's path.
     pub fn new(
         table: &Table,
         snapshot: Arc<Snapshot>,
@@ -87,8 +87,8 @@ impl SnapshotProvider {
         Self::of_snapshot(table, snapshot, schema, store_url)
     }
 
-    /// A provider of the rows of the snapshot's data files; the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] tell where they
-    /// are. The memtable is left out.
+    /// A provider of the rows of the snapshot's data files; the columns [`FILE_COLUMN`] and [`ROW_COLUMN`] contain their
+    /// positions. The memtable is omitted.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -149,7 +149,7 @@ impl SnapshotProvider {
         Ok(Some(DataSourceExec::from_data_source(source)))
     }
 
-    /// Which files may have rows that pass the filters, and which of their rows, where that is known.
+    /// The files that may have rows that pass the filters, and the candidate rows, if known.
     async fn wanted(
         &self,
         filters: &[Expr],
@@ -240,7 +240,7 @@ impl SnapshotProvider {
         }))
     }
 
-    /// Where the files are in the object store.
+    /// The paths of the files in the object store.
     fn paths(&self, wanted: &[(usize, Option<RowSet>)]) -> Result<HashMap<usize, Path>> {
         let path = |(file, _): &(usize, Option<RowSet>)| {
             let path = self.root.path_of(&self.snapshot.files[*file].file);
@@ -367,7 +367,7 @@ impl TableProvider for SnapshotProvider {
     }
 }
 
-/// The columns of data files, and two more that tell where each row is: the file's number in the snapshot, and the row's position.
+/// The columns of data files, and two more for the position of each row: the file's number in the snapshot, and the row's index.
 fn with_places(physical: &SchemaRef) -> TableSchema {
     let file: FieldRef = Arc::new(Field::new(FILE_COLUMN, DataType::Int64, false));
     let row = Field::new(ROW_COLUMN, DataType::Int64, false).with_extension_type(RowNumber);
@@ -401,7 +401,7 @@ fn renamed(plan: Arc<dyn ExecutionPlan>, schema: &SchemaRef) -> Result<Arc<dyn E
     Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), plan)?))
 }
 
-/// A schema of the fields with other names, for tests and temporary tables.
+/// The schema with lower-case names, for tests and temporary tables.
 pub fn lower_case(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata().clone();

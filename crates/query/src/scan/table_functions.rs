@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tributary_sql::FILES_FUNCTION;
 
-/// Table functions by lower-case name. By default there are none.
+/// Table functions by lower-case name. The default is empty.
 #[derive(Debug, Default)]
 pub struct TableFunctions {
     functions: HashMap<String, Arc<dyn TableProvider>>,
-    /// What the calls of [`FILES_FUNCTION`] read, by their places.
+    /// The files of the calls of [`FILES_FUNCTION`], in order of the calls.
     files: Vec<Arc<dyn TableProvider>>,
     are_of_load: bool,
 }
@@ -21,7 +21,7 @@ impl TableFunctions {
         Self { are_of_load: true, ..Self::of_statement(name, provider) }
     }
 
-    /// One that stands for something else that the statement reads.
+    /// A function that stands for another source of the statement.
     pub fn of_statement(name: &str, provider: Arc<dyn TableProvider>) -> Self {
         Self { functions: HashMap::from([(name.to_lowercase(), provider)]), ..Self::default() }
     }
@@ -30,12 +30,12 @@ impl TableFunctions {
         self.are_of_load
     }
 
-    /// Adds what the next call of [`FILES_FUNCTION`] reads.
+    /// Adds the files of the next call of [`FILES_FUNCTION`].
     pub fn add_files(&mut self, provider: Arc<dyn TableProvider>) {
         self.files.push(provider);
     }
 
-    /// What a function of that name, in any case, reads.
+    /// The source of the function of that name, in any case.
     pub fn get(&self, name: &str, args: &[Expr]) -> Option<&Arc<dyn TableProvider>> {
         match args {
             [Expr::Literal(place, _)] if name == FILES_FUNCTION => self.files(name, &place.to_string()),
@@ -43,7 +43,7 @@ impl TableFunctions {
         }
     }
 
-    /// What the call of [`FILES_FUNCTION`] with this place reads; `None` for another function.
+    /// The files of the call of [`FILES_FUNCTION`] at this place; `None` for another function.
     pub fn files(&self, function: &str, place: &str) -> Option<&Arc<dyn TableProvider>> {
         if function == FILES_FUNCTION { self.files.get(place.parse::<usize>().ok()?) } else { None }
     }

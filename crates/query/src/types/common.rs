@@ -15,8 +15,7 @@ use std::sync::Arc;
 /// The most digits of a DECIMAL.
 pub const DIGITS_MAX: u8 = DECIMAL128_MAX_PRECISION;
 
-/// The type that holds the values of all these types. `None` where there is none: an array next to
-/// a number.
+/// The common type of the values of all these types. `None` if it does not exist: an array next to a number.
 #[must_use]
 pub fn common<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
     types.into_iter().try_fold(T::Null, |so_far, next| wider(&so_far, next))
@@ -67,7 +66,7 @@ fn wider_fields(left: &Fields, right: &Fields) -> Option<DataType> {
     fields.filter(|_| is_same).map(T::Struct)
 }
 
-/// FLOAT takes in the integers that it holds exactly; all other numbers make it DOUBLE.
+/// FLOAT absorbs the integers that it represents exactly; all other numbers make it DOUBLE.
 fn float(float: &DataType, other: &DataType) -> DataType {
     match (float, other) {
         (T::Float32 | T::Float16, T::Int8 | T::Int16 | T::UInt8) => T::Float32,
@@ -111,8 +110,8 @@ pub fn digits(data_type: &DataType) -> (u8, u8) {
     }
 }
 
-/// The type in which numbers of these types are compared exactly, or as exactly as MySQL and Doris
-/// do: as DOUBLE as soon as one of them is a floating-point number. `None` if one is no number.
+/// The type in which numbers of these types are compared exactly, or as exactly as MySQL and Doris do: as DOUBLE as soon as one
+/// of them is a floating-point number. `None` if one is not a number.
 #[must_use]
 pub fn comparison<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<DataType> {
     types.into_iter().filter(|data_type| **data_type != T::Null).try_fold(T::Null, |so_far, next| {
@@ -131,7 +130,7 @@ pub fn comparison<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Option<D
     })
 }
 
-/// A decimal that keeps every digit of both; of 256 bits where 128 are too few.
+/// A decimal that retains every digit of both; of 256 bits if 128 are too few.
 fn exact_decimal(left: &DataType, right: &DataType) -> DataType {
     let ((left_whole, left_scale), (right_whole, right_scale)) = (digits(left), digits(right));
     let scale = left_scale.max(right_scale);

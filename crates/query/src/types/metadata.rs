@@ -1,8 +1,7 @@
-//! What a field's metadata says of the table column it came from.
+//! Field metadata: the table column that a field comes from.
 //!
-//! A query's fields have names in lower case; the declared name, type and table travel beside
-//! them, as far as DataFusion carries metadata: through projections, filters and joins, not
-//! through expressions.
+//! A query's fields have lower-case names; the declared name, type and table are attached as metadata, as far as DataFusion
+//! carries it: through projections, filters and joins, not through expressions.
 
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
@@ -15,7 +14,7 @@ const TABLE: &str = "tributary.table";
 const DATABASE: &str = "tributary.database";
 const DIGITS: &str = "tributary.digits";
 
-/// The schema of a table in a query, with its hidden columns if it asks for them.
+/// The schema of a table in a query, with its hidden columns on request.
 #[must_use]
 pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
     let fields = table_columns(def, with_hidden).map(|column| {
@@ -29,8 +28,8 @@ pub fn table_schema(def: &TableDef, with_hidden: bool) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The columns of a table in a query, with its hidden columns if it asks for them. What rows say of the columns that they give,
-/// which comes last, means nothing to anybody.
+/// The columns of a table in a query, with its hidden columns on request. The hidden column of given columns, which comes last,
+/// has no meaning for queries.
 pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = &ColumnDef> {
     let is_shown = move |column: &&ColumnDef| match column.hidden {
         None => true,
@@ -40,7 +39,7 @@ pub fn table_columns(def: &TableDef, with_hidden: bool) -> impl Iterator<Item = 
     def.schema.columns.iter().filter(is_shown)
 }
 
-/// Metadata that keeps only a name as it was declared.
+/// Metadata with only a name as it was declared.
 #[must_use]
 pub fn spelled(name: &str) -> HashMap<String, String> {
     HashMap::from([(NAME.to_owned(), name.to_owned())])
@@ -61,8 +60,7 @@ pub fn with_digits(digits: u8) -> HashMap<String, String> {
     HashMap::from([(DIGITS.to_owned(), digits.to_string())])
 }
 
-/// How many digits of a second a field of DATETIMEs has, if that is known: from the cast or the
-/// table's column that it comes from.
+/// The number of fractional digits of a DATETIME field, if it is known: from the cast or the table's column that it comes from.
 #[must_use]
 pub fn digits(field: &Field) -> Option<u8> {
     if !matches!(field.data_type(), ArrowType::Timestamp(..)) {

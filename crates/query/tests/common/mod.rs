@@ -343,7 +343,7 @@ impl Server {
         let typed = batches.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
             let columns = batch.columns().iter().zip(snapshot.schema.fields());
             let columns = columns.map(|(array, field)| match array.null_count() == array.len() {
-                // NULL is a text where it stands alone.
+                // NULL is a text if it stands alone.
                 true => new_null_array(field.data_type(), array.len()),
                 false => address(array, field.data_type())
                     .unwrap_or_else(|| cast(array, field.data_type()).unwrap()),

@@ -371,7 +371,7 @@ impl RunWriter {
             self.named_ms = self.named_ms.max(writer.named_ms);
             all = all.and(done);
         }
-        // Whoever lists files by their names finds them in this order.
+        // A list of files by name has them in this order.
         self.files[before..].sort_unstable_by(|one, other| one.path.cmp(&other.path));
         all
     }

@@ -1,4 +1,4 @@
-//! Which rows of partial updates are completed from which others.
+//! Decides which rows complete those of partial updates.
 //!
 //! Only keys for which a row of a partial update has come are looked at here; all others are settled by [`super::settle`]. The new rows of such a
 //! key are taken in the order of the log, on top of the row that has the key. A row that gives all columns takes its place; any other one
@@ -6,8 +6,9 @@
 //! defaults. With a sequence, a row that gives none has that of the row before it, or the column's default if it is a new key's, and one that gives a
 //! smaller one is not there.
 //!
-//! What comes of a key is either one of its rows as it is, or a *derived* row of several layers, each with the columns that it
-//! gives. Invariant: what is decided depends on keys, sequences and signs of rows in the order of the log, so a replay decides the same.
+//! The result for a key is either one of its rows as it is, or a *derived* row of several layers, each with the columns that it
+//! gives. Invariant: decisions depend only on keys, sequences and signs of rows in the order of the log, so a replay decides the
+//! same.
 
 use super::given::GivenSets;
 use super::hash::{BuildIdentity, KeyHash};
@@ -20,13 +21,13 @@ use crate::file::{LiveFile, Settled};
 use crate::view::snapshot::Snapshot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Keys for which rows of partial updates have come.
+/// Keys for which rows of partial updates have arrived.
 pub(crate) type PartialKeys = HashSet<KeyHash, BuildIdentity>;
 
 /// For each row of a file, in the order of the file, the number of the set of columns that it gives; by paths.
 pub(crate) type GivenInFiles = HashMap<String, Vec<u32>>;
 
-/// What is to be derived, and what is superseded.
+/// The rows to derive, and the superseded rows.
 #[derive(Default)]
 pub(crate) struct Completion {
     /// Later layers come after earlier ones.
@@ -34,7 +35,7 @@ pub(crate) struct Completion {
     pub(crate) marks: Marks,
 }
 
-/// Where a row is: in a part of the memtable, or in a file, each by its place in the snapshot.
+/// The location of a row: in a part of the memtable, or in a file, each by its index in the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     /// The row of defaults, below all others.
@@ -71,7 +72,7 @@ struct Holder {
     deletes: bool,
 }
 
-/// The row that had a key before new rows came.
+/// The row that a key had before new rows arrived.
 struct Base {
     place: Place,
     row: u32,
@@ -90,7 +91,7 @@ struct Completer<'a> {
     sequence: Option<usize>,
     /// The sequence that a new key has if no row gives one. `None`: NULL.
     default_sequence: Sequence,
-    /// The set of all columns but the sequence, once it is needed.
+    /// The set of all columns except the sequence, once it is needed.
     all_but_sequence: Option<u32>,
     /// The set of the sequence alone, once it is needed.
     only_sequence: Option<u32>,
@@ -137,7 +138,7 @@ impl Keys {
         let partial = self.partial_keys(snapshot, reader, &items, &given)?;
         let marks = self.settle_others(snapshot, reader, &partial)?;
         let mut arrivals = self.arrivals(snapshot, reader, &items, &given, &partial)?;
-        // Those of a key stay in their order.
+        // Rows of a key stay in their order.
         arrivals.sort_by_key(|arrival| arrival.hash);
         let mut completer = Completer {
             snapshot,
@@ -234,7 +235,7 @@ impl Keys {
     }
 }
 
-/// The parts and files that are to be settled, in the order of the log.
+/// The unsettled parts and files, in the order of the log.
 fn unsettled(snapshot: &Snapshot) -> Vec<Place> {
     let parts = snapshot.memtable.iter().enumerate().filter(|(_, part)| !part.is_settled);
     let files = snapshot.files.iter().enumerate().filter(|(_, file)| file.settled == Settled::No);
@@ -247,7 +248,7 @@ fn unsettled(snapshot: &Snapshot) -> Vec<Place> {
 }
 
 impl Completer<'_> {
-    /// The rows that had these keys before new rows came.
+    /// The rows that these keys had before new rows arrived.
     fn bases_of(
         &self,
         keys: &Keys,
@@ -300,7 +301,7 @@ impl Completer<'_> {
         Base { place: Place::Part(place), row, sequence, deletes }
     }
 
-    /// Takes the new rows of a key, and decides what comes of them.
+    /// Takes the new rows of a key, and decides the result.
     fn key(&mut self, keys: &mut Keys, arrivals: &[Arrival], base: Option<&Base>) {
         let hash = arrivals[0].hash;
         let mut holder = base.map(|base| Holder {
@@ -347,7 +348,7 @@ impl Completer<'_> {
         }
     }
 
-    /// The row that has the key after `arrival` has come.
+    /// The row of the key after `arrival`.
     fn taken(&mut self, holder: Option<Holder>, arrival: &Arrival) -> Holder {
         let layer = |set| Layer { item: Some(arrival.item), row: arrival.row, set };
         let alone = || Holder {

@@ -1,8 +1,8 @@
-//! Which rows are folded with which, in a table of AGGREGATE KEY.
+//! Decides which rows are folded together, in a table of AGGREGATE KEY.
 //!
-//! Rows that are not settled yet are walked in the order of [`super::settle`]. Each key that has several rows gets a *slot*:
-//! the row that the key had, if any, and all new ones are superseded, and become part of one derived row. A new row in a data
-//! file that is the only one of its key stays where it is.
+//! Unsettled rows are visited in the order of [`super::settle`]. Each key with several rows gets a *slot*: its existing row, if
+//! any, and all new ones are superseded, and become part of one derived row. A new row in a data file that is the only one of its
+//! key stays in place.
 
 use super::hash::KeyHash;
 use super::rows::KeyReader;
@@ -14,11 +14,11 @@ use crate::view::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-/// What is to be folded, and what is superseded by it.
+/// The rows to fold, and the rows superseded by the results.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) work: Work,
-    /// The arrival number of the first row that comes of it.
+    /// The arrival number of the first derived row.
     pub(crate) first_row: u64,
     pub(crate) marks: Marks,
 }
@@ -34,20 +34,20 @@ struct Planner<'a> {
     first_row: u64,
     slots: u32,
     marks: Marks,
-    /// Keys that got a slot and were not looked for in files yet.
+    /// Keys that got a slot and were not searched for in files yet.
     fresh: Vec<(KeyHash, u32)>,
     /// Rows of files whose other rows for the key are newer.
     older: Vec<Step>,
-    /// Rows that had their keys, by parts and by files.
+    /// Existing rows of the keys, by parts and by files.
     bases_in_parts: BTreeMap<usize, Slotted>,
     bases_in_files: BTreeMap<&'a str, (&'a LiveFile, Slotted)>,
     new: Vec<Step>,
 }
 
 impl Keys {
-    /// Decides what becomes of all rows of the snapshot that are not settled; the keys of its files are all known. From now on
-    /// the slots' rows have their keys. `next_row` is greater than the arrival numbers of all rows that a flush may be writing,
-    /// also of those that a truncation has removed.
+    /// Decides the fate of all unsettled rows of the snapshot; the keys of its files are all known. From now on the slots' rows
+    /// hold their keys. `next_row` is greater than the arrival numbers of all rows that a flush may be writing, including those
+    /// that a truncation has removed.
     pub(crate) fn plan(
         &mut self,
         snapshot: &Snapshot,
@@ -151,7 +151,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Which of these keys, which are sorted, have a row in the files that are settled until now.
+    /// Which of these sorted keys have a row in the settled files.
     fn are_in_files(&self, hashes: &[KeyHash]) -> Result<Vec<bool>, TableError> {
         let mut are = vec![false; hashes.len()];
         if hashes.is_empty() {

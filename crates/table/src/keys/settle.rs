@@ -21,7 +21,7 @@ use tributary_types::Version;
 /// The keys of a table's settled rows, as far as they are in memory.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// The rows of the memtable that have their keys, by their arrival numbers. Those that delete are among them.
+    /// The rows of the memtable that hold their keys, by their arrival numbers, including rows that delete.
     pub(super) memtable: HashMap<KeyHash, u64, BuildIdentity>,
     /// By the paths of data files.
     pub(crate) files: HashMap<String, Arc<FileKeys>>,

@@ -1,7 +1,7 @@
 //! SHOW ALTER TABLE COLUMN: one row per statement that changed columns. SHOW ALTER TABLE ROLLUP: one per rollup that was added.
 //!
-//! The statement that asks for a light change is answered when that is made: so it is FINISHED, and clients that wait for that see
-//! it at their first look. A heavy one is a job.
+//! A light change is already complete when its statement is answered: so it is FINISHED, and clients that wait for that see it at
+//! their first look. A heavy one is a job.
 
 use super::Facts;
 use crate::facts::show::facts;
@@ -34,7 +34,8 @@ impl Facts<'_> {
             "Timeout#",
         ]);
         let jobs = self.namespace.schema_changes(database);
-        // The catalog has a schema a moment before its job is FINISHED; whoever took it for that would be refused the next change.
+        // The catalog has a schema shortly before its job is FINISHED; a client that relied on it would have its next change
+        // refused.
         let made: HashSet<_> =
             jobs.iter().filter(|job| job.state != "CANCELLED").map(|job| (job.table, job.version)).collect();
         for table in self.namespace.tables(database) {

@@ -23,7 +23,7 @@ pub struct ShownPartition {
     pub facts: PartitionFacts,
 }
 
-/// The partitions of a table; one of the table's own name if it has none.
+/// The partitions of a table; one with the table's own name if it is not partitioned.
 #[must_use]
 pub fn partitions(snapshot: &Snapshot) -> Vec<ShownPartition> {
     let def = &snapshot.def;
@@ -60,7 +60,7 @@ pub fn partition_names(def: &TableDef) -> Vec<(u64, String)> {
     }
 }
 
-/// Rollups are numbered by their table and, within it, by their numbers, beside light changes.
+/// Rollups are numbered by their table and, within it, by their numbers, disjoint from light changes.
 #[must_use]
 pub fn rollup_id(def: &TableDef, rollup: &RollupDef) -> u64 {
     const ROLLUPS_BEGIN: u64 = 500_000;

@@ -214,8 +214,8 @@ impl Facts<'_> {
         Ok(grid)
     }
 
-    /// There are no indexes; the table must exist.
-    /// A row for each column of each index, with the numbers that MySQL has there and Doris leaves empty: drivers read them.
+    /// Tables have no indexes; the table must exist. A row for each column of each index, with the numbers of MySQL, which Doris
+    /// leaves empty: drivers read them.
     pub(super) fn index(&self, session: &SessionView, name: &Name) -> Result<Grid, SqlError> {
         let table = self.existing(session, name)?;
         let def = table.def();
@@ -320,7 +320,7 @@ impl Facts<'_> {
         Ok(grid)
     }
 
-    /// The partitions with that number: each table counts its own. One that is not there is no error, as in Doris.
+    /// The partitions with that number: each table has its own numbers. An unknown one is not an error, as in Doris.
     pub(super) fn partition(&self, id: u64) -> Grid {
         let mut grid = Grid::new(&["DbName", "TableName", "PartitionName", "DbId#", "TableId#"]);
         let databases = self.namespace.databases();
@@ -416,7 +416,7 @@ fn extra(def: &TableDef) -> &'static str {
     if merges_on_read { "REPLACE" } else { "NONE" }
 }
 
-/// What DESC says of a column besides.
+/// Further properties of a column in DESC.
 fn extras(column: &ColumnDef, plain: &'static str) -> Vec<&'static str> {
     let aggregation = match column.aggregation {
         _ if column.is_key => None,

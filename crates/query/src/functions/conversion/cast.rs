@@ -1,9 +1,8 @@
 //! `CAST(x AS type)` for numbers and DATETIME.
 //!
-//! A function here converts to one type, which its name says: `__cast tinyint`, `__cast
-//! decimal(10,2)`, `__cast datetime(3)`; with `__try_cast` every value that does not fit is NULL.
-//! Invariant: a number is converted or ends the query, it never becomes NULL. Text that is no
-//! number, or none of that type, is NULL, as in Doris outside of strict mode.
+//! A function here converts to one type, which is part of its name: `__cast tinyint`, `__cast decimal(10,2)`,
+//! `__cast datetime(3)`; with `__try_cast` every value that does not fit is NULL. Invariant: a number is converted or ends the
+//! query, it never becomes NULL. Text that is not a number, or not one of that type, is NULL, as in Doris outside of strict mode.
 
 use crate::error::external;
 use crate::functions::conversion::convert;
@@ -28,7 +27,7 @@ use tributary_types::{ErrorCode, SqlError};
 const CAST: &str = "__cast ";
 const TRY_CAST: &str = "__try_cast ";
 
-/// What a value is converted to.
+/// The target type of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     TinyInt,
@@ -65,7 +64,7 @@ impl std::fmt::Display for Target {
 }
 
 impl Target {
-    /// The type that prints like that, in lower case as the planner asks for functions.
+    /// The type with this display name, in lower case as the planner looks functions up.
     fn named(name: &str) -> Option<Self> {
         let (word, numbers) = name.split_once('(').unwrap_or((name, ""));
         let mut numbers = numbers.trim_end_matches(')').split(',').map(str::parse::<u8>);
@@ -213,7 +212,7 @@ impl CastTo {
         }
         let is_lost = |row: &usize| cast.is_null(*row) && array.is_valid(*row);
         let lost = (0..array.len()).filter(is_lost).find(|row| match kind(array.data_type()) {
-            // Text is NULL for what is no number at all.
+            // Text that is not a number is NULL.
             Kind::Text => {
                 convert::text_at(array, *row).is_some_and(|text| text.trim().parse::<i128>().is_ok())
             }
@@ -308,7 +307,7 @@ fn decimal_of(text: &str, precision: u8, scale: u8, rounds: bool) -> Option<i128
     (value.unsigned_abs() < 10_u128.pow(u32::from(precision))).then_some(value)
 }
 
-/// DATETIMEs to the nearest of that many digits; half a digit goes up. NULL past the year 9999.
+/// DATETIMEs rounded to the given number of digits; half a digit rounds up. NULL past the year 9999.
 fn rounded(values: &ArrayRef, digits: u8) -> ArrayRef {
     let step = 10_i64.pow(6 - u32::from(digits.min(6)));
     let values = values.as_primitive::<TimestampMicrosecondType>();

@@ -1,9 +1,8 @@
 //! CASE, IF and COALESCE until their types are known, and NULLIF.
 //!
-//! The SQL planner takes the first branch's type for the type of all. So the rewrite of a query
-//! writes calls of the functions here instead, whose type is the common one, and
-//! [`plan`] makes expressions of DataFusion from them, with every branch converted, before
-//! anything else looks at the plan. They never run; `nullif` does.
+//! The SQL planner uses the first branch's type for all. So the rewrite of a query writes calls of the functions here instead,
+//! whose type is the common one, and [`plan`] turns them into expressions of DataFusion, with every branch converted, before any
+//! other rule sees the plan. They never run, except `nullif`.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
@@ -141,8 +140,7 @@ pub fn common_digits<'a>(mut values: impl Iterator<Item = &'a Field>) -> Option<
     })
 }
 
-/// The expression that a call stands for: `None` if the call is none of those here. `alike` makes
-/// values comparable with the first of them.
+/// The expression for a call; `None` for other functions. `alike` makes values comparable with the first of them.
 pub fn plan(
     call: &ScalarFunction,
     field_of: impl Fn(&Expr) -> Result<FieldRef>,

@@ -1,8 +1,7 @@
-//! Lenient conversions: what a MySQL user means when a number meets a text.
+//! Lenient conversions: MySQL's meaning of a number next to a text.
 //!
-//! Text that is no number, or no date, becomes NULL (as in Doris; MySQL would take 0). The
-//! conversions are functions too (`__text`, `__numeric`, …) so that a rewrite can ask for one
-//! before types are known; they vanish where the type fits.
+//! Text that is not a number, or not a date, becomes NULL (as in Doris; MySQL would use 0). The conversions are functions too
+//! (`__text`, `__numeric`, …) so that a rewrite can request one before types are known; they vanish if the type fits.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
@@ -32,7 +31,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
         MySqlFunction::new("__date", &[DateTime], crate::functions::date32, |args| {
             safe_cast(&args[0], &DataType::Date32)
         }),
-        // The value without what is known of the column that it comes from.
+        // The value without the metadata of its column.
         MySqlFunction::new("__plain", &[Any], crate::functions::utf8, |args| Ok(Arc::clone(&args[0])))
             .returning(|types| types[0].clone()),
         MySqlFunction::new("__truth", &[Any], crate::functions::boolean, |args| to_truth(&args[0])),
@@ -43,7 +42,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     ]
 }
 
-/// `array` as `param` asks for it.
+/// `array` in the form that `param` requires.
 pub fn to_param(array: &ArrayRef, param: Param) -> Result<ArrayRef> {
     match param {
         Param::Any => Ok(Arc::clone(array)),
@@ -54,7 +53,7 @@ pub fn to_param(array: &ArrayRef, param: Param) -> Result<ArrayRef> {
     }
 }
 
-/// Converts what arrow converts; values that do not fit become NULL.
+/// Converts with arrow's casts; values that do not fit become NULL.
 pub fn safe_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
@@ -128,7 +127,7 @@ pub fn datetime_text(array: &ArrayRef, digits: u8) -> Result<ArrayRef> {
     Ok(Arc::new(text.collect::<StringArray>()))
 }
 
-/// Bytes as the text that they spell. An error where they spell none: a NULL in its place would be a wrong answer.
+/// Bytes as UTF-8 text. Invalid bytes are an error: a NULL in their place would be a wrong answer.
 fn bytes_as_text(array: &ArrayRef) -> Result<ArrayRef> {
     let text = |bytes: &[u8]| {
         std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {

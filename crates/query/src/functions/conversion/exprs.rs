@@ -32,8 +32,8 @@ pub fn double(expr: Expr, data_type: &DataType) -> Expr {
     literal(ScalarValue::Float64(digits.parse().ok()))
 }
 
-/// A value in the common type of several ([`types::common`]): text of anything, a number of a
-/// smaller one. A number that is too large for the common DECIMAL is an error when it comes.
+/// A value in the common type of several ([`types::common`]): text for any type, a number for a narrower one. A number that is
+/// too large for the common DECIMAL is an error at run time.
 #[must_use]
 pub fn widened(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     match to {
@@ -42,7 +42,7 @@ pub fn widened(expr: Expr, from: &DataType, to: &DataType) -> Expr {
         DataType::Utf8 if *from != DataType::Null => convert("__text", expr),
         to if *to == DATETIME && *from == DataType::Date32 => convert("__datetime", expr),
         DataType::Float64 => double(expr, from),
-        // There is no cast of booleans to decimals.
+        // Booleans have no cast to decimals.
         DataType::Decimal128(..) if *from == DataType::Boolean => {
             cast(cast(expr, DataType::Int8), to.clone())
         }

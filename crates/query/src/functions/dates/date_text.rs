@@ -33,7 +33,7 @@ pub fn weekday_name(value: NaiveDateTime) -> &'static str {
     WEEKDAYS[value.weekday().num_days_from_monday() as usize % WEEKDAYS.len()]
 }
 
-/// The letters that Doris's three names of formats stand for; any other format is itself.
+/// The letters behind Doris's three names of formats; any other format is itself.
 #[must_use]
 pub fn letters_of(format: &str) -> &str {
     match format {
@@ -108,7 +108,7 @@ const fn ordinal_suffix(day: u32) -> &'static str {
     }
 }
 
-/// What a text says of a date, part by part.
+/// The parts of a date that a text contains.
 #[derive(Debug, Default)]
 struct Parts {
     year: Option<i32>,
@@ -128,8 +128,8 @@ struct Parts {
     micros: u32,
 }
 
-/// Reads `text` by a format. Blanks are skipped, what the format leaves over is ignored, and a text that ends early
-/// leaves the rest of its format without effect. `None` where the two differ or the date does not exist.
+/// Reads `text` by a format. Blanks are skipped, text beyond the format is ignored, and a text that ends early leaves the rest of
+/// its format without effect. `None` if the two differ or the date does not exist.
 #[must_use]
 pub fn parse(text: &str, format: &str) -> Option<NaiveDateTime> {
     let format = letters_of(format);
@@ -316,14 +316,14 @@ const fn mode_of(letter: char) -> Mode {
     }
 }
 
-/// The digits that `text` begins with, `width` of them at most.
+/// The leading digits of `text`, at most `width` of them.
 fn number(text: &str, width: usize) -> Option<(u32, &str)> {
     let digits = text.bytes().take(width).take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
     Some((number.parse().ok()?, rest))
 }
 
-/// The number, from 1, of the name that `text` begins with, in any case.
+/// The number, from 1, of the leading name of `text`, in any case.
 fn named<'a>(text: &'a str, names: &[&str], short: bool) -> Option<(u32, &'a str)> {
     names.iter().zip(1..).find_map(|(name, number)| {
         let name = if short { &name[..3] } else { name };

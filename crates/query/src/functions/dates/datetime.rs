@@ -80,7 +80,7 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok()
 }
 
-/// Whether the day is one of the years 0 to 9999, which is all that a DATETIME holds.
+/// Whether the day is in the years 0 to 9999, the range of a DATETIME.
 #[must_use]
 pub fn is_in_calendar(micros: i64) -> bool {
     from_micros(micros).is_some_and(|value| (0..=9999).contains(&value.year()))

@@ -1,5 +1,4 @@
-//! Functions over dates and times. None reads a clock: `NOW()` is a literal by the time a query
-//! comes here.
+//! Functions over dates and times. None reads a clock: `NOW()` is already a literal in the query.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
@@ -32,7 +31,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     vec![
         MySqlFunction::new("__part", &[DateTime, Text], int, part),
         MySqlFunction::new("__date_add", &[DateTime, Int, Text], at, date_add).with_digits(digits_of_sum),
-        // A DATE plus days stays a DATE; the rewrite asks for this one with units of whole days.
+        // A DATE plus days remains a DATE; the rewrite uses this one with units of whole days.
         MySqlFunction::new("__day_add", &[Any, Int, Text], at, day_add)
             .returning(day_add_type)
             .with_digits(kept_digits),

@@ -93,14 +93,14 @@ impl Paths {
     }
 }
 
-/// A row's document; `None` for NULL and what is no JSON.
+/// A row's document; `None` for NULL and invalid JSON.
 fn document(column: &ArrayRef, row: usize) -> Option<Value> {
     let column = column.as_string::<i32>();
     if column.is_null(row) { None } else { serde_json::from_str(column.value(row)).ok() }
 }
 
-/// What `f` makes of the values that the paths of column 1 lead to in the documents of column 0, or of the documents
-/// where there are no paths. Several values count as one array of them.
+/// The results of `f` for the values that the paths of column 1 find in the documents of column 0, or for the documents if there
+/// are no paths. Several values count as one array of them.
 fn each_found<T>(args: &[ArrayRef], f: impl Fn(&Value) -> Option<T>) -> Result<Vec<Option<T>>> {
     let mut paths = Paths::default();
     let mut out = Vec::with_capacity(args[0].len());
@@ -118,7 +118,7 @@ fn each_found<T>(args: &[ArrayRef], f: impl Fn(&Value) -> Option<T>) -> Result<V
     Ok(out)
 }
 
-/// What a path leads to, an array of all if it may lead to more than one.
+/// The value at a path, or the array of all values if it may match several.
 fn take(path: &Path, document: &Value) -> Option<Value> {
     if !path.is_plural() {
         return path.first(document).cloned();
@@ -140,7 +140,7 @@ fn exists(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(BooleanArray::from(out)))
 }
 
-/// `JSON_EXTRACT(document, path, …)`: what one path leads to; the array of all that several lead to.
+/// `JSON_EXTRACT(document, path, …)`: the value at one path; the array of all values at several.
 fn extract(args: &[ArrayRef]) -> Result<ArrayRef> {
     if let [_, _] = args {
         let texts = each_found(args, |value| Some(value.to_string()))?;

@@ -1,7 +1,6 @@
 //! `v['a']['b']` of a VARIANT or JSON: members of objects by their names, out of the text as it is.
 //!
-//! A string is the text that it spells, JSON's null and what is not there is NULL, anything else is its JSON, with all
-//! digits of numbers.
+//! A string is its text, JSON's null and missing values are NULL, all others are their JSON, with all digits of numbers.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
@@ -60,7 +59,7 @@ fn member_of<'a>(document: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// The length of the value that a text begins with.
+/// The length of the leading value of a text.
 fn value_len(text: &str) -> Option<usize> {
     let (bytes, mut depth, mut at) = (text.as_bytes(), 0_usize, 0);
     loop {

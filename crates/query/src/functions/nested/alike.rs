@@ -1,4 +1,4 @@
-//! The type that values of several types are compared and kept in: elements of arrays, keys of maps, the arguments of
+//! The common type in which values of several types are compared and stored: elements of arrays, keys of maps, the arguments of
 //! `FIELD`.
 
 use crate::functions::conversion::convert;

@@ -139,7 +139,7 @@ fn array(args: &[ArrayRef]) -> Result<ArrayRef> {
     let to = common_type(&args.iter().map(Array::data_type).collect::<Vec<_>>());
     let columns = args.iter().map(|arg| convert_to(arg, &to)).collect::<Result<Vec<_>>>()?;
     let rows = args[0].len();
-    // One column's rows follow those of the one before it.
+    // The rows of one column follow those of the previous one.
     let all = concat(&columns.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
     let places: UInt64Array = (0..rows)
         .flat_map(|row| (0..columns.len()).map(move |column| (column * rows + row) as u64))
@@ -224,7 +224,7 @@ fn contains(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(found.collect::<BooleanArray>()))
 }
 
-/// The place of the first equal element, from 1; 0 for none.
+/// The index of the first equal element, from 1; 0 if none is equal.
 fn position(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "array_position")?;
     let [values, wanted] = comparable([&lists.values, &args[1]])?;
@@ -257,7 +257,7 @@ fn slice(args: &[ArrayRef]) -> Result<ArrayRef> {
     })
 }
 
-/// All elements but those that equal a value.
+/// All elements except the ones that equal a value.
 fn remove(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "array_remove")?;
     let [values, unwanted] = comparable([&lists.values, &args[1]])?;
@@ -309,7 +309,7 @@ fn sum_type(types: &[DataType]) -> DataType {
     }
 }
 
-/// The sum of the elements that are not NULL; NULL where there is none.
+/// The sum of the elements that are not NULL; NULL if all are.
 fn sum(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "array_sum")?;
     let to = sum_type(&[args[0].data_type().clone()]);

@@ -1,5 +1,5 @@
-//! `map(k, v, …)` with Doris's keys: the last of equal ones wins and takes the last place. A NULL key, which Doris takes,
-//! is refused: arrow's maps have none.
+//! `map(k, v, …)` with Doris's keys: the last of equal ones wins and is placed last. A NULL key, which Doris accepts, is refused:
+//! arrow's maps don't support them.
 
 use crate::functions::keeping;
 use crate::functions::nested::alike::{common_type, convert_to, normal};
@@ -61,7 +61,7 @@ fn map(args: &[ArrayRef]) -> Result<ArrayRef> {
         }
         Ok(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
     };
-    // One argument's rows follow those of the one before it.
+    // The rows of one argument follow those of the previous one.
     let (keys, values) = (column(0, &key_type)?, column(1, &value_type)?);
     if keys.null_count() > 0 {
         return exec_err!("map: a key that is NULL is not supported");

@@ -221,7 +221,7 @@ fn quotient_type(left: &DataType, right: &DataType) -> (u8, u8) {
 fn divided(left: &ArrayRef, right: &ArrayRef, scale: u8, round: bool) -> Result<Decimal128Array> {
     let ((_, left_scale), (_, right_scale)) = (parts(left.data_type()), parts(right.data_type()));
     let types = (left.as_primitive_opt::<Decimal128Type>(), right.as_primitive_opt::<Decimal128Type>());
-    // The optimizer asks what a condition is when all of its columns are NULL, without their types.
+    // The optimizer evaluates a condition with all columns NULL, without their types.
     let (Some(left), Some(right)) = types else { return Ok(Decimal128Array::new_null(left.len())) };
     // value = left / 10^left_scale / (right / 10^right_scale) · 10^scale
     let shift = i32::from(right_scale) + i32::from(scale) - i32::from(left_scale);

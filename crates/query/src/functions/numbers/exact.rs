@@ -22,9 +22,9 @@ fn factorial(n: i64) -> Option<i64> {
     (1..=n).try_fold(1i64, i64::checked_mul).filter(|_| n >= 0)
 }
 
-/// The value that a share of a list's numbers lies below, interpolated between the two next to it.
+/// The value below which a share of a list's numbers lies, interpolated between the two next to it.
 fn percentile(args: &[ArrayRef]) -> Result<ArrayRef> {
-    // NULL without a type, when the optimizer asks what becomes of it.
+    // NULL without a type, as the optimizer evaluates it.
     let Some(lists) = args[0].as_list_opt::<i32>() else {
         return Ok(Arc::new(Float64Array::new_null(args[0].len())));
     };

@@ -17,7 +17,7 @@ use datafusion::logical_expr::ReturnFieldArgs;
 use regex::Regex;
 use std::sync::Arc;
 
-/// What does not fit is an error.
+/// A value that does not fit is an error.
 const EXACTLY: CastOptions<'static> =
     CastOptions { safe: false, format_options: arrow::util::display::FormatOptions::new() };
 
@@ -149,8 +149,8 @@ fn extreme(args: &[ArrayRef], wins: fn(&dyn Datum, &dyn Datum) -> Outcome<Boolea
     for arg in &args[1..] {
         let next = convert(arg)?;
         let better = or_kleene(&wins(&best, &next)?, &is_null(&best)?)?;
-        // A comparison with NULL is NULL, which picks the second: keep the NULL of either side.
-        // (`and_not` of arrow 59 reads slices of arrays at the wrong places.)
+        // A comparison with NULL is NULL, which picks the second: retain the NULL of either side. (`and_not` of arrow 59 reads
+        // slices of arrays at wrong offsets.)
         let better = and(&better, &is_not_null(&next)?)?;
         best = zip(&better, &best, &next)?;
     }

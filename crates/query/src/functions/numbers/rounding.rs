@@ -1,4 +1,4 @@
-//! ROUND, TRUNCATE, CEIL and FLOOR. Whole numbers and decimals are rounded as what they are, to the last digit.
+//! ROUND, TRUNCATE, CEIL and FLOOR. Whole numbers and decimals are rounded exactly, to the last digit.
 
 use crate::functions::MySqlFunction;
 use crate::functions::Param;
@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion::common::{Result, exec_datafusion_err};
 use std::sync::Arc;
 
-/// Which of its neighbours a number becomes.
+/// The direction of rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// The nearer one; of two as near the one away from zero.
@@ -30,7 +30,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     all.into_iter()
         .flat_map(|(constant, by_column, body)| {
             [
-                // The digits are a constant, so the result has so many.
+                // The digits are a constant, so the result has that scale.
                 MySqlFunction::new(constant, &[Any, Int], real, body).returning_digits(type_with),
                 MySqlFunction::new(by_column, &[Any, Int], real, body)
                     .returning(|types| kept_type(&types[0])),

@@ -1,4 +1,4 @@
-//! Aggregates over values of BITMAP and HLL columns: what they are together, and how many elements that has.
+//! Aggregates over values of BITMAP and HLL columns: their union or intersection, and its number of elements.
 
 use crate::functions::states::intersect_count::{self, IntersectCount};
 use crate::functions::states::sets::{bytes_of, read_bitmap, read_hll};
@@ -47,7 +47,7 @@ enum Kind {
     BitmapUnion,
     BitmapIntersect,
     BitmapUnionCount,
-    /// Of numbers.
+    /// Over numbers.
     BitmapUnionInt,
     HllUnion,
     HllUnionAgg,
@@ -58,7 +58,7 @@ impl Kind {
         NAMES[self as usize]
     }
 
-    /// What the result is, unless it is a number.
+    /// The type of the result, unless it is a number.
     const fn makes(self) -> Option<Declared> {
         match self {
             Self::BitmapUnion | Self::BitmapIntersect => Some(Declared::Bitmap),
@@ -119,7 +119,7 @@ impl AggregateUDFImpl for OfStates {
     }
 }
 
-/// What values are together.
+/// The accumulated union or intersection.
 #[derive(Debug)]
 struct Together {
     kind: Kind,

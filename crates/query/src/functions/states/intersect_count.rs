@@ -1,6 +1,6 @@
 //! `intersect_count(bitmap, column, value, …)`: how many elements those bitmaps have in common that belong to each of the values.
 //!
-//! A call comes here with a condition in place of each value, `column = value`, so that values are compared as anywhere else.
+//! Each value of a call arrives as a condition, `column = value`, so that values are compared as anywhere else.
 
 use crate::functions::states::sets::{bytes_of, read_bitmap};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};

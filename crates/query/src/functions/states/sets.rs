@@ -1,4 +1,4 @@
-//! Functions that make and read values of BITMAP and HLL columns. Names and rules are Doris's.
+//! Functions that create and read values of BITMAP and HLL columns. Names and rules are Doris's.
 //!
 //! A value that is no number from 0 on, as text or otherwise, makes the empty set in `to_bitmap`, as NULL does in all functions
 //! that make a set of one value. Aggregates over such values are in [`crate::functions::states::aggregates`].

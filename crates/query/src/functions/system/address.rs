@@ -45,7 +45,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     ]
 }
 
-/// What stands for a text that is no address.
+/// The result for a text that is not an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Otherwise {
     Fails,
@@ -137,7 +137,7 @@ pub fn texts(array: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(texts))
 }
 
-/// A constant text as an address of that type; NULL if it is none.
+/// A constant text as an address of that type; NULL if it is not one.
 pub fn constant(text: &str, data_type: &DataType) -> ScalarValue {
     if *data_type == IPV4 {
         return ScalarValue::UInt32(parse_ipv4(text));

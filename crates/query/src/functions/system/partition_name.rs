@@ -1,5 +1,5 @@
-//! `auto_partition_name('range', 'day', at)` and `auto_partition_name('list', value, …)`: what loads call the partition that they make
-//! for such values.
+//! `auto_partition_name('range', 'day', at)` and `auto_partition_name('list', value, …)`: the name that loads give the partition
+//! they create for such values.
 
 use crate::functions::conversion::convert;
 use crate::functions::dates::zone;
@@ -31,14 +31,14 @@ impl PartitionName {
     }
 }
 
-/// Which partitions are meant.
+/// The kind of partitions.
 #[derive(Clone, Copy)]
 enum Kind {
     Range(TimeUnit),
     List,
 }
 
-/// What the constant arguments say; they are as many as there are arguments.
+/// The kind according to the constant arguments; one entry for each argument.
 fn kind(constants: &[Option<&ScalarValue>]) -> Result<Kind> {
     if constants.len() < 2 {
         return plan_err!("function {NAME} must contains at least two arguments");

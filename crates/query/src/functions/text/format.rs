@@ -76,7 +76,7 @@ fn decimal(value: i128, scale: usize, digits: usize) -> String {
     if digits == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction:0<digits$}") }
 }
 
-/// A float likewise; where its digits end before, they are what they are.
+/// A float likewise; missing digits are not invented.
 fn real(value: f64, digits: usize) -> String {
     /// Whole numbers up to here are exact.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -267,7 +267,7 @@ fn exponential(value: f64, digits: usize) -> String {
     format!("{mantissa}e{sign}{exponent:0>2}")
 }
 
-/// C's `%g`: so many significant digits, without zeros at the end.
+/// C's `%g`: the given number of significant digits, without trailing zeros.
 fn significant(value: f64, digits: usize) -> String {
     let text = exponential(value, digits - 1);
     let exponent = text.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok()).unwrap_or(0);

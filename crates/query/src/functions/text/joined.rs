@@ -25,10 +25,10 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     ]
 }
 
-/// A list's values with a separator between them, cut to so many bytes. NULLs are left out, and so are values that came
-/// before if they are to be `distinct`. NULL where no value is left.
+/// A list's values with a separator between them, cut to the given number of bytes. NULLs are omitted, and so are repeated values
+/// if `distinct`. NULL if no value is left.
 fn join(args: &[ArrayRef], distinct: bool) -> Result<ArrayRef> {
-    // NULL without a type, when the optimizer asks what becomes of it.
+    // NULL without a type, as the optimizer evaluates it.
     let Some(lists) = args[0].as_list_opt::<i32>() else {
         return Ok(Arc::new(StringArray::new_null(args[0].len())));
     };
@@ -101,7 +101,7 @@ fn concat_ws(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(joined.collect::<StringArray>()))
 }
 
-/// `array_join(a, separator[, null])`: the elements' texts; NULLs are left out unless a text stands for them.
+/// `array_join(a, separator[, null])`: the elements' texts; NULLs are omitted unless a text replaces them.
 fn array_join(args: &[ArrayRef]) -> Result<ArrayRef> {
     let lists = Lists::of(&args[0], "array_join")?;
     let texts = convert::to_text(&lists.values)?;

@@ -48,7 +48,7 @@ pub(super) fn functions() -> Vec<MySqlFunction> {
     ]
 }
 
-/// The longest text that `repeat`, `space` and padding make, in bytes: MySQL's default packet.
+/// The longest text that `repeat`, `space` and padding produce, in bytes: MySQL's default packet.
 const MADE_TEXT_MAX_BYTES: usize = 4 * 1024 * 1024;
 
 fn map(text: &ArrayRef, f: impl Fn(&str) -> Option<String>) -> ArrayRef {
@@ -226,7 +226,7 @@ fn hex(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(map(&text, |text| Some(spell(text.as_bytes()))))
 }
 
-/// The bytes that pairs of digits spell; `otherwise` for the empty text, odd lengths and what is no digit.
+/// The bytes that pairs of hex digits represent; `otherwise` for the empty text, odd lengths and other characters.
 fn unhex(array: &ArrayRef, otherwise: Option<&'static [u8]>) -> ArrayRef {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
     let spelled = |text: &str| -> Option<Vec<u8>> {
@@ -305,7 +305,7 @@ fn pad(args: &[ArrayRef], before: bool) -> Result<ArrayRef> {
     }))
 }
 
-/// The place, from 1, of a text in a list with commas; 0 for none.
+/// The index, from 1, of a text in a comma-separated list; 0 if it is missing.
 fn find_in_set(args: &[ArrayRef]) -> Result<ArrayRef> {
     let (wanted, lists) = (texts(&args[0]), texts(&args[1]));
     let find = |row: usize| {
@@ -333,8 +333,8 @@ fn strcmp(args: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new((0..left.len()).map(compare).collect::<Int64Array>()))
 }
 
-/// The place, from 1, of the first argument among the others; 0 where it is NULL or none of them. Texts are compared
-/// with texts, dates with what can be a date, anything else as numbers.
+/// The index, from 1, of the first argument among the others; 0 if it is NULL or missing. Texts are compared with texts, dates
+/// with values that can be dates, all others as numbers.
 fn field(args: &[ArrayRef]) -> Result<ArrayRef> {
     let types: Vec<&DataType> = args.iter().map(Array::data_type).collect();
     let kinds: Vec<Kind> = types.iter().map(|data_type| kind(data_type)).collect();

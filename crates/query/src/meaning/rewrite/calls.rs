@@ -1,7 +1,7 @@
 //! Function calls: MySQL's and Doris's names → DataFusion's or ours.
 //!
-//! A call that is named nowhere here goes to the planner as it is, if its name is one of `functions` or one of
-//! DataFusion's that means the same as in MySQL ([`known`]).
+//! A call that is not mentioned here is passed to the planner unchanged, if its name is one of `functions` or one of DataFusion's
+//! with the same meaning as in MySQL ([`known`]).
 
 mod aggregates;
 mod forms;
@@ -132,7 +132,7 @@ impl Rewriter<'_> {
         self.special(&name, args, function)
     }
 
-    /// What is the same for a whole statement.
+    /// Functions with one value for a whole statement.
     fn constant(&self, name: &str, args: &[Expr]) -> Result<Option<Expr>, SqlError> {
         let session = self.environment.session;
         Ok(Some(match name {

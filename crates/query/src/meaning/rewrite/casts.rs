@@ -58,7 +58,7 @@ pub(super) fn cast(expr: Expr, to: &DataType, lenient: bool) -> Result<Expr, Sql
     })
 }
 
-/// `DATE '2024-01-31'`: a literal that is no date is refused, as in MySQL and Doris.
+/// `DATE '2024-01-31'`: an invalid literal is refused, as in MySQL and Doris.
 pub(super) fn typed_text(text: Expr, to: &DataType) -> Result<Expr, SqlError> {
     let is_date = matches!(to, DataType::Date | DataType::Datetime(_) | DataType::Timestamp(..));
     if let Some(written) = ast::as_text(&text)
@@ -71,7 +71,7 @@ pub(super) fn typed_text(text: Expr, to: &DataType) -> Result<Expr, SqlError> {
         ));
     }
     match (to, ast::as_text(&text)) {
-        // TIMESTAMP '… .25' keeps the digits that are written.
+        // TIMESTAMP '… .25' retains the written digits.
         (DataType::Timestamp(None, _) | DataType::Datetime(None), Some(written)) => {
             let digits = written.rsplit_once('.').map_or(0, |(_, fraction)| fraction.len().min(6));
             let digits = u8::try_from(digits).unwrap_or(6);

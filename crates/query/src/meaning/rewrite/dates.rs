@@ -77,7 +77,7 @@ pub(super) fn is_date_format(format: &str) -> bool {
 }
 
 impl Rewriter<'_> {
-    /// The statement's begin in the session's time zone.
+    /// The statement's start in the session's time zone.
     fn local_now(&self) -> Result<NaiveDateTime, SqlError> {
         let name = self.environment.session.zone();
         let zone: arrow::array::timezone::Tz = name.parse().map_err(|_| {

@@ -185,8 +185,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// A number as MySQL reads it: with an exponent a DOUBLE, else exact. BIGINT goes over into
-/// DECIMAL, which has 38 digits.
+/// A number as MySQL reads it: with an exponent a DOUBLE, otherwise exact. Beyond BIGINT it is a DECIMAL, which has 38 digits.
 fn number(written: &str) -> Result<Expr, SqlError> {
     if written.contains(['e', 'E']) {
         return Ok(ast::call("__double", vec![ast::text(written)]));
@@ -205,7 +204,7 @@ fn number(written: &str) -> Result<Expr, SqlError> {
         let fraction = &fraction[..DIGITS_MAX - whole.len()];
         return Ok(ast::number(format!("{whole}.{fraction}")));
     }
-    // The point keeps the planner from taking it for an unsigned integer, whose sums wrap around.
+    // The point stops the planner from reading it as an unsigned integer, whose sums wrap around.
     let is_large = fraction.is_empty() && whole.parse::<i64>().is_err() && !whole.is_empty();
     Ok(ast::number(if is_large { format!("{whole}.") } else { written.to_owned() }))
 }
@@ -216,7 +215,7 @@ fn lower(mut name: Ident) -> Ident {
     name
 }
 
-/// A lambda with its parameters in lower case. `column -> '$.a'` is none but MySQL's `JSON_EXTRACT(column, '$.a')`.
+/// A lambda with its parameters in lower case. `column -> '$.a'` is not a lambda but MySQL's `JSON_EXTRACT(column, '$.a')`.
 fn lambda(mut lambda: LambdaFunction) -> Expr {
     match &mut lambda.params {
         OneOrManyWithParens::One(param) => {
@@ -303,8 +302,8 @@ fn round_to(name: &str, expr: Expr, field: &CeilFloorKind) -> Expr {
     rounded(name, expr, digits)
 }
 
-/// `__round(x, digits)` and so on; by another name where the digits are no constant, because the result's type then does
-/// not tell how many there are.
+/// `__round(x, digits)` and so on; by another name if the digits are not a constant, because the scale of the result's type is
+/// then unknown.
 pub(super) fn rounded(name: &str, expr: Expr, digits: Expr) -> Expr {
     let by = if is_constant_number(&digits) { "" } else { "_by" };
     ast::call(&format!("__{name}{by}"), vec![expr, digits])

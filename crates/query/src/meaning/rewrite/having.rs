@@ -1,12 +1,12 @@
-//! HAVING without groups: MySQL filters rows with it, after the select list has been named.
+//! HAVING without groups: a MySQL filter on rows, after the select list has been named.
 
 use super::calls;
 use sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Query, Select, SelectItem, Visitor, VisitorMut};
 use std::ops::ControlFlow;
 use tributary_sql::visit::{walk_expr, walk_expr_mut, walk_item};
 
-/// Makes the HAVING of a SELECT without GROUP BY and without aggregates a part of its WHERE.
-/// Names of the select list mean what they stand for there.
+/// Moves the HAVING of a SELECT without GROUP BY and without aggregates into its WHERE. Names of the select list are replaced by
+/// their expressions.
 pub(super) fn move_to_where(select: &mut Select) {
     let is_grouped = match &select.group_by {
         GroupByExpr::Expressions(exprs, _) => !exprs.is_empty(),

@@ -1,4 +1,4 @@
-//! LIMIT and OFFSET: whole numbers, also where a parameter comes as a text or a real that is one.
+//! LIMIT and OFFSET: whole numbers, even as a text or real parameter.
 
 use super::{Rewriter, ast};
 use datafusion::common::ScalarValue;

@@ -62,7 +62,7 @@ pub(super) fn in_list(row: &[Expr], list: &[Expr], negated: bool) -> Result<Expr
     Ok(if negated { not(any) } else { any })
 }
 
-/// A row among those of a subquery: true if one is the same, NULL if a comparison with one is NULL.
+/// A row among the rows of a subquery: true if one is equal, NULL if a comparison with one is NULL.
 pub(super) fn in_subquery(row: &[Expr], subquery: &Query, negated: bool) -> Result<Expr, SqlError> {
     let names: Vec<Ident> = (0..row.len()).map(|at| Ident::new(format!("__value_{at}"))).collect();
     let others: Vec<Expr> =

@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Value};
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
-/// What is known of one item of the outermost SELECT list.
+/// Facts about one item of the outermost SELECT list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Title {
     Text(String),
@@ -59,7 +59,7 @@ fn expression_title(expr: &Expr, source: Option<&str>) -> String {
     }
 }
 
-/// The source of each item after the outermost first SELECT. `None` when there is no such list.
+/// The source of each item after the outermost first SELECT. `None` without such a list.
 fn item_sources(text: &str) -> Option<Vec<String>> {
     let tokens = Tokenizer::new(&MySqlDialect {}, text).tokenize_with_location().ok()?;
     let tokens: Vec<TokenWithSpan> =

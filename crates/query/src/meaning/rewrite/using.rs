@@ -1,8 +1,8 @@
 //! `JOIN … USING` and `NATURAL JOIN` as joins with ON, in MySQL's meaning.
 //!
-//! A common column is one column: that of the side whose rows all come, or of a FULL join the first of both that is
-//! not NULL. `SELECT *` shows the common columns first and each of them once. For that the columns of all tables
-//! are known here; types and values are not this module's business.
+//! A common column is one column: that of the outer side, or for a FULL join the first of both that is not NULL. `SELECT *` shows
+//! the common columns first and each of them once. For that the columns of all tables are known here; types and values are not
+//! this module's business.
 
 use super::{Rewriter, ast, constraint_of};
 use sqlparser::ast::{
@@ -21,7 +21,7 @@ struct Shown {
     /// As its table declares it.
     name: String,
     expr: Expr,
-    /// One column for those of several tables.
+    /// One column for the equal columns of several tables.
     is_common: bool,
 }
 
@@ -31,7 +31,7 @@ impl Shown {
     }
 }
 
-/// Which side's rows all come.
+/// The side with all its rows in the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Left,
@@ -118,7 +118,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// What `SELECT *` shows of a table and those joined to it; their joins get conditions.
+    /// The columns that `SELECT *` shows for a table and its joins; the joins get conditions.
     fn shown_by(&self, table: &mut TableWithJoins) -> Result<Vec<Shown>, SqlError> {
         let mut left = self.shown_by_factor(&mut table.relation)?;
         for join in &mut table.joins {
@@ -265,7 +265,7 @@ impl Rewriter<'_> {
         Ok(names)
     }
 
-    /// The columns of each table that is joined, none of them common.
+    /// The columns of each joined table, none of them common.
     fn shown_by_each(&self, table: &mut TableWithJoins) -> Result<Vec<Shown>, SqlError> {
         let mut shown = self.shown_by_factor(&mut table.relation)?;
         for join in &mut table.joins {
@@ -314,8 +314,8 @@ const fn keeps(operator: &JoinOperator) -> Option<Keeps> {
     }
 }
 
-/// The condition of a join by `names`, and what `SELECT *` shows of it: the common columns in the order of the side
-/// that comes first, then the rest of that side and of the other.
+/// The condition of a join by `names`, and its columns in `SELECT *`: the common columns in the order of the side that comes
+/// first, then the rest of that side and of the other.
 fn common_columns(
     names: &[String],
     left: Vec<Shown>,
@@ -418,7 +418,7 @@ fn name_of(item: &SelectItem) -> Option<String> {
     }
 }
 
-/// The columns without those of `* EXCEPT (…)`.
+/// The columns except those of `* EXCEPT (…)`.
 fn but_excepted<'a>(
     shown: &'a [Shown],
     options: &'a WildcardAdditionalOptions,

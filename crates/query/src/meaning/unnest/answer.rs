@@ -1,4 +1,4 @@
-//! What is joined for each kind of subquery, and the expression that it becomes.
+//! The join for each kind of subquery, and the expression that replaces it.
 //!
 //! Every answer is one of TRUE, FALSE and NULL as SQL has it: NULL when no comparison decides and one is NULL.
 
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// What a subquery's values are called. DataFusion puts columns of the subquery beside it by their own names.
+/// The name of a subquery's values. DataFusion adds columns of the subquery beside it under their own names.
 const VALUE: &str = "__value";
 
 /// A value against the values of a subquery.
@@ -35,7 +35,7 @@ pub(super) struct Quantified {
     pub(super) quantifier: SetQuantifier,
 }
 
-/// Rows that are to be joined to those outside: by pairs of a column outside and one of theirs.
+/// Rows to be joined to the outer rows: by pairs of an outer column and an inner one.
 pub(super) struct Inner {
     pub(super) plan: LogicalPlan,
     pub(super) pairs: Vec<(Column, Column)>,
@@ -103,7 +103,7 @@ impl Unnest {
         Ok(Expr::Column(Column::new_unqualified(name)))
     }
 
-    /// The subquery for each combination of what it asks of `input`'s rows.
+    /// The subquery for each combination of its outer references in `input`'s rows.
     pub(super) fn correlated(&mut self, plan: LogicalPlan, input: &LogicalPlan) -> Result<Inner> {
         let asked = shape::free(&plan).into_iter().filter(|column| input.schema().has_column(column));
         let asked: Vec<Column> = asked.collect();
@@ -123,8 +123,7 @@ impl Unnest {
         Ok(Inner { plan: projected(plan, shown.chain([value]).collect())?, pairs })
     }
 
-    /// Joins `inner` to the rows of `input`, also by a value of these; its columns are those of the relation that is
-    /// given back.
+    /// Joins `inner` to the rows of `input`, also on a value of these; its columns are those of the returned relation.
     fn attach(
         &mut self,
         inner: Inner,
@@ -165,7 +164,7 @@ impl Unnest {
         Ok(if negated { Expr::IsNotTrue(any) } else { Expr::IsTrue(any) })
     }
 
-    /// The one value of a subquery. More rows are an error where the value is asked for.
+    /// The one value of a subquery. More rows are an error if the value is used.
     pub(super) fn scalar(
         &mut self,
         subquery: Subquery,
@@ -260,7 +259,8 @@ impl Unnest {
             .otherwise(lit(all))
     }
 
-    /// Keeps the rows whose value is, or is not, among the subquery's. None of both is NULL, or NULL is no match.
+    /// Retains the rows whose value is, or is not, among the subquery's. A value that is neither is NULL, or NULL counts as no
+    /// match.
     pub(super) fn semi_join(&mut self, test: Test, negated: bool, input: &mut LogicalPlan) -> Result<()> {
         let name = self.fresh();
         let value = test.value().alias(VALUE);
@@ -279,7 +279,7 @@ impl Unnest {
     }
 }
 
-/// The subquery with a value that is known to be NULL where there is no row.
+/// The subquery with a value that is known to be NULL for a missing row.
 fn may_be_missing(subquery: Subquery) -> Result<Subquery> {
     let (relation, field) = subquery.subquery.schema().qualified_field(0);
     if field.is_nullable() {
@@ -291,7 +291,7 @@ fn may_be_missing(subquery: Subquery) -> Result<Subquery> {
     Ok(subquery_of(projected(Arc::unwrap_or_clone(subquery.subquery), vec![value])?))
 }
 
-/// Whether there is no row to compare with.
+/// Whether the subquery has no rows to compare with.
 fn none(facts: &TableReference) -> Expr {
     Expr::IsNotTrue(Box::new(column(facts, "n").gt(lit(0i64))))
 }

@@ -1,7 +1,7 @@
-//! Carries the columns that a correlated subquery asks for into its plan.
+//! Carries the outer references of a correlated subquery into its plan.
 //!
-//! The domain is the distinct combinations of those columns. The plan that comes out answers for each of them at
-//! once: it has the columns of the subquery and those of the domain, and asks for nothing outside.
+//! The domain is the distinct combinations of the referenced columns. The resulting plan answers for each of them at once: it has
+//! the columns of the subquery and those of the domain, and no outer references.
 
 use super::{Unnest, projected, refused, shape};
 use arrow::datatypes::DataType;
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// What is asked of the rows outside.
+/// The outer columns that are referenced.
 pub(super) struct Domain {
     /// Distinct combinations.
     rows: LogicalPlan,
@@ -272,7 +272,7 @@ impl Unnest {
         let (left, right) = (Arc::unwrap_or_clone(join.left), Arc::unwrap_or_clone(join.right));
         let schema = join.schema;
         let widths = (left.schema().fields().len(), right.schema().fields().len());
-        // The side whose rows all come must have the domain; the other one only if it asks.
+        // The outer side must have the domain; the other one only if it has references.
         let is_inner = join.join_type == Inner;
         let carries_left = if is_inner { asks_left || !asks_right } else { keeps_left || asks_left };
         let carries_right = if is_inner { asks_right } else { !keeps_left || asks_right };
@@ -378,7 +378,7 @@ pub(super) fn left_join(left: LogicalPlan, right: LogicalPlan, on: Vec<(Expr, Ex
     )?))
 }
 
-/// Whether an aggregate has columns outside of the subquery and none inside: it would be one of the query around.
+/// Whether an aggregate has columns outside of the subquery and none inside: it would belong to the outer query.
 fn is_about_outside(aggregate: &Expr) -> bool {
     aggregate.contains_outer() && aggregate.column_refs().is_empty()
 }

@@ -1,4 +1,4 @@
-//! LATERAL: a derived table that asks for columns of the tables before it.
+//! LATERAL: a derived table that references columns of the tables before it.
 
 use super::domain::same;
 use super::{Unnest, back_to, shape};
@@ -22,8 +22,8 @@ fn lateral_of(join: &Join) -> Option<(&Subquery, Option<&SubqueryAlias>)> {
 }
 
 impl Unnest {
-    /// A join with a LATERAL derived table, as one that asks for nothing outside: by the subquery's rows for each
-    /// combination of what it asks. DataFusion makes a join itself of one that asks in plain conditions only.
+    /// A join with a LATERAL derived table, as one without outer references: with the subquery's rows for each combination of the
+    /// referenced values. DataFusion itself joins those whose only references are plain conditions.
     pub(super) fn lateral(&mut self, mut join: Join) -> Result<LogicalPlan> {
         let Some((subquery, derived)) = lateral_of(&join) else { return Ok(LogicalPlan::Join(join)) };
         let named = |plan: LogicalPlan| match derived {

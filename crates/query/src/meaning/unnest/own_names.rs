@@ -1,9 +1,9 @@
 //! Names for the columns that a subquery compares with the rows outside.
 //!
-//! DataFusion makes a join of a correlated subquery, gives all its columns the join's name, and then knows them by their
-//! own names alone. Where two of them had the same one, as in `EXISTS (SELECT 1 FROM u, v WHERE u.x = t.k AND v.x = t.y)`, it
-//! compared `u.x` twice; and it did not find a column that a derived table inside does not show.
-//! [`Unnest::with_own_names`] gives such columns names that no other has, and shows them.
+//! DataFusion turns a correlated subquery into a join, gives all its columns the join's name, and then identifies them by their
+//! own names alone. If two of them had the same name, as in `EXISTS (SELECT 1 FROM u, v WHERE u.x = t.k AND v.x = t.y)`, it
+//! compared `u.x` twice; and it did not find a column that an inner derived table hides. [`Unnest::with_own_names`] gives such
+//! columns unique names, and shows them.
 
 use super::{Unnest, back_to, projected, shape};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -23,7 +23,7 @@ impl Unnest {
         back_to(self.with_copies(plan)?.0, columns)
     }
 
-    /// The plan, with copies of the columns that it compares; and those of them that it shows.
+    /// The plan, with copies of the columns that it compares; and the visible ones among them.
     fn with_copies(&mut self, plan: LogicalPlan) -> Result<(LogicalPlan, Vec<Column>)> {
         if shape::free(&plan).is_empty() {
             return Ok((plan, Vec::new()));
@@ -124,7 +124,7 @@ fn has_namesakes(plan: &LogicalPlan) -> bool {
     is_shared
 }
 
-/// Whether a derived table inside compares columns, of which it may show none.
+/// Whether an inner derived table compares columns, any of which it may hide.
 fn has_derived(plan: &LogicalPlan) -> bool {
     let mut found = false;
     each_node(plan, &mut |node| {
@@ -134,7 +134,7 @@ fn has_derived(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// The nodes of a subquery without those of LATERAL within, which compare with the table beside them.
+/// The nodes of a subquery except those of inner LATERAL tables, which compare with the table beside them.
 fn each_node(plan: &LogicalPlan, visit: &mut dyn FnMut(&LogicalPlan)) {
     let _ = plan.apply(|node| {
         if let LogicalPlan::Subquery(_) = node {

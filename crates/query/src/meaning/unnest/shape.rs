@@ -1,4 +1,4 @@
-//! Questions about plans: where subqueries are, what they ask of the rows outside, and which DataFusion may keep.
+//! Questions about plans: the places of subqueries, their outer references, and which of them DataFusion may handle.
 
 use super::refused;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -34,7 +34,7 @@ pub(super) fn has_subquery(plan: &LogicalPlan) -> bool {
     found
 }
 
-/// Whether a subquery is in an expression of a plan, or beside a table, as LATERAL.
+/// Whether a plan has a subquery in an expression, or LATERAL beside a table.
 pub(super) fn has_subquery_anywhere(plan: &LogicalPlan) -> bool {
     plan.exists(|node| Ok(matches!(node, LogicalPlan::Subquery(_)) || has_subquery(node))).unwrap_or(true)
 }
@@ -78,8 +78,8 @@ pub(super) fn free(plan: &LogicalPlan) -> BTreeSet<Column> {
     columns
 }
 
-/// Whether only conditions over tables and inner joins ask for columns of the rows outside, and for none of rows
-/// further out: DataFusion answers those right, and without reading the outer rows twice.
+/// Whether outer references occur only in conditions over tables and inner joins, and refer only to the directly outer rows:
+/// DataFusion answers those correctly, and without reading the outer rows twice.
 pub(super) fn is_plain(subquery: &Subquery, outer: &DFSchema) -> bool {
     let asked = free(&subquery.subquery);
     !asked.is_empty()
@@ -188,7 +188,7 @@ pub(super) fn side_of(condition: &Expr, sides: [&DFSchema; 2]) -> Result<Option<
     })
 }
 
-/// All that a subquery and those inside of it ask for outside, some of which may be inside of it.
+/// All outer references of a subquery and its inner subqueries, some of which may refer to the subquery itself.
 fn asked_by(subquery: &Subquery) -> BTreeSet<Column> {
     let mut columns = BTreeSet::new();
     let _ = subquery.subquery.apply_with_subqueries(|node| {
@@ -200,7 +200,7 @@ fn asked_by(subquery: &Subquery) -> BTreeSet<Column> {
     columns
 }
 
-/// A projection, also of those columns of its input that subqueries of `exprs` ask for.
+/// A projection that includes the columns of its input that subqueries of `exprs` reference.
 pub(super) fn with_asked<'a>(
     plan: LogicalPlan,
     exprs: impl Iterator<Item = &'a Expr>,

@@ -1,8 +1,8 @@
 //! The sides of a nested-loop join, so that it pauses.
 //!
-//! Such a join keeps all rows of its first side and compares each of them with each row of a batch of the second one before
-//! it asks for the next batch; it waits nowhere between. So the first side is counted, and batches of the second one are
-//! cut to as many rows as make a bounded number of pairs.
+//! Such a join collects all rows of its first side and compares each of them with each row of a batch of the second one before it
+//! requests the next batch; it does not wait in between. So the first side is counted, and batches of the second one are cut to a
+//! number of rows that bounds the number of pairs.
 
 use crate::workarounds::physical::pass_through::{PassThrough, Passes};
 use arrow::array::RecordBatch;
@@ -18,11 +18,10 @@ use std::task::{Context, Poll, ready};
 
 /// Pairs of rows after which a join pauses: some tenths of a second.
 const PAIRS_MAX: usize = 1 << 28;
-/// The least rows of a batch that is cut. With less than a tenth of DataFusion's 8192 a join puts pairs together in another,
-/// slower way.
+/// The minimum rows of a cut batch. Below a tenth of DataFusion's 8192, a join combines pairs in another, slower way.
 const ROWS_MIN: usize = 1024;
 
-/// The sides of a join: the one whose rows it keeps, and the one whose batches it asks for.
+/// The sides of a join: the one that it collects, and the one that it requests batch by batch.
 pub(super) fn paced(
     kept: Arc<dyn ExecutionPlan>,
     asked: Arc<dyn ExecutionPlan>,
@@ -40,11 +39,11 @@ enum Side {
     Asked,
 }
 
-/// Hands on rows as they come, or in smaller batches.
+/// Passes on rows unchanged, or in smaller batches.
 #[derive(Clone, Debug)]
 struct Paced {
     side: Side,
-    /// How many rows the join keeps; known when it asks for the other side.
+    /// The number of rows that the join has collected; known when it requests the other side.
     kept: Arc<AtomicUsize>,
 }
 

@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use tributary_types::widen::{has_other_fields, widened};
 
-/// Makes adapters of expressions over a table's columns to those of its data files.
+/// Creates adapters of expressions over a table's columns to those of its data files.
 #[derive(Debug)]
 pub(super) struct Grown;
 
@@ -65,7 +65,7 @@ impl PhysicalExprAdapter for Adapter {
                 None => Transformed::no(expr),
             })
         };
-        // From below, so that a column within what it became is not met again.
+        // Bottom-up, so that a column within its replacement is not visited again.
         self.library.rewrite(expr)?.transform_up(widened).data()
     }
 }

@@ -1,9 +1,9 @@
 //! Leaving out deleted rows of data files that are read as a whole, together with rows that a simple filter leaves out.
 //!
-//! The Parquet reader can leave out rows, too, but it copies those that are left, and a filter above it copies them once more. Where
-//! a tenth of the rows is deleted, here and there, that costs more than reading them. Here both copies are one.
+//! The Parquet reader can skip rows, too, but it copies the remaining ones, and a filter above it copies them once more. Where a
+//! tenth of the rows is deleted, at random, that costs more than reading them. Here both copies are one.
 //!
-//! Which filters pass: see [`is_safe`]. All others stay above.
+//! Filters that pass: see [`is_safe`]. All others stay above.
 
 use crate::workarounds::physical::pass_through::only_child;
 use arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -87,8 +87,8 @@ impl LiveRows {
     }
 }
 
-/// Whether a filter may look at rows that are deleted: it compares a column with a constant, which never fails. Others could, for
-/// a value that nobody has any more.
+/// Whether a filter may be applied to deleted rows: it compares a column with a constant, which never fails. Others could fail,
+/// on a value that no live row has.
 fn is_safe(filter: &Arc<dyn PhysicalExpr>) -> bool {
     let is_column = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Column>().is_some();
     let is_constant = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Literal>().is_some();
@@ -201,7 +201,7 @@ impl ExecutionPlan for LiveRows {
         parent_filters: Vec<Arc<dyn PhysicalExpr>>,
         _: &ConfigOptions,
     ) -> Result<FilterDescription> {
-        // For the least and largest values in files, whoever filters in the end.
+        // For the least and largest values in files, whichever node filters in the end.
         let child = ChildFilterDescription::from_child(&parent_filters, &self.input)?;
         Ok(FilterDescription::new().with_child(child))
     }
@@ -243,7 +243,7 @@ impl EmbeddedProjection for LiveRows {
     }
 }
 
-/// What is left of one partition of the input.
+/// The rows left of one partition of the input.
 struct Live {
     input: SendableRecordBatchStream,
     left: Left,
@@ -352,7 +352,7 @@ mod tests {
     use datafusion::physical_plan::collect;
     use datafusion::prelude::SessionContext;
 
-    /// A scan of batches of `(file, row)`, with a value that tells both.
+    /// A scan of batches of `(file, row)`, with a value that encodes both.
     fn scan(batches: &[&[(i64, i64)]]) -> Arc<dyn ExecutionPlan> {
         let field = |name| Field::new(name, DataType::Int64, false);
         let schema: SchemaRef = Arc::new(Schema::new(["value", "file", "row"].map(field).to_vec()));
@@ -367,7 +367,7 @@ mod tests {
         datafusion::datasource::source::DataSourceExec::from_data_source(source)
     }
 
-    /// Of file 0 all rows are left, of file 1 those with an even position, of file 2 none.
+    /// File 0 has all its rows left, file 1 those at even positions, file 2 none.
     fn some_left() -> Left {
         let even = BooleanBuffer::collect_bool(100, |row| row % 2 == 0);
         [None, Some(even), Some(BooleanBuffer::new_unset(100))].into()

@@ -1,8 +1,8 @@
 //! Whether a scan should look at single pages of data files, or read all of them and leave deleted rows out afterwards ([`super::live_rows`]).
 //!
-//! To find pages that a filter cannot find anything in, and those without a row that is left, each row group's page index is gone
-//! through for each column, and deleted rows with it. That pays where much can be left out. Where a tenth of the rows is deleted,
-//! here and there, and the filter takes nearly all, it costs more than all else that deleted rows cost.
+//! To find pages that a filter excludes, and those without a live row, each row group's page index is searched for each column,
+//! and deleted rows with it. That pays if many pages can be skipped. If a tenth of the rows is deleted, at random, and nearly all
+//! rows pass the filter, it costs more than everything else about deleted rows.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -15,10 +15,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use tributary_table::{FileBounds, LiveFile, Snapshot};
 
-/// The share of the rows that must be left, at least, for all pages to be read.
+/// The minimum share of live rows at which all pages are read.
 const LEFT_MIN: f64 = 0.75;
 
-/// Whether nearly all rows pass the filter, as far as the least and the largest values in the files tell. All do if there is none.
+/// Whether nearly all rows pass the filter, as far as the least and the largest values in the files show. True without a filter.
 pub(super) fn takes_nearly_all(
     snapshot: &Snapshot,
     known: &FileBounds,
@@ -39,8 +39,8 @@ pub(super) fn has_few_deletes(live: &LiveFile) -> bool {
     live.deletes.is_some() && live.live_rows() as f64 >= live.file.rows as f64 * LEFT_MIN
 }
 
-/// How many of the rows pass the filter if values lie evenly between their bounds, which `bounds` tells of a column. `None`: that is
-/// not known.
+/// The share of the rows that pass the filter if values are spread evenly between their bounds, which `bounds` returns for a
+/// column. `None` if it is unknown.
 fn share(
     physical: &SchemaRef,
     predicate: &Arc<dyn PhysicalExpr>,

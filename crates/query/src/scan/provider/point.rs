@@ -26,7 +26,7 @@ pub(super) fn keys(schema: &TableSchema, filters: &[Expr]) -> Option<Vec<ArrayRe
     }
     let mut repeats = count;
     let arrays = values.into_iter().map(|values| {
-        // Each value for all combinations of those of the columns behind it, and that for each combination before it.
+        // Each value is repeated for all combinations of the columns behind it, and the whole for each combination before it.
         repeats /= values.len();
         let one_round = values.iter().flat_map(|value| std::iter::repeat_n(value.clone(), repeats));
         let one_round: Vec<ScalarValue> = one_round.collect();
@@ -67,7 +67,7 @@ fn literal(column: &ColumnDef, expr: &Expr) -> Option<ScalarValue> {
     (!value.is_null() && value.data_type() == data_type).then_some(value)
 }
 
-/// The rows at these positions of a file with so many.
+/// The rows at these positions of a file with `count` rows.
 pub(super) fn selection(rows: &RowSet, count: u64) -> RowSelection {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for row in rows.iter().map(|row| row as usize) {

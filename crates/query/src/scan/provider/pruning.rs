@@ -1,4 +1,4 @@
-//! Which data files a filter cannot find anything in.
+//! Data files that a filter excludes.
 
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::SchemaRef;

@@ -22,16 +22,16 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tributary_table::{Checksums, TableError, footer_fault, panic_text};
 
-/// What tells an error of the storage from one of the Parquet library. Both come as one text, in which nothing else is
-/// left of them; a test for each sentence here fails when a library words it in another way.
+/// Distinguishes an error of the storage from one of the Parquet library. Both are reduced to one text; a test for each sentence
+/// here fails when a library rewords it.
 const STORAGE_SAYS: &str = "Object Store error: ";
-/// What the storage says when it was asked for bytes that the file does not have: a local disk that has none of them or
-/// only some, and memory.
+/// The storage's errors for a request of bytes that the file does not have: a local disk that has none or only some of them, and
+/// memory.
 const NOT_IN_THE_FILE: [&str; 3] =
     ["Requested range was invalid", "Out of range of file ", "Invalid range: "];
 
-/// Makes readers that look whether a footer can be that of its file before anything is done with it, and whether pages
-/// have their checksums. Footers are kept from query to query, because a data file never changes.
+/// Creates readers that check whether a footer can belong to its file before it is used, and whether pages match their checksums.
+/// Footers are cached across queries, because a data file never changes.
 #[derive(Debug)]
 pub(super) struct CheckedReaders {
     readers: CachedParquetFileReaderFactory,
@@ -74,7 +74,7 @@ struct CheckedReader {
     file_bytes: u64,
     /// As the table knows them.
     rows: Option<u64>,
-    /// With the page index and the checksums, of which files of other writers have none. `None` before it is read.
+    /// With the page index and the checksums, which files of other writers may lack. `None` before it is read.
     footer: Option<(Arc<ParquetMetaData>, Option<Checksums>)>,
 }
 
@@ -83,8 +83,8 @@ impl CheckedReader {
         &mut self,
         options: Option<&ArrowReaderOptions>,
     ) -> ParquetResult<Arc<ParquetMetaData>> {
-        // With the page index, also if it is not asked for yet: pages can't be checked without it, and it is kept
-        // together with the footer.
+        // With the page index, even if it is not requested yet: pages can't be checked without it, and it is cached together with
+        // the footer.
         let options = options.cloned().unwrap_or_default().with_page_index_policy(PageIndexPolicy::Optional);
         let read = AssertUnwindSafe(self.reader.get_metadata(Some(&options))).catch_unwind().await;
         let metadata = match read {
@@ -100,7 +100,7 @@ impl CheckedReader {
     }
 
     async fn read_pages(&mut self, ranges: Vec<Range<u64>>) -> ParquetResult<Vec<Bytes>> {
-        // One reader may be asked for the footer and another one for the pages.
+        // One reader may be asked for the footer and another for the pages.
         if self.footer.is_none() {
             self.read_footer(None).await?;
         }
@@ -119,7 +119,7 @@ impl CheckedReader {
         ParquetError::External(Box::new(TableError::DamagedFile { file: self.name.clone(), reason }))
     }
 
-    /// Errors of the storage name the file themselves. All comes as text.
+    /// Errors of the storage name the file themselves. All arrive as text.
     fn unreadable(&self, error: ParquetError) -> ParquetError {
         let text = error.to_string();
         if text.contains(STORAGE_SAYS) && !NOT_IN_THE_FILE.iter().any(|sentence| text.contains(sentence)) {

@@ -1,4 +1,4 @@
-//! Keeps the planner from taking columns of grouping sets for what they are below.
+//! Stops the planner from confusing columns of grouping sets with the columns below.
 //!
 //! A column that is constant, sorted or filtered below `GROUP BY ROLLUP (a)` is NULL in the rows of other sets above
 //! it. DataFusion knows that of neither, and leaves out an ORDER BY of `1 AS a`. So the columns above are

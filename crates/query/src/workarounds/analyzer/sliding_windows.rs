@@ -1,9 +1,10 @@
-//! Keeps the planner from taking what a moving window counts for sorted.
+//! Stops the planner from assuming that results of moving windows are sorted.
 //!
-//! COUNT, MIN and MAX over a frame that moves, such as `ROWS BETWEEN 1 PRECEDING AND CURRENT ROW`, rise and fall with what is in
-//! it, begin anew in each partition, and are NULL or 0 where nothing is. DataFusion takes them for sorted where their argument is, MIN
-//! even the wrong way round, and leaves out an ORDER BY of them. MIN over a frame that gets smaller rises, and is NULL at the end, where
-//! nothing is left in the frame: DataFusion takes the NULLs to come first. So the columns above are calls that it cannot look through.
+//! COUNT, MIN and MAX over a frame that moves, such as `ROWS BETWEEN 1 PRECEDING AND CURRENT ROW`, rise and fall with its
+//! contents, start again in each partition, and are NULL or 0 for an empty frame. DataFusion assumes that they are sorted if
+//! their argument is, MIN even in the wrong direction, and omits an ORDER BY of them. MIN over a shrinking frame rises, and is
+//! NULL at the end, where the frame is empty: DataFusion assumes that the NULLs come first. So the columns above are calls that
+//! it does not understand.
 //!
 //! Upstream: no upstream issue found; apache/datafusion#14271 brought the rule.
 //!

@@ -1,9 +1,9 @@
 //! Keeps DataFusion's simplifier from putting constants in the place of decimals.
 //!
-//! Where `m` cannot be NULL, it makes `m * 0` the 0 that it found there, a DECIMAL(1, 0). What is above has been planned for the
-//! type of the product, and fails: "Invalid comparison operation: Decimal128(11, 0) <= Decimal128(22, 2)". And `m % 1` becomes
-//! 0, also for 1.5. While the simplifier runs, a cast to its own type stands around each product, and a call that may
-//! be NULL around the left side of each remainder.
+//! Where `m` cannot be NULL, the rule replaces `m * 0` by the 0 that it found there, a DECIMAL(1, 0). The nodes above have been
+//! planned for the type of the product, and fail: "Invalid comparison operation: Decimal128(11, 0) <= Decimal128(22, 2)". And
+//! `m % 1` becomes 0, even for 1.5. While the simplifier runs, each product is wrapped in a cast to its own type, and the left
+//! side of each remainder in a call that may be NULL.
 //!
 //! Upstream: no upstream issue found; apache/datafusion#3643 brought the rule for decimals.
 //!

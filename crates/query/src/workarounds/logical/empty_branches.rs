@@ -1,8 +1,8 @@
-//! Unions of which one branch has rows.
+//! Unions of which only one branch has rows.
 //!
-//! DataFusion puts the branch in the place of the union, below the union's columns by their bare names. Where the branch calls
-//! them `left.a`, as EXCEPT does, a condition on them was moved down through what computes `left.a` as it was, and asked the
-//! column below that has this name, too. [`NameColumns`] says which column of the branch each of the union's is.
+//! DataFusion replaces the union by the branch, below the union's columns under their bare names. Where the branch calls them
+//! `left.a`, as EXCEPT does, a condition on them was moved down past the node that computes `left.a`, unchanged, and applied to
+//! the column below that has this name, too. [`NameColumns`] assigns a column of the branch to each of the union's.
 //!
 //! Upstream: no upstream issue found.
 //!

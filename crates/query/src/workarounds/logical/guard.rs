@@ -15,12 +15,12 @@ use std::sync::Arc;
 /// A rule of the optimizer.
 pub type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// What stands around one rule.
+/// A wrapper of one rule.
 pub trait Guard: Debug + Send + Sync + 'static {
-    /// The name of the rule that it stands around.
+    /// The name of the guarded rule.
     const RULE: &'static str;
 
-    /// Applies `rule` to `plan`, keeping from it what it would get wrong.
+    /// Applies `rule` to `plan`, and shields the parts that it would get wrong.
     fn rewrite(
         &self,
         rule: &Rule,
@@ -32,7 +32,7 @@ pub trait Guard: Debug + Send + Sync + 'static {
 /// Puts a guard around its rule.
 ///
 /// # Panics
-/// There is no such rule.
+/// If the rule does not exist.
 pub fn guarded<G: Guard>(mut rules: Vec<Rule>, guard: G) -> Vec<Rule> {
     let place = place_of(&rules, G::RULE);
     let rule = Arc::clone(&rules[place]);
@@ -43,7 +43,7 @@ pub fn guarded<G: Guard>(mut rules: Vec<Rule>, guard: G) -> Vec<Rule> {
 /// The place of DataFusion's rule of this name.
 ///
 /// # Panics
-/// There is no such rule.
+/// If the rule does not exist.
 pub fn place_of(rules: &[Rule], name: &str) -> usize {
     let place = rules.iter().position(|rule| rule.name() == name);
     place.unwrap_or_else(|| panic!("the optimizer has a rule called {name}"))

@@ -1,8 +1,8 @@
-//! Keeps conditions above what they must not be asked below.
+//! Keeps conditions above nodes that they must not pass.
 //!
-//! DataFusion moves a condition below an aggregate, a window or a join if all columns that it names are there. A
-//! condition without columns names none, so `NULL` or a subquery's value went below `COUNT(*)`, which then counted no rows
-//! and showed 0 where there is no row; and `RAND() < 0.5` chose among the rows that are counted instead of the counts.
+//! DataFusion moves a condition below an aggregate, a window or a join if all columns that it names exist there. A condition
+//! without columns names none, so `NULL` or a subquery's value went below `COUNT(*)`, which then counted no rows and showed 0
+//! instead of no row; and `RAND() < 0.5` chose among the counted rows instead of the counts.
 //!
 //! Upstream: no upstream issue found.
 //!
@@ -32,7 +32,7 @@ impl Guard for HoldConditions {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(filter) = plan else { return rule.rewrite(plan, config) };
-        // The rule puts a filter and the one below it together without asking again.
+        // The rule merges adjacent filters without a further check.
         let (conditions, input) = merged(filter);
         let (held, others): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| stays_above(condition, &input));
@@ -56,7 +56,7 @@ impl Guard for HoldConditions {
     }
 }
 
-/// The conditions of a filter and of those right below it, the lowest first, and what they filter.
+/// The conditions of a filter and of the filters right below it, the lowest first, and their input.
 fn merged(filter: Filter) -> (Vec<Expr>, Arc<LogicalPlan>) {
     let mut conditions = split_conjunction_owned(filter.predicate);
     let mut input = filter.input;
@@ -69,11 +69,11 @@ fn merged(filter: Filter) -> (Vec<Expr>, Arc<LogicalPlan>) {
     (conditions, input)
 }
 
-/// Whether a condition has to be asked of the rows of `input` and not of those below it.
+/// Whether a condition applies to the rows of `input` and not to those below it.
 fn stays_above(condition: &Expr, input: &LogicalPlan) -> bool {
     match input {
         LogicalPlan::Aggregate(aggregate) => {
-            // Without groups, and in the set without columns, there is a row even if there is none below.
+            // Without groups, and in the set without columns, the result has a row even if the input has none.
             let has_total = matches!(aggregate.group_expr.as_slice(), [] | [Expr::GroupingSet(_)]);
             condition.is_volatile() || has_total && condition.column_refs().is_empty()
         }

@@ -1,8 +1,8 @@
 //! Keeps DataFusion's simplifier from putting IN lists together that know NULL.
 //!
-//! It makes `a IN (1, 2) AND a IN (3, 4)` FALSE and `a NOT IN (1) OR a NOT IN (2)` TRUE, also where `a` is NULL, and
-//! `a IN (1, 2) AND a NOT IN (2, NULL)` into `a IN (1)`. While it runs, lists of one value that meet in an
-//! expression are calls that it cannot read.
+//! It turns `a IN (1, 2) AND a IN (3, 4)` into FALSE and `a NOT IN (1) OR a NOT IN (2)` into TRUE, even if `a` is NULL, and
+//! `a IN (1, 2) AND a NOT IN (2, NULL)` into `a IN (1)`. While it runs, lists of one value that meet in an expression are calls
+//! that it does not understand.
 //!
 //! Upstream: apache/datafusion#24258, which mends it.
 //!

@@ -1,8 +1,8 @@
 //! The names of calculated keys of joins.
 //!
-//! The physical planner makes a column of each key that is calculated and calls it by the expression's name. That name leaves
-//! CASTs out, so two keys of a join can have one name, such as `CAST(a AS FLOAT) + 0` and `CAST(a AS DOUBLE) + 0`, or the name of
-//! a column below; the planner then refuses the join. [`TellKeysApart`] gives such keys names that show all of them.
+//! The physical planner adds a column for each computed key, named after the expression. The name omits CASTs, so two keys of a
+//! join can have one name, such as `CAST(a AS FLOAT) + 0` and `CAST(a AS DOUBLE) + 0`, or the name of a column below; the planner
+//! then refuses the join. [`TellKeysApart`] gives such keys complete names.
 //!
 //! Upstream: no upstream issue found.
 //!

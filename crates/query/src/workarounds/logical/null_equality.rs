@@ -1,8 +1,7 @@
 //! Keeps `<=>` out of the keys of joins.
 //!
-//! Whether NULL is equal to NULL is one property of all keys of a DataFusion join. When `<=>` has become a key, an
-//! equality that a later rule moves down to that join becomes one too, and then matches NULL with NULL. So `<=>`
-//! stays a condition beside the keys.
+//! Whether NULL equals NULL is one property of all keys of a DataFusion join. Once `<=>` is a key, an equality that a later rule
+//! moves down to that join becomes one too, and then matches NULL with NULL. So `<=>` remains a condition beside the keys.
 //!
 //! Upstream: no upstream issue found; apache/datafusion#17319 made keys of `<=>`.
 //!

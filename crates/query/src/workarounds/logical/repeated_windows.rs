@@ -1,8 +1,8 @@
 //! Computes equal window functions once.
 //!
-//! Two calls that are different in the query may be equal when constants have been computed, `LEAD(1 + 1) OVER w` and `LEAD(2)
-//! OVER w`. DataFusion then makes them a common part of two expressions and wants to compute it before the window, which no
-//! physical plan can: "Physical plan does not support logical expression `WindowFunction`".
+//! Two calls that differ in the query may be equal after constant folding, `LEAD(1 + 1) OVER w` and `LEAD(2) OVER w`. DataFusion
+//! then extracts them as a common part of two expressions, to be computed before the window, which no physical plan can:
+//! "Physical plan does not support logical expression `WindowFunction`".
 //!
 //! Upstream: apache/datafusion#15190, mended by apache/datafusion#24750.
 //!
@@ -55,7 +55,7 @@ fn computed(window: &Window) -> impl Iterator<Item = (&Expr, Expr)> {
     window.window_expr.iter().map(call).zip(columns)
 }
 
-/// What the windows right below a window compute.
+/// The expressions that the windows right below a window compute.
 fn computed_below(window: &Window) -> Vec<(&Expr, Expr)> {
     let mut all = Vec::new();
     let mut input = &window.input;

@@ -1,7 +1,7 @@
 //! Conditions of subqueries that compare something of the rows outside with itself.
 //!
-//! `t.a IN (t.a)` is true unless `t.a` is NULL. DataFusion leaves conditions of this kind out where it makes joins of
-//! subqueries, so that NULL was equal to itself. [`NotNull`] says what they mean before that.
+//! `t.a IN (t.a)` is true unless `t.a` is NULL. DataFusion drops conditions of this kind when it turns subqueries into joins, so
+//! that NULL was equal to itself. [`NotNull`] replaces them by their meaning before that.
 //!
 //! Upstream: no upstream issue found; apache/datafusion#25480 is another fault of the same rule.
 //!
@@ -19,7 +19,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 /// The first of the rules that make joins of subqueries.
 pub const BEFORE: &str = "decorrelate_predicate_subquery";
 
-/// Makes `IS NOT NULL` of such conditions. Comes before the rules that make joins of subqueries.
+/// Replaces such conditions by `IS NOT NULL`. Runs before the rules that turn subqueries into joins.
 pub fn rule() -> Rule {
     node_rule("self_equality_is_not_null", ApplyOrder::TopDown, not_null)
 }

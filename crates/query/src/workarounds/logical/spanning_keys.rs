@@ -1,8 +1,8 @@
 //! Keeps the keys of inner joins that ask several tables.
 //!
-//! DataFusion takes inner joins apart and puts them together anew, each with the keys that have one side in what is joined so
-//! far and the other one in the next table. A key such as `(a.k > b.k) = c.x` of `(a JOIN b) JOIN c` has none where `c` is joined
-//! before `b`, and is lost. So such keys are conditions beside the keys before joins are taken apart.
+//! DataFusion takes inner joins apart and reassembles them, each with the keys that have one side in the tables joined so far and
+//! the other one in the next table. A key such as `(a.k > b.k) = c.x` of `(a JOIN b) JOIN c` has none if `c` is joined before
+//! `b`, and is lost. So such keys become conditions beside the keys before joins are taken apart.
 //!
 //! Upstream: apache/datafusion#4844 is the same of filters.
 //!
@@ -62,7 +62,7 @@ fn hold(mut join: Join) -> Transformed<LogicalPlan> {
     Transformed::yes(LogicalPlan::Join(join))
 }
 
-/// What the inner joins of a plan join.
+/// The tables that the inner joins of a plan combine.
 fn tables(plan: &LogicalPlan) -> Vec<&DFSchema> {
     match plan {
         LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {

@@ -1,4 +1,4 @@
-//! Conditions that a column equals what is calculated from it.
+//! Conditions that compare a column with an expression computed from it.
 //!
 //! `REVERSE(g) = g` makes DataFusion take the one for the other wherever it asks what is sorted. It then looks for the order
 //! of `g` in that of `REVERSE(g)`, which has none, and finds a sorted window unsorted: "Expects PARTITION BY expression to be
@@ -47,7 +47,7 @@ fn hidden(condition: &Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
     Arc::new(BinaryExpr::new(condition, Operator::IsNotDistinctFrom, lit(true)))
 }
 
-/// Whether a condition says that a column equals what is calculated from columns.
+/// Whether a condition compares a column with an expression computed from columns.
 fn is_calculated(condition: &Arc<dyn PhysicalExpr>) -> bool {
     let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { return false };
     let is_column = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Column>().is_some();
@@ -57,7 +57,7 @@ fn is_calculated(condition: &Arc<dyn PhysicalExpr>) -> bool {
             || is_column(binary.right()) && is_calculated(binary.left()))
 }
 
-/// Whether a condition of a query compares columns with each other: it prunes no files, and the scan is not to know of it.
+/// Whether a condition of a query compares columns with each other: it prunes no files, and is not passed to the scan.
 pub fn compares_columns(condition: &logical_expr::Expr) -> bool {
     match condition {
         logical_expr::Expr::BinaryExpr(logical_expr::BinaryExpr { left, op: Operator::Eq, right }) => {

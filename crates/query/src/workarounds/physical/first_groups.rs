@@ -1,9 +1,9 @@
 //! ORDER BY … LIMIT over groups: only where no row above them needs the groups that the limit leaves out.
 //!
-//! DataFusion lets an aggregate keep as many groups as the limit above it wants, if it finds the key of the order among the
-//! columns of the aggregate by its name. Windows between them, such as `COUNT(*) OVER ()`, were then computed over those few
-//! groups, and `SELECT ABS(k) AS k FROM (SELECT DISTINCT k FROM t) v ORDER BY k LIMIT 1` took the least `k`. [`limited`] keeps
-//! the rule to sorts right above their groups, by a column that only gets other names on its way up.
+//! DataFusion limits the groups of an aggregate to the limit above it, if it finds the key of the order by name among the columns
+//! of the aggregate. Windows in between, such as `COUNT(*) OVER ()`, were then computed over those few groups, and
+//! `SELECT ABS(k) AS k FROM (SELECT DISTINCT k FROM t) v ORDER BY k LIMIT 1` took the least `k`. [`limited`] confines the rule to
+//! sorts right above their groups, by a column that is only renamed on its way up.
 //!
 //! Upstream: apache/datafusion#25066, which mends it for windows.
 //!
@@ -23,10 +23,10 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use std::sync::Arc;
 
-/// The rule that lets aggregates keep few groups.
+/// The rule that limits an aggregate's groups.
 const RULE: &str = "LimitAggregation";
 
-/// The rules, the one that lets aggregates keep few groups kept to where it is right.
+/// The rules, with the one that limits groups confined to correct cases.
 pub fn limited(rules: Vec<Rule>) -> Vec<Rule> {
     kept_to(rules, RULE, sorts_groups)
 }

@@ -1,15 +1,15 @@
-//! What is known of rows below a join or a union and is not true above it.
+//! Properties of rows below a join or a union that do not hold above it.
 //!
-//! A column of the side that an outer join fills with NULLs may be one value below the join, as in `LEFT JOIN (SELECT k, 1
-//! AS flag FROM u) v`, and is that value or NULL above. DataFusion keeps it for constant and leaves it out of an ORDER BY.
-//! Two columns may be equal in one branch of a UNION ALL and not in the next, as in `SELECT k, k … UNION ALL SELECT k, a …`.
-//! DataFusion sorts the first branch by one of them and then finds that the branches have no order in common
-//! (apache/datafusion 16171); likewise where a column is constant in one branch only. [`guarded`] puts a node between, which hands on rows and their order and says nothing of
-//! constants and equal columns.
+//! A column of the side that an outer join fills with NULLs may have one value below the join, as in
+//! `LEFT JOIN (SELECT k, 1 AS flag FROM u) v`, and has that value or NULL above. DataFusion treats it as constant and omits it
+//! from an ORDER BY. Two columns may be equal in one branch of a UNION ALL and not in the next, as in
+//! `SELECT k, k … UNION ALL SELECT k, a …`. DataFusion sorts the first branch by one of them and then finds that the branches
+//! have no order in common (apache/datafusion 16171); likewise if a column is constant in only one branch. [`guarded`] inserts a
+//! node that passes on rows and their order, but neither constants nor equal columns.
 //!
-//! Two keys of CUBE that are the same column are equal below the aggregate; above it one of them is NULL in some sets. And no sort
-//! moves down through the node, so it stands above a limit with an OFFSET, too: DataFusion made of a sort above `LIMIT
-//! 2 OFFSET 2` the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
+//! Two keys of CUBE that are the same column are equal below the aggregate; above it, one of them is NULL in some sets. No sort
+//! moves down through the node, so it is also placed above a limit with an OFFSET: DataFusion turned a sort above
+//! `LIMIT 2 OFFSET 2` into the first two rows below it, and the limit then skipped them (apache/datafusion 24958).
 //!
 //! Upstream: apache/datafusion#16171 and apache/datafusion#24958.
 //!
@@ -62,12 +62,12 @@ fn forget(plan: Arc<dyn ExecutionPlan>) -> Changed {
     Ok(Transformed::yes(replace_children_if_necessary(plan, children)?))
 }
 
-/// Whether a node makes groups by several sets of keys.
+/// Whether a node groups by several sets of keys.
 fn has_sets(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<AggregateExec>().is_some_and(|groups| !groups.group_expr().is_single())
 }
 
-/// For each child of a node, whether something is known of it that is not true of the node.
+/// For each child of a node, whether a property of it does not hold for the node.
 fn forgetful(plan: &Arc<dyn ExecutionPlan>) -> Vec<bool> {
     if plan.downcast_ref::<UnionExec>().is_some() {
         let is_forgotten = |child| has_equal_columns(child) || has_constants(child);

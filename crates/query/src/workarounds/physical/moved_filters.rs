@@ -1,10 +1,10 @@
 //! Filters of a physical plan move down only where a column's name says which one it is.
 //!
-//! DataFusion's rule looks for the columns of a filter by their names in the schema below and takes the first. In a join of
-//! two tables that have a column of the same name, a filter on the second table's came down on the first's, and rows
-//! were lost or shown that should not be. [`kept`] applies the rule to the parts of a plan where names are unique.
+//! DataFusion's rule looks up the columns of a filter by name in the schema below and takes the first match. In a join of two
+//! tables with a column of the same name, a filter on the second table's column was applied to the first's, and rows were lost or
+//! wrongly shown. [`kept`] confines the rule to the parts of a plan with unique names.
 //!
-//! Upstream: apache/datafusion#25296 and apache/datafusion#25244, mended by apache/datafusion#25259.
+//! Upstream: apache/datafusion#25296 and apache/datafusion#25244, fixed by apache/datafusion#25259.
 //!
 //! Delete when DataFusion has that change.
 //!
@@ -16,10 +16,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a rule that moves filters is called begins so.
+/// The common prefix of the rules that move filters.
 const RULES: &str = "FilterPushdown";
 
-/// The rules, those that move filters kept to where they are right.
+/// The rules, with the ones that move filters confined to correct cases.
 pub fn kept(rules: Vec<Rule>) -> Vec<Rule> {
     assert!(rules.iter().any(|rule| rule.name().starts_with(RULES)), "DataFusion has rules called {RULES}");
     let keep = |rule: Rule| match rule.name().starts_with(RULES) {

@@ -1,8 +1,8 @@
-//! Sorts where a plan needs them and has none.
+//! Adds sorts that a plan needs and lacks.
 //!
-//! DataFusion leaves out a sort by what is constant, and then puts projections and joins in another order, in which nothing
-//! tells any more that it is: it refused its own plan, such as that of `RANK() OVER (ORDER BY d.one)` over a join with
-//! `(SELECT 1 AS one, …) d`. [`sorted`] sorts what is not known to be sorted, before that is asked.
+//! DataFusion omits a sort by a constant, and then reorders projections and joins so that the constant is no longer recognised:
+//! it refused its own plan, such as that of `RANK() OVER (ORDER BY d.one)` over a join with `(SELECT 1 AS one, …) d`. [`sorted`]
+//! sorts any input that is not known to be sorted, before the check.
 //!
 //! Upstream: no upstream issue found; apache/datafusion#11492 was another plan that the same check refused.
 //!
@@ -18,16 +18,16 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use std::sync::Arc;
 
-/// The rule that asks whether rows are sorted.
+/// The rule that checks whether rows are sorted.
 const BEFORE: &str = "SanityCheckPlan";
 
-/// The rules with one that adds sorts, before it is asked what is sorted.
+/// The rules with one that adds sorts, before the check of sort order.
 pub fn sorted(mut rules: Vec<Rule>) -> Vec<Rule> {
     rules.insert(place_of(&rules, BEFORE), node_rule("NeededSorts", over_sorted_inputs));
     rules
 }
 
-/// Sorts the inputs of which a node needs an order that they are not known to have.
+/// Sorts the inputs of a node that are not known to have the required order.
 fn over_sorted_inputs(plan: Arc<dyn ExecutionPlan>) -> Changed {
     let mut children: Vec<_> = plan.children().into_iter().map(Arc::clone).collect();
     let mut changed = false;

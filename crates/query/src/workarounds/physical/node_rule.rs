@@ -1,7 +1,7 @@
 //! Physical rules of ours that change one node of a plan at a time, and their places among DataFusion's.
 //!
-//! DataFusion's rules are known by their names, so a place beside one that has another name in a later DataFusion would be
-//! lost: [`place_of`] panics then, in every test that makes an engine.
+//! DataFusion's rules are identified by their names, so a position beside a rule that is renamed in a later DataFusion would be
+//! lost: [`place_of`] panics then, in every test that creates an engine.
 
 use crate::workarounds::physical::only_where::{OnlyWhere, Rule};
 use datafusion::common::config::ConfigOptions;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A node after a rule has seen it.
 pub type Changed = Result<Transformed<Arc<dyn ExecutionPlan>>>;
 
-/// The rule of this name that gives every node of a plan to `change`, each after what is below it.
+/// The rule of this name that applies `change` to every node of a plan, bottom-up.
 pub fn node_rule(name: &'static str, change: fn(Arc<dyn ExecutionPlan>) -> Changed) -> Rule {
     Arc::new(NodeRule { name, change })
 }
@@ -22,16 +22,16 @@ pub fn node_rule(name: &'static str, change: fn(Arc<dyn ExecutionPlan>) -> Chang
 /// The place of DataFusion's rule of this name.
 ///
 /// # Panics
-/// There is no such rule.
+/// If the rule does not exist.
 pub fn place_of(rules: &[Rule], name: &str) -> usize {
     let place = rules.iter().position(|rule| rule.name() == name);
     place.unwrap_or_else(|| panic!("DataFusion has a rule called {name}"))
 }
 
-/// The rules, with DataFusion's rule of this name kept to the parts of a plan in which it is right.
+/// The rules, with DataFusion's rule of this name confined to the parts of a plan where it is correct.
 ///
 /// # Panics
-/// There is no such rule.
+/// If the rule does not exist.
 pub fn kept_to(mut rules: Vec<Rule>, name: &str, is_right: fn(&Arc<dyn ExecutionPlan>) -> bool) -> Vec<Rule> {
     let place = place_of(&rules, name);
     let rule = Arc::clone(&rules[place]);

@@ -1,9 +1,9 @@
 //! Filters of a physical plan show all columns before projections move.
 //!
-//! DataFusion embeds a projection in the filter below it. When the rule that moves projections runs again and finds another
-//! one above such a filter, it takes the places of the columns that the filter shows for those of the columns that it
-//! reads, and the columns of a join's first table were shown in place of the second's of the same name. [`Shown`] gives
-//! the embedded projection a node of its own first; the rule puts both together and embeds them anew.
+//! DataFusion embeds a projection in the filter below it. When the rule that moves projections runs again and finds another one
+//! above such a filter, it confuses the indexes of the columns that the filter shows with those of the columns that it reads, and
+//! the columns of a join's first table were shown in place of the second's of the same name. [`Shown`] gives the embedded
+//! projection a node of its own first; the rule merges both and embeds them again.
 //!
 //! Upstream: no upstream issue found.
 //!
@@ -23,14 +23,14 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use std::sync::Arc;
 
-/// What the rule that moves projections is called.
+/// The name of the rule that moves projections.
 const RULE: &str = "ProjectionPushdown";
 
 /// A rule that moves projections, over filters that show all columns.
 #[derive(Debug)]
 struct Shown(Rule);
 
-/// The rules, those that move projections over filters that show all columns.
+/// The rules, with the ones that move projections confined to filters that show all columns.
 pub fn shown(rules: Vec<Rule>) -> Vec<Rule> {
     assert!(rules.iter().any(|rule| rule.name() == RULE), "DataFusion has a rule called {RULE}");
     let show = |rule: Rule| if rule.name() == RULE { Arc::new(Shown(rule)) as _ } else { rule };

@@ -1,8 +1,8 @@
-//! Rows of partitions that are gone: dropped with their partition's definition, or cut out while it stays.
+//! Rows of removed partitions: dropped with their partition's definition, or cut out while it stays.
 //!
-//! The definition says which partitions there are, and the log in which order they were emptied. A publication leaves out rows
-//! without a partition: their load was committed or acknowledged before the partition was dropped, and its rows go with it. A flush or a compaction that
-//! is under way shows nothing of a partition that was cut meanwhile.
+//! The definition says which partitions exist, and the log in which order they were emptied. A publication skips rows without a
+//! partition: their load was committed or acknowledged before the partition was dropped, and its rows disappear with it. A
+//! running flush or compaction publishes nothing of a partition that was cut meanwhile.
 
 use crate::error::TableError;
 use crate::file::{DataFile, LiveFile, RowSet};
@@ -32,7 +32,7 @@ impl Table {
     }
 }
 
-/// The snapshot without rows of these partitions, as `version` makes it.
+/// The snapshot without rows of these partitions, as of `version`.
 pub(in crate::table) fn emptied(
     unflushed: &mut Unflushed,
     current: &Snapshot,
@@ -117,7 +117,7 @@ fn cut_memtable(
             return Ok(Arc::clone(part));
         }
         if part.is_settled {
-            // Rows keep their arrival numbers, which a flush that is under way knows them by.
+            // Rows keep their arrival numbers, by which a running flush identifies them.
             let rows: RowSet =
                 gone.iter().zip(0u64..).filter(|(gone, _)| **gone).map(|(_, row)| row).collect();
             return Ok(Arc::new(part.cut(&rows)));

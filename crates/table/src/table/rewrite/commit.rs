@@ -19,7 +19,7 @@ const ATTEMPTS_MAX: u32 = 16;
 /// Files by path.
 pub(in crate::table) type FileSet = BTreeMap<String, LiveFile>;
 
-/// What an entry should make of the log.
+/// The desired state of the log.
 pub(in crate::table) struct Goal {
     pub(in crate::table) operation: &'static str,
     pub(in crate::table) parameters: Vec<(&'static str, Value)>,
@@ -39,13 +39,13 @@ pub(in crate::table) struct Goal {
 /// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::table) enum Committed {
-    /// The log has what the goal asked for.
+    /// The log has reached the goal.
     Yes,
     /// Another writer removed an input: nothing was written.
     Void,
 }
 
-/// An entry that would bring the log to a goal, and what the state is after it.
+/// An entry that would bring the log to a goal, and the state after it.
 struct Entry {
     info: CommitInfo,
     actions: Vec<Action>,
@@ -54,14 +54,13 @@ struct Entry {
 }
 
 impl Table {
-    /// Writes at most one entry that brings the log from `state` to `goal`. If another writer took
-    /// the version, its changes are taken into the snapshot and the goal, and it is tried again.
-    /// On `Yes` the entry is durable and `state`, the snapshot's Delta version and the persisted
-    /// version are up to date.
+    /// Writes at most one entry that brings the log from `state` to `goal`. If another writer took the version, its changes are
+    /// applied to the snapshot and the goal, and the commit is retried. On `Yes` the entry is durable and `state`, the snapshot's
+    /// Delta version and the persisted version are up to date.
     ///
     /// # Errors
-    /// [`TableError::Raced`] and those of [`crate::log::DeltaLog::write`]: the entry may be in the log after all, or get
-    /// there later. The next commit takes it in; until then the files of the goal must stay.
+    /// [`TableError::Raced`] and the errors of [`crate::log::DeltaLog::write`]: the entry may be in the log after all, or appear
+    /// later. The next commit takes it into account; until then the files of the goal must stay.
     pub(in crate::table) async fn commit(
         &self,
         state: &mut LogState,
@@ -121,8 +120,8 @@ impl Table {
         }
     }
 
-    /// The version that a schema change wanted is taken: by an attempt of its own whose answer was lost, or by another writer.
-    /// What that one brought has the old schema, so the goal is void.
+    /// Handles the case that the version for a schema change is taken: by an attempt of its own whose answer was lost, or by
+    /// another writer. The latter's files have the old schema, so the goal is void.
     async fn change_or_void(&self, state: &mut LogState, goal: &mut Goal) -> Result<Committed, TableError> {
         let fresh = self.root.log.load(&goal.def).await?;
         if fresh.table_id() == state.table_id() && last_change(&fresh.metadata) == goal.change {
@@ -148,7 +147,7 @@ impl Table {
                 found: fresh.table_id().unwrap_or("of another writer").to_owned(),
             });
         }
-        // Nobody settles until the snapshot has the change: what was superseded is what the files that go have now.
+        // No settling takes place until the snapshot has the change: the replaced files' superseded rows are final.
         let mut keys = match &self.unique {
             Some(unique) => Some(unique.keys.lock().await),
             None => None,
@@ -162,7 +161,7 @@ impl Table {
             superseded.push((live, rows));
         }
         {
-            // Of an entry whose answer was lost, from before its partition was emptied.
+            // Files of an entry whose answer was lost, from before their partition was truncated.
             let unflushed = self.unflushed.lock();
             change.added.retain(|file| !unflushed.is_cut(&goal.def, file, file.version()));
         }
@@ -178,8 +177,8 @@ impl Table {
         let truncated_at = self.take_in(&change, persisted);
         drop(keys);
         let truncates = truncated_at > persisted && truncated_at <= goal.version;
-        // What others did to an input makes the goal void, if an earlier attempt has not reached it: the goal's own
-        // change of the file must stay, or it would look as if nothing was left to do.
+        // Changes of an input by others make the goal void, unless an earlier attempt has reached it: the goal's own change of
+        // the file must survive, or nothing would seem left to do.
         let inputs: HashSet<&str> = goal.inputs.iter().map(LiveFile::path).collect();
         goal.files.retain(|path, _| inputs.contains(path.as_str()) || !change.gone.contains(path));
         if !truncates {
@@ -188,7 +187,7 @@ impl Table {
             }
         }
         if self.unique.is_some() && is_foreign {
-            // Which of their rows are superseded is not known: whoever comes next settles them first.
+            // Which of their rows are superseded is unknown: the next user settles them first.
             let location = self.root.log.location().to_owned();
             return Err(TableError::Raced { location, attempts: 1 });
         }
@@ -223,8 +222,8 @@ impl Table {
         );
     }
 
-    /// Writes a checkpoint when enough entries have come since the last. A failure costs readers
-    /// time, nothing else, so it is logged and tried again after the next commit.
+    /// Writes a checkpoint if enough entries were written since the last. A failure only slows readers, so it is logged and
+    /// retried after the next commit.
     pub(in crate::table) async fn checkpoint_if_due(&self, state: &mut LogState) {
         if state.uncheckpointed < self.root.options.checkpoint_every.max(1) {
             return;
@@ -241,7 +240,7 @@ pub(in crate::table) fn has(files: &FileSet, wanted: &LiveFile) -> bool {
     files.get(wanted.path()).is_some_and(|file| file.is_same(wanted))
 }
 
-/// Whether the log can say of the table what it is to be.
+/// Whether the log's metadata can describe the table's new definition.
 ///
 /// # Errors
 /// Why not.
@@ -249,7 +248,7 @@ pub(in crate::table) fn check_entry(state: &LogState, goal: &Goal) -> Result<(),
     metadata_and_protocol(state, goal).map(drop)
 }
 
-/// What the log says of the table at the goal.
+/// The log's metadata and protocol at the goal.
 fn metadata_and_protocol(state: &LogState, goal: &Goal) -> Result<(Metadata, Protocol), TableError> {
     let has_deletes = goal.files.values().any(|file| file.deletes.is_some());
     let metadata = metadata_for(&goal.def, Some(&state.metadata), has_deletes)?;
@@ -258,7 +257,7 @@ fn metadata_and_protocol(state: &LogState, goal: &Goal) -> Result<(Metadata, Pro
     Ok((metadata, protocol))
 }
 
-/// The entry from `state` to `goal`, `None` when the log is there already.
+/// The entry from `state` to `goal`, `None` if the log is there already.
 fn entry_for(state: &LogState, goal: &Goal) -> Result<Option<Entry>, TableError> {
     let (metadata, protocol) = metadata_and_protocol(state, goal)?;
     let mut actions = Vec::new();

@@ -1,8 +1,8 @@
-//! Copy-on-write: in a table without deletion vectors, files whose rows were superseded or deleted are written anew without them,
-//! in the entry of the Delta log that would bring their vectors.
+//! Copy-on-write: in a table without deletion vectors, files with superseded or deleted rows are rewritten without them, in the
+//! Delta entry that would otherwise have their vectors.
 //!
-//! The snapshot goes on with the old files and their deletes until the log has the entry, so an entry that fails, or that
-//! another writer makes void, has changed nothing. Not the business of this module: which rows are superseded.
+//! The snapshot retains the old files and their deletes until the log has the entry, so an entry that fails, or that another
+//! writer makes void, has changed nothing. Not the business of this module: which rows are superseded.
 
 use crate::error::TableError;
 use crate::file::{LiveFile, RowSet, publish_names};
@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use tributary_types::{TableDef, Version};
 
 impl Table {
-    /// Writes those files anew whose deletes no log has, if the table has no deletion vectors, and puts the new ones into `files` in their
-    /// place. `version` is that of the snapshot which has the deletes. `None`: nothing is to be replaced.
+    /// Rewrites the files whose deletes no log has, if the table has no deletion vectors, and replaces them in `files` by the new
+    /// ones. `version` is that of the snapshot with the deletes. `None` if nothing has to be replaced.
     ///
     /// # Errors
     /// [`TableError::Storage`], [`TableError::Parquet`] and [`TableError::DamagedFile`]; `files` is as it was then.
@@ -40,9 +40,9 @@ impl Table {
         Ok(Some(Replacement { inputs, outputs, version }))
     }
 
-    /// Files that copies took the place of, which the log has after all, with the rows that were superseded in them since: what it says
-    /// of files cannot tell, for those that it never had. A copy has no row that was superseded before; it may have the row that did that, when
-    /// it is of several files. `added` are the files that the log has got since.
+    /// Files that were replaced by copies which the log has after all, with the rows superseded in them since: the log's metadata
+    /// of files cannot tell, for deletes that it never had. A copy has no row that was superseded before; it may have the
+    /// superseding row, if it combines several files. `added` are the files that the log has gained since.
     pub(in crate::table) fn files_of_lost_copies(&self, added: &[LiveFile]) -> Vec<(LiveFile, RowSet)> {
         let Some(unique) = &self.unique else { return Vec::new() };
         let lost = unique.lost_copies.lock();
@@ -56,7 +56,7 @@ impl Table {
         shown.map(|(live, copied)| (live.clone(), rows(live) - rows(copied))).collect()
     }
 
-    /// The snapshot has those of the lost copies that are among these files.
+    /// Removes from the lost copies those among these files, which the snapshot now has.
     pub(in crate::table) fn lost_copies_are_in(&self, added: &[LiveFile]) {
         if let Some(unique) = &self.unique {
             unique.lost_copies.lock().retain(|copies| !is_in(copies, added));
@@ -73,8 +73,8 @@ fn is_in(copies: &Replacement, files: &[LiveFile]) -> bool {
     copies.outputs.iter().any(|copy| files.iter().any(|live| live.path() == copy.path()))
 }
 
-/// Files that take the place of others, on their way into the log and the snapshot. If the entry fails, or whoever writes it is gone before the
-/// answer comes, the log has them, or will have them, or not; they may be swept then if it does not.
+/// Replacement files that are not in the log and the snapshot yet. If the entry fails, or its writer is gone before the answer
+/// arrives, the log has them, or will have them, or not; if it does not, they may be swept.
 pub(in crate::table) struct OnTheWay<'t> {
     table: &'t Table,
     copied: Option<Replacement>,

@@ -208,7 +208,7 @@ impl Table {
     }
 
     /// Writes the frozen memtable to files, and rewrites the unlogged files that lack a column's default. Returns all files of
-    /// the frozen version, and those that were written.
+    /// the frozen version, and the newly written ones.
     async fn spill(
         &self,
         frozen: &Snapshot,

@@ -13,15 +13,15 @@ enum Step {
     Member(String),
     AnyMember,
     Element(usize),
-    /// So many elements before the last.
+    /// Elements counted back from the last.
     FromLast(usize),
     AnyElement,
-    /// The value itself and all that is in it.
+    /// The value itself and everything in it.
     Within,
 }
 
 impl Path {
-    /// Reads a path; `None` for a text that is none.
+    /// Reads a path; `None` for an invalid one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut steps = Vec::new();
@@ -81,7 +81,7 @@ impl Step {
             (Self::FromLast(before), Value::Array(items)) => {
                 out.extend(items.len().checked_sub(before + 1).and_then(|at| items.get(at)));
             }
-            // An object counts as an array of it.
+            // An object counts as an array of itself.
             (Self::Element(0) | Self::FromLast(0), Value::Object(_)) => out.push(value),
             (Self::AnyElement, Value::Array(items)) => out.extend(items),
             (Self::Within, value) => within(value, out),
@@ -110,7 +110,7 @@ fn element(index: &str) -> Option<Step> {
     }
 }
 
-/// The member that a path begins with, quoted or plain, and what follows.
+/// The leading member of a path, quoted or plain, and the rest.
 fn member(path: &str) -> Option<(Step, &str)> {
     if let Some(after) = path.strip_prefix('*') {
         return Some((Step::AnyMember, after));

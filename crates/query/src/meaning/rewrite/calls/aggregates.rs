@@ -60,7 +60,7 @@ const RENAMED: [(&str, &str); 7] = [
 /// Aggregates that are a function over the list of a group's values.
 const OVER_LISTS: [&str; 4] = ["group_concat", "percentile", "percentile_cont", "median"];
 
-/// Whether a call makes one value of many rows. With OVER it makes one for each row.
+/// Whether a call aggregates many rows into one value. With OVER it computes one value for each row.
 pub(in super::super) fn is_aggregate(function: &Function) -> bool {
     static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let all = datafusion::functions_aggregate::all_default_aggregate_functions();
@@ -126,9 +126,8 @@ impl Rewriter<'_> {
         })
     }
 
-    /// `GROUP_CONCAT([DISTINCT] x[, ';'] [ORDER BY c])`, as in Doris: a second argument is the separator, which else is
-    /// `, `. As in MySQL, with SEPARATOR or more than two arguments: the arguments are put together, and the separator
-    /// else is `,`.
+    /// `GROUP_CONCAT([DISTINCT] x[, ';'] [ORDER BY c])`, as in Doris: a second argument is the separator, `, ` by default. As in
+    /// MySQL, with SEPARATOR or more than two arguments: the arguments are concatenated, and the default separator is `,`.
     fn group_concat(&self, mut args: Vec<Expr>, function: &mut Function) -> Result<Expr, SqlError> {
         let mut order: Vec<OrderByExpr> = Vec::new();
         let mut distinct = false;
@@ -171,8 +170,8 @@ impl Rewriter<'_> {
             (None, _) => ast::text(","),
         };
         let value = if args.len() == 1 { args.remove(0) } else { ast::call("concat", args) };
-        // Distinct values in their own order are sorted when they are told apart; in any other order they are told
-        // apart when they are sorted.
+        // Distinct values in their own order are sorted as a side effect of deduplication; in any other order they are
+        // deduplicated when they are sorted.
         let by_value = match order.as_slice() {
             [by] if distinct && by.expr == value => Some(by.options.asc != Some(false)),
             _ => None,
@@ -197,7 +196,7 @@ impl Rewriter<'_> {
         Ok(ast::call(join, vec![list, separator, limit]))
     }
 
-    /// The bytes after which the text of `GROUP_CONCAT` is cut. Doris cuts none.
+    /// The limit in bytes of a text of `GROUP_CONCAT`. Doris has no limit.
     #[allow(clippy::unused_self, reason = "a session's setting belongs here")]
     const fn group_concat_max_bytes(&self) -> i64 {
         i64::MAX

@@ -1,4 +1,4 @@
-//! Calls that become another one by what their constant arguments say.
+//! Calls that are replaced by another function according to their constant arguments.
 
 use super::super::ast;
 use super::{last_name, plain_args};

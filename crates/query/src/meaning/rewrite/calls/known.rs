@@ -32,7 +32,7 @@ const SCALARS: [&str; 29] = [
     // The clock's, as the planner names them.
     "current_date",
     "current_timestamp",
-    // Of GROUP BY, which the parser takes for calls.
+    // GROUP BY keywords that the parser reads as calls.
     "cube",
     "rollup",
 ];
@@ -54,7 +54,7 @@ const AGGREGATES: [&str; 11] = [
 const WINDOWS: [&str; 9] =
     ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"];
 
-/// Whether the planner may be asked for a function of that name, in lower case.
+/// Whether the planner may look up a function of that name, in lower case.
 pub(super) fn is_known(name: &str) -> bool {
     SCALARS.contains(&name)
         || AGGREGATES.contains(&name)
